@@ -1,0 +1,132 @@
+# One verb per thing a contributor or CI does. `make` alone lists them.
+# Set-up is stamped: a stamp newer than what it depends on means nothing is done, offline or not.
+
+SHELL := bash
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+AIRFLOW_HOME := $(CURDIR)/.airflow
+
+UV_READY := $(VENV)/.stamp-uv
+PACKAGES_READY := $(VENV)/.stamp-packages
+PYTHON_READY := $(VENV)/.stamp-elsinore
+JARS_READY := .jars/.stamp
+AIRFLOW_READY := .airflow/.stamp
+
+SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
+
+# The embedded Airflow: its own home in the checkout, loopback only, nothing sent anywhere.
+export AIRFLOW_HOME
+export AIRFLOW__CORE__DAGS_FOLDER := $(CURDIR)/dags
+export AIRFLOW__CORE__LOAD_EXAMPLES := False
+export AIRFLOW__CORE__EXECUTOR := LocalExecutor
+export AIRFLOW__CORE__PARALLELISM := 4
+export AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS := True
+export AIRFLOW__DATABASE__SQL_ALCHEMY_CONN := sqlite:///$(AIRFLOW_HOME)/airflow.db
+export AIRFLOW__API__HOST := 127.0.0.1
+export AIRFLOW__API__WORKERS := 1
+export AIRFLOW__USAGE_DATA_COLLECTION__ENABLED := False
+export GX_ANALYTICS_ENABLED := False
+
+.PHONY: help
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: setup ## replay real flights through the whole pipeline and print the top results
+	@$(BIN)/elsinore replay
+
+.PHONY: test
+test: setup lint ## lint, then all tests
+	@$(BIN)/python -m pytest
+
+.PHONY: lint
+lint: $(PYTHON_READY) ## style, format, types and import rules; changes nothing
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/mypy $(SOURCES)
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(PYTHON_READY) ## rewrite the sources into shape
+	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/ruff format $(SOURCES)
+
+.PHONY: bench
+bench: setup ## run the benchmarks and print their ratios
+	@$(BIN)/elsinore bench
+
+.PHONY: ui
+ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupted
+	@PATH="$(CURDIR)/$(BIN):$$PATH" docker/airflow/serve
+
+.PHONY: setup
+setup: $(PYTHON_READY) $(JARS_READY) $(AIRFLOW_READY) | java ## environment, jars and Airflow home (the other verbs call it)
+
+.PHONY: lock
+lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned jars
+	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-header requirements-bootstrap.in -o requirements-bootstrap.lock
+	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-header --extra dev pyproject.toml -o requirements.lock
+	@$(MAKE) $(PACKAGES_READY)
+	@$(BIN)/python docker/jars/fetch_jars.py --pin .jars
+
+.PHONY: clean
+clean: ## remove run-time data (var, .airflow) and caches; keep .venv and .jars
+	@rm -rf var .airflow .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis \
+	    build dist spark-warehouse metastore_db derby.log
+	@find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# ---------------------------------------------------------------- set-up, step by step
+
+.PHONY: java
+java:
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+	major=$$("$$java" -version 2>&1 | sed -nE 's/.*version "([0-9]+).*/\1/p' | head -n 1); \
+	if [ "$${major:-0}" -lt 17 ]; then \
+	    echo "Java 17 is missing: install it (or point JAVA_HOME at it) and call make again." >&2; \
+	    exit 1; \
+	fi
+
+# The virtual environment with the two tools that requirements.lock needs.
+$(UV_READY): requirements-bootstrap.lock
+	@is311='import sys; sys.exit(sys.version_info[:2] != (3, 11))'; \
+	if ! $(BIN)/python -c "$$is311" 2>/dev/null; then \
+	    for python in python3.11 python3 ""; do "$$python" -c "$$is311" 2>/dev/null && break; done; \
+	    if [ -z "$$python" ]; then \
+	        echo "Python 3.11 is missing: install python3.11 with venv and call make again." >&2; \
+	        exit 1; \
+	    fi; \
+	    echo "setup: virtual environment"; \
+	    "$$python" -m venv --clear $(VENV) || exit 1; \
+	fi
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --require-hashes -r requirements-bootstrap.lock
+	@touch $@
+
+# Build isolation would fetch an unpinned setuptools; the bootstrap lock has brought a pinned one.
+$(PACKAGES_READY): requirements.lock $(UV_READY)
+	@echo "setup: packages"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation \
+	    --require-hashes -r requirements.lock
+	@touch $@
+
+$(PYTHON_READY): pyproject.toml $(PACKAGES_READY)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(JARS_READY): docker/jars/jars.sha256 docker/jars/ivy.xml | java $(PACKAGES_READY)
+	@echo "setup: jars"
+	@$(BIN)/python docker/jars/fetch_jars.py .jars
+	@touch $@
+
+$(AIRFLOW_READY): $(PACKAGES_READY)
+	@echo "setup: Airflow home"
+	@mkdir -p $(AIRFLOW_HOME)
+	@$(BIN)/airflow db migrate > $(AIRFLOW_HOME)/migrate.log 2>&1 \
+	    || { tail -n 20 $(AIRFLOW_HOME)/migrate.log >&2; exit 1; }
+	@touch $@

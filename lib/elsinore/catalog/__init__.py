@@ -1,0 +1,1 @@
+"""Reads `schemas/` into frozen event types and stream schemas."""

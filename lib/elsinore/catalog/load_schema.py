@@ -1,0 +1,189 @@
+"""Reads a stream schema from YAML (spec section 2)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.catalog.yaml_text import read_yaml
+from elsinore.errors import Diagnostic, Location, SchemaError
+from elsinore.timeline import TimeUnit, parse_instant
+
+#: Names become columns and keys: letters, digits and underscores, a letter first.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
+FieldName = Annotated[str, Field(min_length=1, max_length=200)]
+Scalar = str | int | float | bool
+
+#: Columns of the table `events` beside the attributes; compared without case, as Spark does.
+RESERVED_NAMES = frozenset(
+    {"event_day", "event_id", "event_type", "event_time", "landing", "file", "position"}
+)
+_LONGS = range(-(2**63), 2**63)
+
+
+def load_schema(path: Path) -> StreamSchema:
+    """The stream schema in a YAML file.
+
+    Raises:
+        SchemaError: the file is missing or is no valid schema; every fault is listed.
+    """
+    document = read_yaml(path)
+    if not isinstance(document, dict):
+        raise SchemaError.of([Diagnostic("a schema is a mapping", Location(str(path)))])
+    try:
+        return _SchemaFile.model_validate(document).to_schema()
+    except ValidationError as error:
+        raise SchemaError.of(_diagnose(path, error)) from error
+
+
+def _diagnose(path: Path, error: ValidationError) -> list[Diagnostic]:
+    found = []
+    for fault in error.errors():
+        where = ".".join(str(part) for part in fault["loc"])
+        message = fault["msg"].removeprefix("Value error, ")
+        found.append(Diagnostic(f"{where}: {message}" if where else message, Location(str(path))))
+    return found
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _TimeField(_Strict):
+    field: FieldName
+    unit: Annotated[TimeUnit, Field(strict=False)]
+
+
+class _PlainField(_Strict):
+    field: FieldName
+
+
+class _AttributeEntry(_Strict):
+    type: Annotated[AttributeType, Field(strict=False)]
+    nullable: bool = False
+    min: Scalar | None = None
+    max: Scalar | None = None
+    allowed: Annotated[list[Scalar], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _limits_fit_the_type(self) -> Self:
+        for limit in (self.min, self.max):
+            if limit is not None:
+                _typed(limit, self.type)
+                if self.type in (AttributeType.STRING, AttributeType.BOOLEAN):
+                    raise ValueError(f"min and max do not apply to a {self.type}")
+        if self.min is not None and self.max is not None:
+            low, high = _typed(self.min, self.type), _typed(self.max, self.type)
+            if not _number(low) <= _number(high):
+                raise ValueError(f"min {self.min} is above max {self.max}")
+        for value in self.allowed or ():
+            _typed(value, self.type)
+        return self
+
+    def to_attribute(self, name: str) -> Attribute:
+        allowed = tuple(_typed(value, self.type) for value in self.allowed or ())
+        return Attribute(
+            name,
+            self.type,
+            self.nullable,
+            None if self.min is None else _number(_typed(self.min, self.type)),
+            None if self.max is None else _number(_typed(self.max, self.type)),
+            allowed or None,
+        )
+
+
+def _typed(value: Scalar, kind: AttributeType) -> Scalar:
+    """A limit or allowed value as the attribute's own type."""
+    match kind, value:
+        case AttributeType.STRING, str():
+            return value
+        case AttributeType.BOOLEAN, bool():
+            return value
+        case (AttributeType.LONG, int()) if not isinstance(value, bool) and value in _LONGS:
+            return value
+        case (AttributeType.DOUBLE, int() | float()) if not isinstance(value, bool):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if math.isfinite(number):
+                return number
+        case AttributeType.TIMESTAMP, str():
+            return parse_instant(value)
+    raise ValueError(f"{value!r} is no {kind}")
+
+
+def _number(value: Scalar) -> int | float:
+    if isinstance(value, str):
+        raise ValueError(f"{value!r} is no number")
+    return value
+
+
+def _entry(value: Any) -> Any:
+    return {"type": value} if isinstance(value, str) else value
+
+
+_Entry = Annotated[_AttributeEntry, BeforeValidator(_entry)]
+_Entries = Annotated[dict[Name, _Entry] | None, AfterValidator(lambda value: value or {})]
+
+
+class _SchemaFile(_Strict):
+    stream: Name
+    time: _TimeField
+    type: _PlainField
+    id: _PlainField | None = None
+    types: Annotated[dict[Name, _Entries], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _one_type_per_attribute_name(self) -> Self:
+        seen: dict[str, tuple[str, AttributeType]] = {}
+        for type_name, entries in self.types.items():
+            for name, entry in (entries or {}).items():
+                first_type, kind = seen.setdefault(name, (type_name, entry.type))
+                if kind is not entry.type:
+                    raise ValueError(
+                        f"attribute {name} is {kind} in {first_type} but {entry.type} in "
+                        f"{type_name}; one name has one type in a stream"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _names_can_be_columns(self) -> Self:
+        faults: dict[str, None] = {}
+        spellings: dict[str, str] = {}
+        for type_name, entries in self.types.items():
+            for name in entries or {}:
+                if name.lower() in RESERVED_NAMES:
+                    faults[f"{type_name}.{name}: the name is reserved"] = None
+                first = spellings.setdefault(name.lower(), name)
+                if first != name:
+                    faults[f"attributes {first} and {name} differ only by case"] = None
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def to_schema(self) -> StreamSchema:
+        types = tuple(
+            EventType(name, tuple(e.to_attribute(a) for a, e in (entries or {}).items()))
+            for name, entries in self.types.items()
+        )
+        return StreamSchema(
+            self.stream,
+            self.time.field,
+            self.time.unit,
+            self.type.field,
+            self.id.field if self.id else None,
+            types,
+        )

@@ -1,0 +1,64 @@
+"""Reads YAML that people wrote: safe types only, no duplicate keys, no aliases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from elsinore.errors import Diagnostic, Location, SchemaError
+
+MAX_BYTES = 1_000_000
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """SafeLoader that refuses duplicate keys and aliases (alias bombs)."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(
+                None, None, "aliases are not allowed", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} is not text; quote it", key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} occurs twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path) -> Any:
+    """The one document of a YAML file.
+
+    Raises:
+        SchemaError: the file is missing, too large or no plain YAML; with line and column.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise SchemaError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
+    if len(text) > MAX_BYTES:
+        raise SchemaError(f"{path} is larger than {MAX_BYTES} bytes", file=str(path))
+    try:
+        return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
+    except (yaml.YAMLError, RecursionError, UnicodeDecodeError, ValueError) as error:
+        raise SchemaError.of([_diagnose(path, error)]) from error
+
+
+def _diagnose(path: Path, error: Exception) -> Diagnostic:
+    mark = getattr(error, "problem_mark", None)
+    location = Location(str(path), *((mark.line + 1, mark.column + 1) if mark else ()))
+    problem = getattr(error, "problem", None) or "is no readable YAML"
+    return Diagnostic(str(problem), location)

@@ -1,0 +1,1 @@
+"""Runs one runtime plan over the ordered events of one partition."""

@@ -1,0 +1,174 @@
+"""The exception family of Elsinore, typed by who must act.
+
+Each class says who can mend the fault (query author, owner of the data, planner, engine,
+environment) and whether trying again can help (`transient`); Airflow decides on retries by that
+alone. Errors carry fields beside their text and survive process borders (they pickle).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where in a text file a fault was found; `line` and `column` count from 1."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        parts = [self.file, *(str(n) for n in (self.line, self.column) if n is not None)]
+        return ":".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One fault of a workload or schema, for its author: where, what, and how to mend it."""
+
+    message: str
+    location: Location | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.location}: " if self.location else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{where}{self.message}{hint}"
+
+
+class ElsinoreError(Exception):
+    """Root of the family.
+
+    Attributes:
+        code: stable dotted name of the class of fault.
+        exit_code: what a process ends with: 1 failed, 2 bad usage (query, schema, parameters).
+        transient: whether the same step may succeed when tried again.
+        hint: what to do about it, if that is known.
+        fields: everything else that a program may want to read.
+    """
+
+    code: ClassVar[str] = "elsinore"
+    exit_code: ClassVar[int] = 1
+    transient: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str | None = None, **fields: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.fields = fields
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.hint, self.fields)
+
+
+def _rebuild(
+    kind: type[ElsinoreError], message: str, hint: str | None, fields: dict[str, Any]
+) -> ElsinoreError:
+    return kind(message, hint=hint, **fields)
+
+
+class AuthorError(ElsinoreError):
+    """The author of a workload, schema or parameter must act; `diagnostics` lists every fault."""
+
+    code = "author"
+    exit_code = 2
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        diagnostics: tuple[Diagnostic, ...] = (),
+        **fields: Any,
+    ) -> None:
+        super().__init__(message, hint=hint, diagnostics=diagnostics, **fields)
+        self.diagnostics = diagnostics or (Diagnostic(message, hint=hint),)
+
+    @classmethod
+    def of(cls, diagnostics: list[Diagnostic]) -> AuthorError:
+        """One error for all faults that were found together."""
+        first = str(diagnostics[0])
+        more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
+        return cls(first + more, diagnostics=tuple(diagnostics))
+
+
+class QueryError(AuthorError):
+    """A query does not parse or bind."""
+
+    code = "author.query"
+
+
+class UnsupportedQueryError(AuthorError):
+    """A right query that the chosen executor cannot run; refused by name, never answered wrongly.
+
+    Fields: `query`, `executor`, `reasons`.
+    """
+
+    code = "author.unsupported"
+
+
+class SchemaError(AuthorError):
+    """A stream schema is not valid."""
+
+    code = "author.schema"
+
+
+class ParameterError(AuthorError):
+    """A parameter of a command, job or DAG is not valid."""
+
+    code = "author.parameter"
+
+
+class DataError(ElsinoreError):
+    """The owner of the data must act: too many bad rows, unreadable files, missing tables."""
+
+    code = "data"
+
+
+class PlanError(ElsinoreError):
+    """A static plan is stale, damaged or not valid for the workload at hand."""
+
+    code = "plan"
+
+
+class EngineError(ElsinoreError):
+    """The engine broke one of its own promises; a bug report is due."""
+
+    code = "engine"
+
+
+class BudgetError(ElsinoreError):
+    """A computation was stopped since it would cross the bound set for it (steps, rows, bytes)."""
+
+    code = "budget"
+
+
+class ValidationError(ElsinoreError):
+    """Audited results differ from the reference, or the audit could not be made."""
+
+    code = "validation"
+
+
+class SetupError(ElsinoreError):
+    """The environment lacks something: Java, jars, a readable warehouse, a reachable master."""
+
+    code = "environment"
+
+
+class ConflictError(ElsinoreError):
+    """Another writer got there first; the whole read-compute-write is worth another try."""
+
+    code = "environment.conflict"
+    transient = True
+
+
+class LostWorkerError(ElsinoreError):
+    """A process died under us (executor, driver, Python worker); worth another try."""
+
+    code = "environment.lost"
+    transient = True

@@ -1,0 +1,1 @@
+"""Typed events of one stream as Arrow columns."""

@@ -1,0 +1,68 @@
+"""Typed events of one stream as Arrow columns: what readers make and executors take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elsinore.catalog.stream import AttributeType, StreamSchema
+
+#: Names of the columns that every event has; attribute names cannot begin like this by accident,
+#: since a schema that declares them is refused.
+TIME_COLUMN = "_time"
+TYPE_COLUMN = "_type"
+
+ARROW_TYPES: dict[AttributeType, pa.DataType] = {
+    AttributeType.STRING: pa.string(),
+    AttributeType.LONG: pa.int64(),
+    AttributeType.DOUBLE: pa.float64(),
+    AttributeType.BOOLEAN: pa.bool_(),
+    AttributeType.TIMESTAMP: pa.int64(),
+}
+
+
+def arrow_schema(schema: StreamSchema) -> pa.Schema:
+    """Columns of a stream's typed events.
+
+    `_time` is int64 (microseconds since the epoch, or ticks), `_type` an int32 code into
+    `schema.types`; then one column per attribute name, NULL where an event's type lacks it.
+    """
+    fixed = [pa.field(TIME_COLUMN, pa.int64(), False), pa.field(TYPE_COLUMN, pa.int32(), False)]
+    return pa.schema(
+        [*fixed, *(pa.field(name, ARROW_TYPES[kind]) for name, kind in schema.attributes.items())]
+    )
+
+
+@dataclass(frozen=True)
+class EventTable:
+    """Events of one stream in no particular order; `table` has the columns of `arrow_schema`."""
+
+    schema: StreamSchema
+    table: pa.Table
+
+    @classmethod
+    def of(
+        cls, schema: StreamSchema, events: Iterable[tuple[str, int, Mapping[str, Any]]]
+    ) -> EventTable:
+        """From `(type, time, attributes)` triples, for tests and small examples."""
+        rows = list(events)
+        names = list(schema.attributes)
+        columns: dict[str, list[Any]] = {
+            TIME_COLUMN: [time for _, time, _ in rows],
+            TYPE_COLUMN: [schema.type_codes[kind] for kind, _, _ in rows],
+        }
+        columns |= {name: [values.get(name) for _, _, values in rows] for name in names}
+        return cls(schema, pa.table(columns, schema=arrow_schema(schema)))
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def between(self, start: int, end: int) -> EventTable:
+        """The events with `start <= time < end`."""
+        time = self.table[TIME_COLUMN]
+        inside = pc.and_(pc.greater_equal(time, start), pc.less(time, end))
+        return EventTable(self.schema, self.table.filter(inside))

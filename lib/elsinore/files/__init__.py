@@ -1,0 +1,1 @@
+"""Events from files and results to files, for runs without a lake."""

@@ -1,0 +1,112 @@
+"""Why a line, row or file cannot be used: stable codes for programs, a sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from elsinore.errors import DataError
+
+_SHOWN = 60
+
+
+class Reason(StrEnum):
+    """Codes of everything that keeps a line, a row or a whole file from becoming events."""
+
+    # The line as text.
+    BAD_ENCODING = "bad_encoding"
+    LINE_TOO_LONG = "line_too_long"
+    BAD_JSON = "bad_json"
+    TOO_DEEP = "too_deep"
+    NOT_AN_OBJECT = "not_an_object"
+    BAD_CSV = "bad_csv"
+    # Fields that every event has.
+    MISSING_TIME = "missing_time"
+    BAD_TIME = "bad_time"
+    TIME_OUT_OF_RANGE = "time_out_of_range"
+    MISSING_TYPE = "missing_type"
+    UNKNOWN_TYPE = "unknown_type"
+    MISSING_ID = "missing_id"
+    # Attributes.
+    MISSING_ATTRIBUTE = "missing_attribute"
+    WRONG_TYPE = "wrong_type"
+    NOT_FINITE = "not_finite"
+    OUT_OF_RANGE = "out_of_range"
+    NOT_ALLOWED = "not_allowed"
+    # Among all events that were read.
+    CONFLICTING_ID = "conflicting_id"
+    # The file as a whole.
+    CORRUPT_FILE = "corrupt_file"
+    TOO_LARGE = "too_large"
+    BAD_HEADER = "bad_header"
+
+
+class Fault(NamedTuple):
+    """What is wrong with one line or value."""
+
+    code: Reason
+    text: str
+
+
+#: Columns of rejected lines: where, the line itself, and why.
+REJECTED_SCHEMA = pa.schema(
+    [
+        pa.field("file", pa.string(), False),
+        pa.field("position", pa.int64(), False),
+        pa.field("line", pa.string(), False),
+        pa.field("reason_code", pa.string(), False),
+        pa.field("reason", pa.string(), False),
+    ]
+)
+
+
+class UnreadableFile(DataError):
+    """A file of which nothing can be used; it is to be quarantined whole.
+
+    Attributes:
+        reason_code: `corrupt_file`, `too_large`, `bad_encoding` or `bad_header`.
+    """
+
+    code = "data.unreadable"
+
+    def __init__(
+        self, message: str, *, reason_code: str, hint: str | None = None, **fields: Any
+    ) -> None:
+        super().__init__(message, hint=hint, reason_code=reason_code, **fields)
+        self.reason_code = reason_code
+
+
+def count_reasons(rejected: pa.Table) -> Mapping[str, int]:
+    """Rejected lines by reason code, in the order of the codes' names."""
+    counts = rejected["reason_code"].value_counts().to_pylist()
+    return dict(sorted((pair["values"], pair["counts"]) for pair in counts))
+
+
+def printable(name: str) -> str:
+    r"""A name as text that can be stored: what is no Unicode (lone surrogates) as `\\udcNN`."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def shown(value: object) -> str:
+    """A value as a reason spells it: short, printable, and safe to encode.
+
+    >>> shown("x" * 100) == repr("x" * 60) + "..."
+    True
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case str():
+            text = repr(value[:_SHOWN])
+            return text + "..." if len(value) > _SHOWN else text
+    text = str(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -1,0 +1,1 @@
+"""Compiled propagation over arrays: arithmetic only, no knowledge of plans."""

@@ -1,0 +1,1 @@
+"""Static plan and templates to the runtime plan that the engine runs."""

@@ -1,0 +1,1 @@
+"""Pure data for DAGs: intervals, partitions, command lines, names, retry rules."""

@@ -1,0 +1,242 @@
+"""Binds queries to a stream: names resolved, types checked, all faults reported at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+
+from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.errors import Diagnostic, QueryError
+from elsinore.query.bind_expression import unit_length
+from elsinore.query.bind_where import bind_where
+from elsinore.query.bound import (
+    AggregateFunction,
+    BoundAggregate,
+    BoundQuery,
+    Key,
+    Workload,
+)
+from elsinore.query.check_pattern import check_pattern
+from elsinore.query.normal_form import normal_form
+from elsinore.query.print_query import print_query
+from elsinore.query.resolve import Scope, suggest
+from elsinore.query.syntax import Aggregate, Conjunction, Duration, Query, Reference
+from elsinore.timeline import UNITS, TimeUnit
+from elsinore.windows.window import Window
+
+_TICKS = {
+    TimeUnit.SECONDS: UNITS["second"],
+    TimeUnit.MILLISECONDS: UNITS["millisecond"],
+    TimeUnit.MICROSECONDS: UNITS["microsecond"],
+    TimeUnit.INTEGER: 1,
+}
+
+
+def bind_workload(queries: tuple[Query, ...], schema: StreamSchema) -> Workload:
+    """The workload bound to a stream.
+
+    Raises:
+        QueryError: with every fault of every query, each with its position.
+    """
+    faults: list[Diagnostic] = []
+    bound = []
+    uses = Counter(query.name.lower() for query in queries)
+    for query in queries:
+        if uses[query.name.lower()] > 1:
+            faults.append(Diagnostic(f"more than one query is called {query.name}", query.at))
+        try:
+            bound.append(bind_query(query, schema))
+        except QueryError as error:
+            faults += error.diagnostics
+    if faults:
+        raise QueryError.of(faults)
+    return Workload(schema, tuple(bound))
+
+
+def bind_query(query: Query, schema: StreamSchema) -> BoundQuery:
+    """One query bound to a stream.
+
+    Raises:
+        QueryError: with every fault found.
+    """
+    scope = Scope(schema, normal_form(query.pattern))
+    check_pattern(scope)
+    if scope.faults:  # names cannot be resolved against a broken pattern
+        raise QueryError.of(scope.faults)
+    conditions = bind_where(scope, query.where)
+    keys = _bind_keys(scope, query.group_by, conditions.equivalences)
+    aggregates = _bind_returns(scope, query)
+    window = _bind_window(scope, query)
+    if scope.faults or window is None:
+        raise QueryError.of(scope.faults)
+    text = print_query(replace(query, pattern=scope.pattern))
+    return BoundQuery(
+        source=query,
+        text=text,
+        fingerprint=_fingerprint(text, scope),
+        pattern=scope.pattern,
+        positions=scope.positions,
+        local_predicates=tuple(conditions.local),
+        edge_predicates=tuple(conditions.edges),
+        keys=keys,
+        aggregates=aggregates,
+        window=window,
+        semantics=query.semantics,
+    )
+
+
+def _fingerprint(text: str, scope: Scope) -> str:
+    types = sorted({position.type for position in scope.positions})
+    parts = [f"{name}({scope.schema.by_name[name].attributes})" for name in types]
+    whole = "\n".join([text, str(scope.schema.time_unit), *parts])
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+# ---- keys
+
+
+def _bind_keys(
+    scope: Scope, group_by: tuple[Reference, ...], equivalences: list[Reference]
+) -> tuple[Key, ...]:
+    """Grouping keys in their order, then the other equivalence keys, without repetition."""
+    found: dict[tuple[str, frozenset[int]], Key] = {}
+    names = Counter(reference.attribute for reference in group_by)
+    for reference in group_by:
+        key = _bind_key(scope, reference, equivalence=False)
+        if key is not None:
+            plain = names[reference.attribute] == 1
+            label = reference.attribute if plain else f"{reference.qualifier}.{key.attribute}"
+            found[key.attribute, key.positions] = replace(key, group_label=label)
+    for reference in equivalences:
+        key = _bind_key(scope, reference, equivalence=True)
+        if key is not None:
+            place = key.attribute, key.positions
+            found[place] = replace(found.get(place, key), equivalence=True)
+    return tuple(found.values())
+
+
+def _bind_key(scope: Scope, reference: Reference, *, equivalence: bool) -> Key | None:
+    """The key of one attribute; a scoped one is carried by the named positions alone."""
+    attribute, at = reference.attribute, reference.at
+    if reference.following:
+        scope.fault("NEXT(...) cannot be a key", at)
+        return None
+    if reference.qualifier is not None:
+        carriers = scope.named(reference.qualifier, at)
+        columns = [scope.column(position, attribute, at) for position in carriers]
+        if not columns or None in columns:
+            return None
+    else:
+        carriers = scope.carriers(attribute)
+    if all(position.negated for position in carriers):
+        hint = suggest(attribute, list(scope.schema.attributes))
+        scope.fault(f"no event of a trend carries {attribute}", at, None if carriers else hint)
+        return None
+    kind = scope.schema.attributes.get(attribute)
+    if kind is None:
+        scope.fault(f"{attribute} cannot be a key", at)
+        return None
+    positions = frozenset(position.index for position in carriers)
+    return Key(attribute, kind, positions, equivalence, None)
+
+
+# ---- RETURN
+
+
+def _bind_returns(scope: Scope, query: Query) -> tuple[BoundAggregate, ...]:
+    groups = {(key.qualifier, key.attribute) for key in query.group_by}
+    groups |= {(None, key.attribute) for key in query.group_by}
+    aggregates: dict[str, BoundAggregate] = {}
+    for item in query.returns:
+        if isinstance(item, Reference):
+            if (item.qualifier, item.attribute) not in groups:
+                scope.fault(f"{item.attribute} is not in GROUP-BY", item.at)
+            continue
+        if item.label in aggregates:
+            scope.fault(f"{item.label} is returned twice", item.at)
+        bound = _bind_aggregate(scope, item)
+        if bound is not None:
+            aggregates[bound.label] = bound
+    if not any(isinstance(item, Aggregate) for item in query.returns):
+        scope.fault("RETURN names no aggregate", query.at, "COUNT(*) counts the trends")
+    if isinstance(scope.pattern, Conjunction):
+        for item in query.returns:
+            if isinstance(item, Aggregate) and item.label.upper() != "COUNT(*)":
+                scope.fault("a pattern with AND has no aggregate but COUNT(*)", item.at)
+    return tuple(aggregates.values())
+
+
+def _bind_aggregate(scope: Scope, item: Aggregate) -> BoundAggregate | None:
+    if item.function not in AggregateFunction.__members__:
+        hint = suggest(item.function, list(AggregateFunction.__members__))
+        scope.fault(f"there is no aggregate {item.function}", item.at, hint)
+        return None
+    function = AggregateFunction[item.function]
+    counting = function is AggregateFunction.COUNT
+    if item.target == "*":
+        if not counting:
+            scope.fault(f"{item.function} needs an attribute", item.at, "as in SUM(A.price)")
+            return None
+        return BoundAggregate(item.label, function, frozenset(), None, AttributeType.LONG)
+    carriers = scope.named(item.target, item.at)
+    if any(position.negated for position in carriers):
+        scope.fault(f"{item.target} is part of no trend: it stands under NOT", item.at)
+        return None
+    if not carriers or counting != (item.attribute is None):
+        if carriers:
+            wanted = f"COUNT({item.target})" if counting else f"{item.function}(X.attribute)"
+            scope.fault(f"{item.label} is no aggregate", item.at, f"write {wanted}")
+        return None
+    positions = frozenset(position.index for position in carriers)
+    if item.attribute is None:
+        return BoundAggregate(item.label, function, positions, None, AttributeType.LONG)
+    column = scope.column(carriers[0], item.attribute, item.at)
+    if column is None:
+        return None
+    extreme = function in (AggregateFunction.MIN, AggregateFunction.MAX)
+    if not (column[1].is_number or (extreme and column[1] is AttributeType.TIMESTAMP)):
+        scope.fault(f"{item.function} of a {column[1]} has no meaning", item.at)
+        return None
+    return BoundAggregate(item.label, function, positions, column[0], column[1])
+
+
+# ---- WITHIN and SLIDE
+
+
+def _bind_window(scope: Scope, query: Query) -> Window | None:
+    if query.within is None:
+        scope.fault("there is no WITHIN clause", query.at, "as in WITHIN 10 minutes")
+        return None
+    within = _ticks(scope, query.within, "WITHIN")
+    slide = _ticks(scope, query.slide, "SLIDE") if query.slide else within
+    if within is None or slide is None:
+        return None
+    if slide > within:
+        assert query.slide is not None
+        scope.fault("SLIDE is longer than WITHIN: events in the gaps are lost", query.slide.at)
+        return None
+    return Window(within, slide)
+
+
+def _ticks(scope: Scope, duration: Duration, clause: str) -> int | None:
+    unit = scope.schema.time_unit
+    if duration.unit is None:
+        if unit is TimeUnit.ISO:
+            scope.fault(f"{clause} needs a unit", duration.at, "as in 10 minutes")
+            return None
+        length = _TICKS[unit]
+    elif unit is TimeUnit.INTEGER:
+        scope.fault("this stream's time has no unit; write a bare number", duration.at)
+        return None
+    else:
+        length = unit_length(duration.unit) or 0
+        if not length:
+            hint = suggest(duration.unit, list(UNITS))
+            scope.fault(f"{duration.unit} is no unit of time", duration.at, hint)
+            return None
+    ticks = duration.amount * length
+    if ticks <= 0 or ticks != int(ticks) or ticks >= 2**62:
+        scope.fault(f"{clause} must be positive, in whole microseconds", duration.at)
+        return None
+    return int(ticks)

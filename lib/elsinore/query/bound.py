@@ -1,0 +1,163 @@
+"""A query bound to the event types of a stream: what every executor starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.errors import Location
+from elsinore.query.expressions import BoundExpression
+from elsinore.query.syntax import Pattern, Query, Semantics
+from elsinore.windows.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One occurrence of an event type in the pattern, numbered from left to right.
+
+    `negated` positions lie inside a NOT; they are part of no trend.
+    """
+
+    index: int
+    alias: str
+    type: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPredicate:
+    """A condition on single events at one position (GRETA section 6, vertex predicate)."""
+
+    position: int
+    condition: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePredicate:
+    """A condition on each adjacent pair of events at two positions (GRETA section 6).
+
+    In `condition` the fields with `following` are read from the later event.
+    """
+
+    earlier: int
+    later: int
+    condition: BoundExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An attribute whose value partitions trends.
+
+    Attributes:
+        attribute, type: the column and its type.
+        positions: the positions whose events carry it; events of the others fit every value.
+        equivalence: named in `[...]`; an event that carries it as NULL (or NaN) joins no trend.
+        group_label: its name in result rows where it is also a grouping attribute, else None. As
+            in SQL, NULL is a group of its own.
+    """
+
+    attribute: str
+    type: AttributeType
+    positions: frozenset[int]
+    equivalence: bool
+    group_label: str | None
+
+
+class AggregateFunction(StrEnum):
+    """Functions of the RETURN clause."""
+
+    COUNT = "COUNT"
+    SUM = "SUM"
+    AVG = "AVG"
+    MIN = "MIN"
+    MAX = "MAX"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAggregate:
+    """An aggregate over all events at `positions` of all trends of a row, with multiplicity.
+
+    `COUNT(*)` counts the trends themselves: it has no positions. `attribute` is None for COUNT.
+    """
+
+    label: str
+    function: AggregateFunction
+    positions: frozenset[int]
+    attribute: str | None
+    type: AttributeType
+
+    @property
+    def counts_trends(self) -> bool:
+        """Whether this is `COUNT(*)`."""
+        return self.function is AggregateFunction.COUNT and not self.positions
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query whose names are resolved and whose types agree.
+
+    Attributes:
+        source: the query as written.
+        text: its canonical text, the basis of `fingerprint`.
+        fingerprint: sha256 of the canonical text and of the schema parts that it uses.
+        pattern: in normal form; each occurrence has its own alias.
+        positions: all occurrences, `positions[i].index == i`.
+        windows, semantics: as written, in the stream's time unit.
+    """
+
+    source: Query
+    text: str
+    fingerprint: str
+    pattern: Pattern
+    positions: tuple[Position, ...]
+    local_predicates: tuple[LocalPredicate, ...]
+    edge_predicates: tuple[EdgePredicate, ...]
+    keys: tuple[Key, ...]
+    aggregates: tuple[BoundAggregate, ...]
+    window: Window
+    semantics: Semantics
+
+    @property
+    def name(self) -> str:
+        """The query's name, unique in its workload."""
+        return self.source.name
+
+    @property
+    def at(self) -> Location:
+        """Where the query stands."""
+        return self.source.at
+
+    @cached_property
+    def by_alias(self) -> dict[str, Position]:
+        """Positions by alias."""
+        return {position.alias: position for position in self.positions}
+
+    @cached_property
+    def group_keys(self) -> tuple[Key, ...]:
+        """The keys that name result rows, in the order of GROUP-BY."""
+        return tuple(key for key in self.keys if key.group_label is not None)
+
+    @cached_property
+    def event_types(self) -> frozenset[str]:
+        """Names of all event types in the pattern."""
+        return frozenset(position.type for position in self.positions)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The queries of one text, bound to one stream; names are unique."""
+
+    schema: StreamSchema
+    queries: tuple[BoundQuery, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, BoundQuery]:
+        """Queries by name."""
+        return {query.name: query for query in self.queries}
+
+    @cached_property
+    def longest_window(self) -> int:
+        """The largest WITHIN: how far back a run must read."""
+        return max(query.window.within for query in self.queries)

@@ -1,0 +1,200 @@
+"""Turns lark's parse tree of one statement into our syntax tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lark import Token, Tree
+
+from elsinore.errors import Diagnostic, Location
+from elsinore.query import syntax
+
+_COMPARISONS = {"<>": "!=", "==": "="}
+
+
+class MisplacedClause(Exception):
+    """A clause that parses but may not stand where it does; carries the diagnostic."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
+
+
+class SyntaxBuilder:
+    """Builds syntax nodes; `locate` maps line and column of the statement to the file's."""
+
+    def __init__(self, locate: Callable[[int, int], Location]) -> None:
+        self._locate = locate
+
+    def build(self, tree: Tree[Token]) -> syntax.Query:
+        """The query of a `start` tree.
+
+        Raises:
+            MisplacedClause: a clause occurs twice.
+        """
+        name, returned, pattern, *rest = tree.children
+        clauses: dict[str, Tree[Token]] = {}
+        for clause in rest:
+            kind = str(clause.data)
+            if kind in clauses:
+                title = kind.split("_")[0].upper()
+                raise MisplacedClause(Diagnostic(f"a second {title} clause", self._at(clause)))
+            clauses[kind] = clause
+        within = clauses.get("within_clause")
+        durations = [self._duration(child) for child in within.children] if within else []
+        return syntax.Query(
+            name=str(name.children[0]),
+            returns=tuple(self._returned(item) for item in returned.children),
+            pattern=self._pattern(pattern.children[0]),
+            where=self._optional(clauses, "where_clause"),
+            group_by=self._references(clauses.get("group_clause")),
+            within=durations[0] if durations else None,
+            slide=durations[1] if len(durations) > 1 else None,
+            semantics=self._semantics(clauses.get("semantics_clause")),
+            at=self._at(name),
+        )
+
+    # ---- clauses
+
+    def _optional(
+        self, clauses: dict[str, Tree[Token]], kind: str
+    ) -> syntax.Expression | None:
+        return self._expression(clauses[kind].children[0]) if kind in clauses else None
+
+    def _references(self, clause: Tree[Token] | None) -> tuple[syntax.Reference, ...]:
+        if clause is None:
+            return ()
+        return tuple(self._reference(c) for c in clause.children if isinstance(c, Tree))
+
+    def _semantics(self, clause: Tree[Token] | None) -> syntax.Semantics:
+        if clause is None:
+            return syntax.Semantics.ANY
+        return syntax.Semantics(str(clause.children[0]).lower())
+
+    def _returned(self, node: Tree[Token]) -> syntax.Aggregate | syntax.Reference:
+        if node.data != "aggregate":
+            return self._reference(node)
+        function, target, *attribute = (str(token) for token in node.children)
+        inside = ".".join([target, *attribute])
+        return syntax.Aggregate(
+            function.upper(),
+            target,
+            attribute[0] if attribute else None,
+            f"{function}({inside})",
+            self._at(node),
+        )
+
+    def _duration(self, node: Tree[Token]) -> syntax.Duration:
+        amount, *unit = node.children
+        return syntax.Duration(
+            _number(amount), str(unit[0]).lower() if unit else None, self._at(node)
+        )
+
+    # ---- patterns
+
+    def _pattern(self, node: Tree[Token]) -> syntax.Pattern:
+        at = self._at(node)
+        if node.data == "event_pattern":
+            kind, *alias = (str(token) for token in node.children)
+            return syntax.EventPattern(kind, alias[0] if alias else kind, at)
+        parts = tuple(self._pattern(child) for child in node.children if isinstance(child, Tree))
+        match str(node.data):
+            case "sequence":
+                return syntax.Sequence(parts, at)
+            case "either":
+                return syntax.Disjunction(parts, at)
+            case "both":
+                return syntax.Conjunction(parts, at)
+            case "negation":
+                return syntax.Negation(parts[0], at)
+            case "plus":
+                return syntax.KleenePlus(parts[0], at)
+            case "star":
+                return syntax.KleeneStar(parts[0], at)
+            case _:
+                return syntax.Maybe(parts[0], at)
+
+    # ---- expressions
+
+    def _expression(self, node: Tree[Token]) -> syntax.Expression:
+        kind = str(node.data)
+        if kind.endswith("reference"):
+            return self._reference(node)
+        if kind in ("number", "text", "null", "true", "false"):
+            return self._literal(kind, node)
+        at = self._at(node)
+        if kind == "equivalence":
+            return syntax.Equivalence(tuple(self._reference(c) for c in node.children), at)
+        parts = tuple(self._expression(c) for c in node.children if isinstance(c, Tree))
+        if kind == "call":
+            return syntax.Call(str(node.children[0]).lower(), parts, at)
+        return self._operation(kind, node, parts, at)
+
+    def _operation(
+        self, kind: str, node: Tree[Token], parts: tuple[Any, ...], at: Location
+    ) -> syntax.Operation:
+        def negated(inner: syntax.Operation) -> syntax.Operation:
+            return syntax.Operation("NOT", (inner,), at)
+
+        match kind:
+            case "arithmetic":
+                return syntax.Operation(str(node.children[1]), parts, at)
+            case "comparison":
+                sign = str(node.children[1])
+                return syntax.Operation(_COMPARISONS.get(sign, sign), parts, at)
+            case "minus":
+                return syntax.Operation("neg", parts, at)
+            case "is_null":
+                return syntax.Operation("IS NULL", parts, at)
+            case "is_not_null":
+                return negated(syntax.Operation("IS NULL", parts, at))
+            case "is_in":
+                return syntax.Operation("IN", parts, at)
+            case "is_not_in":
+                return negated(syntax.Operation("IN", parts, at))
+            case "between":
+                return _between(parts, at)
+            case "not_between":
+                return negated(_between(parts, at))
+            case "inversion":
+                return syntax.Operation("NOT", parts, at)
+            case _:
+                return syntax.Operation({"disjunction": "OR"}.get(kind, "AND"), parts, at)
+
+    def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
+        at = self._at(node)
+        if kind == "number":
+            amount, *unit = node.children
+            return syntax.Literal(_number(amount), str(unit[0]).lower() if unit else None, at)
+        if kind == "text":
+            return syntax.Literal(str(node.children[0])[1:-1].replace("''", "'"), None, at)
+        return syntax.Literal({"null": None, "true": True, "false": False}[kind], None, at)
+
+    def _reference(self, node: Tree[Token]) -> syntax.Reference:
+        *qualifier, attribute = (str(token) for token in node.children)
+        return syntax.Reference(
+            qualifier[0] if qualifier else None,
+            attribute,
+            node.data == "next_reference",
+            self._at(node),
+        )
+
+    def _at(self, node: Tree[Token]) -> Location:
+        if node.meta.empty:  # NULL, TRUE and FALSE leave no token behind
+            return self._locate(1, 1)
+        return self._locate(node.meta.line, node.meta.column)
+
+
+def _number(token: Any) -> int | float:
+    text = str(token).replace(" ", "")
+    return float(text) if any(sign in text for sign in ".eE") else int(text)
+
+
+def _between(parts: tuple[Any, ...], at: Location) -> syntax.Operation:
+    operand, low, high = parts
+    return syntax.Operation(
+        "AND",
+        (syntax.Operation(">=", (operand, low), at), syntax.Operation("<=", (operand, high), at)),
+        at,
+    )

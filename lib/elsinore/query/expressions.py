@@ -1,0 +1,128 @@
+"""Bound expressions: every attribute resolved to a position of the pattern, every node typed.
+
+Truth is three-valued as in SQL: a comparison with NULL or NaN is neither true nor false, and only
+*true* lets an event or a pair of events pass. Arithmetic that has no answer (division by zero, a
+long beyond 64 bits) is NULL. `/` is division of doubles; a long meets a double as a double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from elsinore.catalog.stream import AttributeType
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value; `None` is NULL. Timestamps and durations are int microseconds."""
+
+    value: int | float | str | bool | None
+    type: AttributeType
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An attribute of the event at a position; `following` marks the later event of a pair.
+
+    `attribute` is a column name; `TIME` stands for the event's own time.
+    """
+
+    position: int
+    attribute: str
+    type: AttributeType
+    following: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`+ - * / %` on numbers (or timestamps and durations), typed by its result."""
+
+    operator: str
+    left: BoundExpression
+    right: BoundExpression
+    type: AttributeType
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """Unary minus."""
+
+    operand: BoundExpression
+    type: AttributeType
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`= != < <= > >=` of two values of one kind."""
+
+    operator: str
+    left: BoundExpression
+    right: BoundExpression
+    type: AttributeType = AttributeType.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """AND of SQL."""
+
+    parts: tuple[BoundExpression, ...]
+    type: AttributeType = AttributeType.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """OR of SQL."""
+
+    parts: tuple[BoundExpression, ...]
+    type: AttributeType = AttributeType.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """NOT of SQL."""
+
+    operand: BoundExpression
+    type: AttributeType = AttributeType.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`x IS NULL`; never NULL itself."""
+
+    operand: BoundExpression
+    type: AttributeType = AttributeType.BOOLEAN
+
+
+BoundExpression = (
+    Constant | Field | Arithmetic | Negative | Comparison | Both | Either | Inverse | IsNull
+)
+
+#: Column name of the event's own time, where no attribute of its type is called `time`.
+TIME = "_time"
+
+
+def operands_of(expression: BoundExpression) -> tuple[BoundExpression, ...]:
+    """The direct operands of a node."""
+    match expression:
+        case Constant() | Field():
+            return ()
+        case Arithmetic(_, left, right, _) | Comparison(_, left, right, _):
+            return left, right
+        case Both(parts) | Either(parts):
+            return parts
+        case _:
+            return (expression.operand,)
+
+
+def fields_of(expression: BoundExpression) -> Iterator[Field]:
+    """All attribute references of an expression, from left to right."""
+    if isinstance(expression, Field):
+        yield expression
+    for operand in operands_of(expression):
+        yield from fields_of(operand)
+
+
+def sides_of(expression: BoundExpression) -> frozenset[bool]:
+    """Which events of a pair an expression reads: `False` the earlier, `True` the later."""
+    return frozenset(field.following for field in fields_of(expression))

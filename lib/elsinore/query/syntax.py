@@ -1,0 +1,215 @@
+"""The syntax tree of a workload, as written; nodes are frozen values with a position.
+
+Positions take no part in equality, so that a printed and re-parsed query equals the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from elsinore.errors import Location
+
+NOWHERE = Location("<built>")
+
+
+def _at() -> Location:
+    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]
+
+
+# ---- patterns (spec section 1; GRETA Definition 1 and section 9) ----
+
+
+@dataclass(frozen=True, slots=True)
+class EventPattern:
+    """One occurrence of an event type; `alias` names it (the type itself where none is given)."""
+
+    type: str
+    alias: str
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """`SEQ(P1, ..., Pn)`."""
+
+    parts: tuple[Pattern, ...]
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class KleenePlus:
+    """`P+`."""
+
+    body: Pattern
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class KleeneStar:
+    """`P*`."""
+
+    body: Pattern
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """`P?`."""
+
+    body: Pattern
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`NOT P`, a part of a sequence."""
+
+    body: Pattern
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """`P1 OR P2`."""
+
+    parts: tuple[Pattern, ...]
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """`P1 AND P2`: pairs of trends."""
+
+    parts: tuple[Pattern, ...]
+    at: Location = _at()
+
+
+Pattern = (
+    EventPattern
+    | Sequence
+    | KleenePlus
+    | KleeneStar
+    | Maybe
+    | Negation
+    | Disjunction
+    | Conjunction
+)
+
+
+def parts_of(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The direct sub-patterns of a pattern."""
+    if isinstance(pattern, EventPattern):
+        return ()
+    if isinstance(pattern, Sequence | Disjunction | Conjunction):
+        return pattern.parts
+    return (pattern.body,)
+
+
+def event_patterns(pattern: Pattern) -> Iterator[EventPattern]:
+    """All occurrences of event types in a pattern, from left to right, negated ones included."""
+    if isinstance(pattern, EventPattern):
+        yield pattern
+    for part in parts_of(pattern):
+        yield from event_patterns(part)
+
+
+# ---- expressions ----
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, string, truth value or NULL; a duration is a number with a unit."""
+
+    value: int | float | str | bool | None
+    unit: str | None = None
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`A.attr`, `attr`, or `NEXT(A).attr` (`following`)."""
+
+    qualifier: str | None
+    attribute: str
+    following: bool = False
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator applied to operands.
+
+    `name` is one of `+ - * / % neg`, `= != < <= > >=`, `AND OR NOT`, `IS NULL`, `IN`.
+    """
+
+    name: str
+    operands: tuple[Expression, ...]
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function applied to arguments."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """`[a, P.b]`: every event of the trend (or every P) carries the same value."""
+
+    keys: tuple[Reference, ...]
+    at: Location = _at()
+
+
+Expression = Literal | Reference | Operation | Call | Equivalence
+
+
+# ---- queries ----
+
+
+class Semantics(StrEnum):
+    """Event selection semantics (GRETA, Table 1)."""
+
+    ANY = "skip-till-any-match"
+    NEXT = "skip-till-next-match"
+    CONTIGUOUS = "contiguous"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`COUNT(*)`, `COUNT(X)` or `SUM(X.attr)`; `label` is its spelling without spaces."""
+
+    function: str
+    target: str
+    attribute: str | None
+    label: str
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time as written; no unit means the unit of the stream's time."""
+
+    amount: int | float
+    unit: str | None
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One `QUERY ... ;` of a workload."""
+
+    name: str
+    returns: tuple[Aggregate | Reference, ...]
+    pattern: Pattern
+    where: Expression | None
+    group_by: tuple[Reference, ...]
+    within: Duration | None
+    slide: Duration | None
+    semantics: Semantics
+    at: Location = _at()

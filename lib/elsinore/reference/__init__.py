@@ -1,0 +1,1 @@
+"""The two-step truth: enumerate every trend by definition, then aggregate."""

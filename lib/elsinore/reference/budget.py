@@ -1,0 +1,53 @@
+"""A bound on the work of an enumeration, whose cost is exponential in the number of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from elsinore.errors import BudgetError, ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many steps one enumeration may take: events tried, and trends or pairs looked at.
+
+    A step costs some microseconds and, where it completes a trend, some hundred bytes.
+    """
+
+    steps: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if self.steps <= 0:
+            raise ParameterError("a budget must allow at least one step")
+
+
+class Meter:
+    """Counts the steps of one enumeration against its budget.
+
+    Attributes:
+        window: the number of the window at hand, for the error.
+        steps: the steps taken so far, in all windows.
+    """
+
+    def __init__(self, query: str, budget: Budget) -> None:
+        self.window: int | None = None
+        self.steps = 0
+        self._query = query
+        self._limit = budget.steps
+
+    def spend(self) -> None:
+        """Count one step.
+
+        Raises:
+            BudgetError: that was one too many.
+        """
+        self.steps += 1
+        if self.steps > self._limit:
+            raise BudgetError(
+                f"query {self._query} has more trends in window {self.window} than "
+                f"{self._limit} steps can enumerate",
+                hint="the two-step executor is meant for small samples",
+                query=self._query,
+                window=self.window,
+                steps=self._limit,
+            )

@@ -1,0 +1,148 @@
+"""Expressions over one event or an adjacent pair, by the rules of `query/expressions.py`.
+
+NULL is None; truth is True, False or None (unknown). Longs and timestamps are int within 64 bits,
+doubles are IEEE 754.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from elsinore.catalog.stream import AttributeType
+from elsinore.query.expressions import (
+    Arithmetic,
+    Both,
+    BoundExpression,
+    Comparison,
+    Constant,
+    Either,
+    Field,
+    Inverse,
+    IsNull,
+    Negative,
+)
+from elsinore.reference.event import Event
+
+_INT64 = range(-(2**63), 2**63)
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def holds(condition: BoundExpression, event: Event, following: Event | None = None) -> bool:
+    """Whether a condition is *true*; unknown lets nothing pass."""
+    return evaluate(condition, event, following) is True
+
+
+def evaluate(expression: BoundExpression, event: Event, following: Event | None = None) -> Any:
+    """The value of an expression read from an event, and from the one that follows it."""
+
+    def inner(operand: BoundExpression) -> Any:
+        return evaluate(operand, event, following)
+
+    match expression:
+        case Constant(value):
+            return value
+        case Field(attribute=attribute, following=later):
+            source = following if later else event
+            assert source is not None, "an edge predicate needs a pair of events"
+            return source.value(attribute)
+        case Both(parts):
+            return _all(inner(part) for part in parts)
+        case Either(parts):
+            return _not(_all(_not(inner(part)) for part in parts))
+        case Inverse(operand):
+            return _not(inner(operand))
+        case IsNull(operand):
+            return inner(operand) is None
+        case Comparison(sign, left, right):
+            return _compare(sign, _meet(left, right, inner))
+        case Arithmetic(sign, left, right, kind):
+            return _arithmetic(sign, inner(left), inner(right), kind)
+        case Negative(operand, kind):
+            value = inner(operand)
+            return None if value is None else _fitted(-value, kind)
+
+
+def _all(truths: Any) -> bool | None:
+    """AND of SQL: one false decides, else one unknown."""
+    found = list(truths)
+    if any(truth is False for truth in found):
+        return False
+    return None if any(truth is None for truth in found) else True
+
+
+def _not(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _meet(
+    left: BoundExpression, right: BoundExpression, inner: Callable[[BoundExpression], Any]
+) -> tuple[Any, Any]:
+    """Both sides of a comparison; where one is a double, the other becomes one (rounded)."""
+    values = inner(left), inner(right)
+    if AttributeType.DOUBLE in (left.type, right.type) and left.type is not right.type:
+        return _double(values[0]), _double(values[1])
+    return values
+
+
+def _double(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _compare(sign: str, sides: tuple[Any, Any]) -> bool | None:
+    if any(side is None or side != side for side in sides):
+        return None
+    return _COMPARE[sign](*sides)
+
+
+def _arithmetic(sign: str, left: Any, right: Any, kind: AttributeType) -> Any:
+    if left is None or right is None:
+        return None
+    if kind is AttributeType.DOUBLE:
+        return _double_arithmetic(sign, float(left), float(right))
+    return _long_arithmetic(sign, left, right, kind)
+
+
+def _double_arithmetic(sign: str, left: float, right: float) -> float | None:
+    if sign in "/%" and right == 0:
+        return None
+    match sign:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right
+        case _:  # IEEE has no remainder of an infinity, where fmod raises
+            return math.nan if math.isinf(left) else math.fmod(left, right)
+
+
+def _long_arithmetic(sign: str, left: int, right: int, kind: AttributeType) -> int | None:
+    match sign:
+        case "+":
+            return _fitted(left + right, kind)
+        case "-":
+            return _fitted(left - right, kind)
+        case "*":
+            return _fitted(left * right, kind)
+    if right == 0:
+        return None
+    remainder = abs(left) % abs(right)  # of division towards zero: the dividend's sign
+    return -remainder if left < 0 else remainder
+
+
+def _fitted(value: Any, kind: AttributeType) -> Any:
+    """NULL for a long or timestamp beyond 64 bits."""
+    return value if kind is AttributeType.DOUBLE or value in _INT64 else None

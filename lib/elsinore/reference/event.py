@@ -1,0 +1,56 @@
+"""The events of a stream as plain Python values in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.query.bound import BoundQuery
+from elsinore.query.expressions import TIME, fields_of
+from elsinore.query.syntax import Semantics
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """One event; `index` is its row in the table that it came from, and its identity.
+
+    `time` is in microseconds since the epoch, or in ticks.
+    """
+
+    index: int
+    type: str
+    time: int
+    attributes: Mapping[str, Any]
+
+    def value(self, attribute: str) -> Any:
+        """The value of a column, `TIME` included; None is NULL."""
+        return self.time if attribute == TIME else self.attributes[attribute]
+
+
+def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
+    """The events that can bear on a query's trends, by time, with the columns that it reads.
+
+    Those are the events of the pattern's types; under `contiguous` those of every type, since
+    whatever lies between two events parts them.
+    """
+    names = sorted(_columns_read(query))
+    rows = events.table.select([TIME_COLUMN, TYPE_COLUMN, *names]).to_pylist()
+    types = [event_type.name for event_type in events.schema.types]
+    every = query.semantics is Semantics.CONTIGUOUS
+    found = [
+        Event(index, types[row[TYPE_COLUMN]], row[TIME_COLUMN], row)
+        for index, row in enumerate(rows)
+        if every or types[row[TYPE_COLUMN]] in query.event_types
+    ]
+    return sorted(found, key=lambda event: event.time)
+
+
+def _columns_read(query: BoundQuery) -> set[str]:
+    conditions = [predicate.condition for predicate in query.local_predicates]
+    conditions += [predicate.condition for predicate in query.edge_predicates]
+    read = {field.attribute for condition in conditions for field in fields_of(condition)}
+    read |= {key.attribute for key in query.keys}
+    read |= {item.attribute for item in query.aggregates if item.attribute is not None}
+    return read - {TIME}

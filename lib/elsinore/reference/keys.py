@@ -1,0 +1,124 @@
+"""The keys of a query: which values partition trends, and which events fit a trend's values."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.query.bound import BoundQuery, Key
+from elsinore.reference.event import Event
+
+
+class Absent(Enum):
+    """What a trend has for a key that none of its events carries: it fits every value."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+
+#: One value (or ABSENT) per key of the query, in the order of `query.keys`; NULL is None.
+KeyValues = tuple[Any, ...]
+
+#: One NaN for all, so that NaN equals NaN by identity, as in GROUP BY of SQL.
+_NAN = float("nan")
+
+
+class Keys:
+    """The keys of one query over one stream."""
+
+    def __init__(self, query: BoundQuery, schema: StreamSchema) -> None:
+        self._keys = query.keys
+        self._at_position = tuple(
+            tuple(
+                number for number, key in enumerate(query.keys) if position.index in key.positions
+            )
+            for position in query.positions
+        )
+        self._of_type = {name: _carried_by_type(query, schema, name) for name in schema.by_name}
+
+    @property
+    def none(self) -> KeyValues:
+        """The values of a trend without events."""
+        return (ABSENT,) * len(self._keys)
+
+    def at_position(self, position: int) -> tuple[int, ...]:
+        """Numbers of the keys that events at a position carry."""
+        return self._at_position[position]
+
+    def carried(self, event: Event, position: int) -> KeyValues | None:
+        """Values of the keys in `at_position(position)`; None if the event may join no trend."""
+        return self._values(event, self._at_position[position])
+
+    def joined(self, values: KeyValues, position: int, carried: KeyValues) -> KeyValues | None:
+        """A trend's values with those of an event at a position; None if they differ."""
+        found = list(values)
+        for number, value in zip(self._at_position[position], carried, strict=True):
+            if found[number] is ABSENT:
+                found[number] = value
+            elif not _same(found[number], value):
+                return None
+        return tuple(found)
+
+    def agreed(self, left: KeyValues, right: KeyValues) -> KeyValues | None:
+        """The values that two trends of a pair have together; None if they differ."""
+        pairs = list(zip(left, right, strict=True))
+        if all(a is ABSENT or b is ABSENT or _same(a, b) for a, b in pairs):
+            return tuple(b if a is ABSENT else a for a, b in pairs)
+        return None
+
+    def in_partition(self, event: Event, values: KeyValues) -> bool:
+        """Whether an event, of whatever type, lies in the partition of a trend with `values`.
+
+        An event of a type outside the pattern carries the keys that its type has, as long as the
+        key is scoped to no alias.
+        """
+        numbers = self._of_type[event.type]
+        carried = self._values(event, numbers)
+        return carried is not None and all(
+            values[number] is ABSENT or _same(values[number], value)
+            for number, value in zip(numbers, carried, strict=True)
+        )
+
+    def _values(self, event: Event, numbers: tuple[int, ...]) -> KeyValues | None:
+        found = []
+        for number in numbers:
+            key = self._keys[number]
+            value = _canonical(event.value(key.attribute))
+            if key.equivalence and (value is None or value is _NAN):
+                return None
+            found.append(value)
+        return tuple(found)
+
+
+def _carried_by_type(query: BoundQuery, schema: StreamSchema, name: str) -> tuple[int, ...]:
+    """Numbers of the keys that an event carries in the stream at large, by its type alone."""
+    positions = {position.index for position in query.positions if position.type == name}
+    if positions:
+        return tuple(n for n, key in enumerate(query.keys) if key.positions & positions)
+    return tuple(
+        number
+        for number, key in enumerate(query.keys)
+        if name in schema.carriers(key.attribute) and _unscoped(query, schema, key)
+    )
+
+
+def _unscoped(query: BoundQuery, schema: StreamSchema, key: Key) -> bool:
+    types = schema.carriers(key.attribute)
+    return all(
+        position.index in key.positions
+        for position in query.positions
+        if position.type in types and not position.negated
+    )
+
+
+def _canonical(value: Any) -> Any:
+    """One value for all that SQL's GROUP BY takes for the same: NaN is NaN, -0.0 is 0.0."""
+    if isinstance(value, float):
+        return _NAN if value != value else value + 0.0
+    return value
+
+
+def _same(left: Any, right: Any) -> bool:
+    return left is right or bool(left == right)

@@ -1,0 +1,196 @@
+"""Depth-first search for the matches of a pattern in one window, one event at a time.
+
+The search is SASE's: it holds one match under way and extends it by every later event that may
+come next. It keeps its own stack, so that a match may be of any length.
+
+What depends on the keys of the whole trend (NOT, and what may lie between two events under the
+stricter selection semantics) is decided as soon as the trend has a value for every key, and
+otherwise when the match is complete; values once taken never change, so both give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from elsinore.query.bound import BoundQuery
+from elsinore.query.expressions import BoundExpression
+from elsinore.query.syntax import EventPattern, Negation, Pattern, Semantics
+from elsinore.reference.budget import Meter
+from elsinore.reference.candidates import Candidate, Candidates
+from elsinore.reference.evaluate import holds
+from elsinore.reference.event import Event
+from elsinore.reference.keys import ABSENT, Keys, KeyValues
+from elsinore.reference.routes import Route, routes
+
+#: Whether a match may stand, given the values of its keys.
+Obligation = Callable[[KeyValues], bool]
+
+
+class Match(NamedTuple):
+    """A match: `(event, position)` from first to last, and the values of the query's keys."""
+
+    steps: tuple[tuple[Event, int], ...]
+    values: KeyValues
+
+
+class _Step(NamedTuple):
+    """The last event of a match under way, its position, and what came before it."""
+
+    event: Event
+    position: int
+    before: _Step | None
+
+
+class _Partial(NamedTuple):
+    """A match under way: `owed` is what can only be decided with more key values."""
+
+    step: _Step | None
+    taken: int
+    values: KeyValues
+    ways: tuple[Route, ...]
+    owed: tuple[Obligation, ...]
+
+
+class _Bounds(NamedTuple):
+    """Where a match may lie, strictly (None: the window's end), and whether it is a trend."""
+
+    after: int | None
+    before: int | None
+    trend: bool
+
+
+class Matcher:
+    """Finds the matches of a query's pattern among the events of one window."""
+
+    def __init__(
+        self, query: BoundQuery, keys: Keys, events: Sequence[Event], meter: Meter
+    ) -> None:
+        self._positions = query.by_alias
+        self._semantics = query.semantics
+        self._keys = keys
+        self._candidates = Candidates(query, keys, events)
+        self._meter = meter
+        self._edges: dict[tuple[int, int], list[BoundExpression]] = {}
+        for edge in query.edge_predicates:
+            self._edges.setdefault((edge.earlier, edge.later), []).append(edge.condition)
+        self._guards: dict[tuple[int, int | None, int | None, KeyValues], bool] = {}
+
+    def trends(self, pattern: Pattern) -> Iterator[Match]:
+        """All matches of a pattern that are trends; one trend may be matched in several ways.
+
+        Raises:
+            BudgetError: there is too much to enumerate.
+        """
+        return self._matches(pattern, self._keys.none, _Bounds(None, None, trend=True))
+
+    def _matches(self, pattern: Pattern, values: KeyValues, bounds: _Bounds) -> Iterator[Match]:
+        stack = [_Partial(None, 0, values, routes((pattern, None), 0), ())]
+        while stack:
+            found = stack.pop()
+            for way in found.ways:
+                if way.next is not None:
+                    stack += self._extensions(found, way, way.next, bounds)
+                elif found.step is not None and self._complete(found, found.step, way):
+                    yield Match(_steps(found.step), found.values)
+
+    def _extensions(
+        self, found: _Partial, way: Route, pattern: EventPattern, bounds: _Bounds
+    ) -> Iterator[_Partial]:
+        """The match under way with each event that may come next at an event pattern."""
+        position = self._positions[pattern.alias].index
+        after = found.step.event.time if found.step else bounds.after
+        for candidate in self._candidates.at(position, found.values, after, bounds.before):
+            self._meter.spend()
+            extended = self._extended(found, way, position, candidate, bounds.trend)
+            if extended is not None:
+                yield extended
+
+    def _extended(
+        self, found: _Partial, way: Route, position: int, candidate: Candidate, trend: bool
+    ) -> _Partial | None:
+        event = candidate.event
+        values = self._keys.joined(found.values, position, candidate.carried)
+        if values is None or not self._edge_holds(found.step, event, position):
+            return None
+        owed = (*found.owed, *self._bars(found.step, way.guards, event.time))
+        if trend and found.step is not None and self._semantics is not Semantics.ANY:
+            owed = (*owed, partial(self._adjacent, found.step, found.ways, event))
+        if ABSENT not in values:
+            if not all(obligation(values) for obligation in owed):
+                return None
+            owed = ()
+        taken = found.taken + 1
+        step = _Step(event, position, found.step)
+        return _Partial(step, taken, values, routes(way.rest, taken), owed)
+
+    def _complete(self, found: _Partial, step: _Step, way: Route) -> bool:
+        owed = (*found.owed, *self._bars(step, way.guards, None))
+        return all(obligation(found.values) for obligation in owed)
+
+    def _edge_holds(self, step: _Step | None, event: Event, position: int) -> bool:
+        if step is None:
+            return True
+        conditions = self._edges.get((step.position, position), ())
+        return all(holds(condition, step.event, event) for condition in conditions)
+
+    # ---- NOT
+
+    def _bars(
+        self, step: _Step | None, guards: tuple[Negation, ...], before: int | None
+    ) -> list[Obligation]:
+        """That no match of any guard lies between the last event and a time."""
+        after = step.event.time if step else None
+        return [partial(self._absent, guard, after, before) for guard in guards]
+
+    def _absent(
+        self, guard: Negation, after: int | None, before: int | None, values: KeyValues
+    ) -> bool:
+        """Whether no match of NOT's pattern lies strictly between, in the trend's partition.
+
+        Its own NOT reach as far as its own events, or the window; selection semantics are about
+        trends and do not apply to it.
+        """
+        place = id(guard), after, before, values
+        if place not in self._guards:
+            matches = self._matches(guard.body, values, _Bounds(after, before, trend=False))
+            self._guards[place] = next(matches, None) is None
+        return self._guards[place]
+
+    # ---- selection semantics
+
+    def _adjacent(
+        self, step: _Step, ways: tuple[Route, ...], event: Event, values: KeyValues
+    ) -> bool:
+        """Whether nothing strictly between two events of a trend parts them.
+
+        `ways` are the ways on from the earlier one.
+        """
+        if self._semantics is Semantics.CONTIGUOUS:
+            between = self._candidates.every_event_between(step.event.time, event.time)
+            return not any(self._keys.in_partition(other, values) for other in between)
+        return not any(self._could_extend(step, way, event.time, values) for way in ways)
+
+    def _could_extend(self, step: _Step, way: Route, before: int, values: KeyValues) -> bool:
+        """Whether an event before a time could extend the trend after its last step in one way."""
+        if way.next is None:
+            return False
+        position = self._positions[way.next.alias].index
+        for event, carried in self._candidates.at(position, values, step.event.time, before):
+            self._meter.spend()
+            joined = self._keys.joined(values, position, carried)
+            if joined is None or not self._edge_holds(step, event, position):
+                continue
+            if all(bar(joined) for bar in self._bars(step, way.guards, event.time)):
+                return True
+        return False
+
+
+def _steps(last: _Step) -> tuple[tuple[Event, int], ...]:
+    steps = []
+    step: _Step | None = last
+    while step is not None:
+        steps.append((step.event, step.position))
+        step = step.before
+    return tuple(reversed(steps))

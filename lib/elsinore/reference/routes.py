@@ -1,0 +1,91 @@
+"""What may come next in a match: the pattern tree walked as far as the next event.
+
+A match under way is what is still to do, as a linked list of sub-patterns. Walking it up to the
+next event pattern decides repetitions, options and alternatives, and gathers the NOT that are
+passed on the way: they wait for the next event, or for the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from elsinore.query.syntax import (
+    Disjunction,
+    EventPattern,
+    KleenePlus,
+    KleeneStar,
+    Maybe,
+    Negation,
+    Pattern,
+    Sequence,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The end of an iteration that began after `taken` events: another may follow."""
+
+    body: Pattern
+    taken: int
+
+
+Todo = tuple[Pattern | Again, "Todo | None"]
+
+
+class Route(NamedTuple):
+    """One way on: the next event pattern (None: the match may end here), and what is then to do.
+
+    `guards` are the NOT between the last event and the next one.
+    """
+
+    next: EventPattern | None
+    rest: Todo | None
+    guards: tuple[Negation, ...]
+
+
+def routes(todo: Todo | None, taken: int) -> tuple[Route, ...]:
+    """All ways on from a match under way of `taken` events, each once.
+
+    What is to do after an event depends on its place in the pattern alone, so ways to the same
+    event pattern past the same NOT are one.
+
+    >>> a, b = EventPattern("A", "A"), EventPattern("B", "B")
+    >>> ways = routes((Sequence((KleeneStar(a), b)), None), 0)
+    >>> sorted(way.next.alias for way in ways)
+    ['A', 'B']
+    """
+    found: dict[tuple[str | None, tuple[Negation, ...]], Route] = {}
+    ahead: list[tuple[Todo | None, tuple[Negation, ...]]] = [(todo, ())]
+    while ahead:
+        todo, guards = ahead.pop()
+        if todo is None:
+            found[None, guards] = Route(None, None, guards)
+        elif isinstance(todo[0], EventPattern):
+            found[todo[0].alias, guards] = Route(todo[0], todo[1], guards)
+        elif isinstance(todo[0], Negation):
+            ahead.append((todo[1], (*guards, todo[0])))
+        else:
+            ahead += [(way, guards) for way in _ways(todo[0], todo[1], taken)]
+    return tuple(found.values())
+
+
+def _ways(task: Pattern | Again, rest: Todo | None, taken: int) -> list[Todo | None]:
+    match task:
+        case Sequence(parts):
+            for part in reversed(parts):
+                rest = (part, rest)
+            return [rest]
+        case Disjunction(parts):
+            return [(part, rest) for part in parts]
+        case Maybe(body):
+            return [rest, (body, rest)]
+        case KleenePlus(body):
+            return [(body, (Again(body, taken), rest))]
+        case KleeneStar(body):
+            return [rest, (body, (Again(body, taken), rest))]
+        case Again(body, began):
+            # An iteration without events adds no trend, and more of them would never end.
+            onwards: list[Todo | None] = [rest]
+            return onwards if began == taken else [*onwards, (body, (Again(body, taken), rest))]
+    raise AssertionError(f"{task} is no part of a pattern")

@@ -1,0 +1,76 @@
+"""The trends of a query in one window: its matches without regard to how they were matched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elsinore.errors import UnsupportedQueryError
+from elsinore.query.bound import BoundQuery
+from elsinore.reference.event import Event
+from elsinore.reference.keys import ABSENT, KeyValues
+from elsinore.reference.match import Match, Matcher
+
+#: Indices of a trend's events: what a trend *is*.
+Trend = tuple[int, ...]
+
+#: Values of the grouping keys in the order of GROUP-BY.
+Group = tuple[Any, ...]
+
+#: For each aggregate of the query the events of one trend that count.
+Counted = tuple[tuple[Event, ...], ...]
+
+TrendsByGroup = dict[Group, list[Counted]]
+
+
+def trends_by_group(query: BoundQuery, matcher: Matcher) -> TrendsByGroup:
+    """Every trend once, by its group, as the events that count for each aggregate.
+
+    Raises:
+        UnsupportedQueryError: two matches of one trend differ in what counts, or in their group.
+    """
+    found: dict[Trend, tuple[Group, Counted]] = {}
+    for match in matcher.trends(query.pattern):
+        outcome = group_of(query, match.values), _counted(query, match)
+        if found.setdefault(trend_of(match), outcome) != outcome:
+            refuse_ambiguous(query)
+    groups: TrendsByGroup = {}
+    for group, counted in found.values():
+        groups.setdefault(group, []).append(counted)
+    return groups
+
+
+def trend_of(match: Match) -> Trend:
+    """The events of a match, without their positions."""
+    return tuple(event.index for event, _ in match.steps)
+
+
+def group_of(query: BoundQuery, values: KeyValues) -> Group:
+    """The group of a trend with these key values; None where no event carries a grouping key."""
+    return tuple(
+        None if value is ABSENT else value
+        for key, value in zip(query.keys, values, strict=True)
+        if key.group_label is not None
+    )
+
+
+def refuse_ambiguous(query: BoundQuery) -> None:
+    """Refuse a query of which one trend can be matched in ways that give different results.
+
+    Raises:
+        UnsupportedQueryError: always; fields `query`, `executor`, `reasons`.
+    """
+    reason = "one trend can be matched in several ways that differ in an aggregate or group"
+    raise UnsupportedQueryError(
+        f"query {query.name} is ambiguous: {reason}",
+        hint="count or group by what does not depend on the alias that an event is given",
+        query=query.name,
+        executor="twostep",
+        reasons=(reason,),
+    )
+
+
+def _counted(query: BoundQuery, match: Match) -> Counted:
+    return tuple(
+        tuple(event for event, position in match.steps if position in aggregate.positions)
+        for aggregate in query.aggregates
+    )

@@ -1,0 +1,1 @@
+"""Sharon: from statistics over candidates and conflicts to a frozen static plan."""

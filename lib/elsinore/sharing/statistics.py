@@ -1,0 +1,173 @@
+"""What a plan is found from: how often events of each type occur, and in how many partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import Literal
+
+import pydantic
+
+from elsinore.errors import ParameterError, PlanError
+from elsinore.sharing.fingerprints import canonical_json, fingerprint
+from elsinore.timeline import Interval
+
+#: Version of the JSON form; other versions are refused.
+FORMAT = 1
+
+PartitionCounts = Mapping[tuple[str, ...], int]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Mean numbers of events, as `Rate(E)` of the Sharon paper (section 3.2) is read from.
+
+    Attributes:
+        per: the span that `events` refers to, in ticks (microseconds, or the ticks of a stream of
+            integer times).
+        events: mean number of events in `per` ticks, all partitions together, by event type in
+            alphabetical order. Where the statistics were observed these are the events counted.
+        observed: the interval in which events were counted, `per` ticks long; None where the rates
+            were given by a person.
+        partitions: number of distinct values of sets of key attributes (each set and the whole in
+            alphabetical order); sets that are not listed were not counted.
+
+    Use `Statistics.given` or `Statistics.counted`.
+    """
+
+    per: int
+    events: tuple[tuple[str, float], ...]
+    observed: Interval | None
+    partitions: tuple[tuple[tuple[str, ...], int], ...]
+
+    def __post_init__(self) -> None:
+        if self.per <= 0:
+            raise ParameterError("rates must refer to a positive span of time")
+        if self.observed is not None and self.observed.length != self.per:
+            raise ParameterError("observed events must refer to the whole observed interval")
+        for name, number in self.events:
+            if not (isfinite(number) and number >= 0):
+                raise ParameterError(f"the rate of {name} must be a number from 0 on: {number}")
+        for keys, count in self.partitions:
+            if count < 1 or not keys:
+                raise ParameterError(f"a number of partitions must be 1 or more: {keys}: {count}")
+
+    @classmethod
+    def given(
+        cls, per: int, events: Mapping[str, float], partitions: PartitionCounts | None = None
+    ) -> Statistics:
+        """Rates as a person states them: mean number of events of each type in `per` ticks.
+
+        Raises:
+            ParameterError: a rate is negative or not finite, or a span or count is not positive.
+        """
+        return cls(per, _sorted_events(events), None, _sorted_partitions(partitions or {}))
+
+    @classmethod
+    def counted(
+        cls,
+        observed: Interval,
+        events: Mapping[str, int],
+        partitions: PartitionCounts | None = None,
+    ) -> Statistics:
+        """Rates from the events counted in an interval; a type that is not named had none.
+
+        Raises:
+            ParameterError: a count is negative, or a number of partitions is not positive.
+        """
+        found = _sorted_partitions(partitions or {})
+        return cls(observed.length, _sorted_events(events), observed, found)
+
+    @cached_property
+    def by_type(self) -> dict[str, float]:
+        """Mean number of events in `per` ticks by event type."""
+        return dict(self.events)
+
+    @cached_property
+    def by_keys(self) -> dict[tuple[str, ...], int]:
+        """Number of distinct values by set of key attributes, alphabetical."""
+        return dict(self.partitions)
+
+    def rate(self, event_type: str, length: int) -> float:
+        """Mean number of events of a type in `length` ticks, all partitions together.
+
+        Raises:
+            ParameterError: the rates were given by a person and leave this type out.
+        """
+        number = self.by_type.get(event_type, 0.0 if self.observed else None)
+        if number is None:
+            raise ParameterError(
+                f"no rate is given for {event_type}", hint="name every type of the workload"
+            )
+        return number * length / self.per
+
+    def partition_count(self, attributes: Collection[str]) -> int:
+        """Number of partitions by some key attributes; 1 where it was not counted."""
+        return self.by_keys.get(tuple(sorted(set(attributes))), 1)
+
+    def to_json(self) -> str:
+        """The canonical JSON text; `from_json` reads it back."""
+        return canonical_json(self._document())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of the canonical JSON."""
+        return fingerprint(self._document())
+
+    def _document(self) -> dict[str, object]:
+        observed = self.observed and [self.observed.start, self.observed.end]
+        return {
+            "version": FORMAT,
+            "per": self.per,
+            "events": dict(self.events),
+            "observed": observed,
+            "partitions": [{"keys": list(k), "count": n} for k, n in self.partitions],
+        }
+
+    @classmethod
+    def from_json(cls, text: str) -> Statistics:
+        """Statistics from their JSON text.
+
+        Raises:
+            PlanError: the text is no statistics of this version.
+        """
+        try:
+            document = _Document.model_validate_json(text)
+        except pydantic.ValidationError as error:
+            raise PlanError(f"these are no statistics of version {FORMAT}: {error}") from error
+        counts = {tuple(sorted(p.keys)): p.count for p in document.partitions}
+        events, partitions = _sorted_events(document.events), _sorted_partitions(counts)
+        try:
+            observed = document.observed and Interval(*document.observed)
+            return cls(document.per, events, observed, partitions)
+        except ParameterError as error:
+            raise PlanError(f"these statistics are damaged: {error}") from error
+
+
+def _sorted_events(events: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted((name, float(number)) for name, number in events.items()))
+
+
+def _sorted_partitions(counts: PartitionCounts) -> tuple[tuple[tuple[str, ...], int], ...]:
+    return tuple(sorted((tuple(sorted(set(keys))), count) for keys, count in counts.items()))
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
+
+
+class _Partitions(_Strict):
+    keys: tuple[str, ...]
+    count: int
+
+
+class _Document(_Strict):
+    version: Literal[1]
+    per: int
+    events: dict[str, float]
+    observed: tuple[int, int] | None
+    partitions: tuple[_Partitions, ...]

@@ -1,0 +1,1 @@
+"""GRETA templates of bound queries and the merged template of a workload."""

@@ -1,0 +1,176 @@
+"""Integer event time: units, instants as text, half-open intervals.
+
+Time is int64 microseconds since the Unix epoch, UTC; a stream of integer times counts in ticks of
+no unit. Nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from elsinore.errors import ParameterError
+
+MICROSECOND = 1
+MILLISECOND = 1_000
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+#: Units of durations in query texts, in microseconds.
+UNITS: dict[str, int] = {
+    "microsecond": MICROSECOND,
+    "millisecond": MILLISECOND,
+    "second": SECOND,
+    "minute": MINUTE,
+    "hour": HOUR,
+    "day": DAY,
+}
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: Instants outside of the years 1 to 9999 cannot be written as text.
+MIN_INSTANT = (datetime.min.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+MAX_INSTANT = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+
+
+class TimeUnit(StrEnum):
+    """How a raw event writes its time; `INTEGER` is ticks of no unit."""
+
+    ISO = "iso"
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+    MICROSECONDS = "us"
+    INTEGER = "integer"
+
+    @property
+    def is_calendar(self) -> bool:
+        """Whether times are instants (microseconds since the epoch) rather than bare ticks."""
+        return self is not TimeUnit.INTEGER
+
+
+_ISO = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?"
+    r"\s*(Z|z|[+-]\d{2}:?\d{2})?"
+)
+
+
+def parse_instant(text: str) -> int:
+    """Microseconds since the epoch of an ISO 8601 date or instant; no offset means UTC.
+
+    Digits beyond the microsecond are cut off.
+
+    Raises:
+        ValueError: the text is no such instant.
+
+    >>> parse_instant("1970-01-01T00:00:01.5Z"), parse_instant("1970-01-02 01:00+01:00")
+    (1500000, 86400000000)
+    """
+    match = _ISO.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"not an ISO 8601 instant: {text[:40]!r}")
+    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    moment = datetime(
+        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0),
+        tzinfo=UTC,
+    )  # fmt: skip
+    micros = (moment - EPOCH) // timedelta(microseconds=1)
+    micros += int((fraction or "0")[:6].ljust(6, "0"))
+    if offset and offset not in "Zz":
+        shift = int(offset[1:3]) * HOUR + int(offset[-2:]) * MINUTE
+        micros -= shift if offset[0] == "+" else -shift
+    return micros
+
+
+def format_instant(micros: int) -> str:
+    """ISO 8601 text with microseconds and `Z`, as in result rows.
+
+    >>> format_instant(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    return f"{EPOCH + timedelta(microseconds=micros):%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
+
+
+class Instant(int):
+    """Microseconds since the epoch that people read as a point in time, not as a number."""
+
+    def __str__(self) -> str:
+        return format_instant(int(self))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """Half-open `[start, end)` in microseconds (or ticks)."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.start >= self.end:
+            raise ParameterError(
+                f"interval [{self.start}, {self.end}) is empty or runs backwards",
+                hint="the end must lie after the start",
+            )
+
+    @classmethod
+    def parse(cls, start: str, end: str) -> Interval:
+        """From two ISO instants.
+
+        Raises:
+            ParameterError: a text is no instant, or the interval is empty.
+        """
+        try:
+            return cls(parse_instant(start), parse_instant(end))
+        except ValueError as error:
+            raise ParameterError(str(error)) from error
+
+    @property
+    def length(self) -> int:
+        """End minus start."""
+        return self.end - self.start
+
+    def contains(self, instant: int) -> bool:
+        """Whether `start <= instant < end`."""
+        return self.start <= instant < self.end
+
+    def split(self, parts: int, *, grain: int) -> tuple[Interval, ...]:
+        """At most `parts` consecutive intervals that cover this one, cut at multiples of `grain`.
+
+        >>> Interval(0, 10).split(3, grain=2)
+        (Interval(start=0, end=4), Interval(start=4, end=8), Interval(start=8, end=10))
+        """
+        grains = -(-self.length // grain)
+        step = -(-grains // parts) * grain
+        starts = range(self.start, self.end, step)
+        return tuple(Interval(s, min(s + step, self.end)) for s in starts)
+
+    def __str__(self) -> str:
+        return f"[{format_instant(self.start)}, {format_instant(self.end)})"
+
+
+def require_whole_hours(interval: Interval) -> None:
+    """Refuse an interval whose borders are no whole hours, the unit in which runs are replayed.
+
+    Raises:
+        ParameterError: a border is not a whole hour.
+    """
+    if interval.start % HOUR or interval.end % HOUR:
+        raise ParameterError(f"{interval} does not begin and end at whole hours (UTC)")
+
+
+def hours_of(interval: Interval) -> Iterator[int]:
+    """The whole hours (their first instant) of an interval cut at hours."""
+    yield from range(interval.start - interval.start % HOUR, interval.end, HOUR)
+
+
+def hour_label(instant: int) -> str:
+    """The hour that holds an instant, as text that sorts by time and is safe in a path.
+
+    >>> hour_label(1_500_000)
+    '1970-01-01T00'
+    """
+    return format_instant(instant)[:13]

@@ -1,0 +1,1 @@
+"""WITHIN and SLIDE as pure functions over integer time."""

@@ -1,0 +1,65 @@
+"""A sliding or tumbling window clause as arithmetic on integers.
+
+Windows are `[k*slide, k*slide + within)` for all integers k, aligned to the epoch; k may be
+negative. A trend belongs to each window that holds all of its events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from elsinore.errors import ParameterError
+from elsinore.timeline import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`WITHIN within SLIDE slide`, both in microseconds (or ticks); `slide == within` tumbles."""
+
+    within: int
+    slide: int
+
+    def __post_init__(self) -> None:
+        if self.within <= 0 or self.slide <= 0:
+            raise ParameterError("WITHIN and SLIDE must be positive")
+
+    def bounds(self, index: int) -> Interval:
+        """The window number `index`.
+
+        >>> Window(10, 3).bounds(-1)
+        Interval(start=-3, end=7)
+        """
+        start = index * self.slide
+        return Interval(start, start + self.within)
+
+    def indices(self, instant: int) -> range:
+        """Numbers of the windows that hold an instant; empty in a gap (`slide > within`).
+
+        >>> [Window(10, 3).bounds(k).start for k in Window(10, 3).indices(4)]
+        [-3, 0, 3]
+        """
+        first = (instant - self.within) // self.slide + 1
+        return range(first, instant // self.slide + 1)
+
+    def pane(self) -> int:
+        """Length of a pane: the greatest common divisor of WITHIN and SLIDE (Hamlet, section 3)."""
+        return gcd(self.within, self.slide)
+
+    def ending_in(self, interval: Interval) -> range:
+        """Numbers of the windows that a run over `interval` owns.
+
+        A window ends in the interval when its last instant lies there, that is, when
+        `interval.start < end <= interval.end`: a window that ends on the hour belongs to the hour
+        before, whose data complete it.
+
+        >>> list(Window(2, 1).ending_in(Interval(0, 3)))
+        [-1, 0, 1]
+        """
+        first = (interval.start - self.within) // self.slide + 1
+        last = (interval.end - self.within) // self.slide
+        return range(first, last + 1)
+
+    def reach(self, interval: Interval) -> Interval:
+        """Everything that the windows ending in `interval` can hold: its look-back included."""
+        return Interval(interval.start - self.within + 1, interval.end)

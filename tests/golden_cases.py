@@ -1,0 +1,141 @@
+"""The golden cases: queries over small streams with rows worked out by hand, as YAML.
+
+Each file of `tests/golden/trends` is a list of cases:
+
+    - name: Figure 4 (a)             # unique over all files
+      source: GRETA Figure 4         # where the numbers come from; optional
+      why: ...                       # how they were worked out; optional
+      schema: {A: {v: long}, B: {}}  # types with their attributes, as in a schema file
+      time: integer                  # or iso; optional
+      query: RETURN COUNT(*) PATTERN A+ WITHIN 20
+      events: a1(v=3) b2 a-3         # type (in any case), time, attributes; NULL where left out
+      rows:                          # start and end of the window, group if any, values
+        - [0, 20, {COUNT(*): 3}]
+        - [0, 20, {k: 1}, {COUNT(*): 3}]
+      executors: [twostep]           # optional; every executor unless it refuses the query
+
+Values are as in JSON output: integers in full, instants as text, "NaN", "Infinity".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.events.table import EventTable
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import BoundQuery
+from elsinore.query.parse import parse_workload
+from elsinore.results.json_lines import encode_row
+from elsinore.results.row import ResultRow
+from elsinore.timeline import TimeUnit
+
+GOLDEN = Path(__file__).parent / "golden" / "trends"
+
+_EVENT = re.compile(r"\s*([A-Za-z_]+)(-?\d+)(?:\(([^)]*)\))?")
+
+
+@dataclass(frozen=True)
+class GoldenCase:
+    """One case; `rows` are texts as `row_texts` makes them, in any order."""
+
+    name: str
+    query: BoundQuery
+    events: EventTable
+    rows: list[str]
+    executors: tuple[str, ...] | None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def golden_cases(executor: str, files: str = "*.yaml") -> list[GoldenCase]:
+    """The cases that an executor must answer, from the files that match a pattern."""
+    found: dict[str, GoldenCase] = {}
+    for path in sorted(GOLDEN.glob(files)):
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+            case = _case(entry)
+            assert case.name not in found, f"two cases are called {case.name}"
+            found[case.name] = case
+    assert found, f"no golden case in {files}"
+    return [c for c in found.values() if c.executors is None or executor in c.executors]
+
+
+def row_texts(rows: Iterable[ResultRow]) -> list[str]:
+    """Rows as JSON texts that compare strictly: 1 is not 1.0."""
+    return sorted(_text(json.loads(encode_row(row))) for row in rows)
+
+
+def stream_schema(types: dict[str, dict[str, Any]], time: str = "integer") -> StreamSchema:
+    """A schema from types with attributes, each a type name (nullable) or a mapping."""
+    return StreamSchema(
+        "golden",
+        "time",
+        TimeUnit(time),
+        "type",
+        None,
+        tuple(
+            EventType(name, tuple(Attribute(a, AttributeType(k), True) for a, k in fields.items()))
+            for name, fields in types.items()
+        ),
+    )
+
+
+def bound_query(text: str, schema: StreamSchema) -> BoundQuery:
+    """A query named q, written without its QUERY clause."""
+    return bind_workload(parse_workload(f"QUERY q {text};"), schema).queries[0]
+
+
+def event_table(text: str, schema: StreamSchema) -> EventTable:
+    """Events in the compact notation, in the order written."""
+    names = {name.lower(): name for name in schema.by_name}
+    events = []
+    end = 0
+    for match in _EVENT.finditer(text):
+        assert match.start() == end, f"no event: {text[end:]!r}"
+        end = match.end()
+        kind, time, attributes = match.groups()
+        events.append((names[kind.lower()], int(time), _attributes(attributes or "")))
+    assert not text[end:].strip(), f"no event: {text[end:]!r}"
+    return EventTable.of(schema, events)
+
+
+def _attributes(text: str) -> dict[str, Any]:
+    pairs = [pair.split("=") for pair in text.split(",") if pair.strip()]
+    return {name.strip(): yaml.safe_load(value) for name, value in pairs}
+
+
+def _case(entry: dict[str, Any]) -> GoldenCase:
+    known = {"name", "source", "why", "schema", "time", "query", "events", "rows", "executors"}
+    assert set(entry) <= known, f"{entry.get('name')}: {set(entry) - known}"
+    schema = stream_schema(entry["schema"], entry.get("time", "integer"))
+    executors = entry.get("executors")
+    return GoldenCase(
+        entry["name"],
+        bound_query(entry["query"], schema),
+        event_table(entry["events"], schema),
+        sorted(_text(_row(*row)) for row in entry["rows"]),
+        None if executors is None else tuple(executors),
+    )
+
+
+def _row(start: Any, end: Any, *rest: dict[str, Any]) -> dict[str, Any]:
+    group, values = rest if len(rest) == 2 else ({}, rest[0])
+    return {
+        "query": "q",
+        "group": group,
+        "window_start": start,
+        "window_end": end,
+        "values": values,
+    }
+
+
+def _text(row: dict[str, Any]) -> str:
+    return json.dumps(row, allow_nan=False)

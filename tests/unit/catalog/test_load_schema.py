@@ -1,0 +1,176 @@
+"""Schemas from YAML: the specification's example, every kind of fault, and YAML's traps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.errors import SchemaError
+from elsinore.timeline import DAY, TimeUnit
+
+RIDES = """\
+stream: rides
+time: {field: time, unit: iso}        # iso | s | ms | us | integer (ticks of no unit)
+type: {field: type}
+id: {field: id}                       # optional: unique event id
+types:
+  Request: {driver: string, rider: string, kind: {type: string, nullable: true, allowed: [Pool, Single]}}
+  Travel: {driver: string, rider: string, district: string, speed: {type: double, min: 0}}
+"""  # noqa: E501  (as in the specification)
+
+HEAD = "stream: s\ntime: {field: t, unit: us}\ntype: {field: k}\ntypes:\n"
+
+
+def load(tmp_path: Path, text: str) -> StreamSchema:
+    path = tmp_path / "schema.yaml"
+    path.write_text(text)
+    return load_schema(path)
+
+
+def refusal(tmp_path: Path, text: str) -> SchemaError:
+    with pytest.raises(SchemaError) as caught:
+        load(tmp_path, text)
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_the_example_of_the_specification(tmp_path: Path) -> None:
+    string = AttributeType.STRING
+    assert load(tmp_path, RIDES) == StreamSchema(
+        "rides",
+        "time",
+        TimeUnit.ISO,
+        "type",
+        "id",
+        (
+            EventType(
+                "Request",
+                (
+                    Attribute("driver", string),
+                    Attribute("rider", string),
+                    Attribute("kind", string, nullable=True, allowed=("Pool", "Single")),
+                ),
+            ),
+            EventType(
+                "Travel",
+                (
+                    Attribute("driver", string),
+                    Attribute("rider", string),
+                    Attribute("district", string),
+                    Attribute("speed", AttributeType.DOUBLE, minimum=0.0),
+                ),
+            ),
+        ),
+    )
+
+
+def test_no_id_types_without_attributes_and_limits_of_timestamps(tmp_path: Path) -> None:
+    schema = load(tmp_path, HEAD + "  A:\n  B: {at: {type: timestamp, min: '1970-01-02'}}\n")
+    assert schema.id_field is None
+    assert schema.by_name["A"].attributes == ()
+    assert schema.by_name["B"].by_name["at"].minimum == DAY
+
+
+@pytest.mark.parametrize(
+    ("title", "types", "message"),
+    [
+        ("no types", "  {}", "types"),
+        ("unknown type", "  A: {x: float}", "types.A.x.type: Input should be 'string'"),
+        ("unknown key", "  A: {x: {type: long, nulable: true}}", "nulable: Extra inputs"),
+        ("no type", "  A: {x: {nullable: true}}", "types.A.x.type: Field required"),
+        ("yes as text", "  A: {x: {type: long, nullable: 'yes'}}", "types.A.x.nullable"),
+        ("min of a string", "  A: {x: {type: string, min: a}}", "do not apply to a string"),
+        ("min of another type", "  A: {x: {type: long, min: 1.5}}", "1.5 is no long"),
+        ("min is a boolean", "  A: {x: {type: long, min: true}}", "True is no long"),
+        ("min beyond 64 bits", "  A: {x: {type: long, min: 9223372036854775808}}", "is no long"),
+        ("min is not a number", "  A: {x: {type: double, min: .nan}}", "nan is no double"),
+        ("min is too large", f"  A: {{x: {{type: double, min: {10**400}}}}}", "is no double"),
+        ("min above max", "  A: {x: {type: long, min: 2, max: 1}}", "min 2 is above max 1"),
+        ("min is no instant", "  A: {x: {type: timestamp, min: noon}}", "not an ISO 8601"),
+        ("allowed of another type", "  A: {x: {type: string, allowed: [NO]}}", "no string"),
+        ("nothing allowed", "  A: {x: {type: string, allowed: []}}", "types.A.x.allowed"),
+        ("name of a type", "  A-1: {x: long}", "types.A-1"),
+        ("name of an attribute", "  A: {x y: long}", "types.A.x y"),
+        ("name with underscore first", "  A: {_time: long}", "types.A._time"),
+        ("two types of a name", "  A: {x: long}\n  B: {x: double}", "one name has one type"),
+        ("case alone", "  A: {speed: long}\n  B: {Speed: long}", "differ only by case"),
+        ("case within a type", "  A: {speed: long, SPEED: long}", "differ only by case"),
+    ],
+)
+def test_faults_are_named(tmp_path: Path, title: str, types: str, message: str) -> None:
+    assert message in str(refusal(tmp_path, HEAD + types + "\n")), title
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["event_day", "event_id", "event_type", "event_time", "landing", "file", "position", "File"],
+)
+def test_names_of_columns_are_reserved(tmp_path: Path, name: str) -> None:
+    error = refusal(tmp_path, HEAD + f"  A: {{{name}: string}}\n")
+    assert f"A.{name}: the name is reserved" in str(error)
+
+
+def test_all_reserved_names_are_listed_at_once(tmp_path: Path) -> None:
+    text = str(refusal(tmp_path, HEAD + "  A: {file: string}\n  B: {landing: string}\n"))
+    assert "A.file" in text
+    assert "B.landing" in text
+
+
+def test_every_fault_is_listed(tmp_path: Path) -> None:
+    error = refusal(tmp_path, "stream: 1s\ntime: {field: t, unit: ns}\ntypes: {A: {x: int}}\n")
+    places = [diagnostic.message.split(":")[0] for diagnostic in error.diagnostics]
+    assert places == ["stream", "time.unit", "type", "types.A.x.type"]
+    assert str(error).endswith("(and 3 more)")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "just text", "42"])
+def test_a_schema_is_a_mapping(tmp_path: Path, text: str) -> None:
+    assert "a schema is a mapping" in str(refusal(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "where", "message"),
+    [
+        ("code", "stream: !!python/object:os.system x\n", "1:9", "tag"),
+        ("a call", "stream: !!python/object/apply:os.getcwd []\n", "1:9", "tag"),
+        ("a key twice", "stream: a\nstream: b\n", "2:1", "key 'stream' occurs twice"),
+        ("a type twice", HEAD + "  A: {x: long}\n  A: {y: long}\n", "6:3", "'A' occurs twice"),
+        ("an alias", "a: &a [x, x]\nb: *a\n", "2:4", "aliases are not allowed"),
+        ("a merge", "a: &a {x: 1}\nb:\n  <<: *a\n", "3:7", "aliases are not allowed"),
+        ("Norway", HEAD + "  NO: {x: long}\n", "5:3", "key False is not text; quote it"),
+        ("a number as a key", HEAD + "  A: {1: long}\n", "5:7", "key 1 is not text"),
+        ("a list as a key", "? [a, b]\n: c\n", "1:3", "is not text"),
+        ("a tab", "stream: a\ntime:\n\tfield: t\n", "3:1", "cannot start any token"),
+        ("no end", "stream: {a: b\n", "2:1", "expected ',' or '}'"),
+        ("two documents", "stream: a\n---\nstream: b\n", "2:1", "another document"),
+    ],
+)
+def test_traps_of_yaml(tmp_path: Path, title: str, text: str, where: str, message: str) -> None:
+    error = refusal(tmp_path, text)
+    assert f"schema.yaml:{where}: " in str(error), title
+    assert message in str(error), title
+
+
+def test_numbers_written_like_text_stay_what_yaml_says(tmp_path: Path) -> None:
+    """YAML 1.1 reads `1e3` as text: refused as a limit, not taken for a number."""
+    error = refusal(tmp_path, HEAD + "  A: {x: {type: double, min: 1e3}}\n")
+    assert "'1e3' is no double" in str(error)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="No such file"):
+        load_schema(tmp_path / "none.yaml")
+    bad = tmp_path / "bad.yaml"
+    bad.write_bytes(b"stream: \xff\n")
+    with pytest.raises(SchemaError):
+        load_schema(bad)
+    bad.write_text("[" * 50_000)
+    with pytest.raises(SchemaError):
+        load_schema(bad)
+    bad.write_text("#" * 1_000_001)
+    with pytest.raises(SchemaError, match="larger than 1000000 bytes"):
+        load_schema(bad)

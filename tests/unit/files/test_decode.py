@@ -1,0 +1,354 @@
+"""JSON lines to columns: each reason, what is no fault, and both ways of reading held together."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from elsinore.files import decode as decode_module
+from elsinore.files.clean_block import parse_clean_block
+from elsinore.files.decoded import MAX_FIELD_NAMES, OTHER_FIELDS, decoded_schema
+from elsinore.files.parse_json import MAX_DEPTH
+from elsinore.files.rejection import REJECTED_SCHEMA
+from elsinore.timeline import HOUR, Interval, TimeUnit
+from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
+
+GOOD = raw(travel())
+#: The same hour in each unit.
+TIMES = {
+    TimeUnit.ISO: "2013-01-01T10:00:00Z",
+    TimeUnit.SECONDS: TEN // 1_000_000,
+    TimeUnit.MILLISECONDS: TEN // 1_000,
+    TimeUnit.MICROSECONDS: TEN,
+    TimeUnit.INTEGER: 0,
+}
+
+
+def reason(line: str, unit: TimeUnit = TimeUnit.ISO) -> str:
+    """The code for one bad line among good ones, which must all come through."""
+    good = raw(travel(time=TIMES[unit]))
+    decoded = decode(good, line, good, schema=rides(unit))
+    assert decoded.events["position"].to_pylist() == [1, 3], decoded.rejected.to_pylist()
+    [(position, code)] = faults(decoded)
+    assert position == 2
+    [kept] = decoded.rejected.to_pylist()
+    assert (kept["file"], kept["line"]) == ("f", line)
+    assert kept["reason"]
+    return code
+
+
+def test_a_good_line_in_every_column() -> None:
+    decoded = decode(
+        raw({"id": "r1", "time": "2013-01-01", "type": "Request", "driver": "é"}), GOOD
+    )
+    assert decoded.events.schema == decoded_schema(rides())
+    request, trip = decoded.events.to_pylist()
+    nothing = {"speed": None, "stops": None, "shared": None, "booked": None}
+    assert request == {
+        "event_id": "r1", "_time": TEN - 10 * HOUR, "_type": 0, "driver": "é", "kind": None,
+        **nothing, "file": "f", "position": 1,
+    }  # fmt: skip
+    assert trip == {
+        "event_id": "t1", "_time": TEN, "_type": 1, "driver": "d1", "kind": None, "speed": 7.5,
+        "stops": 2, "shared": True, "booked": TEN - HOUR, "file": "f", "position": 2,
+    }  # fmt: skip
+    assert decoded.rejected.num_rows == 0
+    assert decoded.rejected.schema == REJECTED_SCHEMA
+
+
+BAD_LINES = [
+    ("bad_json", "no json at all"),
+    ("bad_json", GOOD[:-1]),
+    ("bad_json", GOOD + "}"),
+    ("bad_json", GOOD + GOOD),
+    ("bad_json", GOOD.replace('"d1"', "'d1'")),
+    ("bad_json", GOOD.replace("7.5", "07.5")),
+    ("bad_json", GOOD.replace('"d1"', '"d1\x01"')),
+    ("bad_json", '{"id": "a", ' + GOOD[1:]),
+    ("bad_json", '{"speed" :1, ' + GOOD[1:]),
+    ("bad_json", '{"speed"\t:1, ' + GOOD[1:]),
+    ("bad_json", '{"x": {"a": 1, "a": 1}, ' + GOOD[1:]),
+    ("not_an_object", "[]"),
+    ("not_an_object", "null"),
+    ("not_an_object", '"text"'),
+    ("not_an_object", "17"),
+    ("too_deep", "[" * 10_000),
+    ("too_deep", raw(travel(driver=...))[:-1] + ', "driver": ' + "[" * 10_000 + "]" * 10_000 + "}"),
+    ("missing_time", raw(travel(time=...))),
+    ("missing_time", raw(travel(time=None))),
+    ("bad_time", raw(travel(time="soon"))),
+    ("bad_time", raw(travel(time=""))),
+    ("bad_time", raw(travel(time="2013-02-30T00:00:00Z"))),
+    ("bad_time", raw(travel(time="2013-06-30T23:59:60Z"))),
+    ("bad_time", raw(travel(time="2013-01-01T10:00:00Zé"))),
+    ("bad_time", raw(travel(time="\ud800"))),
+    ("bad_time", raw(travel(time=1357034400))),
+    ("bad_time", raw(travel(time=True))),
+    ("time_out_of_range", raw(travel(time="1899-12-31T23:59:59Z"))),
+    ("time_out_of_range", raw(travel(time="2200-01-01T00:00:00Z"))),
+    ("time_out_of_range", raw(travel(time="9999-12-31T23:59:59Z"))),
+    ("missing_type", raw(travel(type=...))),
+    ("missing_type", raw(travel(type=None))),
+    ("unknown_type", raw(travel(type="travel"))),
+    ("unknown_type", raw(travel(type=""))),
+    ("unknown_type", raw(travel(type=5))),
+    ("unknown_type", raw(travel(type="\ud800"))),
+    ("missing_id", raw(travel(id=...))),
+    ("missing_id", raw(travel(id=None))),
+    ("missing_id", raw(travel(id=""))),
+    ("wrong_type", raw(travel(id=1.5))),
+    ("wrong_type", raw(travel(id=True))),
+    ("bad_encoding", raw(travel(id="\udfff"))),
+    ("missing_attribute", raw(travel(driver=...))),
+    ("missing_attribute", raw(travel(speed=None))),
+    ("wrong_type", raw(travel(driver=5))),
+    ("wrong_type", raw(travel(driver=["d1"]))),
+    ("wrong_type", raw(travel(driver={"name": "d1"}))),
+    ("bad_encoding", raw(travel(driver="\ud800x"))),
+    ("wrong_type", raw(travel(speed="7.5"))),
+    ("wrong_type", raw(travel(speed=True))),
+    ("wrong_type", raw(travel(stops="5"))),
+    ("wrong_type", raw(travel(stops=5.5))),
+    ("wrong_type", raw(travel(stops=False))),
+    ("wrong_type", raw(travel(stops=2**63))),
+    ("wrong_type", raw(travel(stops=-(2**63) - 1))),
+    ("wrong_type", raw(travel(stops=1e19))),
+    ("wrong_type", raw(travel(stops=9007199254740994.0))),
+    ("wrong_type", raw(travel(shared="true"))),
+    ("wrong_type", raw(travel(shared=1))),
+    ("wrong_type", raw(travel(booked=5))),
+    ("wrong_type", raw(travel(booked="yesterday"))),
+    ("wrong_type", raw(travel(booked="9999-12-31T23:59:59-01:00"))),
+    ("not_finite", raw(travel(speed=float("nan")))),
+    ("not_finite", raw(travel(speed=float("inf")))),
+    ("not_finite", raw(travel(stops=float("-inf")))),
+    ("not_finite", GOOD.replace("7.5", "1e999")),
+    ("not_finite", GOOD.replace("7.5", "9" * 310)),
+    ("not_finite", GOOD.replace("7.5", "9" * 5_000)),
+    ("out_of_range", raw(travel(speed=-0.1))),
+    ("out_of_range", raw(travel(speed=300.5))),
+    ("out_of_range", raw(travel(stops=-1))),
+    ("not_allowed", raw(travel(type="Request", kind="pool"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "line"), BAD_LINES, ids=lambda value: str(value)[:50])
+def test_each_reason(code: str, line: str) -> None:
+    assert reason(line) == code
+
+
+def test_ten_kinds_of_bad_line_in_one_file() -> None:
+    ten = dict(BAD_LINES)  # the last of each
+    lines = [line for bad in ten.values() for line in (GOOD, bad)]
+    decoded = decode(*lines)
+    assert len(ten) >= 10
+    assert decoded.events["position"].to_pylist() == list(range(1, len(lines), 2))
+    assert faults(decoded) == [(2 * i + 2, code) for i, code in enumerate(ten)]
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [
+        ({"time": None, "type": "Taxi", "driver": 5}, "missing_time"),
+        ({"type": "Taxi", "id": None}, "unknown_type"),
+        ({"id": None, "driver": 5}, "missing_id"),
+        ({"driver": 5, "speed": -1}, "wrong_type"),
+        ({"speed": -1, "stops": "x"}, "out_of_range"),
+        ({"speed": float("nan"), "stops": "x"}, "not_finite"),
+    ],
+)
+def test_the_first_fault_names_the_line(record: dict[str, Any], code: str) -> None:
+    assert reason(raw(travel(**record))) == code
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "column", "expected"),
+    [
+        ("speed", 7, "speed", 7.0),
+        ("speed", 2**53 + 1, None, None),
+        ("speed", 0, "speed", 0.0),
+        ("stops", 5.0, "stops", 5),
+        ("stops", 9007199254740992.0, "stops", 2**53),
+        ("stops", 2**63 - 1, "stops", 2**63 - 1),
+        ("id", 17, "event_id", "17"),
+        ("driver", "", "driver", ""),
+        ("driver", "\x00", "driver", "\x00"),
+        ("driver", "\ufffd\\x41", "driver", "\ufffd\\x41"),
+        ("driver", " e\u0301 ", "driver", " e\u0301 "),
+        ("time", "2013-01-01 11:00:00.000001+01:00", "_time", TEN + 1),
+        ("time", "2013-01-01T10:00:00.0000019Z", "_time", TEN + 1),
+        ("booked", "0001-01-01", "booked", -719_162 * 24 * HOUR),
+    ],
+)
+def test_what_is_no_fault(field: str, value: Any, column: str | None, expected: Any) -> None:
+    decoded = decode(GOOD, raw(travel(**{field: value})))
+    if column is None:  # beyond the attribute's maximum, but read as a number
+        assert faults(decoded) == [(2, "out_of_range")]
+    else:
+        assert faults(decoded) == []
+        assert decoded.events[column].to_pylist()[1] == expected
+
+
+def test_minus_zero_is_zero() -> None:
+    for spelling in ("-0.0", "-0", "-1e-999"):
+        [speed] = decode(GOOD.replace("7.5", spelling)).events["speed"].to_pylist()
+        assert str(speed) == "0.0"
+
+
+@pytest.mark.parametrize(
+    ("unit", "time", "expected"),
+    [
+        (TimeUnit.SECONDS, 1_357_034_400, TEN),
+        (TimeUnit.SECONDS, 1_357_034_400.000001, TEN + 1),
+        (TimeUnit.MILLISECONDS, 1_357_034_400_001, TEN + 1_000),
+        (TimeUnit.MICROSECONDS, 1_357_034_400_000_001, TEN + 1),
+        (TimeUnit.MICROSECONDS, 1_357_034_400_000_001.0, TEN + 1),
+        (TimeUnit.SECONDS, 1_357_034_400_000, "time_out_of_range"),
+        (TimeUnit.SECONDS, 1_357_034_400_000_000, "time_out_of_range"),
+        (TimeUnit.SECONDS, 1_357_034_400_000_000_000, "time_out_of_range"),
+        (TimeUnit.MILLISECONDS, 1_357_034_400, "time_out_of_range"),
+        (TimeUnit.MILLISECONDS, 1_357_034_400_000_000, "time_out_of_range"),
+        (TimeUnit.MICROSECONDS, 1_357_034_400, "time_out_of_range"),
+        (TimeUnit.MICROSECONDS, 1_357_034_400_000, "time_out_of_range"),
+        (TimeUnit.MICROSECONDS, 1_357_034_400_000_000_000, "time_out_of_range"),
+        (TimeUnit.SECONDS, 0, "time_out_of_range"),
+        (TimeUnit.SECONDS, 1e300, "time_out_of_range"),
+        (TimeUnit.SECONDS, 1.7e308, "time_out_of_range"),
+        (TimeUnit.SECONDS, float("nan"), "bad_time"),
+        (TimeUnit.SECONDS, "1357034400", "bad_time"),
+        (TimeUnit.SECONDS, True, "bad_time"),
+        (TimeUnit.INTEGER, -3, -3),
+        (TimeUnit.INTEGER, 2**63 - 1, 2**63 - 1),
+        (TimeUnit.INTEGER, 5.0, 5),
+        (TimeUnit.INTEGER, 5.5, "bad_time"),
+        (TimeUnit.INTEGER, 2**63, "bad_time"),
+        (TimeUnit.INTEGER, "5", "bad_time"),
+    ],
+)
+def test_units_of_time(unit: TimeUnit, time: Any, expected: int | str) -> None:
+    if isinstance(expected, str):
+        assert reason(raw(travel(time=time)), unit) == expected
+    else:
+        decoded = decode(raw(travel(time=time)), schema=rides(unit))
+        assert decoded.events["_time"].to_pylist() == [expected]
+
+
+def test_plausible_times_can_be_given() -> None:
+    window = Interval(TEN, TEN + HOUR)
+    times = ["2013-01-01T09:59:59Z", "2013-01-01T10:00:00Z", "2013-01-01T11:00:00Z"]
+    decoded = decode(*(raw(travel(time=time)) for time in times), plausible=window)
+    assert faults(decoded) == [(1, "time_out_of_range"), (3, "time_out_of_range")]
+
+
+def test_a_stream_without_ids() -> None:
+    decoded = decode(raw(travel(id=...)), raw(travel(id="x")), schema=rides(id_field=None))
+    assert decoded.events["event_id"].to_pylist() == [None, None]
+    assert decoded.extra_fields == {"id": 1}
+
+
+def test_extra_fields_are_counted_by_type() -> None:
+    decoded = decode(
+        GOOD,
+        raw(travel(color="red")),
+        raw(travel(color="red", kind="Pool")),
+        raw(travel(color=None)),
+        raw({"id": 1, "time": "2013-01-01", "type": "Request", "driver": "d", "kind": "Pool"}),
+        raw(travel(**{"\ud800": 1})),
+    )
+    assert decoded.events.num_rows == 6
+    assert decoded.extra_fields == {"color": 2, "kind": 1, "\\ud800": 1}
+
+
+def test_names_of_extra_fields_are_bounded() -> None:
+    lines = [raw(travel(**{f"x{i}_{j}": 1 for j in range(30)})) for i in range(50)]
+    counted = decode(*lines).extra_fields
+    assert len(counted) == MAX_FIELD_NAMES + 1
+    assert sum(counted.values()) == 1_500
+    assert counted[OTHER_FIELDS] == 500
+
+
+def test_nesting_is_bounded_by_depth_not_by_number() -> None:
+    shallow, deep = "[" * (MAX_DEPTH - 1), "[" * MAX_DEPTH
+    many = json.dumps([[]] * 1_000)
+    text = "[[[" * 1_000 + '\\"[[['
+    assert reason(GOOD[:-1] + f', "x": {deep}{deep.replace("[", "]")}}}') == "too_deep"
+    for value in (many, shallow + shallow.replace("[", "]"), f'"{text}"'):
+        assert decode(GOOD[:-1] + f', "x": {value}}}').events.num_rows == 1
+
+
+def test_many_lines_keep_their_order() -> None:
+    """More than one block, types mixed, bad lines in between."""
+    request = raw({"id": "r", "time": "2013-01-01", "type": "Request", "driver": "d"})
+    lines = [(GOOD, request, "bad")[i % 3] if i > 10_000 else (GOOD, request)[i % 2]
+             for i in range(20_000)]  # fmt: skip
+    decoded = decode(*lines)
+    good = [i + 1 for i, line in enumerate(lines) if line != "bad"]
+    assert decoded.events["position"].to_pylist() == good
+    assert decoded.rejected["position"].to_pylist() == [
+        i + 1 for i, line in enumerate(lines) if line == "bad"
+    ]
+    assert decoded.events["_type"].to_pylist() == [
+        1 if line == GOOD else 0 for line in lines if line != "bad"
+    ]
+
+
+def test_no_lines() -> None:
+    decoded = decode()
+    assert decoded.lines == 0
+    assert decoded.events.schema == decoded_schema(rides())
+
+
+# ---- the fast way and the way that names faults
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-10, 10)
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["2013-01-01T10:00:00Z", "2013-01-01T10:00:00.25Z", "2013-01-01", "d1"])
+)
+FIELDS = st.sampled_from([*travel(), "kind", "x"])
+
+
+@st.composite
+def nearly_good_lines(draw: st.DrawFn) -> str:
+    """A good trip, mostly; sometimes with other values, other fields, other text around it."""
+    record = travel(speed=draw(st.floats(0, 300)), stops=draw(st.integers(0, 2**63 - 1)))
+    record |= draw(st.dictionaries(FIELDS, SCALARS, max_size=2))
+    separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" , ", "\t: ")]))
+    line = json.dumps(record, ensure_ascii=draw(st.booleans()), separators=separators)
+    if draw(st.integers(0, 9)) == 0:
+        at = draw(st.integers(0, len(line)))
+        line = line[:at] + draw(st.text('{}[]",:\\ 0eE-.ntf/', max_size=3)) + line[at:]
+    # What a file can hold: text that is UTF-8, on one line.
+    return line.encode("utf-8", "replace").decode().replace("\n", " ")
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(nearly_good_lines(), min_size=1, max_size=4))
+def test_the_fast_way_reads_as_the_careful_way(lines: list[str]) -> None:
+    fast = decode(*lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decode_module, "parse_clean_block", lambda *_: None)
+        careful = decode(*lines)
+    assert fast == careful
+    assert fast.lines == len(lines)
+
+
+def test_the_fast_way_is_taken_for_clean_lines_only() -> None:
+    def taken(*lines: str) -> bool:
+        return parse_clean_block(pa.array(lines), rides()) is not None
+
+    assert taken(GOOD, GOOD)
+    assert not taken(GOOD, raw(travel(x=1)))
+    assert not taken(GOOD + GOOD, " ")
+    assert not taken('{"driver":', '"d"}')
+    assert not taken(GOOD, raw(travel(driver="{")))

@@ -1,0 +1,238 @@
+"""CSV to columns: values from text, positions of records, each reason."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.files.decoded import Decoded, concat_decoded
+from elsinore.files.raw_lines import ReadLimits
+from elsinore.files.read_csv import read_csv
+from elsinore.files.rejection import UnreadableFile
+from elsinore.timeline import HOUR, TimeUnit
+from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
+
+HEADER = "id,time,type,driver,kind,speed,stops,shared,booked"
+COLUMNS = HEADER.split(",")
+GOOD = "t1,2013-01-01T10:00:00Z,Travel,d1,,7.5,2,true,2013-01-01T09:00:00Z"
+
+
+def read(path: Path, unit: TimeUnit = TimeUnit.ISO, **limits: int) -> Decoded:
+    schema = rides(unit)
+    return concat_decoded(read_csv(path, schema, limits=ReadLimits(**limits)), schema)
+
+
+def rows(tmp_path: Path, *lines: str, header: str = HEADER, **options: Any) -> Decoded:
+    path = tmp_path / "e.csv"
+    path.write_bytes("\n".join([header, *lines]).encode())
+    return read(path, **options)
+
+
+def row(**changed: str) -> str:
+    """The good row with other texts in some columns."""
+    cells = dict(zip(COLUMNS, GOOD.split(","), strict=True)) | changed
+    return ",".join(cells.values())
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_rows_become_what_json_lines_become(
+    tmp_path: Path, ending: str, bom: str, packed: bool
+) -> None:
+    lines = [HEADER, GOOD, "", row(id="r", type="Request", kind="Pool", speed="", stops="x"), ""]
+    content = (bom + ending.join(lines)).encode()
+    path = tmp_path / ("e.csv.gz" if packed else "e.csv")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    decoded = read(path)
+    assert faults(decoded) == []
+    expected = decode(
+        raw(travel()),
+        raw({"id": "r", "time": "2013-01-01T10:00Z", "type": "Request", "driver": "d1",
+             "kind": "Pool"}),
+    ).events  # fmt: skip
+    unplaced = expected.column_names[:-2]
+    assert decoded.events.select(unplaced) == expected.select(unplaced)
+    assert decoded.events["position"].to_pylist() == [2, 4]
+    assert set(decoded.events["file"].to_pylist()) == {str(path)}
+    assert decoded.extra_fields == {"stops": 1, "shared": 1, "booked": 1}
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "expected"),
+    [
+        ("stops", "", None),
+        ("stops", '""', None),
+        ("stops", "-0", 0),
+        ("stops", "+7", 7),
+        ("stops", "007", 7),
+        ("stops", "9223372036854775807", 2**63 - 1),
+        ("stops", "5.0", 5),
+        ("stops", "1e3", 1000),
+        ("speed", "7", 7.0),
+        ("speed", "1e2", 100.0),
+        ("speed", ".5", 0.5),
+        ("speed", "5.", 5.0),
+        ("speed", "-0.0", 0.0),
+        ("speed", "0.1", 0.1),
+        ("shared", "TRUE", True),
+        ("shared", "False", False),
+        ("driver", " d ", " d "),
+        ("driver", "null", "null"),
+        ("driver", '"a,""b"""', 'a,"b"'),
+        ("driver", "\u2028é", "\u2028é"),
+        ("booked", "2013-01-01", TEN - 10 * HOUR),
+    ],
+)
+def test_values_of_texts(tmp_path: Path, column: str, text: str, expected: Any) -> None:
+    decoded = rows(tmp_path, GOOD, row(**{column: text}))
+    assert faults(decoded) == []
+    value = decoded.events[column].to_pylist()[1]
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("missing_time", row(time="")),
+        ("bad_time", row(time="10:00")),
+        ("bad_time", row(time="２０１３-01-01")),
+        ("time_out_of_range", row(time="0013-01-01")),
+        ("missing_type", row(type="")),
+        ("unknown_type", row(type="Taxi")),
+        ("missing_id", row(id="")),
+        ("missing_attribute", row(driver="")),
+        ("missing_attribute", row(speed='""')),
+        ("wrong_type", row(speed="fast")),
+        ("wrong_type", row(speed=" 7.5")),
+        ("wrong_type", row(speed="0x10")),
+        ("wrong_type", row(stops="0x10")),
+        ("wrong_type", row(stops="1_0")),
+        ("wrong_type", row(stops="٣")),
+        ("wrong_type", row(stops="2.5")),
+        ("wrong_type", row(stops="9223372036854775808")),
+        ("wrong_type", row(shared="yes")),
+        ("wrong_type", row(shared="1")),
+        ("wrong_type", row(booked="never")),
+        ("not_finite", row(speed="nan")),
+        ("not_finite", row(speed="-Inf")),
+        ("not_finite", row(speed="1e999")),
+        ("not_finite", row(speed="9" * 500)),
+        ("not_finite", row(stops="NaN")),
+        ("out_of_range", row(speed="-1")),
+        ("not_allowed", row(type="Request", kind="pool")),
+        ("bad_csv", "a,b,c"),
+        ("bad_csv", GOOD + ",more"),
+        ("bad_csv", row(driver='"a"b')),
+        ("bad_csv", "x" * 140_000),
+        ("bad_csv", row(driver="a\rb")),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_each_reason(tmp_path: Path, code: str, line: str) -> None:
+    decoded = rows(tmp_path, GOOD, line, GOOD)
+    assert faults(decoded) == [(3, code)]
+    assert decoded.events["position"].to_pylist() == [2, 4]
+    assert decoded.rejected["line"].to_pylist() == [line]
+
+
+def test_records_of_several_lines_have_the_position_of_their_first(tmp_path: Path) -> None:
+    long = row(driver='"d\n\n1"')
+    bad = row(driver='"x\ny"', speed="-1")
+    decoded = rows(tmp_path, long, GOOD, bad, GOOD)
+    assert decoded.events["position"].to_pylist() == [2, 5, 8]
+    assert decoded.events["driver"].to_pylist() == ["d\n\n1", "d1", "d1"]
+    assert faults(decoded) == [(6, "out_of_range")]
+    assert decoded.rejected["line"].to_pylist() == [bad]
+
+
+def test_a_quote_without_end_takes_what_follows_but_keeps_it(tmp_path: Path) -> None:
+    decoded = rows(tmp_path, GOOD, row(driver='"d1'), GOOD)
+    assert decoded.events.num_rows == 1
+    assert faults(decoded) == [(3, "bad_csv")]
+    assert decoded.rejected["line"].to_pylist() == [row(driver='"d1') + "\n" + GOOD]
+
+
+def test_lines_that_are_no_utf8_or_too_long(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    long = row(driver='"' + "x" * 200 + '"')
+    bad = row(driver="\udcff").encode("utf-8", "surrogateescape")
+    path.write_bytes(
+        b"\n".join([HEADER.encode(), bad, GOOD.encode(), long.encode(), GOOD.encode()])
+    )
+    decoded = read(path, line_bytes=150)
+    assert faults(decoded) == [(2, "bad_encoding"), (4, "line_too_long")]
+    assert decoded.events["position"].to_pylist() == [3, 5]
+
+
+def test_text_that_looks_like_a_mark_is_text(tmp_path: Path) -> None:
+    decoded = rows(tmp_path, row(driver="\ufffd\\xff"))
+    assert decoded.events["driver"].to_pylist() == ["\ufffd\\xff"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "expected"),
+    [
+        (TimeUnit.SECONDS, "1357034400.000001", TEN + 1),
+        (TimeUnit.MILLISECONDS, "1357034400000", TEN),
+        (TimeUnit.INTEGER, "-5", -5),
+        (TimeUnit.SECONDS, "1357034400000", "time_out_of_range"),
+        (TimeUnit.SECONDS, "9" * 500, "time_out_of_range"),
+        (TimeUnit.SECONDS, "2013-01-01", "bad_time"),
+        (TimeUnit.SECONDS, "nan", "bad_time"),
+        (TimeUnit.INTEGER, "5.5", "bad_time"),
+    ],
+)
+def test_units_of_time(tmp_path: Path, unit: TimeUnit, text: str, expected: int | str) -> None:
+    decoded = rows(tmp_path, row(time=text), unit=unit)
+    if isinstance(expected, str):
+        assert faults(decoded) == [(2, expected)]
+    else:
+        assert decoded.events["_time"].to_pylist() == [expected]
+
+
+def test_columns_may_be_lacking_or_unknown(tmp_path: Path) -> None:
+    lines = ["1,2013-01-01,Request,d,red", "2,2013-01-01,Travel,d,", "3,2013-01-01,Request,d,"]
+    decoded = rows(tmp_path, *lines, header="id,time,type,driver,color")
+    assert decoded.events["event_id"].to_pylist() == ["1", "3"]
+    assert faults(decoded) == [(3, "missing_attribute")]
+    assert decoded.extra_fields == {"color": 1}
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", HEADER, "\n" + HEADER + "\n\n"])
+def test_files_without_rows(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text(content)
+    assert read(path).lines == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"id,time,driver\n", "e.csv:1: column 'type' is missing"),
+        (b"\ntime,type\n", "e.csv:2: column 'id' is missing"),
+        (b"id,time,type,id\n", "column 'id' occurs twice"),
+        (b"id,time,type,\xff\n", "not UTF-8"),
+        (b'id,"time"x,type\n', "expected after"),
+    ],
+)
+def test_a_bad_header_makes_the_file_unreadable(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "e.csv"
+    path.write_bytes(content + GOOD.encode())
+    with pytest.raises(UnreadableFile) as caught:
+        read(path)
+    assert caught.value.reason_code == "bad_header"
+    assert message in str(caught.value)
+
+
+def test_more_rows_than_are_decoded_at_once(tmp_path: Path) -> None:
+    lines = ["bad" if i % 1_000 == 7 else GOOD for i in range(20_000)]
+    decoded = rows(tmp_path, *lines)
+    assert decoded.rejected["position"].to_pylist() == [i * 1_000 + 9 for i in range(20)]
+    assert decoded.events.num_rows == 20_000 - 20

@@ -1,0 +1,193 @@
+"""Whole inputs: formats by name, folders, duplicates, the account of every line, refusals."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elsinore.errors import DataError, EngineError, ParameterError
+from elsinore.events.table import EventTable, arrow_schema
+from elsinore.files.read_events import ReadReport, read_events
+from elsinore.files.rejection import REJECTED_SCHEMA, UnreadableFile
+from elsinore.files.write_rejected import write_rejected
+from tests.unit.files.rides import TEN, raw, rides, travel, write
+
+
+def read(
+    *paths: Path, share: float = 1.0, id_field: str | None = "id"
+) -> tuple[EventTable, ReadReport]:
+    return read_events(list(paths), rides(id_field=id_field), max_bad_share=share)
+
+
+def test_every_format_by_name(tmp_path: Path) -> None:
+    record = travel()
+    line = raw(record) + "\n"
+    table = "\n".join([",".join(record), ",".join(str(v).lower() if v is True else str(v)
+                                                  for v in record.values())])  # fmt: skip
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([record]), buffer)
+    contents = {
+        "a.jsonl": line.encode(), "b.ndjson": line.encode(), "c.json": line.encode(),
+        "d.csv": table.encode(), "e.parquet": buffer.getvalue(), "F.JSONL": line.encode(),
+    }  # fmt: skip
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
+    events, report = read(*(tmp_path / name for name in sorted(p.name for p in tmp_path.iterdir())))
+    assert report.by_reason == {}
+    assert (report.files, report.lines, report.accepted, report.duplicates) == (12, 12, 1, 11)
+    assert events.table.schema == arrow_schema(rides())
+    assert events.table.to_pylist() == [
+        {"_time": TEN, "_type": 1, "driver": "d1", "kind": None, "speed": 7.5, "stops": 2,
+         "shared": True, "booked": TEN - 3_600_000_000},
+    ]  # fmt: skip
+
+
+def test_folders_stand_for_the_files_below_in_order(tmp_path: Path) -> None:
+    for name, event in [("b/2.jsonl", 3), ("a.jsonl", 1), ("b/1.jsonl", 2)]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path / name, raw(travel(id=event, stops=event)))
+    for name in ("b/.1.jsonl.crc", "_SUCCESS", "_tmp.jsonl", "b/3.jsonl.part", "notes.txt"):
+        write(tmp_path / name, "no events")
+    (tmp_path / ".hidden").mkdir()
+    write(tmp_path / ".hidden" / "x.jsonl", "no events")
+    seen: list[tuple[str, int]] = []
+    events, report = read_events(
+        [tmp_path], rides(), max_bad_share=0, progress=lambda path, n: seen.append((path.name, n))
+    )
+    assert events.table["stops"].to_pylist() == [1, 2, 3]
+    assert seen == [("2.jsonl", 3)]
+    assert report.ignored_files == (str(tmp_path / "b/3.jsonl.part"), str(tmp_path / "notes.txt"))
+
+
+def test_small_files_are_decoded_together_and_stay_in_order(tmp_path: Path) -> None:
+    csv = "id,time,type,driver,speed\n" + "\n".join(f"c{i},2013-01-01,Travel,d,1" for i in range(9))
+    for name in ("1.jsonl", "3.jsonl", "4.jsonl"):
+        write(tmp_path / name, *(raw(travel(id=f"{name}{i}")) for i in range(5_000)), "bad")
+    write(tmp_path / "2.csv", csv, "bad")
+    seen: list[tuple[str, int]] = []
+    events, report = read_events(
+        [tmp_path], rides(), max_bad_share=1, progress=lambda path, n: seen.append((path.name, n))
+    )
+    assert (len(events), report.lines) == (15_009, 15_013)
+    rejected = report.rejected.to_pylist()
+    assert sorted((Path(row["file"]).name, row["position"]) for row in rejected) == [
+        ("1.jsonl", 5_001), ("2.csv", 11), ("3.jsonl", 5_001), ("4.jsonl", 5_001),
+    ]  # fmt: skip
+    assert [count for _, count in seen] == sorted(count for _, count in seen)
+    assert seen[-1] == ("4.jsonl", 15_013)
+
+
+def test_no_lines_are_no_fault(tmp_path: Path) -> None:
+    events, report = read(write(tmp_path / "e.jsonl"), write(tmp_path / "e.csv"), share=0.0)
+    assert len(events) == 0
+    assert events.table.schema == arrow_schema(rides())
+    assert (report.files, report.lines, report.bad_share) == (2, 0, 0.0)
+
+
+def test_duplicates_are_counted_and_conflicts_rejected(tmp_path: Path) -> None:
+    one = write(
+        tmp_path / "1.jsonl",
+        raw(travel(id="a", stops=1)),
+        raw(travel(id="b", stops=None)),
+        raw(travel(id="a", stops=1)),
+        raw(travel(id="a", stops=2)),
+        "bad",
+    )
+    two = write(
+        tmp_path / "2.jsonl",
+        raw(travel(id="b", stops=0)),
+        raw(travel(id="b", stops=None)),
+        raw(travel(id="c", stops=3)),
+        raw({"id": "c", "time": travel()["time"], "type": "Request", "driver": "d1"}),
+        raw(travel(id="a", stops=1, time="2013-01-01T11:00:00+01:00")),
+    )
+    events, report = read(two, one)  # the order of the arguments does not matter for who wins
+    assert sorted(zip(events.table["stops"].to_pylist(), strict=True), key=str) == [
+        (1,), (3,), (None,),
+    ]  # fmt: skip
+    assert (report.lines, report.accepted, report.duplicates) == (10, 3, 3)
+    assert report.by_reason == {"bad_json": 1, "conflicting_id": 3}
+    conflicts = [
+        (row["file"], row["position"], json.loads(row["line"])["id"], row["reason"])
+        for row in report.rejected.to_pylist()
+        if row["reason_code"] == "conflicting_id"
+    ]
+    assert conflicts == [
+        (str(two), 1, "b", f"id 'b' is that of another event, {one}:2"),
+        (str(two), 4, "c", f"id 'c' is that of another event, {two}:3"),
+        (str(one), 4, "a", f"id 'a' is that of another event, {one}:1"),
+    ]
+
+
+def test_a_conflicting_event_is_kept_as_it_was_read(tmp_path: Path) -> None:
+    other = travel(time="2013-01-01T10:00:00.000000Z", booked="2013-01-01T09:00:00.000000Z",
+                   speed=8.5)  # fmt: skip
+    _, report = read(write(tmp_path / "e.jsonl", raw(travel()), raw(other)))
+    [row] = report.rejected.to_pylist()
+    assert json.loads(row["line"]) == other
+
+
+def test_without_ids_every_line_counts(tmp_path: Path) -> None:
+    path = write(tmp_path / "e.jsonl", raw(travel(id=...)), raw(travel(id=...)))
+    events, report = read(path, id_field=None)
+    assert (len(events), report.duplicates) == (2, 0)
+
+
+def test_too_many_bad_lines(tmp_path: Path) -> None:
+    lines = [raw(travel(id=i)) for i in range(6)] + ["bad", "{}", "[]", "bad"]
+    path = write(tmp_path / "e.jsonl", *lines)
+    _, report = read(path, share=0.4)
+    assert report.bad_share == 0.4
+    with pytest.raises(DataError) as caught:
+        read(path, share=0.39)
+    text = str(caught.value)
+    assert "4 of 10 lines are bad, more than the share of 0.39: " in text
+    assert f"{path}:7: bad_json: " in text
+    assert f"; {path}:8: missing_time: time is missing; {path}:9: not_an_object: " in text
+    assert f"{path}:10" not in text
+    assert "\n" not in text
+    kept = pickle.loads(pickle.dumps(caught.value)).fields["report"]
+    assert kept.rejected.num_rows == 4
+
+
+def test_inputs_that_cannot_be_used(tmp_path: Path) -> None:
+    good = write(tmp_path / "e.jsonl", raw(travel()))
+    with pytest.raises(DataError, match=r"no such file: .*none\.jsonl \(check the path\)"):
+        read(tmp_path / "none.jsonl")
+    with pytest.raises(ParameterError, match=r"cannot tell the format .* \(names end in \.jsonl"):
+        read(write(tmp_path / "e.xml", "<e/>"))
+    with pytest.raises(ParameterError, match=r"e\.jsonl is given twice"):
+        read(good, tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no event files"):
+        read(tmp_path / "empty")
+    broken = tmp_path / "broken.jsonl.gz"
+    broken.write_bytes(gzip.compress(b"{}\n" * 100)[:-5])
+    with pytest.raises(UnreadableFile, match="is damaged"):
+        read(good, broken)
+
+
+def test_a_report_that_does_not_add_up_is_refused() -> None:
+    with pytest.raises(EngineError, match="3 lines, but 1 accepted, 1 duplicates and 0 rejected"):
+        ReadReport(1, 3, 1, 1, REJECTED_SCHEMA.empty_table(), {})
+
+
+def test_rejected_lines_as_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_bytes(b'{"a":"\xff"}\n\xe2\x80\xa8=cmd()<script>\x1b[31m\n')
+    _, report = read(path)
+    out = io.StringIO()
+    assert write_rejected(report.rejected, out) == 2
+    assert out.getvalue().isascii()
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert lines == report.rejected.to_pylist()
+    assert [line["reason_code"] for line in lines] == ["bad_encoding", "bad_json"]
+    assert lines[1]["line"] == "\u2028=cmd()<script>\x1b[31m"

@@ -1,0 +1,131 @@
+"""Expressions: three-valued truth, arithmetic without an answer, mixed types."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from elsinore.reference.evaluate import evaluate, holds
+from elsinore.reference.event import Event
+from tests.golden_cases import bound_query, stream_schema
+
+LARGEST = 2**63 - 1
+SMALLEST = -(2**63)
+
+SCHEMA = stream_schema(
+    {
+        "A": {
+            "v": "long",
+            "w": "long",
+            "x": "double",
+            "y": "double",
+            "s": "string",
+            "b": "boolean",
+            "t": "timestamp",
+            "u": "timestamp",
+        }
+    },
+    "us",
+)
+ATTRIBUTES = SCHEMA.by_name["A"].by_name
+
+
+def condition(text: str, **values: Any) -> bool | None:
+    """The truth of a condition on one event; attributes not given are NULL."""
+    query = bound_query(f"RETURN COUNT(*) PATTERN A WHERE {text} WITHIN 10", SCHEMA)
+    event = Event(0, "A", 5, dict.fromkeys(ATTRIBUTES) | values)
+    truths = [evaluate(found.condition, event) for found in query.local_predicates]
+    assert len(truths) == 1
+    assert holds(query.local_predicates[0].condition, event) is (truths[0] is True)
+    return truths[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "truth"),
+    [
+        # unknown is neither true nor false
+        ("A.v < 1", {}, None),
+        ("NOT A.v < 1", {}, None),
+        ("A.v < 1 OR A.w < 1", {"w": 0}, True),
+        ("A.v < 1 OR A.w < 1", {"w": 5}, None),
+        ("A.v < 1 OR A.w < 1", {"v": 5, "w": 5}, False),
+        ("NOT (A.v < 1 AND A.w < 1)", {"w": 5}, True),
+        ("NOT (A.v < 1 AND A.w < 1)", {"w": 0}, None),
+        ("A.v IS NULL", {}, True),
+        ("A.v IS NOT NULL", {}, False),
+        ("(A.v + 1) IS NULL", {"v": LARGEST}, True),
+        ("A.v IN (1, 2)", {"v": 2}, True),
+        ("A.v IN (1, 2)", {"v": 3}, False),
+        ("A.v NOT IN (1, A.w)", {"v": 3}, None),
+        ("A.v NOT IN (1, A.w)", {"v": 1}, False),
+        ("A.v NOT BETWEEN 1 AND 3", {"v": 4}, True),
+        ("A.v NOT BETWEEN 1 AND A.w", {"v": 0}, True),
+        # NaN compares like NULL, but is not NULL
+        ("A.x = A.x", {"x": math.nan}, None),
+        ("A.x != 1", {"x": math.nan}, None),
+        ("NOT A.x = 1", {"x": math.nan}, None),
+        ("A.x IS NULL", {"x": math.nan}, False),
+        # a long meets a double as a double: 2^53 + 1 rounds to 2^53
+        ("A.v = A.x", {"v": 2**53 + 1, "x": 2.0**53}, True),
+        ("A.v = A.w", {"v": 2**53 + 1, "w": 2**53}, False),
+        ("A.x = 1", {"x": 1.0}, True),
+        ("A.x = A.y", {"x": 0.0, "y": -0.0}, True),
+        ("A.x > A.y", {"x": math.inf, "y": 1e308}, True),
+        # longs stay within 64 bits
+        ("A.v + 1 > 0", {"v": LARGEST}, None),
+        ("A.v - 1 < 0", {"v": SMALLEST}, None),
+        ("A.v * 2 > 0", {"v": 2**62}, None),
+        ("-A.v > 0", {"v": SMALLEST}, None),
+        ("-A.v > 0", {"v": -5}, True),
+        ("A.v + 1.0 > 0", {"v": LARGEST}, True),
+        # division
+        ("A.v / 2 = 1.5", {"v": 3}, True),
+        ("A.v / A.w = 1", {"v": 0, "w": 0}, None),
+        ("A.x / A.y > 0", {"x": 1.0, "y": -0.0}, None),
+        ("A.v % A.w = 0", {"v": 1, "w": 0}, None),
+        ("A.x % A.y = 0", {"x": 1.0, "y": 0.0}, None),
+        ("A.v % 3 = -1", {"v": -7}, True),
+        ("A.v % -3 = 1", {"v": 7}, True),
+        ("A.v % -1 = 0", {"v": SMALLEST}, True),
+        ("A.x % 3 = -1", {"x": -7.0}, True),
+        ("A.x % A.y = 7", {"x": 7.0, "y": math.inf}, True),
+        ("A.x % 2 = 0", {"x": math.inf}, None),
+        ("A.x % 2 = 0", {"x": math.nan}, None),
+        # doubles go on to infinity
+        ("A.x * 10 > 1.0e308", {"x": 1e308}, True),
+        ("A.x - A.x = 0", {"x": math.inf}, None),
+        ("-A.x < 0", {"x": 2.5}, True),
+        # strings by code point, truth values by equality
+        ("A.s < 'a'", {"s": "Z"}, True),
+        ("A.s > '\uffff'", {"s": "\U0001f600"}, True),
+        ("A.s = 'it''s'", {"s": "it's"}, True),
+        ("A.b = TRUE", {"b": True}, True),
+        ("A.b != TRUE", {"b": True}, False),
+        ("A.b", {"b": False}, False),
+        ("NOT A.b", {}, None),
+        # instants
+        ("A.t = '1970-01-01T00:00:01Z'", {"t": 1_000_000}, True),
+        ("A.t + 1 second > A.u", {"t": 1_000_000, "u": 1_999_999}, True),
+        ("A.u - A.t = 7", {"t": 1, "u": 8}, True),
+        ("A.t + 1 > A.u", {"t": LARGEST, "u": 0}, None),
+        ("A.time = '1970-01-01T00:00:00.000005Z'", {}, True),
+    ],
+)
+def test_condition(text: str, values: dict[str, Any], truth: bool | None) -> None:
+    assert condition(text, **values) is truth
+
+
+def test_an_edge_predicate_reads_both_events() -> None:
+    query = bound_query(
+        "RETURN COUNT(*) PATTERN A+ WHERE A.v - NEXT(A).v = 2 AND A.time < NEXT(A).time WITHIN 10",
+        SCHEMA,
+    )
+    difference, times = (edge.condition for edge in query.edge_predicates)
+    earlier = Event(0, "A", 1, dict.fromkeys(ATTRIBUTES) | {"v": 5})
+    later = Event(1, "A", 2, dict.fromkeys(ATTRIBUTES) | {"v": 3})
+    assert holds(difference, earlier, later)
+    assert not holds(difference, later, earlier)
+    assert holds(times, earlier, later)
+    assert not holds(times, later, earlier)

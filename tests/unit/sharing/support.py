@@ -1,0 +1,56 @@
+"""Workloads for the tests of `elsinore.sharing`, and the one loader of their goldens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hypothesis import strategies as st
+
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.timeline import TimeUnit
+
+_GOLDEN = Path(__file__).parents[2] / "golden"
+_LONG = AttributeType.LONG
+
+
+def golden(name: str) -> Any:
+    """The content of `tests/golden/sharon_<name>.yaml`."""
+    return yaml.safe_load((_GOLDEN / f"sharon_{name}.yaml").read_text())
+
+
+def stream(types: Sequence[str], unit: TimeUnit = TimeUnit.INTEGER) -> StreamSchema:
+    """A stream whose types have attributes x, k and m; A and D have g besides."""
+    common = tuple(Attribute(name, _LONG) for name in ("x", "k", "m"))
+    extra = (Attribute("g", _LONG, nullable=True),)
+    return StreamSchema(
+        "test", "time", unit, "type", None,
+        tuple(EventType(name, common + (extra if name in ("A", "D") else ())) for name in types),
+    )  # fmt: skip
+
+
+def bind(queries: Sequence[str] | dict[str, str], types: Sequence[str] = "ABCD") -> Workload:
+    """A workload of query bodies (`RETURN ...` without `;`), called q1, q2, ... unless named."""
+    named = queries if isinstance(queries, dict) else {f"q{i}": q for i, q in enumerate(queries, 1)}
+    text = "\n".join(f"QUERY {name} {body};" for name, body in named.items())
+    return bind_workload(parse_workload(text, "test.sase"), stream(types))
+
+
+def count_trends(parts: Sequence[str], rest: str = "WITHIN 10") -> str:
+    """`RETURN COUNT(*)` over a sequence of types; a part `A+` is a Kleene plus."""
+    aliased = [
+        f"{part.removesuffix('+')} at{number}{'+' * part.endswith('+')}"
+        for number, part in enumerate(parts)
+    ]
+    whole = aliased[0] if len(aliased) == 1 else f"SEQ({', '.join(aliased)})"
+    return f"RETURN COUNT(*) PATTERN {whole} {rest}"
+
+
+#: Patterns over few types, so that sub-patterns meet, repeat and overlap.
+patterns = st.lists(st.sampled_from(["A", "B", "C", "A", "B", "C", "B+"]), min_size=1, max_size=6)
+pattern_sets = st.lists(patterns, min_size=2, max_size=6)

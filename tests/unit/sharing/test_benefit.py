@@ -1,0 +1,111 @@
+"""Equations 1 to 8 on hand-worked numbers, and the weight of a candidate under statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from elsinore.errors import ParameterError
+from elsinore.query.bound import Workload
+from elsinore.sharing import benefit
+from elsinore.sharing.benefit import Split
+from elsinore.sharing.candidates import mine_candidates
+from elsinore.sharing.segments import Segment
+from elsinore.sharing.statistics import Statistics
+from elsinore.sharing.weigh import partition_keys, split, weigh
+from tests.unit.sharing.support import bind, golden
+
+CASES = golden("benefit")
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["title"] for case in CASES])
+def test_equations_1_to_8(case: dict[str, Any]) -> None:
+    rates = case["rates"]
+    splits = tuple(Split(*map(tuple, parts)) for parts in case["queries"])
+    assert [benefit.rate(s.whole, rates) for s in splits] == case["rate"]
+    for equation in ("non_shared", "count_computation", "count_combination", "shared"):
+        found = [getattr(benefit, equation)(s, rates) for s in splits]
+        assert found == case[equation], equation
+    for equation in ("non_shared_by_all", "shared_by_all", "benefit"):
+        assert getattr(benefit, equation)(splits, rates) == case[equation], equation
+
+
+def _weights(workload: Workload, statistics: Statistics) -> dict[tuple[str, ...], float]:
+    return {
+        (*c.pattern, *c.queries): weigh(c, workload, statistics) for c in mine_candidates(workload)
+    }
+
+
+def test_with_one_partition_and_one_window_the_weight_is_the_papers() -> None:
+    workload = bind(["RETURN COUNT(*) PATTERN SEQ(A, B, C) WITHIN 10",
+                     "RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10"])  # fmt: skip
+    # Per window of 10: A 6, B 1, C 2. Non-shared 6*9 + 6*7; shared 6*7 + (2*2 + 6*2) + 0.
+    statistics = Statistics.given(100, {"A": 60, "B": 10, "C": 20})
+    assert _weights(workload, statistics) == {("A", "B", "q1", "q2"): 54 + 42 - 42 - 4 - 12}
+
+
+def test_partitions_divide_the_rates_and_multiply_the_cost() -> None:
+    query = "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [k] WITHIN 10"
+    statistics = Statistics.given(10, {"A": 20, "B": 30}, {("k",): 10})
+    # In each of 10 partitions: A 2, B 3; sharing saves one of two times 2*(2+3).
+    assert _weights(bind([query, query]), statistics) == {("A", "B", "q1", "q2"): 100}
+
+
+def test_events_without_the_key_belong_to_every_partition() -> None:
+    query = "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [g] WITHIN 10"  # B has no g
+    statistics = Statistics.given(10, {"A": 20, "B": 30}, {("g",): 10})
+    # In each of 10 partitions: A 2, B 30.
+    assert _weights(bind([query, query]), statistics) == {("A", "B", "q1", "q2"): 10 * 2 * 32}
+
+
+def test_shorter_windows_are_paid_more_often() -> None:
+    long = "RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10"
+    short = "RETURN COUNT(*) PATTERN SEQ(C, D) WITHIN 5"
+    statistics = Statistics.given(10, {"A": 2, "B": 3, "C": 2, "D": 4})
+    # (C, D) in a window of 5: 1 and 2; saves 1*3, twice in 10.
+    assert _weights(bind([long, long, short, short]), statistics) == {
+        ("A", "B", "q1", "q2"): 10,
+        ("C", "D", "q3", "q4"): 6,
+    }
+
+
+def test_windows_that_differ_share_what_the_longest_keeps() -> None:
+    queries = [f"RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN {within}" for within in (10, 5)]
+    statistics = Statistics.given(10, {"A": 4, "B": 6})
+    # Alone: 4*10 in the window of 10, twice 2*5 in those of 5. Shared: 4*10 once.
+    assert _weights(bind(queries), statistics) == {("A", "B", "q1", "q2"): 20}
+
+
+def test_the_split_leaves_negated_parts_out_and_counts_kleene_once() -> None:
+    query = "RETURN COUNT(*) PATTERN SEQ(C+, A, B, NOT D, C c2, NOT D d2) WITHIN 10"
+    (bound,) = bind([query]).queries
+    found = split(bound, Segment("q1", 1, ("A", "B")))
+    assert found == Split(("C",), ("A", "B"), ("C",))
+
+
+def test_which_partitions_must_be_counted() -> None:
+    workload = bind(
+        [
+            "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [g, k] WITHIN 10",
+            "RETURN COUNT(*) PATTERN SEQ(A, B, C) WHERE [g, k] WITHIN 10",
+            "RETURN COUNT(*) PATTERN SEQ(C, D) WHERE [m] WITHIN 10",  # shares nothing
+        ]
+    )
+    assert partition_keys(workload) == (("g", "k"), ("k",))
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ({"A": 1}, "no rate is given for B"),
+        ({"A": 1e200, "B": 1e200}, "too large"),
+        ({"A": 1e154, "B": 1.7e308}, "too large"),
+        ({"A": 1.7e308, "B": 1.7e308}, "too large"),
+        ({"A": 1e150, "B": 1e151}, "too large"),
+    ],
+)
+def test_rates_that_cannot_be_computed_with(events: dict[str, float], message: str) -> None:
+    workload = bind(["RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10"] * 2)
+    with pytest.raises(ParameterError, match=message):
+        _weights(workload, Statistics.given(10, events))

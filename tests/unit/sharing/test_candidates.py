@@ -1,0 +1,116 @@
+"""Mining and conflicts: the traffic example, what must agree, and brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from elsinore.query.bound import Workload
+from elsinore.sharing.candidates import mine_candidates
+from elsinore.sharing.conflicts import find_conflicts, in_conflict
+from elsinore.sharing.kleene import shared_kleene
+from elsinore.sharing.segments import Segment, segments
+from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets
+
+TRAFFIC = golden("traffic")
+SIGNATURES = golden("signature")
+
+
+def traffic_workload() -> Workload:
+    """Queries q1 to q7 of the paper."""
+    patterns = TRAFFIC["patterns"]
+    types = sorted({street for pattern in patterns.values() for street in pattern})
+    return bind({name: count_trends(pattern) for name, pattern in patterns.items()}, types)
+
+
+def test_the_traffic_workload_holds_the_patterns_of_table_1() -> None:
+    found = {c.pattern: c.queries for c in mine_candidates(traffic_workload())}
+    expected = TRAFFIC["candidates"].values()
+    assert found == {tuple(c["pattern"]): tuple(c["queries"]) for c in expected}
+
+
+def test_the_conflicts_of_the_traffic_workload_are_those_of_figure_4() -> None:
+    mined = mine_candidates(traffic_workload())
+    pairs = find_conflicts(mined)
+    degrees = {c.pattern: sum(c.id in pair for pair in pairs) for c in mined}
+    expected = TRAFFIC["candidates"].values()
+    assert degrees == {tuple(c["pattern"]): c["degree"] for c in expected}
+
+
+@pytest.mark.parametrize("case", SIGNATURES, ids=[case["title"] for case in SIGNATURES])
+def test_what_must_agree(case: dict[str, Any]) -> None:
+    mined = mine_candidates(bind(case["queries"]))
+    assert [list(candidate.pattern) for candidate in mined] == case["shared"]
+    assert all(candidate.queries == ("q1", "q2") for candidate in mined)
+
+
+def test_the_runs_of_a_query() -> None:
+    query = "RETURN COUNT(*) PATTERN SEQ(A, B b1, SEQ(C, D)+, NOT SEQ(A a2, B b2), C c2) WITHIN 5"
+    (bound,) = bind([query]).queries
+    assert segments(bound) == (Segment("q1", 0, ("A", "B")), Segment("q1", 6, ("C",)))
+
+
+def test_a_repeated_sub_pattern_is_shared_at_its_first_occurrence() -> None:
+    mined = mine_candidates(bind([count_trends("CABAB"), count_trends("AB")]))
+    (candidate,) = (c for c in mined if c.pattern == ("A", "B"))
+    assert [(s.query, s.start, s.stop) for s in candidate.occurrences] == [
+        ("q1", 1, 3),
+        ("q2", 0, 2),
+    ]
+
+
+def test_the_first_occurrence_is_the_first_that_agrees() -> None:
+    ruled = "RETURN COUNT(*) PATTERN SEQ(A a1, B b1, A a2, B b2) WHERE a1.x > 1 WITHIN 10"
+    mined = mine_candidates(bind([ruled, count_trends("AB")]))
+    (candidate,) = mined
+    assert [(s.query, s.start) for s in candidate.occurrences] == [("q1", 2), ("q2", 0)]
+
+
+@given(pattern_sets)
+def test_mining_finds_what_brute_force_finds(sets: list[list[str]]) -> None:
+    places: dict[tuple[str, ...], dict[str, int]] = {}
+    for number, parts in enumerate(sets, 1):
+        for start, stop in combinations(range(len(parts) + 1), 2):
+            part = tuple(parts[start:stop])
+            if len(part) > 1 and "B+" not in part:
+                first = places.setdefault(part, {})
+                first[f"q{number}"] = min(start, first.get(f"q{number}", start))
+    expected = {part: first for part, first in places.items() if len(first) > 1}
+    mined = mine_candidates(bind([count_trends(parts) for parts in sets]))
+    assert {
+        c.pattern: {place.query: place.start for place in c.occurrences} for c in mined
+    } == expected
+    assert [c.pattern for c in mined] == sorted(expected)
+    assert all(place.types == c.pattern for c in mined for place in c.occurrences)
+
+
+@given(pattern_sets)
+def test_conflicts_are_common_positions_in_common_queries(sets: list[list[str]]) -> None:
+    mined = mine_candidates(bind([count_trends(parts) for parts in sets]))
+    covered = {
+        c.id: {(s.query, i) for s in c.occurrences for i in range(s.start, s.stop)} for c in mined
+    }
+    expected = {
+        (left.id, right.id)
+        for left, right in combinations(mined, 2)
+        if covered[left.id] & covered[right.id]
+    }
+    assert find_conflicts(mined) == expected
+    for left, right in combinations(mined, 2):
+        assert in_conflict(left, right) == in_conflict(right, left)
+        assert in_conflict(left, right) == ((left.id, right.id) in expected)
+
+
+def test_kleene_sub_patterns_of_several_queries() -> None:
+    workload = bind(
+        [
+            "RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10",
+            "RETURN COUNT(*) PATTERN SEQ(SEQ(B+, C)+, A*) WITHIN 10",
+            "RETURN COUNT(*) PATTERN SEQ(B b1+, C, B b2+, NOT A+, D+) WITHIN 10",
+            "RETURN COUNT(*) PATTERN SEQ(C, A+)+ WITHIN 10",
+        ]
+    )
+    assert shared_kleene(workload) == (("A", ("q2", "q4")), ("B", ("q1", "q2", "q3")))
