@@ -1,0 +1,1 @@
+"""One module per task of the pipeline: arguments in, one line of figures out."""

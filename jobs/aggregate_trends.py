@@ -1,0 +1,42 @@
+"""Aggregates the trends of one time slice, the windows that end in it, into the staged results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+from elsinore.spark.aggregate import STEP, aggregate
+from elsinore.spark.plans import load_plan
+from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.session import open_session
+from elsinore.spark.tables import Lake
+from jobs.edge import Arguments, run_job
+
+JOB = "aggregate_trends"
+
+
+def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+    """Aggregate under the plan of the run that the slice belongs to."""
+    lake = Lake.open(open_session(settings, JOB), settings)
+    workload = load_workload(settings.workload_file, lake.stream)
+    slice_ = arguments.interval
+    begun = time.perf_counter()
+    aggregated = aggregate(
+        lake,
+        workload,
+        slice_,
+        plan=load_plan(lake, workload, slice_).fingerprint,
+        parts=settings.shuffle_partitions,
+        run=arguments.run,
+    )
+    seconds = time.perf_counter() - begun
+    figures = aggregated.figures()
+    record_metrics(lake, slice_, STEP, figures, run=arguments.run)
+    return {**figures, "seconds": round(seconds, 3)}
+
+
+if __name__ == "__main__":
+    run_job(JOB, main)

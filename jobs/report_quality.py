@@ -1,0 +1,26 @@
+"""Writes the data-quality report of a run from the lake's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from elsinore.quality.judgement import load_judgement
+from elsinore.quality.report import write_report
+from elsinore.settings import Settings
+from elsinore.spark.regions import run_key
+from jobs.edge import Arguments, run_job
+
+
+def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+    """One page; links the Data Docs that the validation left behind, if it did."""
+    interval = arguments.interval
+    judgement = load_judgement(settings.quality, run_key(interval))
+    docs_index = Path(judgement.docs_index) if judgement else None
+    page = write_report(settings.lake, settings.reports, interval, docs_index, judgement)
+    return {"report": str(page), "data_docs": str(docs_index) if docs_index else None}
+
+
+if __name__ == "__main__":
+    run_job("report_quality", main)

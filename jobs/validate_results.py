@@ -1,0 +1,45 @@
+"""Validates the staged results of an interval: a sample against the reference, and the suites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from elsinore.quality.checkpoint import judge
+from elsinore.quality.judgement import require_accepted
+from elsinore.quality.run_tables import read_run_tables
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+from elsinore.spark.regions import run_key
+from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.sample import SampleSize
+from elsinore.spark.session import open_session
+from elsinore.spark.tables import Lake
+from elsinore.spark.validate import VALIDATE_STEP, require_no_mismatch, validate
+from jobs.edge import Arguments, run_job
+
+JOB = "validate_results"
+
+
+def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+    """Check, judge, and only then record what publishing asks for."""
+    lake = Lake.open(open_session(settings, JOB), settings)
+    workload = load_workload(settings.workload_file, lake.stream)
+    interval = arguments.interval
+    size = SampleSize(settings.sample_windows, settings.sample_budget, settings.sample_seed)
+    validation = validate(lake, workload, interval, size, run=arguments.run)
+    judgement = judge(
+        read_run_tables(settings.lake, interval),
+        settings.quality,
+        run_key(interval),
+        expectations_dir=settings.expectations_dir,
+    )
+    require_no_mismatch(validation)
+    require_accepted(judgement)
+    figures = validation.figures()
+    record_metrics(lake, interval, VALIDATE_STEP, figures, run=arguments.run)
+    return {**figures, "warnings": len(judgement.warnings), "data_docs": judgement.docs_index}
+
+
+if __name__ == "__main__":
+    run_job(JOB, main)

@@ -1,0 +1,76 @@
+"""Which numbers ride along the edges of the graph for a query's aggregates.
+
+Every aggregate is finished from a few linear carriers and extremes (GRETA section 4.2 and its
+extension to all aggregates; Hamlet section 2): a count of trends, for COUNT(X) a count of events,
+for SUM a weighted count, for AVG a sum and the number of values, for MIN and MAX an extreme. Equal
+carriers of several aggregates ride once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from elsinore.catalog.stream import AttributeType
+from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
+
+
+class Weight(Enum):
+    """What an event of a linear carrier adds for each trend that it ends."""
+
+    EVENT = auto()  # 1
+    PRESENT = auto()  # 1 where the attribute is not NULL
+    VALUE = auto()  # the attribute, 0 where it is NULL
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """A number summed over the events at `positions` of all trends, with multiplicity."""
+
+    weight: Weight
+    positions: frozenset[int]
+    attribute: str | None
+
+
+@dataclass(frozen=True)
+class Carriers:
+    """The carriers of a query, by kind; the count of trends itself is not among them.
+
+    Attributes:
+        counts: integer carriers, exact at any size.
+        sums: carriers of doubles.
+        minima, maxima: extremes (their `weight` is VALUE).
+    """
+
+    counts: tuple[Carrier, ...]
+    sums: tuple[Carrier, ...]
+    minima: tuple[Carrier, ...]
+    maxima: tuple[Carrier, ...]
+
+
+def carrier_of(aggregate: BoundAggregate, weight: Weight) -> Carrier:
+    """The carrier by which an aggregate is finished."""
+    attribute = None if weight is Weight.EVENT else aggregate.attribute
+    return Carrier(weight, aggregate.positions, attribute)
+
+
+def carriers_of(query: BoundQuery) -> Carriers:
+    """All carriers of a query, each once, in the order of first use."""
+    counts: dict[Carrier, None] = {}
+    sums: dict[Carrier, None] = {}
+    minima: dict[Carrier, None] = {}
+    maxima: dict[Carrier, None] = {}
+    for aggregate in query.aggregates:
+        value = carrier_of(aggregate, Weight.VALUE)
+        match aggregate.function:
+            case AggregateFunction.COUNT:
+                if not aggregate.counts_trends:
+                    counts[carrier_of(aggregate, Weight.EVENT)] = None
+            case AggregateFunction.MIN:
+                minima[value] = None
+            case AggregateFunction.MAX:
+                maxima[value] = None
+            case AggregateFunction.SUM | AggregateFunction.AVG:
+                counts[carrier_of(aggregate, Weight.PRESENT)] = None
+                (sums if aggregate.type is AttributeType.DOUBLE else counts)[value] = None
+    return Carriers(tuple(counts), tuple(sums), tuple(minima), tuple(maxima))

@@ -1,0 +1,89 @@
+"""The embedded Airflow: its environment, and its home made ready.
+
+As a script it runs a command in that environment: `python -m
+elsinore.orchestration.airflow_environment airflow dags list`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from elsinore.errors import SetupError
+
+#: Tasks that start Spark share the slots of this pool; one machine has room for one Spark.
+SPARK_POOL = "spark"
+_SLOTS = 1
+
+_READY = ".prepared"
+
+
+def airflow_environment(root: Path) -> dict[str, str]:
+    """This process's environment with what the embedded Airflow needs.
+
+    It has a home in the checkout, listens on the loopback address only and sends nothing anywhere.
+    A variable that is set already stays as it is, so that a deployment brings its own.
+
+    Args:
+        root: the checkout.
+    """
+    home = Path(os.environ.get("AIRFLOW_HOME", root / ".airflow")).absolute()
+    scripts = str(Path(sys.executable).parent)
+    defaults = {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(root / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "GX_ANALYTICS_ENABLED": "False",
+    }
+    path = os.environ.get("PATH", os.defpath)
+    return {**defaults, **os.environ, "PATH": f"{scripts}{os.pathsep}{path}"}
+
+
+def prepare_airflow(root: Path) -> None:
+    """Makes or migrates Airflow's metadata database and its pool; harmless when done already.
+
+    Raises:
+        SetupError: Airflow refuses; its own words are in `prepare.log` in its home.
+    """
+    env = airflow_environment(root)
+    log = Path(env["AIRFLOW_HOME"]) / "prepare.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as file:
+        for command in (
+            ["db", "migrate"],
+            ["pools", "set", SPARK_POOL, str(_SLOTS), "tasks that start Spark"],
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", "airflow", *command],
+                env=env, stdout=file, stderr=subprocess.STDOUT, check=False,
+            )  # fmt: skip
+            if done.returncode:
+                raise SetupError(f"airflow {' '.join(command[:2])} failed", hint=f"see {log}")
+    log.with_name(_READY).touch()
+
+
+def is_prepared(root: Path) -> bool:
+    """Whether `prepare_airflow` has succeeded for the home that the environment names."""
+    return (Path(airflow_environment(root)["AIRFLOW_HOME"]) / _READY).exists()
+
+
+def main() -> None:
+    """Makes the home ready (no arguments), or becomes the given command in its environment."""
+    root = Path.cwd()
+    if len(sys.argv) == 1:
+        prepare_airflow(root)
+        return
+    os.execvpe(sys.argv[1], sys.argv[1:], airflow_environment(root))  # noqa: S606
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Which hours a run works on, and the slices of them that are aggregated as tasks of their own."""
+
+from __future__ import annotations
+
+from calendar import timegm
+from datetime import datetime
+
+from elsinore.errors import ParameterError
+from elsinore.timeline import HOUR, SECOND, Interval, format_instant, require_whole_hours
+
+#: JSON-schema pattern of an instant that a user may give to a run: a whole hour in UTC, or a date.
+WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?(Z|[+]00:00)?)?$"
+
+
+def run_interval(
+    start: str | None,
+    end: str | None,
+    *,
+    data_start: datetime | None,
+    data_end: datetime | None,
+) -> Interval:
+    """The hours that a run works on: those asked for, or else the run's data interval.
+
+    Args:
+        start: begin as ISO text, given together with `end` or not at all.
+        end: the instant after the last hour, as ISO text.
+        data_start: begin of the data interval that the scheduler gave to the run.
+        data_end: its end.
+
+    Raises:
+        ParameterError: only one of `start` and `end` is given, the data interval is missing, or
+            what results is empty, runs backwards or is not cut at whole hours.
+    """
+    if (start is None) != (end is None):
+        raise ParameterError("start and end are given together, or neither of them")
+    if start is not None and end is not None:
+        interval = Interval.parse(start, end)
+    elif data_start is None or data_end is None:
+        raise ParameterError("the run has no data interval", hint="give start and end")
+    else:
+        # A bare cron schedule yields intervals of no width: Interval refuses them.
+        interval = Interval(_micros(data_start), _micros(data_end))
+    require_whole_hours(interval)
+    return interval
+
+
+def slices(interval: Interval, parts: int) -> list[dict[str, str]]:
+    """At most `parts` consecutive slices of an interval, cut at whole hours, as plain data.
+
+    >>> slices(Interval.parse("2013-02-08T00:00", "2013-02-08T03:00"), 2)[1]
+    {'start': '2013-02-08T02:00:00.000000Z', 'end': '2013-02-08T03:00:00.000000Z'}
+    """
+    return [
+        {"start": format_instant(part.start), "end": format_instant(part.end)}
+        for part in interval.split(parts, grain=HOUR)
+    ]
+
+
+def _micros(moment: datetime) -> int:
+    # Airflow's datetimes subtract into a class of their own that cannot be divided.
+    return timegm(moment.utctimetuple()) * SECOND + moment.microsecond

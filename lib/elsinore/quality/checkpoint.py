@@ -1,0 +1,236 @@
+"""Runs every suite over the rows of one run, builds Data Docs, and keeps the judgement.
+
+Rows come as pandas DataFrames: on Spark an expectation costs four to nine jobs, and the rows of
+one run are few. Every run has a folder of its own (context, Data Docs, judgement), made aside and
+put in place when it is whole, so that runs side by side never meet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from elsinore.errors import Diagnostic, Location, ParameterError, SchemaError
+from elsinore.quality.judgement import FILE_NAME, Judgement, Verdict
+from elsinore.quality.suites import Entry, TableSuite, load_suites
+
+if TYPE_CHECKING:
+    import great_expectations as gx
+
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
+_DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
+_UNUSED_ASSETS = ("images", "fonts")
+_POSITION = "position"
+
+
+def judge(
+    tables: Mapping[str, pd.DataFrame],
+    quality_dir: Path,
+    run_name: str,
+    *,
+    expectations_dir: Path,
+) -> Judgement:
+    """Judge the rows of one run; see `elsinore.quality.run_tables` for the tables needed.
+
+    A judgement with failures is returned like any other, after its Data Docs were built:
+    `require_accepted` turns it into an error. An earlier judgement of the same run is replaced.
+
+    Args:
+        tables: the run's rows by table; every table that a suite names.
+        quality_dir: where run folders lie; this run's is `quality_dir / run_name`.
+        run_name: letters, digits, `_`, `-` and `.` only.
+        expectations_dir: the folder of the suites.
+
+    Raises:
+        ParameterError: the name is no run name, or a table is missing.
+        SchemaError: a suite is not valid.
+    """
+    if not _RUN_NAME.fullmatch(run_name):
+        raise ParameterError(f"{run_name!r} is no name of a run")
+    suites = load_suites(expectations_dir)
+    missing = sorted({part.table for part in suites} - tables.keys())
+    if missing:
+        raise ParameterError(f"no rows were given to judge of: {', '.join(missing)}")
+    quality_dir.mkdir(parents=True, exist_ok=True)
+    final = quality_dir / run_name
+    with tempfile.TemporaryDirectory(prefix=".making-", dir=quality_dir) as scratch:
+        made = Path(scratch, run_name)
+        verdicts = _run(suites, tables, made, run_name, expectations_dir)
+        judgement = Judgement(
+            run_name=run_name, verdicts=verdicts, docs_index=str(final / _DOCS_INDEX)
+        )
+        (made / FILE_NAME).write_text(judgement.model_dump_json(indent=1), encoding="utf-8")
+        shutil.rmtree(final, ignore_errors=True)
+        made.rename(final)
+    return judgement
+
+
+def _run(
+    suites: tuple[TableSuite, ...],
+    tables: Mapping[str, pd.DataFrame],
+    root: Path,
+    run_name: str,
+    expectations_dir: Path,
+) -> tuple[Verdict, ...]:
+    with _quiet():
+        context = _new_context(root)
+        when = datetime.now(UTC)
+        verdicts = [
+            verdict
+            for part in suites
+            for verdict in _run_one(
+                context, part, tables[part.table], (run_name, when), expectations_dir
+            )
+        ]
+        context.build_data_docs()
+    for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
+        shutil.rmtree(root / _DOCS_INDEX.parent / "static" / unused, ignore_errors=True)
+    return tuple(verdicts)
+
+
+def _new_context(root: Path) -> gx.data_context.FileDataContext:
+    # Before the import: the package reads it once and otherwise reports to its makers.
+    os.environ["GX_ANALYTICS_ENABLED"] = "False"
+    import great_expectations as gx
+
+    import elsinore.quality.custom  # noqa: F401  (registers our own expectations)
+
+    context = gx.get_context(mode="file", context_root_dir=root)
+    from elsinore.quality.escaped_view import ESCAPED_VIEW
+
+    context.enable_analytics(False)
+    context.update_data_docs_site(
+        "local_site",
+        {
+            "class_name": "SiteBuilder",
+            "show_how_to_buttons": False,
+            "store_backend": {
+                "class_name": "TupleFilesystemStoreBackend",
+                "base_directory": str(_DOCS_INDEX.parent),
+            },
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+            "site_section_builders": {
+                "expectations": {"view": ESCAPED_VIEW},
+                "validations": {"view": ESCAPED_VIEW},
+                "profiling": "None",
+            },
+        },
+    )
+    context.variables.progress_bars = {"globally": False}
+    return context
+
+
+def _run_one(
+    context: gx.data_context.FileDataContext,
+    part: TableSuite,
+    rows: pd.DataFrame,
+    run: tuple[str, datetime],
+    expectations_dir: Path,
+) -> Iterator[Verdict]:
+    """One table's suite; a checkpoint has room for one runtime DataFrame, so each has its own."""
+    import great_expectations as gx
+    from great_expectations.core.run_identifier import RunIdentifier
+
+    file = expectations_dir / f"{part.suite}.yaml"
+    expectations = [_expectation(entry, n, file) for n, entry in enumerate(part.entries)]
+    asset = context.data_sources.add_pandas(part.suite + "_" + part.table).add_dataframe_asset(
+        part.table
+    )
+    checkpoint = context.checkpoints.add(
+        gx.Checkpoint(
+            name=part.name,
+            validation_definitions=[
+                context.validation_definitions.add(
+                    gx.ValidationDefinition(
+                        name=part.name,
+                        data=asset.add_batch_definition_whole_dataframe("run"),
+                        suite=context.suites.add(
+                            gx.ExpectationSuite(name=part.name, expectations=expectations)
+                        ),
+                    )
+                )
+            ],
+            result_format={"result_format": "SUMMARY", "partial_unexpected_count": 5},
+        )
+    )
+    result = checkpoint.run(
+        batch_parameters={"dataframe": rows},
+        run_id=RunIdentifier(run_name=run[0], run_time=run[1]),
+    )
+    (judged,) = result.run_results.values()
+    found = {one.expectation_config.meta[_POSITION]: one for one in judged.results}
+    for position, entry in enumerate(part.entries):
+        one = found[position]
+        yield Verdict(
+            suite=part.suite,
+            table=part.table,
+            expectation=entry.expectation,
+            description=entry.description,
+            severity=entry.severity,
+            success=bool(one.success),
+            observed=_observed(one.result, one.exception_info),
+        )
+
+
+def _expectation(entry: Entry, position: int, file: Path) -> Any:
+    from great_expectations.compatibility import pydantic as gx_pydantic
+    from great_expectations.exceptions import ExpectationNotFoundError
+    from great_expectations.expectations.registry import get_expectation_impl
+
+    try:
+        return get_expectation_impl(entry.expectation)(
+            **entry.arguments,
+            description=entry.description,
+            severity=entry.severity,
+            meta={_POSITION: position},
+        )
+    except (ExpectationNotFoundError, gx_pydantic.ValidationError, TypeError) as error:
+        message = f"{entry.expectation}: {' '.join(str(error).split())}"
+        raise SchemaError.of([Diagnostic(message, Location(str(file)))]) from error
+
+
+def _observed(result: Mapping[str, Any], exception_info: Mapping[str, Any]) -> str:
+    """What one expectation saw, as one line."""
+    if "raised_exception" not in exception_info:  # by metric, where one of several failed
+        exception_info = next(iter(exception_info.values()), {})
+    if exception_info.get("raised_exception"):
+        return f"could not be judged: {exception_info.get('exception_message')}"
+    if result.get("observed_value") is not None:
+        return str(result["observed_value"])
+    rows, unexpected = result.get("element_count", 0), result.get("unexpected_count", 0)
+    if not unexpected:
+        return f"{rows} rows checked"
+    examples = "; ".join(_example(value) for value in result.get("partial_unexpected_list", [])[:3])
+    return f"{unexpected} of {rows} rows: {examples}"
+
+
+def _example(value: Any) -> str:
+    """An unexpected value, or the unexpected values of several columns."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {part}"[:100] for name, part in value.items())
+    return str(value)[:100]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the package's own chatter out of a job's output."""
+    logger = logging.getLogger("great_expectations")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"great_expectations|marshmallow")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,156 @@
+"""The data-quality report of a run: one HTML file that needs nothing beside it.
+
+No script, no font, no image from elsewhere; texts of events and queries are escaped. The page is
+made of the tables and the judgement alone: made again at any time, it reads the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from elsinore.quality.bars import StackedBars, stacked_bars
+from elsinore.quality.judgement import Judgement
+from elsinore.quality.report_data import LandedHour, ReportData, read_report_data
+from elsinore.quality.run_verdict import decide
+from elsinore.spark.regions import run_key
+from elsinore.timeline import Interval, hour_label
+
+_FULL_DIGITS = 15
+
+
+def write_report(
+    lake: Path,
+    out: Path,
+    interval: Interval,
+    docs_index: Path | None,
+    judgement: Judgement | None = None,
+) -> Path:
+    """Write the report of the run over an interval; an earlier one of the same run is replaced.
+
+    Args:
+        lake: folder of the Delta tables.
+        out: folder of the reports; made where missing.
+        interval: the run's hours.
+        docs_index: first page of the run's Data Docs, to link to.
+        judgement: what the expectations said of the run.
+
+    Returns:
+        The path of the page, `<start hour>_<end hour>.html` in `out`.
+
+    Raises:
+        DataError: a table is missing or cannot be read.
+        PlanError: the run's plan is damaged.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    page = out / f"{run_key(interval)}.html"
+    link = os.path.relpath(docs_index, out) if docs_index else None
+    text = render(read_report_data(lake, interval), judgement, link)
+    made = page.with_suffix(f".{os.getpid()}.making")
+    made.write_text(text, encoding="utf-8")
+    made.replace(page)
+    return page
+
+
+def render(data: ReportData, judgement: Judgement | None, docs_link: str | None) -> str:
+    """The page as text; `docs_link` is a relative path to the Data Docs."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("elsinore.quality", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "instant": _instant, "number": _number, "count": shorten_count, "percent": _percent,
+        "interval": _interval,
+    }  # fmt: skip
+    return environment.get_template("report.html.j2").render(
+        data=data,
+        verdict=decide(data, judgement),
+        judgement=judgement,
+        docs_link=docs_link,
+        landed=_landed_bars(data.hours),
+        quarantine=_quarantine_bars(data.hours),
+        totals=_totals(data),
+        reasons=sum((Counter(hour.reasons) for hour in data.hours), Counter()).most_common(),
+    )
+
+
+def _landed_bars(hours: tuple[LandedHour, ...]) -> StackedBars | None:
+    parts = ("accepted", "duplicates", "quarantined")
+    return stacked_bars(
+        [_short(hour.hour) for hour in hours],
+        {part: [getattr(hour, part) for hour in hours] for part in parts},
+    )
+
+
+def _quarantine_bars(hours: tuple[LandedHour, ...]) -> StackedBars | None:
+    """By reason: next to the accepted lines they would be too thin to see."""
+    totals = sum((Counter(hour.reasons) for hour in hours), Counter())
+    named = [reason for reason, _ in totals.most_common(5)]
+    series = {reason: [hour.reasons.get(reason, 0) for hour in hours] for reason in named}
+    if len(totals) > len(named):
+        series["other reasons"] = [
+            sum(n for reason, n in hour.reasons.items() if reason not in named) for hour in hours
+        ]
+    return stacked_bars([_short(hour.hour) for hour in hours], series)
+
+
+def _totals(data: ReportData) -> dict[str, Any]:
+    first = [hour.first_event for hour in data.hours if hour.first_event]
+    last = [hour.last_event for hour in data.hours if hour.last_event]
+    parts = ("lines", "accepted", "duplicates", "quarantined")
+    queries = ("rows", "aggregates", "checked", "skipped", "mismatches")
+    return {
+        **{part: sum(getattr(hour, part) for hour in data.hours) for part in parts},
+        **{part: sum(getattr(query, part) for query in data.queries) for part in queries},
+        "seconds": sum(step.seconds or 0.0 for step in data.steps),
+        "first_event": min(first, default=None),
+        "last_event": max(last, default=None),
+    }
+
+
+def _short(hour: str) -> str:
+    """'2013-01-01T10' as '01-01 10h'."""
+    return f"{hour[5:10]} {hour[11:]}h"
+
+
+def shorten_count(digits: str | None) -> str:
+    """A count that fits a cell: in full up to 15 digits, else its leading digits and its length.
+
+    >>> shorten_count("1234567"), shorten_count("1" + "0" * 20)
+    ('1,234,567', '1.00e20 (21 digits)')
+    """
+    if digits is None:
+        return "–"
+    if len(digits) <= _FULL_DIGITS:
+        return f"{int(digits):,}"
+    return f"{digits[0]}.{digits[1:3]}e{len(digits) - 1} ({len(digits)} digits)"
+
+
+def _instant(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "–"
+
+
+def _interval(interval: Interval) -> str:
+    start, end = (hour_label(border).replace("T", " ") for border in (interval.start, interval.end))
+    return f"{start}:00 to {end}:00 UTC"
+
+
+def _number(value: float | None) -> str:
+    """A figure in a cell: whole numbers whole, others with as many places as matter."""
+    if value is None:
+        return "–"
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:,.2f}" if abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "–"

@@ -1,0 +1,242 @@
+"""What a run's report tells, read from the lake's tables into plain values."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+
+from elsinore.quality.lake import read_rows
+from elsinore.sharing.explain_plan import ExplainedCandidate, explain_plan
+from elsinore.sharing.plan import KleenePart, StaticPlan
+from elsinore.spark.regions import run_key
+from elsinore.timeline import Interval, hour_label, hours_of
+
+
+@dataclass(frozen=True, slots=True)
+class LandedHour:
+    """One hour of the landing zone; `reasons` counts its quarantined lines by reason code."""
+
+    hour: str
+    lines: int
+    accepted: int
+    duplicates: int
+    quarantined: int
+    reasons: dict[str, int]
+    first_event: datetime | None
+    last_event: datetime | None
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether lines = accepted + duplicates + quarantined."""
+        return self.lines == self.accepted + self.duplicates + self.quarantined
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResults:
+    """One query's results and how far they were checked.
+
+    Attributes:
+        query: its name.
+        rows: published (group, window)s.
+        aggregates, staged: published and staged values, one for each aggregate of a row.
+        largest, log2: the largest count in full and its binary logarithm; None without counts.
+        group, window_start: where the largest count is.
+        checked, skipped, mismatches: validated aggregates by outcome.
+    """
+
+    query: str
+    rows: int
+    aggregates: int
+    staged: int
+    largest: str | None
+    log2: float | None
+    group: str | None
+    window_start: datetime | None
+    checked: int
+    skipped: int
+    mismatches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step's figures: seconds, events a second where both are known, and all the rest."""
+
+    name: str
+    seconds: float | None
+    throughput: float | None
+    others: tuple[tuple[str, float | None, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The static plan that the run's results name."""
+
+    fingerprint: str
+    score: float
+    candidates: tuple[ExplainedCandidate, ...]
+    kleene: tuple[KleenePart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """Everything that the page of one run shows."""
+
+    interval: Interval
+    hours: tuple[LandedHour, ...]
+    plans: tuple[Plan, ...]
+    queries: tuple[QueryResults, ...]
+    steps: tuple[Step, ...]
+    skip_reasons: tuple[tuple[str, int], ...]
+
+
+def read_report_data(lake: Path, interval: Interval) -> ReportData:
+    """The figures of the run over an interval.
+
+    Raises:
+        DataError: a table is missing or cannot be read.
+        PlanError: the run's plan is damaged.
+    """
+    hours = [hour_label(hour) for hour in hours_of(interval)]
+    landings = read_rows(lake, "landings", landing=hours).sort_by("landing")
+    columns = ["query", "group_key", "window_start", "aggregate", "exact", "log2"]
+    published = read_rows(lake, "trend_aggregates", columns=columns, owned_hour=hours).to_pandas()
+    staged = read_rows(
+        lake, "trend_aggregates_staged", columns=["query", "plan_fingerprint"], owned_hour=hours
+    ).to_pandas()
+    validations = read_rows(
+        lake, "validations", columns=["query", "status", "reason", "mismatch"], owned_hour=hours
+    ).to_pandas()
+    metrics = _metrics(lake, interval)
+    skipped = validations["reason"][validations["status"] == "skipped"]
+    return ReportData(
+        interval=interval,
+        hours=tuple(_hour(row) for row in landings.to_pylist()),
+        plans=_plans(lake, sorted(staged["plan_fingerprint"].unique())),
+        queries=tuple(_queries(published, staged, validations)),
+        steps=tuple(_steps(metrics)),
+        skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
+    )
+
+
+#: Texts among the figures are mostly fingerprints; this many characters tell them apart.
+_TEXT = 24
+
+#: How the names of the pipeline's steps begin, in their order.
+_STEPS = ("land", "collect", "find", "list", "aggregate", "validate", "publish", "report")
+
+
+def _place(step: str) -> tuple[int, str]:
+    known = (place for place, start in enumerate(_STEPS) if step.startswith(start))
+    return next(known, len(_STEPS)), step
+
+
+def _hour(row: dict[str, object]) -> LandedHour:
+    numbers = {n: int(str(row[n])) for n in ("lines", "accepted", "duplicates", "quarantined")}
+    times = {n: t for n in ("first_event", "last_event") if isinstance(t := row[n], datetime)}
+    return LandedHour(
+        hour=str(row["landing"]),
+        reasons={str(k): int(v) for k, v in json.loads(str(row["reasons"])).items()},
+        first_event=times.get("first_event"),
+        last_event=times.get("last_event"),
+        **numbers,
+    )
+
+
+def _plans(lake: Path, fingerprints: list[str]) -> tuple[Plan, ...]:
+    rows = read_rows(lake, "plans", kind=["plan"], fingerprint=fingerprints).sort_by("fingerprint")
+    plans = (StaticPlan.from_json(body) for body in rows["body"].to_pylist())
+    return tuple(Plan(p.fingerprint, p.score, explain_plan(p), p.kleene) for p in plans)
+
+
+def _queries(
+    published: pd.DataFrame, staged: pd.DataFrame, validations: pd.DataFrame
+) -> Iterator[QueryResults]:
+    names = sorted({*published["query"], *staged["query"], *validations["query"]})
+    staged_rows = staged["query"].value_counts()
+    for name in names:
+        ours = published[published["query"] == name]
+        checks = validations[validations["query"] == name]
+        counts = ours[ours["aggregate"].str.startswith("COUNT(") & ours["log2"].notna()]
+        top = counts.loc[counts["log2"].idxmax()] if len(counts) else None
+        yield QueryResults(
+            query=name,
+            rows=len(ours[["group_key", "window_start"]].drop_duplicates()),
+            aggregates=len(ours),
+            staged=int(staged_rows.get(name, 0)),
+            largest=None if top is None else str(top["exact"]),
+            log2=None if top is None else float(top["log2"]),
+            group=None if top is None else str(top["group_key"]),
+            window_start=None if top is None else top["window_start"].to_pydatetime(),
+            checked=int((checks["status"] == "checked").sum()),
+            skipped=int((checks["status"] == "skipped").sum()),
+            mismatches=int(checks["mismatch"].sum()),
+        )
+
+
+def _metrics(lake: Path, interval: Interval) -> pd.DataFrame:
+    """Figures of the run; of a step that ran in time slices, those of the slices."""
+    rows = read_rows(lake, "run_metrics").to_pandas()
+    own = rows[rows["run_key"] == run_key(interval)]
+    parts = rows[~rows["step"].isin(own["step"])]
+    start, end = (hour_label(border) for border in (interval.start, interval.end))
+    chosen = [own]
+    for _, of_step in parts.groupby("step"):
+        cover = _cover(sorted(of_step["run_key"].unique()), start, end)
+        chosen.append(of_step[of_step["run_key"].isin(cover)])
+    return pd.concat(chosen)
+
+
+def _cover(keys: list[str], start: str, end: str) -> list[str]:
+    """Run keys that follow each other from `start` on and do not pass `end`; the longest first.
+
+    >>> _cover(["00_01", "00_02", "01_02", "02_03"], "00", "03")
+    ['00_02', '02_03']
+    """
+    found: list[str] = []
+    while nexts := [k for k in keys if k.startswith(f"{start}_") and k.split("_")[1] <= end]:
+        found.append(max(nexts))
+        start = found[-1].split("_")[1]
+    return found
+
+
+def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
+    """Steps in the order of the pipeline; steps that it does not know come last."""
+    by_step = {str(name): rows for name, rows in metrics.groupby("step")}
+    for name in sorted(by_step, key=_place):
+        rows = by_step[name].sort_values(["metric", "detail"])
+        figures = [
+            (str(metric), None if pd.isna(value) else float(value), detail)
+            for metric, value, detail in zip(
+                rows["metric"], rows["value"], rows["detail"], strict=True
+            )
+        ]
+        seconds = sum(value or 0.0 for metric, value, _ in figures if metric == "seconds")
+        events = sum(value or 0.0 for metric, value, _ in figures if metric == "events")
+        yield Step(
+            name=name,
+            seconds=seconds or None,
+            throughput=events / seconds if seconds and events else None,
+            others=_added_up(figures),
+        )
+
+
+def _added_up(
+    figures: list[tuple[str, float | None, str | None]],
+) -> tuple[tuple[str, float | None, str | None], ...]:
+    """Figures without the seconds; numbers of the same metric from several slices are added."""
+    sums: dict[str, float | None] = {}
+    texts: dict[str, str] = {}
+    for metric, value, detail in figures:
+        known = sums.get(metric)
+        sums[metric] = known if value is None else value + (known or 0.0)
+        if detail is not None:
+            texts[metric] = detail[:_TEXT] + ("..." if len(detail) > _TEXT else "")
+    return tuple(
+        (metric, value, texts.get(metric)) for metric, value in sums.items() if metric != "seconds"
+    )

@@ -1,0 +1,73 @@
+"""What is to be said of a run first: whether its results can be relied on, and why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from elsinore.quality.judgement import Judgement
+from elsinore.quality.report_data import ReportData
+
+Level = Literal["good", "warning", "critical"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdict:
+    """One headline, and everything that speaks against the run, the worst first."""
+
+    level: Level
+    headline: str
+    reasons: tuple[str, ...]
+
+
+def decide(data: ReportData, judgement: Judgement | None) -> RunVerdict:
+    """The verdict on a run from its figures and, if there is one, its judgement."""
+    critical = [*_figures_wrong(data), *_judged(judgement, "critical")]
+    warnings = [*_figures_doubtful(data, judgement), *_judged(judgement, "warning")]
+    reasons = (*critical, *warnings)
+    if critical:
+        return RunVerdict("critical", "Do not rely on this run", reasons)
+    if not sum(query.checked for query in data.queries):
+        return RunVerdict("warning", "Not validated", reasons)
+    if warnings:
+        return RunVerdict("warning", "Published and validated, with warnings", reasons)
+    return RunVerdict("good", "Published and validated", ())
+
+
+def _figures_wrong(data: ReportData) -> list[str]:
+    found = [
+        f"{query.query}: {query.mismatches} of {query.checked} checked aggregates differ from the "
+        "reference"
+        for query in data.queries
+        if query.mismatches
+    ]
+    found += [
+        f"landing {hour.hour}: {hour.lines} lines are not {hour.accepted} accepted + "
+        f"{hour.duplicates} duplicates + {hour.quarantined} quarantined"
+        for hour in data.hours
+        if not hour.adds_up
+    ]
+    missing = sum(query.staged != query.aggregates for query in data.queries)
+    if missing:
+        found.append(f"the staged results of {missing} queries are not those that are published")
+    return found
+
+
+def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str]:
+    found = []
+    if not data.hours:
+        found.append("nothing landed in these hours")
+    if not any(query.aggregates for query in data.queries):
+        found.append("no trend was found")
+    if not any(query.checked for query in data.queries):
+        found.append("no aggregate was compared with the reference")
+    if judgement is None:
+        found.append("no expectations were judged for this run")
+    return found
+
+
+def _judged(judgement: Judgement | None, severity: str) -> list[str]:
+    if judgement is None:
+        return []
+    failed = judgement.failures if severity == "critical" else judgement.warnings
+    return [f"{v.table}: {v.description} Found: {v.observed}" for v in failed]

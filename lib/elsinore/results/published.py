@@ -1,0 +1,82 @@
+"""Result rows as the long table that people query with SQL: one row per aggregate."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from elsinore.results.row import ResultRow, Value
+from elsinore.timeline import Instant, hour_label
+
+#: `owned_hour` is the hour of the window's last instant; bounds are microseconds since the epoch.
+LONG_SCHEMA = pa.schema(
+    [
+        pa.field("owned_hour", pa.string(), False),
+        pa.field("query", pa.string(), False),
+        pa.field("group_key", pa.string(), False),
+        pa.field("window_start", pa.int64(), False),
+        pa.field("window_end", pa.int64(), False),
+        pa.field("aggregate", pa.string(), False),
+        pa.field("value", pa.float64()),
+        pa.field("exact", pa.string()),
+        pa.field("log2", pa.float64()),
+    ]
+)
+
+
+def to_long(rows: Iterable[ResultRow]) -> pa.Table:
+    """One row per (query, group, window, aggregate), as in `LONG_SCHEMA`.
+
+    `value` is the nearest double (infinite beyond the largest, NULL without a value; microseconds
+    for instants), `exact` an integer's digits in full, `log2` the size of a positive value.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in LONG_SCHEMA.names}
+    for row in rows:
+        group = group_key(row)
+        for label, value in row.values:
+            fields = (
+                hour_label(row.window_end - 1),
+                row.query,
+                group,
+                int(row.window_start),
+                int(row.window_end),
+                label,
+                *_numbers(value),
+            )
+            for column, field in zip(columns.values(), fields, strict=True):
+                column.append(field)
+    return pa.table(columns, schema=LONG_SCHEMA)
+
+
+def group_key(row: ResultRow) -> str:
+    """Canonical JSON object of a row's group; labels in the order of GROUP-BY.
+
+    >>> group_key(ResultRow("q", (("carrier", "UA"), ("hub", None)), 0, 1, ()))
+    '{"carrier": "UA", "hub": null}'
+    """
+    group = {name: str(v) if isinstance(v, Instant) else v for name, v in row.group}
+    return json.dumps(group, ensure_ascii=False)
+
+
+def _numbers(value: Value) -> tuple[float | None, str | None, float | None]:
+    if value is None:
+        return None, None, None
+    assert isinstance(value, int | float)
+    exact = str(int(value)) if isinstance(value, int) else None
+    return to_double(value), exact, _log2(value)
+
+
+def to_double(value: int | float) -> float:
+    """The nearest double; infinite beyond the largest."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _log2(value: int | float) -> float | None:
+    return math.log2(value) if value > 0 else None

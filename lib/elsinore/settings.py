@@ -1,0 +1,128 @@
+"""Settings of one process: read once at its edge and passed down as a value, never a global."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from elsinore.errors import ParameterError, SetupError
+
+PREFIX = "ELSINORE_"
+#: Set to anything, this variable makes jobs print stacks and Spark's own errors.
+DEBUG = f"{PREFIX}DEBUG"
+
+#: What makes a folder the root that relative paths start from.
+_MARK = Path("schemas", "tables")
+_MASTER = r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/_-]*$"
+
+
+def _find_root() -> Path:
+    here = Path.cwd()
+    checkout = Path(__file__).resolve().parents[2]
+    for folder in (here, *here.parents, checkout):
+        if (folder / _MARK).is_dir():
+            return folder
+    raise SetupError(
+        f"neither {here} nor a folder above it holds {_MARK}",
+        hint=f"start in the checkout, or set {PREFIX}ROOT to it",
+    )
+
+
+class Settings(BaseSettings):
+    """Where things lie and how much of the machine to use.
+
+    Every field can be set by an environment variable: `ELSINORE_` and its name in capitals. Paths
+    that are not absolute start from `root`.
+
+    Attributes:
+        root: folder that holds `schemas/`; by default the nearest one from the working directory
+            upwards, or else the checkout that this package lies in.
+        home: everything that a run writes lies below it.
+        schema_file: the stream's schema.
+        workload_file: the queries.
+        tables_dir: declarations of the lake's tables.
+        expectations_dir: Great Expectations suites, one per table.
+        jars: folder with Delta's jars; nothing is looked up elsewhere.
+        spark_master: `local[*,4]` is every core of this machine, and four tries for each task.
+        spark_memory: heap of the driver's JVM, as Spark writes sizes.
+        spark_java_options: for that JVM. These halve the time of short jobs, which mostly start up
+            and compile; where a run has millions of events, set it to nothing.
+        shuffle_partitions: parts that Spark shuffles into.
+        slices: time slices of a run that are aggregated as tasks of their own.
+        max_bad_share: share of quarantined lines above which a landing fails, 0 to 1.
+        sample_windows: how many (query, group, window) results a run checks at most.
+        sample_budget: how many steps the two-step reference may take for one of them.
+        sample_seed: seed of the sample.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+
+    root: Path = Field(default_factory=_find_root)
+    home: Path = Path("var")
+    schema_file: Path = Path("schemas/events/flights.yaml")
+    workload_file: Path = Path("schemas/workloads/flights.sase")
+    tables_dir: Path = Path("schemas/tables")
+    expectations_dir: Path = Path("expectations")
+    jars: Path = Path(".jars")
+    spark_master: Annotated[str, Field(pattern=r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/_-]*$")] = (
+        "local[*,4]"
+    )
+    spark_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mg]$")] = "2g"
+    spark_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    shuffle_partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
+    slices: Annotated[int, Field(ge=1, le=100)] = 3
+    max_bad_share: Annotated[float, Field(ge=0, le=1)] = 0.05
+    sample_windows: Annotated[int, Field(ge=1, le=1_000_000)] = 200
+    sample_budget: Annotated[int, Field(ge=1)] = 200_000
+    sample_seed: int = 0
+
+    @classmethod
+    def load(cls) -> Self:
+        """The settings of this process's environment.
+
+        Raises:
+            ParameterError: a variable has no valid value.
+            SetupError: there is no root.
+        """
+        try:
+            return cls()
+        except ValidationError as error:
+            faults = [
+                f"{PREFIX}{'.'.join(str(part) for part in fault['loc']).upper()}: {fault['msg']}"
+                for fault in error.errors()
+            ]
+            raise ParameterError("; ".join(faults), hint="mend the environment") from error
+
+    def model_post_init(self, context: object, /) -> None:
+        """Make every path absolute."""
+        del context
+        root = self.root.expanduser().absolute()
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, Path):
+                # Past `frozen`, which guards against everybody else.
+                self.__dict__[name] = Path(os.path.normpath(root / value.expanduser()))
+
+    @property
+    def landing(self) -> Path:
+        """The landing zone: raw files."""
+        return self.home / "landing"
+
+    @property
+    def lake(self) -> Path:
+        """Delta tables, one folder each."""
+        return self.home / "lake"
+
+    @property
+    def reports(self) -> Path:
+        """Finished reports."""
+        return self.home / "reports"
+
+    @property
+    def quality(self) -> Path:
+        """Great Expectations' stores and Data Docs."""
+        return self.home / "quality"

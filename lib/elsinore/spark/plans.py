@@ -1,0 +1,146 @@
+"""Statistics and static plans in the table `plans`: each written once, found by its fingerprint."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow.compute as pc
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+
+from elsinore.errors import DataError, PlanError
+from elsinore.query.bound import Workload
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.statistics import Statistics
+from elsinore.sharing.verify import verify
+from elsinore.spark.failures import spark_failures
+from elsinore.spark.regions import run_key
+from elsinore.spark.run_metrics import Metric, record_metrics, text_metric, text_metrics
+from elsinore.spark.tables import Lake
+from elsinore.timeline import Interval, parse_instant
+
+STATISTICS, PLAN = "statistics", "plan"
+#: Metric of the step `plan`: the fingerprint of a run's plan.
+PLAN_FINGERPRINT = "plan_fingerprint"
+#: Metric of the step `statistics`: the fingerprint of a run's statistics.
+STATISTICS_FINGERPRINT = "statistics_fingerprint"
+
+
+class FoundPlan(NamedTuple):
+    """A plan, and whether it had been found before."""
+
+    plan: StaticPlan
+    reused: bool
+
+
+def store_statistics(lake: Lake, workload: Workload, statistics: Statistics) -> None:
+    """Keep statistics; the same ones are kept once.
+
+    Raises:
+        ConflictError: another run wrote to the table meanwhile.
+    """
+    own = statistics.fingerprint
+    row = (STATISTICS, own, workload_fingerprint(workload), own, statistics.to_json(), "counted")
+    _append_once(lake, row)
+
+
+def plan_run(lake: Lake, workload: Workload, interval: Interval, *, run: str) -> FoundPlan:
+    """The static plan of a run, from the statistics that were collected for it.
+
+    A plan of the same workload and statistics is used again.
+
+    Raises:
+        DataError: no statistics were collected for this run.
+        PlanError: stored statistics or a stored plan are damaged, or not valid for the workload.
+        ConflictError: another run wrote to the table meanwhile.
+    """
+    statistics_name = text_metric(lake, interval, STATISTICS, STATISTICS_FINGERPRINT)
+    statistics = Statistics.from_json(_body(lake, STATISTICS, statistics_name))
+    if statistics.fingerprint != statistics_name:
+        raise PlanError("stored statistics are not what their fingerprint says", hint="recount")
+    earlier = _stored_plan(lake, workload, statistics)
+    plan = earlier or find_plan(workload, statistics)
+    verify(plan, workload)
+    if earlier is None:
+        _append_once(
+            lake,
+            (
+                PLAN,
+                plan.fingerprint,
+                plan.workload_fingerprint,
+                plan.statistics_fingerprint,
+                plan.to_json(),
+                plan.finder,
+            ),
+        )
+    figures: dict[str, Metric] = {
+        PLAN_FINGERPRINT: plan.fingerprint,
+        "candidates": len(plan.candidates),
+        "chosen": len(plan.chosen),
+        "score": plan.score,
+        "guaranteed_weight": plan.guaranteed_weight,
+    }
+    record_metrics(lake, interval, PLAN, figures, run=run)
+    return FoundPlan(plan, earlier is not None)
+
+
+def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
+    """The plan of the run that an interval, or a slice of one, belongs to.
+
+    Of several runs that contain the interval the narrowest counts, and the earliest of these.
+
+    Raises:
+        DataError: no plan was found for such a run.
+        PlanError: the plan is damaged, or made for another workload.
+    """
+    named = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
+    around = [
+        found
+        for found in map(_interval, named)
+        if found.start <= interval.start and interval.end <= found.end
+    ]
+    if not around:
+        raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
+    narrowest = min(around, key=lambda found: (found.length, found.start))
+    plan = StaticPlan.from_json(_body(lake, PLAN, named[run_key(narrowest)]))
+    verify(plan, workload)
+    return plan
+
+
+def _interval(key: str) -> Interval:
+    start, end = key.split("_")
+    return Interval(parse_instant(f"{start}:00Z"), parse_instant(f"{end}:00Z"))
+
+
+def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> StaticPlan | None:
+    wanted = (
+        (pc.field("kind") == PLAN)
+        & (pc.field("workload_fingerprint") == workload_fingerprint(workload))
+        & (pc.field("statistics_fingerprint") == statistics.fingerprint)
+    )
+    found = lake.rows("plans", wanted, columns=["fingerprint", "body"]).to_pylist()
+    first = min(found, key=lambda row: str(row["fingerprint"]), default=None)
+    return StaticPlan.from_json(first["body"]) if first else None
+
+
+def _body(lake: Lake, kind: str, fingerprint: str) -> str:
+    wanted = (pc.field("kind") == kind) & (pc.field("fingerprint") == fingerprint)
+    found = lake.rows("plans", wanted, columns=["body"])["body"].to_pylist()
+    if not found:
+        raise DataError(f"the table plans lacks the {kind} {fingerprint}")
+    return str(found[0])
+
+
+def _append_once(lake: Lake, row: tuple[str, ...]) -> None:
+    kind, fingerprint, *_ = row
+    wanted = (pc.field("kind") == kind) & (pc.field("fingerprint") == fingerprint)
+    if lake.rows("plans", wanted, columns=["kind"]).num_rows:
+        return
+    # Another run may find the same at the same moment: MERGE looks again.
+    names = lake.schema("plans").arrow().names
+    source = lake.frame("plans", [dict(zip(names, row, strict=True))]).alias("s")
+    same = (F.col("t.kind") == F.col("s.kind")) & (F.col("t.fingerprint") == F.col("s.fingerprint"))
+    table = lake.delta("plans").alias("t")
+    with spark_failures():
+        table.merge(source, same).whenNotMatchedInsertAll().execute()

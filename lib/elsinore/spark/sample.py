@@ -1,0 +1,212 @@
+"""Which results of a run are checked against the two-step reference: seeded and stratified.
+
+Three sources, so that what is missing is looked for like what is there: staged results, by query
+and size; windows in which a query has no result at all; and groups of events drawn at random,
+whether the engine has a result for them or not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from typing import TypeVar
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+
+from elsinore.query.bound import Workload
+from elsinore.spark.sample_events import groups_of_events
+from elsinore.spark.sample_results import StagedResult, sample_results
+from elsinore.spark.tables import Lake
+from elsinore.timeline import Interval, hour_label
+
+#: The group of a check of a whole window, in which no group has a result.
+EVERY_GROUP = "*"
+
+#: One of so many checks is of a window without results, and one of the group of a drawn event.
+_SHARE = 4
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """How much is checked.
+
+    Attributes:
+        windows: results of a run at most.
+        steps: what the reference may take for one of them.
+        seed: of the sample; the same seed and run give the same checks.
+    """
+
+    windows: int
+    steps: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A (query, group, window) in which there may be a result.
+
+    `group_key` is canonical JSON as in the tables, or `EVERY_GROUP`; `window` is its number.
+    """
+
+    query: str
+    group_key: str
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One result to be checked.
+
+    Attributes:
+        place: where it stands.
+        events_version: the version of `events` that the engine read; None if that is not known.
+        beyond: whether it is known to have more trends than the reference may enumerate.
+        published: `(exact, value)` by aggregate; empty where the engine has no result.
+    """
+
+    place: Place
+    events_version: int | None
+    beyond: bool
+    published: Mapping[str, tuple[str | None, float | None]]
+
+
+def choose(
+    lake: Lake,
+    workload: Workload,
+    run: Interval,
+    staged: DataFrame,
+    versions: Mapping[str, int],
+    size: SampleSize,
+) -> list[Check]:
+    """The checks of a run, in a canonical order.
+
+    Args:
+        lake: the tables.
+        workload: the queries.
+        run: the hours whose results are validated.
+        staged: the rows of `trend_aggregates_staged` of these hours.
+        versions: version of `events` by hour, for places without a result.
+        size: how much to choose.
+    """
+    seed = f"{size.seed} {run.start} {run.end}"
+    share = size.windows // _SHARE
+    chosen = {
+        Place(r.query, r.group_key, _number(workload, r)): r
+        for r in sample_results(staged, seed, size.windows - 2 * share, size.steps)
+    }
+    extra = [
+        *_drawn(_windows_without_result(workload, run, staged), seed, share),
+        *_drawn(_places_of_events(lake, workload, run, versions, seed, share), seed, share),
+    ]
+    places = [*chosen, *(place for place in extra if place not in chosen)]
+    published = _published(lake, workload, staged, places)
+    checks = []
+    for place in sorted(set(places), key=lambda p: (p.query, p.window, p.group_key)):
+        result = chosen.get(place)
+        checks.append(
+            Check(
+                place,
+                result.events_version if result else versions.get(_hour(workload, place)),
+                result.beyond if result else False,
+                published.get(place, {}),
+            )
+        )
+    return checks
+
+
+def _number(workload: Workload, result: StagedResult) -> int:
+    return result.window_start // workload.by_name[result.query].window.slide
+
+
+def _hour(workload: Workload, place: Place) -> str:
+    bounds = workload.by_name[place.query].window.bounds(place.window)
+    return hour_label(bounds.end - 1)
+
+
+def _windows_without_result(
+    workload: Workload, run: Interval, staged: DataFrame
+) -> Iterable[Place]:
+    starts = defaultdict(set)
+    for row in (
+        staged.select("query", F.unix_micros("window_start").alias("at")).distinct().collect()
+    ):
+        starts[row["query"]].add(row["at"])
+    for query in workload.queries:
+        for number in query.window.ending_in(run):
+            if query.window.bounds(number).start not in starts[query.name]:
+                yield Place(query.name, EVERY_GROUP, number)
+
+
+def _places_of_events(
+    lake: Lake,
+    workload: Workload,
+    run: Interval,
+    versions: Mapping[str, int],
+    seed: str,
+    events: int,
+) -> Iterable[Place]:
+    """For groups of events drawn at random, one window each that holds the event."""
+    if not versions:
+        return
+    version = max(versions.values())
+    for drawn in groups_of_events(lake, workload, run, version, seed, events):
+        window = workload.by_name[drawn.query].window
+        owned = window.ending_in(run)
+        around = [number for number in window.indices(drawn.time) if number in owned]
+        if around:
+            pick = int(_hash(seed, drawn), 16) % len(around)
+            yield Place(drawn.query, drawn.group_key, around[pick])
+
+
+def _published(
+    lake: Lake, workload: Workload, staged: DataFrame, places: Sequence[Place]
+) -> dict[Place, dict[str, tuple[str | None, float | None]]]:
+    """What the engine has at some places; one that it has nothing at is left out."""
+    wanted = [
+        (p.query, p.group_key, workload.by_name[p.query].window.bounds(p.window).start, p.window)
+        for p in places
+    ]
+    if not wanted:
+        return {}
+    keys = lake.spark.createDataFrame(
+        wanted, "query string, group_key string, at long, window long"
+    )
+    found = staged.withColumn("at", F.unix_micros("window_start")).join(
+        F.broadcast(keys), ["query", "group_key", "at"]
+    )
+    published: dict[Place, dict[str, tuple[str | None, float | None]]] = {}
+    for row in found.select(
+        "query", "group_key", "window", "aggregate", "exact", "value"
+    ).collect():
+        place = Place(row["query"], row["group_key"], row["window"])
+        published.setdefault(place, {})[row["aggregate"]] = (row["exact"], row["value"])
+    return published
+
+
+def _drawn(places: Iterable[Place], seed: str, count: int) -> list[Place]:
+    """At most `count` places, queries in turn."""
+    return list(islice(_in_turn(places, lambda p: p.query, lambda p: _hash(seed, p)), count))
+
+
+def _in_turn(
+    items: Iterable[_T], stratum: Callable[[_T], Hashable], order: Callable[[_T], str]
+) -> Iterable[_T]:
+    strata: dict[Hashable, list[_T]] = defaultdict(list)
+    for item in dict.fromkeys(items):
+        strata[stratum(item)].append(item)
+    ranked = [
+        (rank, order(item), item)
+        for members in strata.values()
+        for rank, item in enumerate(sorted(members, key=order))
+    ]
+    return (item for _, _, item in sorted(ranked, key=lambda entry: entry[:2]))
+
+
+def _hash(seed: str, item: object) -> str:
+    return sha256(f"{seed} {item}".encode()).hexdigest()

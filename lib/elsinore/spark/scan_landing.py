@@ -1,0 +1,152 @@
+"""Reads and decodes raw files in Spark's workers: one row for each line, event or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.events.table import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
+from elsinore.files.decode import decode_lines
+from elsinore.files.read_lines import read_lines
+from elsinore.files.rejection import UnreadableFile
+from elsinore.spark.landing_files import LandingFile
+
+#: Lines of small files are decoded together: a call costs milliseconds whatever its size.
+_AT_ONCE = 8_192
+_INSTANT = pa.timestamp("us", tz="UTC")
+
+
+def scanned_schema(stream: StreamSchema) -> pa.Schema:
+    """One row a line: where it was, its text, its fault or else its event.
+
+    Position 0 stands for a file that is unusable as a whole. Where `reason_code` is NULL, the
+    columns from `event_id` on hold the event.
+    """
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in ("landing", "file")),
+            ("position", pa.int64()),
+            *((name, pa.string()) for name in ("line", "reason_code", "reason")),
+            *((name, pa.string()) for name in ("event_id", "event_type")),
+            ("event_time", _INSTANT),
+            *((name, _stored(kind)) for name, kind in stream.attributes.items()),
+        ]
+    )
+
+
+def scan_landing(
+    spark: SparkSession, files: Sequence[LandingFile], stream: StreamSchema
+) -> DataFrame:
+    """Rows of `scanned_schema` for every line of some files, in no order.
+
+    Raises (when it runs):
+        DataError: a file cannot be opened; one that is damaged is a row of its own.
+    """
+    bins = _balance(files, 2 * spark.sparkContext.defaultParallelism)
+    columns = from_arrow_schema(scanned_schema(stream))
+    scan = _Scan(bins, stream)
+    return _numbers(spark, len(bins)).mapInArrow(scan, columns)
+
+
+def _numbers(spark: SparkSession, count: int) -> DataFrame:
+    """The numbers of the bins, each in a partition of its own."""
+    return spark.range(0, count, 1, numPartitions=max(count, 1))
+
+
+def _balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFile, ...], ...]:
+    """Files in parts of about equal bytes, largest first; the order within a part is theirs."""
+    bins: list[list[LandingFile]] = [[] for _ in range(min(parts, len(files)))]
+    sizes = [0] * len(bins)
+    for file in sorted(files, key=lambda file: (-file.size, file)):
+        smallest = sizes.index(min(sizes))
+        bins[smallest].append(file)
+        sizes[smallest] += file.size + 1
+    return tuple(tuple(sorted(part)) for part in bins)
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What a worker does with the numbers of its bins."""
+
+    bins: tuple[tuple[LandingFile, ...], ...]
+    stream: StreamSchema
+
+    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from self._bin(self.bins[number])
+
+    def _bin(self, files: tuple[LandingFile, ...]) -> Iterator[pa.RecordBatch]:
+        landings = {file.name: file.landing for file in files}
+        waiting: list[pa.RecordBatch] = []
+        for file in files:
+            try:
+                for lines in read_lines(Path(file.path), name=file.name):
+                    waiting.append(lines)
+                    if sum(part.num_rows for part in waiting) >= _AT_ONCE:
+                        yield self._decode(waiting, landings)
+                        waiting = []
+            except UnreadableFile as error:
+                # Raised before the file's first line, unless a plain file breaks under our hands:
+                # then nothing of it may land, and the whole task fails and is tried again.
+                if waiting and waiting[-1]["file"][0].as_py() == file.name:
+                    raise
+                yield self._whole(file, error)
+        if waiting:
+            yield self._decode(waiting, landings)
+
+    def _decode(self, batches: list[pa.RecordBatch], landings: dict[str, str]) -> pa.RecordBatch:
+        lines = pa.Table.from_batches(batches).combine_chunks()
+        count = lines.num_rows
+        # Decoded with row numbers for positions, so that events and faults find their line again.
+        numbered = lines.set_column(1, lines.schema.field("position"), pa.array(np.arange(count)))
+        decoded = decode_lines(numbered, self.stream)
+        events, rejected = decoded.events, decoded.rejected
+        from_event = _positions(events, count)
+        from_fault = _positions(rejected, count)
+        names = [landings[name] for name in lines["file"].to_pylist()]
+        kinds = pa.array([event_type.name for event_type in self.stream.types])
+        columns = {
+            "landing": pa.array(names, pa.string()),
+            **{name: lines[name] for name in lines.column_names},
+            "reason_code": rejected["reason_code"].take(from_fault),
+            "reason": rejected["reason"].take(from_fault),
+            "event_id": events["event_id"].take(from_event),
+            "event_type": kinds.take(events[TYPE_COLUMN].combine_chunks()).take(from_event),
+            "event_time": events[TIME_COLUMN].take(from_event).cast(_INSTANT),
+        }
+        for name, kind in self.stream.attributes.items():
+            columns[name] = events[name].take(from_event).cast(_stored(kind))
+        return (
+            pa.table(columns, schema=scanned_schema(self.stream)).combine_chunks().to_batches()[0]
+        )
+
+    def _whole(self, file: LandingFile, error: UnreadableFile) -> pa.RecordBatch:
+        row = {
+            "landing": file.landing,
+            "file": file.name,
+            "position": 0,
+            "line": "",
+            "reason_code": str(error.reason_code),
+            # Without the path of this machine.
+            "reason": str(error).replace(file.path, file.name),
+        }
+        return pa.RecordBatch.from_pylist([row], schema=scanned_schema(self.stream))
+
+
+def _positions(found: pa.Table, count: int) -> pa.Array:
+    """For each line its row among the found ones; NULL where it is none of them."""
+    rows = np.full(count, -1, np.int64)
+    rows[found["position"].to_numpy()] = np.arange(found.num_rows)
+    return pa.array(rows, mask=rows < 0)
+
+
+def _stored(kind: AttributeType) -> pa.DataType:
+    return _INSTANT if kind is AttributeType.TIMESTAMP else ARROW_TYPES[kind]

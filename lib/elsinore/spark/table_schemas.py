@@ -1,0 +1,156 @@
+"""Reads `schemas/tables/`: the columns, partitions and descriptions of the lake's tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pyarrow as pa
+import pydantic
+from pyspark.sql import types as spark_types
+
+from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.yaml_text import read_yaml
+from elsinore.errors import Diagnostic, Location, SchemaError
+
+ColumnType = Literal["string", "long", "double", "boolean", "timestamp", "date"]
+_Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+
+_SPARK: dict[str, spark_types.DataType] = {
+    "string": spark_types.StringType(),
+    "long": spark_types.LongType(),
+    "double": spark_types.DoubleType(),
+    "boolean": spark_types.BooleanType(),
+    "timestamp": spark_types.TimestampType(),
+    "date": spark_types.DateType(),
+}
+
+_ARROW: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "date": pa.date32(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    type: ColumnType
+    nullable: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """One table of the lake.
+
+    Attributes:
+        name: its name, and that of its folder.
+        description: one sentence, for people.
+        partition_by: the columns it is partitioned by, the unit in which it is rewritten.
+        columns: in the order in which they are stored.
+    """
+
+    name: str
+    description: str
+    partition_by: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    def spark(self) -> spark_types.StructType:
+        """The columns as Spark types, descriptions as comments."""
+        fields = []
+        for column in self.columns:
+            comment = {"comment": column.description}
+            kind = _SPARK[column.type]
+            fields.append(spark_types.StructField(column.name, kind, column.nullable, comment))
+        return spark_types.StructType(fields)
+
+    def arrow(self) -> pa.Schema:
+        """The columns as Arrow types."""
+        return pa.schema([(column.name, _ARROW[column.type]) for column in self.columns])
+
+
+def load_tables(folder: Path, stream: StreamSchema) -> dict[str, TableSchema]:
+    """Every table declared in a folder, by name; the attributes of `stream` are columns of events.
+
+    Raises:
+        SchemaError: the folder holds no tables, or a file is no valid declaration.
+    """
+    tables = [_load(path, stream) for path in sorted(folder.glob("*.yaml"))]
+    if not tables:
+        raise SchemaError(f"{folder} holds no tables", hint="it belongs to the checkout")
+    return {table.name: table for table in tables}
+
+
+def _load(path: Path, stream: StreamSchema) -> TableSchema:
+    try:
+        declared = _TableFile.model_validate(read_yaml(path))
+    except pydantic.ValidationError as error:
+        faults = [
+            Diagnostic(f"{'.'.join(map(str, f['loc']))}: {f['msg']}", Location(str(path)))
+            for f in error.errors()
+        ]
+        raise SchemaError.of(faults) from error
+    if declared.table != path.stem:
+        raise SchemaError(f"{path} declares the table {declared.table}", hint="rename the file")
+    columns: list[Column] = []
+    for name, entry in declared.columns.items():
+        columns.append(Column(name, entry.type, entry.nullable, entry.description))
+        if name == declared.stream_attributes_after:
+            columns += _attributes(stream)
+    unknown = {*declared.partition_by} - {column.name for column in columns}
+    if unknown:
+        raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))} to partition by")
+    return TableSchema(
+        declared.table, declared.description, tuple(declared.partition_by), tuple(columns)
+    )
+
+
+def _attributes(stream: StreamSchema) -> list[Column]:
+    """One nullable column an attribute: an event has those of its type only."""
+    return [
+        Column(name, _column_type(kind), True, _carried_by(name, stream))
+        for name, kind in stream.attributes.items()
+    ]
+
+
+def _column_type(kind: AttributeType) -> ColumnType:
+    match kind:
+        case AttributeType.STRING:
+            return "string"
+        case AttributeType.LONG:
+            return "long"
+        case AttributeType.DOUBLE:
+            return "double"
+        case AttributeType.BOOLEAN:
+            return "boolean"
+        case AttributeType.TIMESTAMP:
+            return "timestamp"
+
+
+def _carried_by(name: str, stream: StreamSchema) -> str:
+    return f"Attribute of {', '.join(sorted(stream.carriers(name)))}."
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _ColumnEntry(_Strict):
+    type: ColumnType
+    nullable: bool = False
+    description: Annotated[str, pydantic.Field(min_length=1)]
+
+
+class _TableFile(_Strict):
+    table: _Name
+    description: Annotated[str, pydantic.Field(min_length=1)]
+    partition_by: list[_Name]
+    columns: Annotated[dict[_Name, _ColumnEntry], pydantic.Field(min_length=1)]
+    stream_attributes_after: _Name | None = None

@@ -1,0 +1,166 @@
+"""Compares a result with the reference's, aggregate by aggregate, as rows of `validations`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from elsinore.query.bound import BoundQuery
+from elsinore.results.published import to_long
+from elsinore.results.row import ResultRow
+from elsinore.spark.sample import EVERY_GROUP, Check
+from elsinore.timeline import Interval, format_instant, hour_label
+
+#: Doubles that differ by less, relative to the larger, are the same: they were added in another
+#: order.
+TOLERANCE = 1e-9
+
+#: `(exact, value)` of one aggregate, as in the tables.
+Number = tuple[str | None, float | None]
+NOTHING: Number = (None, None)
+
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+VALIDATION_SCHEMA = pa.schema(
+    [
+        pa.field("owned_hour", pa.string(), False),
+        pa.field("query", pa.string(), False),
+        pa.field("group_key", pa.string(), False),
+        pa.field("window_start", _TIMESTAMP, False),
+        pa.field("window_end", _TIMESTAMP, False),
+        pa.field("aggregate", pa.string(), False),
+        pa.field("published_exact", pa.string()),
+        pa.field("published_value", pa.float64()),
+        pa.field("reference_exact", pa.string()),
+        pa.field("reference_value", pa.float64()),
+        pa.field("mismatch", pa.bool_(), False),
+        pa.field("status", pa.string(), False),
+        pa.field("reason", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One aggregate of one result beside the reference's; bounds in microseconds.
+
+    `reason` says why a skipped one was not checked, or how two values differ; otherwise None.
+    """
+
+    query: str
+    group_key: str
+    window: Interval
+    aggregate: str
+    published: Number
+    reference: Number
+    mismatch: bool
+    checked: bool
+    reason: str | None
+
+    def __str__(self) -> str:
+        window = f"[{format_instant(self.window.start)}, {format_instant(self.window.end)})"
+        return (
+            f"query {self.query}, group {self.group_key}, window {window}, {self.aggregate}: "
+            f"{_spell(self.published)} instead of {_spell(self.reference)}"
+        )
+
+
+def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
+    """A check that was not made, for every aggregate of its query."""
+    return [
+        Compared(
+            query.name, check.place.group_key, query.window.bounds(check.place.window), item.label,
+            check.published.get(item.label, NOTHING), NOTHING, False, False, reason,
+        )
+        for item in query.aggregates
+    ]  # fmt: skip
+
+
+def compare(query: BoundQuery, check: Check, reference: Iterable[ResultRow]) -> list[Compared]:
+    """A check beside the reference's rows of its window, other groups left aside.
+
+    Where no group may have a result, each that the reference finds is a mismatch.
+    """
+    found: dict[str, dict[str, Number]] = {}
+    for row in to_long(reference).to_pylist():
+        values = found.setdefault(row["group_key"], {})
+        values[row["aggregate"]] = (row["exact"], row["value"])
+    if check.place.group_key == EVERY_GROUP:
+        groups = sorted(found) or [EVERY_GROUP]
+        return [c for group in groups for c in _compare(query, check, group, found.get(group, {}))]
+    group = check.place.group_key
+    return _compare(query, check, group, found.get(group, {}))
+
+
+def differ(published: Number, reference: Number) -> bool:
+    """Whether two values differ: integers in any digit, doubles beyond the tolerance."""
+    if published[0] is not None or reference[0] is not None:
+        return published[0] != reference[0]
+    left, right = published[1], reference[1]
+    if left is None or right is None:
+        return left is not right
+    if math.isnan(left) or math.isnan(right):
+        return math.isnan(left) != math.isnan(right)
+    return not math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
+
+
+def validation_table(compared: Iterable[Compared]) -> pa.Table:
+    """As rows of `validations`."""
+    return pa.Table.from_pylist([_row(item) for item in compared], schema=VALIDATION_SCHEMA)
+
+
+def _compare(
+    query: BoundQuery, check: Check, group: str, reference: Mapping[str, Number]
+) -> list[Compared]:
+    published = check.published
+    labels = dict.fromkeys([*(item.label for item in query.aggregates), *published])
+    reason = _missing(published, reference)
+    compared = []
+    for label in labels:
+        ours, theirs = published.get(label, NOTHING), reference.get(label, NOTHING)
+        mismatch = reason is not None or differ(ours, theirs)
+        why = (reason or "the values differ") if mismatch else None
+        window = query.window.bounds(check.place.window)
+        compared.append(
+            Compared(query.name, group, window, label, ours, theirs, mismatch, True, why)
+        )
+    return compared
+
+
+def _missing(published: Mapping[str, Number], reference: Mapping[str, Number]) -> str | None:
+    """Why two results cannot be the same whatever their values, if so."""
+    if published and not reference:
+        return "the reference finds no trend"
+    if reference and not published:
+        return "the result is missing"
+    if published.keys() != reference.keys():
+        return "the aggregates are not those of the query"
+    return None
+
+
+def _spell(number: Number) -> str:
+    exact, value = number
+    if exact is not None:
+        return exact if len(exact) <= 60 else f"{exact[:30]}...{exact[-20:]} ({len(exact)} digits)"
+    return "nothing" if value is None else repr(value)
+
+
+def _row(item: Compared) -> dict[str, object]:
+    return {
+        "owned_hour": hour_label(item.window.end - 1),
+        "query": item.query,
+        "group_key": item.group_key,
+        "window_start": item.window.start,
+        "window_end": item.window.end,
+        "aggregate": item.aggregate,
+        "published_exact": item.published[0],
+        "published_value": item.published[1],
+        "reference_exact": item.reference[0],
+        "reference_value": item.reference[1],
+        "mismatch": item.mismatch,
+        "status": "checked" if item.checked else "skipped",
+        "reason": item.reason,
+    }

@@ -1,0 +1,107 @@
+"""The DAG `hourly_replay`: its tasks, its intervals, and what it takes as parameters."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.dags
+
+
+@pytest.fixture(scope="module")
+def dag(root: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("hourly_replay", root / "dags/hourly_replay.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.dag
+
+
+def test_tasks_follow_each_other(dag: Any) -> None:
+    tasks = {task.task_id: task.downstream_task_ids for task in dag.tasks}
+    assert tasks == {
+        "land": {"collect_statistics"},
+        "collect_statistics": {"find_plan"},
+        "find_plan": {"list_partitions"},
+        "list_partitions": {"aggregate"},
+        "aggregate": {"validate"},
+        "validate": {"publish"},
+        "publish": {"report"},
+        "report": set(),
+    }
+
+
+def test_aggregate_is_mapped_over_slices_and_named_by_them(dag: Any) -> None:
+    aggregate = dag.task_dict["aggregate"]
+    assert aggregate.is_mapped
+    assert set(aggregate.expand_input.value) == {"time_slice"}
+    assert aggregate.partial_kwargs["map_index_template"] == "{{ task.slice_label }}"
+
+
+def test_tasks_with_spark_share_a_pool(dag: Any) -> None:
+    pools = {task.task_id: task.pool for task in dag.tasks}
+    assert pools.pop("list_partitions") == "default_pool"
+    assert set(pools.values()) == {"spark"}
+
+
+def test_every_table_is_an_outlet(dag: Any, root: Path) -> None:
+    outlets = {asset.name for task in dag.tasks for asset in task.outlets}
+    assert outlets == {path.stem for path in (root / "schemas/tables").glob("*.yaml")}
+
+
+def test_scheduled_intervals_are_hours_that_touch(dag: Any) -> None:
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    scheduled = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
+    infos = list(
+        scheduled.iter_dagrun_infos_between(
+            datetime(2013, 3, 10, tzinfo=UTC), datetime(2013, 3, 11, tzinfo=UTC)
+        )
+    )
+    intervals = [info.data_interval for info in infos]
+    assert len(intervals) == 25
+    assert all(interval.end - interval.start == timedelta(hours=1) for interval in intervals)
+    assert all(one.end == following.start for one, following in itertools.pairwise(intervals))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x; drop",
+        "{{ ds }}",
+        "$(reboot)",
+        "2013-02-08T00:00:00Z; rm",
+        "2013-02-08T00:30:00Z",
+        "2013-02-08T00:00:00+05:00",
+        "2013-02-08T00",
+        "' OR 1=1 --",
+        "",
+        20130208,
+        ["2013-02-08"],
+    ],
+)
+@pytest.mark.parametrize("name", ["start", "end"])
+def test_hostile_parameters_are_refused(dag: Any, name: str, value: object) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    param = dag.params.get_param(name)
+    with pytest.raises(ParamValidationError):
+        param.resolve(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, "2013-02-08", "2013-02-08T07:00Z", "2013-02-08T07:00:00+00:00", "2013-02-08T07:00:00"],
+)
+def test_whole_hours_are_taken(dag: Any, value: object) -> None:
+    assert dag.params.get_param("start").resolve(value) == value
+
+
+def test_start_and_end_are_two_parameters(dag: Any) -> None:
+    assert dag.params.get_param("start") is not dag.params.get_param("end")

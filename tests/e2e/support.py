@@ -1,0 +1,111 @@
+"""Runs the whole pipeline as a user does, in a home of its own, and reads what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+ROOT = Path(__file__).parents[2]
+START, END = "2013-02-08T20:00:00Z", "2013-02-08T23:00:00Z"
+SLICES = 2
+
+_PROGRAM = """
+import sys
+from rich.console import Console
+from elsinore.replay import ProgressPrinter, print_summary, replay
+from elsinore.settings import Settings
+console = Console()
+print_summary(replay(Settings.load(), *sys.argv[1:], ProgressPrinter(console)), console)
+"""
+
+
+@dataclass(frozen=True)
+class Home:
+    """A place for all that a pipeline writes: tables, raw files, Airflow's database."""
+
+    path: Path
+
+    @property
+    def lake(self) -> Path:
+        return self.path / "var" / "lake"
+
+    def start(self) -> subprocess.Popen[str]:
+        """Starts a replay, in a process group of its own."""
+        env = {
+            **os.environ,
+            "AIRFLOW_HOME": str(self.path / "airflow"),
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.path / 'airflow.db'}",
+            "ELSINORE_HOME": str(self.path / "var"),
+            "ELSINORE_SLICES": str(SLICES),
+        }
+        return subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, START, END],
+            cwd=ROOT,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def replay(self) -> str:
+        """Runs a replay to its end and returns what it printed."""
+        process = self.start()
+        output, _ = process.communicate()
+        assert process.returncode == 0, output
+        return output
+
+    def rows(self) -> dict[str, list[str]]:
+        """Every row of every table, as sorted JSON."""
+        return {path.name: _rows(path) for path in sorted(self.lake.iterdir())}
+
+    def jobs(self) -> dict[str, int]:
+        """The jobs of this home that run right now: name to process id, which names its group."""
+        found = {}
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().decode().split("\0")
+                variables = (process / "environ").read_bytes().decode().split("\0")
+            except (OSError, UnicodeDecodeError):
+                continue
+            if f"ELSINORE_HOME={self.path / 'var'}" in variables:
+                names = [word.removeprefix("jobs.") for word in words if word.startswith("jobs.")]
+                leads = bool(names) and os.getpgid(int(process.name)) == int(process.name)
+                if leads:
+                    found[names[0]] = int(process.name)
+        return found
+
+    def writing(self, job: str, table: str) -> int:
+        """Waits until a job has begun to write a table, and returns the job's process group.
+
+        A new file is there by then, and most likely no commit that names it.
+        """
+        wait_until(lambda: job in self.jobs(), f"{job} has started")
+        group = self.jobs()[job]
+        before = self._files(table)
+        wait_until(lambda: self._files(table) != before, f"{job} has begun to write {table}")
+        return group
+
+    def _files(self, table: str) -> set[Path]:
+        return set((self.lake / table).rglob("*.parquet"))
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
+    """Waits for a condition, looking often: the points aimed at are milliseconds long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.005)
+
+
+def _rows(path: Path) -> list[str]:
+    rows = DeltaTable(path).to_pyarrow_table().to_pylist()
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows)

@@ -1,0 +1,75 @@
+"""The whole pipeline in Airflow: once, again, and killed on the way; the tables end the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.support import SLICES, Home, wait_until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, str, dict[str, list[str]]]:
+    """A home after one undisturbed replay, what that printed, and all rows."""
+    home = Home(tmp_path_factory.mktemp("clean"))
+    output = home.replay()
+    return home, output, home.rows()
+
+
+def test_a_replay_publishes_validated_results(
+    clean: tuple[Home, str, dict[str, list[str]]],
+) -> None:
+    _, output, rows = clean
+    tasks = [line.split()[1] for line in output.splitlines() if line.startswith("  done ")]
+    assert tasks == [
+        "land", "collect_statistics", "find_plan", "list_partitions", *["aggregate"] * SLICES,
+        "validate", "publish", "report",
+    ]  # fmt: skip
+    assert rows["trend_aggregates"]
+    assert rows["trend_aggregates"] == rows["trend_aggregates_staged"]
+    validations = [json.loads(row) for row in rows["validations"]]
+    assert any(row["status"] == "checked" for row in validations)
+    assert not any(row["mismatch"] for row in validations)
+
+
+def test_every_landing_adds_up(clean: tuple[Home, str, dict[str, list[str]]]) -> None:
+    _, _, rows = clean
+    landings = [json.loads(row) for row in rows["landings"]]
+    assert landings
+    for row in landings:
+        assert row["lines"] == row["accepted"] + row["duplicates"] + row["quarantined"]
+    assert sum(row["lines"] for row in landings) == len(rows["raw_events"])
+    assert sum(row["accepted"] for row in landings) == len(rows["events"])
+    assert sum(row["quarantined"] for row in landings) == len(rows["quarantine"])
+
+
+def test_a_second_replay_leaves_the_same_tables(
+    clean: tuple[Home, str, dict[str, list[str]]],
+) -> None:
+    home, _, rows = clean
+    home.replay()
+    assert home.rows() == rows
+
+
+def test_killed_in_aggregate_and_in_publish_it_ends_the_same(
+    clean: tuple[Home, str, dict[str, list[str]]], tmp_path: Path
+) -> None:
+    _, _, rows = clean
+    home = Home(tmp_path)
+    process = home.start()
+    # The job dies: Airflow tries the task again and the run goes on.
+    os.killpg(home.writing("aggregate_trends", "trend_aggregates_staged"), signal.SIGKILL)
+    # Airflow dies, and takes its job along.
+    home.writing("publish_results", "trend_aggregates")
+    os.killpg(process.pid, signal.SIGKILL)
+    output, _ = process.communicate()
+    assert "retried  aggregate" in output
+    wait_until(lambda: not home.jobs(), "the job has ended with its Airflow", seconds=10)
+    home.replay()
+    assert home.rows() == rows

@@ -1,0 +1,65 @@
+"""Small landing zones: flights written out by hand, and what the tables hold after landing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from elsinore.settings import Settings
+from elsinore.spark.land import land_events
+from elsinore.spark.tables import Lake
+from elsinore.timeline import Interval
+
+#: Every table that landing writes.
+LANDED = ("raw_events", "quarantine", "events", "landings", "run_metrics")
+
+
+def hours(first: int, end: int) -> Interval:
+    """Hours of 1 January 2013."""
+    return Interval.parse(f"2013-01-01T{first:02}:00Z", f"2013-01-01T{end:02}:00Z")
+
+
+def departure(number: int, minute: int = 0, hour: int = 10, **changes: Any) -> dict[str, Any]:
+    """A valid event, the same for the same arguments."""
+    event = {
+        "id": f"d{number}",
+        "type": "Departure",
+        "time": f"2013-01-01T{hour:02}:{minute:02}:00Z",
+        "tailnum": "N1",
+        "carrier": "UA",
+        "flight": 7,
+        "origin": "EWR",
+        "dest": "IAH",
+        "dep_delay": 5,
+        "distance": 1400,
+    }
+    return {name: value for name, value in (event | changes).items() if value is not ...}
+
+
+def put(settings: Settings, hour: int, *lines: Any, name: str = "") -> Path:
+    """Write a file of the landing zone; records become JSON, text stays as it is."""
+    path = settings.landing / f"2013/01/01/events-2013-01-01T{hour:02}{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return path
+
+
+def land(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:
+    return land_events(lake, settings, interval, run="test")
+
+
+def rows(lake: Lake, table: str, *columns: str) -> list[Any]:
+    """Rows in a fixed order, as tuples, or as values where one column is asked for."""
+    found = lake.rows(table, columns=list(columns) or None)
+    found = found.take(pc.sort_indices(found, [(name, "ascending") for name in found.column_names]))
+    tuples = [tuple(row.values()) for row in found.to_pylist()]
+    return [row[0] for row in tuples] if len(columns) == 1 else tuples
+
+
+def contents(lake: Lake) -> dict[str, list[Any]]:
+    """Everything that landing wrote."""
+    return {table: rows(lake, table) for table in LANDED}

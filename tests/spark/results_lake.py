@@ -1,0 +1,135 @@
+"""A lake of flights for the tests of results: real events put into the table `events` directly."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import AttributeType
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.finish import finish
+from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.files.read_events import read_events
+from elsinore.generate.flights import generate_flights
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.results.partial import merge_partials
+from elsinore.results.published import to_long
+from elsinore.settings import Settings
+from elsinore.spark.regions import Hours
+from elsinore.spark.tables import Lake
+from elsinore.timeline import Interval
+
+#: What the lake holds: the day before the blizzard of 2013-02-08 closed the airports, and it.
+FIRST, LAST = datetime(2013, 2, 7, 18, tzinfo=UTC), datetime(2013, 2, 8, 21, tzinfo=UTC)
+
+#: Keys that all events carry, that one type lacks, and none; with and without groups.
+QUERIES = """
+QUERY chains
+RETURN carrier, COUNT(*), AVG(D.dep_delay), MAX(D.dep_delay)
+PATTERN Departure D+
+WHERE [tailnum] AND D.dep_delay < NEXT(D).dep_delay
+GROUP-BY carrier
+WITHIN 6 hours SLIDE 1 hour;
+
+QUERY chances
+RETURN origin, carrier, COUNT(*), SUM(D.dep_delay)
+PATTERN SEQ(Weather W, Cancellation C, Departure D)
+WHERE [origin]
+GROUP-BY origin, C.carrier
+WITHIN 1 hour SLIDE 30 minutes;
+
+QUERY storms
+RETURN COUNT(*), MIN(W.visib)
+PATTERN SEQ(Cancellation C, Weather W)
+WITHIN 1 hour;
+"""
+
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+
+def hours(start: str, end: str) -> Interval:
+    """An interval of 2013-02-08 from two hours, as in `hours("15", "18")`."""
+    return Interval.parse(f"2013-02-08T{start}:00", f"2013-02-08T{end}:00")
+
+
+def flights_lake(spark: SparkSession, settings: Settings) -> tuple[Lake, EventTable]:
+    """The lake of a new home, with flights; and the same events as read from their files."""
+    lake = Lake.open(spark, settings)
+    events = flight_events()
+    put_events(lake, events)
+    return lake, events
+
+
+@cache
+def flight_events() -> EventTable:
+    """The flights as `elsinore run` reads them from the raw files."""
+    with TemporaryDirectory() as folder:
+        generate_flights(Path(folder), start=FIRST, end=LAST)
+        schema = load_schema(Settings().schema_file)
+        return read_events([Path(folder)], schema, max_bad_share=0.0)[0]
+
+
+def put_events(lake: Lake, events: EventTable, *, mode: str = "append") -> None:
+    """Write events into the lake as if they had been landed."""
+    schema = events.schema
+    time = events.table[TIME_COLUMN].cast(_TIMESTAMP)
+    names = pa.array([event_type.name for event_type in schema.types])
+    count = len(events)
+    columns = {
+        "event_day": time.cast(pa.date32()),
+        "event_id": pa.array([f"e{n}" for n in range(count)]),
+        "event_type": names.take(events.table[TYPE_COLUMN].combine_chunks()),
+        "event_time": time,
+        "landing": pc.strftime(time, format="%Y-%m-%dT%H"),
+        "file": pa.array(["events.jsonl"] * count),
+        "position": pa.array(range(1, count + 1), pa.int64()),
+    }
+    for name, kind in schema.attributes.items():
+        column = events.table[name]
+        columns[name] = column.cast(_TIMESTAMP) if kind is AttributeType.TIMESTAMP else column
+    declared = lake.schema("events").spark()
+    table = pa.table(columns).select(declared.names)
+    rows = lake.spark.createDataFrame(table, schema=declared)
+    rows.coalesce(1).write.format("delta").mode(mode).save(str(lake.path("events")))
+
+
+def workload(lake: Lake, text: str) -> Workload:
+    """Queries over the lake's stream."""
+    return bind_workload(parse_workload(text, "<test>"), lake.stream)
+
+
+def computed(queries: Workload, events: EventTable, owned: Interval) -> list[dict[str, object]]:
+    """The results of a slice without Spark: all events in one table, as sorted rows."""
+    partial = [aggregate_query(query, events, owned=owned) for query in queries.queries]
+    rows = to_long(finish(queries, merge_partials(pa.concat_tables(partial)))).to_pylist()
+    return sorted_results(rows)
+
+
+def staged(lake: Lake, owned: Interval, table: str = "trend_aggregates_staged") -> list[dict]:
+    """The rows of a table of results in some hours, in the same shape."""
+    found = lake.read(table).where(Hours(owned).predicate()).toArrow()
+    for name in ("window_start", "window_end"):
+        at = found.column_names.index(name)
+        found = found.set_column(at, name, found[name].cast(pa.int64()))
+    found = found.drop_columns(["query_fingerprint", "plan_fingerprint", "events_version"])
+    return sorted_results(found.to_pylist())
+
+
+def sorted_results(rows: list[dict]) -> list[dict]:
+    """In one order, doubles to 12 digits: they may have been added in another order."""
+    for row in rows:
+        for name in ("value", "log2"):
+            row[name] = None if row[name] is None else float(f"{row[name]:.12g}")
+    return sorted(
+        rows,
+        key=lambda row: (row["query"], row["group_key"], row["window_start"], row["aggregate"]),
+    )

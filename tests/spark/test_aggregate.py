@@ -1,0 +1,173 @@
+"""Aggregation on Spark gives what the engine gives on one batch, however events are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.errors import UnsupportedQueryError
+from elsinore.events.table import EventTable
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
+from elsinore.spark.aggregate_branches import branches
+from elsinore.spark.regions import Hours
+from elsinore.spark.tables import Lake
+from elsinore.timeline import HOUR, Interval
+from tests.spark.results_lake import (
+    QUERIES,
+    computed,
+    flights_lake,
+    hours,
+    put_events,
+    sorted_results,
+    staged,
+    workload,
+)
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[Lake, EventTable]:
+    return flights_lake(spark, new_home())
+
+
+def run(lake: Lake, queries: str, owned: Interval, parts: int = 2) -> Aggregated:
+    return aggregate(lake, workload(lake, queries), owned, plan="p", parts=parts, run="test")
+
+
+def test_the_whole_workload_gives_what_one_batch_gives(
+    flights: tuple[Lake, EventTable],
+) -> None:
+    lake, events = flights
+    queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
+    owned = hours("15", "18")
+    done = aggregate(lake, queries, owned, plan="p", parts=4, run="test")
+    expected = computed(queries, events, owned)
+    assert len({row["query"] for row in expected}) >= 10
+    assert staged(lake, owned) == expected
+    assert done.rows == len(expected)
+    assert done.windows == len(
+        {(row["query"], row["group_key"], row["window_start"]) for row in expected}
+    )
+    assert done.events_version == lake.version("events")
+
+
+def test_rows_name_the_plan_the_events_and_the_query(flights: tuple[Lake, EventTable]) -> None:
+    lake, _ = flights
+    queries = workload(lake, QUERIES)
+    owned = hours("15", "18")
+    done = aggregate(lake, queries, owned, plan="p17", parts=2, run="test")
+    named = (
+        lake.read(STAGED)
+        .where(Hours(owned).predicate())
+        .select("query", "query_fingerprint", "plan_fingerprint", "events_version")
+        .distinct()
+        .collect()
+    )
+    assert {tuple(row) for row in named} == {
+        (query.name, query.fingerprint, "p17", done.events_version) for query in queries.queries
+    }
+
+
+def test_slices_give_what_one_run_gives(flights: tuple[Lake, EventTable]) -> None:
+    lake, events = flights
+    for owned in (hours("09", "10"), hours("10", "12")):
+        run(lake, QUERIES, owned, parts=1)
+    assert staged(lake, hours("09", "12")) == computed(
+        workload(lake, QUERIES), events, hours("09", "12")
+    )
+
+
+def test_the_number_of_parts_does_not_matter(flights: tuple[Lake, EventTable]) -> None:
+    lake, _ = flights
+    queries, owned = workload(lake, QUERIES), hours("16", "18")
+    version = lake.version("events")
+    one, five = (
+        sorted_results(
+            [row.asDict() for row in aggregated(lake, queries, owned, version, n).collect()]
+        )
+        for n in (1, 5)
+    )
+    assert one
+    assert one == five
+
+
+def test_a_rerun_leaves_the_same_rows_and_fewer_events_fewer(
+    flights: tuple[Lake, EventTable],
+) -> None:
+    lake, events = flights
+    owned, neighbour = hours("18", "20"), hours("20", "21")
+    for interval in (owned, neighbour, owned):
+        run(lake, QUERIES, interval)
+    first = staged(lake, owned)
+    assert first == computed(workload(lake, QUERIES), events, owned)
+    beside = staged(lake, neighbour)
+    put_events(lake, events.between(0, owned.start - 12 * HOUR), mode="overwrite")
+    try:
+        assert run(lake, QUERIES, owned).rows == 0
+    finally:
+        put_events(lake, events, mode="overwrite")
+    assert staged(lake, owned) == []
+    assert staged(lake, neighbour) == beside != []
+
+
+def test_values_that_are_the_same_group_share_a_task(flights: tuple[Lake, EventTable]) -> None:
+    lake, _ = flights
+    day = Interval.parse("2013-03-01T00:00", "2013-03-01T01:00")
+    humid = [0.0, -0.0, float("nan"), float("nan"), None, None, 50.0]
+    put_events(
+        lake,
+        EventTable.of(
+            lake.stream,
+            [
+                (
+                    "Weather",
+                    day.start + n,
+                    {"origin": "JFK", "humid": v, "precip": 0.0, "visib": 1.0},
+                )
+                for n, v in enumerate(humid)
+            ],
+        ),
+    )
+    text = """
+        QUERY by_humidity RETURN humid, COUNT(*) PATTERN Weather W+
+        GROUP-BY humid WITHIN 1 hour;
+        QUERY same_humidity RETURN COUNT(*) PATTERN Weather W+ WHERE [humid] WITHIN 1 hour;
+    """
+    run(lake, text, day, parts=7)
+    # Two events make three trends, one makes one; as an equivalence key NULL and NaN join none.
+    assert [(row["query"], row["group_key"], row["exact"]) for row in staged(lake, day)] == [
+        ("by_humidity", '{"humid": 0.0}', "3"),
+        ("by_humidity", '{"humid": 50.0}', "1"),
+        ("by_humidity", '{"humid": NaN}', "3"),
+        ("by_humidity", '{"humid": null}', "3"),
+        ("same_humidity", "{}", "4"),
+    ]
+
+
+def test_a_query_that_the_engine_lacks_is_refused_before_anything_is_written(
+    flights: tuple[Lake, EventTable],
+) -> None:
+    lake, _ = flights
+    version = lake.version(STAGED)
+    text = "QUERY odd RETURN COUNT(*) PATTERN Weather W+ WITHIN 1 hour SEMANTICS contiguous;"
+    with pytest.raises(UnsupportedQueryError, match="odd"):
+        run(lake, text, hours("15", "16"))
+    assert lake.version(STAGED) == version
+
+
+def test_branches_distribute_by_the_keys_that_every_position_carries(
+    flights: tuple[Lake, EventTable],
+) -> None:
+    lake, _ = flights
+    chains, chances, storms = branches(workload(lake, QUERIES))
+    assert chains.keys == ("carrier", "tailnum")
+    assert chances.keys == ("origin",)  # Weather has no carrier
+    assert storms.keys == ()
+    assert chances.types == {"Weather", "Cancellation", "Departure"}
+    assert chances.attributes == ("carrier", "dep_delay", "origin")

@@ -1,0 +1,250 @@
+"""Landing: every line becomes an event, a duplicate or a quarantined line, on every rerun."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from elsinore.errors import ConflictError, DataError
+from elsinore.files.decode import decode_lines
+from elsinore.files.read_lines import read_lines
+from elsinore.generate.flights import generate_flights
+from elsinore.settings import Settings
+from elsinore.spark import land as land_module
+from elsinore.spark.tables import Lake
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import contents, departure, hours, land, put, rows
+
+BAD_LINES = {
+    "bad_json": '{"id": "b1", "type"',
+    "not_an_object": "[1, 2]",
+    "missing_time": json.dumps(departure(1, time=...)),
+    "bad_time": json.dumps(departure(1, time="yesterday")),
+    "time_out_of_range": json.dumps(departure(1, time="1500-01-01T00:00:00Z")),
+    "missing_type": json.dumps(departure(1, type=...)),
+    "unknown_type": json.dumps(departure(1, type="Landing")),
+    "missing_id": json.dumps(departure(1, id=...)),
+    "missing_attribute": json.dumps(departure(1, carrier=...)),
+    "wrong_type": json.dumps(departure(1, dep_delay="late")),
+    "out_of_range": json.dumps(departure(1, flight=0)),
+    "not_allowed": json.dumps(departure(1, origin="CDG")),
+}
+
+
+def test_bad_lines_are_quarantined_with_their_reason_and_the_others_land(
+    lake: Lake, settings: Settings
+) -> None:
+    put(settings, 10, departure(100), "", *BAD_LINES.values(), departure(101, 59))
+
+    figures = land(lake, settings, hours(10, 11))
+
+    assert rows(lake, "events", "event_id") == ["d100", "d101"]
+    held = {
+        code: (position, line)
+        for position, code, line in rows(lake, "quarantine", "position", "reason_code", "line")
+    }
+    # A blank line is no event and no fault, but it counts as a line of the file.
+    assert held == {
+        code: (position, line) for position, (code, line) in enumerate(BAD_LINES.items(), start=3)
+    }
+    assert all(rows(lake, "quarantine", "reason"))
+    assert figures["lines"] == len(BAD_LINES) + 2
+    assert figures["accepted"] == 2
+    assert figures["quarantined"] == len(BAD_LINES)
+    assert len(rows(lake, "raw_events")) == figures["lines"]
+    (reasons,) = rows(lake, "landings", "reasons")
+    assert json.loads(reasons) == dict.fromkeys(BAD_LINES, 1)
+
+
+def test_typed_values_arrive_as_they_were(lake: Lake, settings: Settings) -> None:
+    weather = {
+        "id": "w", "type": "Weather", "time": "2013-01-01T10:00:00.000001Z", "origin": "JFK",
+        "temp": 39.02, "wind_dir": None, "precip": 0.0, "visib": 10, "dewp": -0.0,
+    }  # fmt: skip
+    put(settings, 10, weather)
+    land(lake, settings, hours(10, 11))
+    (found,) = lake.rows("events").to_pylist()
+    at = datetime(2013, 1, 1, 10, 0, 0, 1, tzinfo=UTC)
+    assert found["event_day"] == at.date()
+    assert found["event_time"] == at
+    assert (found["event_id"], found["event_type"]) == ("w", "Weather")
+    assert (found["temp"], found["wind_dir"], found["visib"], found["carrier"]) == (
+        39.02, None, 10.0, None
+    )  # fmt: skip
+    assert (found["landing"], found["position"]) == ("2013-01-01T10", 1)
+    assert found["file"] == "2013/01/01/events-2013-01-01T10.jsonl"
+
+
+def test_the_same_hours_landed_twice_leave_the_same_tables(lake: Lake, settings: Settings) -> None:
+    put(settings, 10, departure(1), departure(1), "nonsense")
+    put(settings, 11, departure(1), departure(2, carrier="AA"))
+    first = land(lake, settings, hours(10, 12))
+    once, version = contents(lake), lake.version("events")
+    assert land(lake, settings, hours(10, 12)) == first
+    assert contents(lake) == once
+    # What is as it should be is left alone, so that results of the next step stay the same too.
+    assert lake.version("events") == version
+
+
+def test_hours_landed_one_by_one_or_at_once_give_the_same(
+    lake: Lake, settings: Settings, new_home: NewHome
+) -> None:
+    other = new_home()
+    for zone in (settings, other):
+        put(zone, 10, departure(1), departure(2))
+        put(zone, 11, departure(2), departure(3, dep_delay=9), departure(1, flight=8))
+    land(lake, settings, hours(10, 12))
+    apart = Lake.open(lake.spark, other)
+    for first in (10, 11):
+        land(apart, other, hours(first, first + 1))
+    for table in ("raw_events", "quarantine", "events", "landings"):
+        assert rows(lake, table) == rows(apart, table)
+
+
+def test_of_equal_ids_the_first_by_landing_file_and_line_stays(
+    lake: Lake, settings: Settings
+) -> None:
+    put(settings, 10, departure(1), name="-b")
+    put(settings, 10, departure(2), departure(1), departure(1, dep_delay=6), name="-a")
+    put(settings, 11, departure(1), departure(1, minute=1))
+
+    figures = land(lake, settings, hours(10, 12))
+
+    assert rows(lake, "events", "event_id", "file", "position") == [
+        ("d1", "2013/01/01/events-2013-01-01T10-a.jsonl", 2),
+        ("d2", "2013/01/01/events-2013-01-01T10-a.jsonl", 1),
+    ]
+    # Two differ from the one that stays: one in an attribute, one in time.
+    assert rows(lake, "quarantine", "landing", "position", "reason_code", "reason") == [
+        ("2013-01-01T10", 3, "conflicting_id", _CONFLICT),
+        ("2013-01-01T11", 2, "conflicting_id", _CONFLICT),
+    ]
+    assert (figures["lines"], figures["accepted"]) == (6, 2)
+    assert (figures["duplicates"], figures["quarantined"]) == (2, 2)
+    assert rows(lake, "landings", "landing", "lines", "accepted", "duplicates", "quarantined") == [
+        ("2013-01-01T10", 4, 2, 1, 1),
+        ("2013-01-01T11", 2, 0, 1, 1),
+    ]
+
+
+_CONFLICT = "id 'd1' is that of another event, 2013/01/01/events-2013-01-01T10-a.jsonl:2"
+
+
+def test_a_mended_file_replaces_what_it_brought_before(lake: Lake, settings: Settings) -> None:
+    put(settings, 10, departure(1), departure(2), "broken")
+    put(settings, 11, departure(3))
+    land(lake, settings, hours(10, 12))
+    put(settings, 10, departure(2, dep_delay=99), departure(4))
+    land(lake, settings, hours(10, 11))
+    assert rows(lake, "events", "event_id", "dep_delay", "landing") == [
+        ("d2", 99, "2013-01-01T10"),
+        ("d3", 5, "2013-01-01T11"),
+        ("d4", 5, "2013-01-01T10"),
+    ]
+    assert rows(lake, "quarantine") == []
+    assert rows(lake, "landings", "landing", "accepted") == [
+        ("2013-01-01T10", 2),
+        ("2013-01-01T11", 1),
+    ]
+
+
+def test_damaged_and_empty_files(lake: Lake, settings: Settings) -> None:
+    whole = gzip.compress("".join(json.dumps(departure(n)) + "\n" for n in range(500)).encode())
+    damaged = put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz")
+    damaged.write_bytes(whole[: len(whole) // 2])
+    put(settings, 10, departure(1000), name="-good")
+
+    figures = land(lake, settings, hours(10, 12))
+
+    assert rows(lake, "events", "event_id") == ["d1000"]
+    assert rows(lake, "quarantine", "file", "position", "reason_code", "line") == [
+        ("2013/01/01/events-2013-01-01T10-x.jsonl.gz", 0, "corrupt_file", "")
+    ]
+    (reason,) = rows(lake, "quarantine", "reason")
+    assert str(settings.landing) not in reason
+    assert (figures["files"], figures["lines"], figures["quarantined"]) == (3, 2, 1)
+    # An hour without files says so.
+    assert rows(lake, "landings", "landing", "files", "lines", "first_event")[1] == (
+        "2013-01-01T11", 0, 0, None
+    )  # fmt: skip
+
+
+def test_too_much_that_is_bad_stops_before_any_event_lands(lake: Lake, settings: Settings) -> None:
+    put(settings, 10, departure(1), "broken", "broken too")
+    strict = settings.model_copy(update={"max_bad_share": 0.5})
+    with pytest.raises(DataError, match=r"2 of 3 lines are bad.*bad_json.*quarantine"):
+        land(lake, strict, hours(10, 11))
+    assert rows(lake, "events") == []
+    assert rows(lake, "landings") == []
+    assert len(rows(lake, "quarantine")) == 2
+
+
+def test_hostile_values_stay_data(lake: Lake, settings: Settings) -> None:
+    hostile = [
+        "d' OR 1=1 --",
+        "../../x",
+        "a=b/%2F",
+        "`;DROP TABLE events",
+        "☃\u0000\n{{ x }}",
+        "$x",
+    ]
+    events = [departure(n, id=text, tailnum=text) for n, text in enumerate(hostile)]
+    put(settings, 10, *events, departure(9, id=hostile[0]), name="-' OR 1=1 --")
+    put(settings, 11, departure(50))
+    land(lake, settings, hours(10, 12))
+    land(lake, settings, hours(10, 11))
+    found = dict(rows(lake, "events", "event_id", "tailnum"))
+    assert found == {text: text for text in hostile} | {"d50": "N1"}
+    (reason,) = rows(lake, "quarantine", "reason")
+    assert reason.startswith("id 'd' OR 1=1 --' is that of another event, 2013/01/01/events-")
+
+
+def test_links_out_of_the_landing_zone_are_refused(lake: Lake, settings: Settings) -> None:
+    secret = settings.home / "secret.jsonl"
+    secret.write_text(json.dumps(departure(1)))
+    put(settings, 10).with_name("events-2013-01-01T10-link.jsonl").symlink_to(secret)
+    with pytest.raises(DataError, match="leads out of the landing zone"):
+        land(lake, settings, hours(10, 11))
+
+
+def test_another_landing_in_between_is_a_conflict(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both bring d1; the other commits after this one has looked and before it writes."""
+    put(settings, 10, departure(1))
+    put(settings, 11, departure(1))
+    look = land_module._differs
+
+    def other_lands_then_look(*arguments: Any) -> bool:
+        monkeypatch.setattr(land_module, "_differs", look)
+        land(lake, settings, hours(10, 11))
+        return look(*arguments)
+
+    monkeypatch.setattr(land_module, "_differs", other_lands_then_look)
+    with pytest.raises(ConflictError):
+        land(lake, settings, hours(11, 12))
+    assert rows(lake, "events", "event_id", "landing") == [("d1", "2013-01-01T10")]
+    # Tried again, it finds a duplicate.
+    assert land(lake, settings, hours(11, 12))["duplicates"] == 1
+
+
+def test_real_flights(lake: Lake, settings: Settings) -> None:
+    start, end = (datetime(2013, 1, 1, hour, tzinfo=UTC) for hour in (14, 16))
+    summary = generate_flights(settings.landing, start=start, end=end)
+    figures = land(lake, settings, hours(14, 16))
+    assert figures["files"] == 2
+    assert figures["accepted"] == figures["lines"] == summary.events > 100
+    files = sorted(settings.landing.rglob("*.gz"))
+    decoded = [decode_lines(b, lake.stream).events for file in files for b in read_lines(file)]
+    expected = sorted(row for part in decoded for row in _comparable(part.to_pylist()))
+    assert rows(lake, "events", "event_id", "tailnum", "dep_delay", "temp") == expected
+    accounts = rows(lake, "landings", "first_event", "last_event")
+    assert all(f.hour == last.hour == h for (f, last), h in zip(accounts, (14, 15), strict=True))
+
+
+def _comparable(events: list[dict[str, object]]) -> list[tuple[object, ...]]:
+    return [(e["event_id"], e["tailnum"], e["dep_delay"], e["temp"]) for e in events]

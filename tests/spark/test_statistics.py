@@ -1,0 +1,137 @@
+"""Statistics and plans of a run: counted from the events, kept once, found again by the run."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.errors import DataError, PlanError
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.settings import Settings
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.sharing.statistics import Statistics
+from elsinore.spark.plans import (
+    STATISTICS,
+    STATISTICS_FINGERPRINT,
+    load_plan,
+    plan_run,
+    store_statistics,
+)
+from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.statistics import collect_statistics
+from elsinore.spark.tables import Lake
+from elsinore.timeline import Interval
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import departure, hours, land, put, rows
+
+QUERIES = """
+QUERY one RETURN COUNT(*) PATTERN SEQ(Departure D, Arrival A, Departure E)
+WHERE [tailnum] WITHIN 2 hours;
+QUERY two RETURN COUNT(*) PATTERN SEQ(Departure D, Arrival A, Cancellation C)
+WHERE [tailnum] WITHIN 1 hour;
+"""
+
+
+def bound(lake: Lake, text: str = QUERIES) -> Workload:
+    return bind_workload(parse_workload(text, "test"), lake.stream)
+
+
+def arrival(number: int, **changes: Any) -> dict[str, Any]:
+    event: dict[str, Any] = {
+        "id": f"a{number}",
+        "type": "Arrival",
+        "dep_delay": ...,
+        "arr_delay": 3,
+        "air_time": 9,
+    }
+    return departure(number, **(event | changes))
+
+
+@pytest.fixture(scope="module")
+def landed_home(spark: SparkSession, new_home: NewHome) -> Settings:
+    """Events at 08:59:59, 09:00, 10:00, 10:30 and 12:00, of aircraft with and without a number."""
+    settings = new_home()
+    put(settings, 8, departure(1, time="2013-01-01T08:59:59.999999Z", tailnum="N9"))
+    put(settings, 9, departure(2, hour=9), departure(3, hour=9, tailnum="N2"))
+    put(
+        settings,
+        10,
+        arrival(1, minute=30, arr_delay=None),
+        arrival(2, tailnum="n1"),
+        departure(4, type="Cancellation", dep_delay=..., tailnum=None),
+        {"id": "w", "type": "Weather", "time": "2013-01-01T10:00:00Z", "origin": "JFK",
+         "precip": 0.0, "visib": 10.0},
+    )  # fmt: skip
+    put(settings, 11, departure(6, hour=12, minute=0, tailnum="N8"))
+    land(Lake.open(spark, settings), settings, hours(8, 12))
+    return settings
+
+
+@pytest.fixture
+def landed(lake: Lake, settings: Settings, landed_home: Settings) -> Lake:
+    """A lake that holds these events."""
+    shutil.copytree(landed_home.lake, settings.lake, dirs_exist_ok=True)
+    return lake
+
+
+def test_counted_is_what_a_run_reads(landed: Lake) -> None:
+    """A run over [11:00, 12:00) with windows of two hours reads from 09:00 to 12:00."""
+    counted = collect_statistics(landed, bound(landed), hours(11, 12))
+    assert counted == Statistics.counted(
+        hours(9, 12),
+        {"Departure": 2, "Arrival": 2, "Cancellation": 1},
+        # N1, N2 and n1; no number is no value.
+        {("tailnum",): 3},
+    )
+
+
+def test_without_events_there_are_statistics_all_the_same(lake: Lake) -> None:
+    counted = collect_statistics(lake, bound(lake), hours(11, 12))
+    assert counted.by_type == {"Departure": 0, "Arrival": 0, "Cancellation": 0}
+    assert counted.by_keys == {}
+
+
+def collect(lake: Lake, workload: Workload, interval: Interval) -> Statistics:
+    statistics = collect_statistics(lake, workload, interval)
+    store_statistics(lake, workload, statistics)
+    name = {STATISTICS_FINGERPRINT: statistics.fingerprint}
+    record_metrics(lake, interval, STATISTICS, name, run="test")
+    return statistics
+
+
+def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
+    workload, interval = bound(landed), hours(10, 12)
+    statistics = collect(landed, workload, interval)
+    first = plan_run(landed, workload, interval, run="test")
+    assert (first.reused, first.plan.statistics_fingerprint) == (False, statistics.fingerprint)
+
+    collect(landed, workload, interval)
+    again = plan_run(landed, workload, interval, run="test")
+    assert (again.reused, again.plan) == (True, first.plan)
+    assert rows(landed, "plans", "kind", "fingerprint", "workload_fingerprint") == [
+        ("plan", first.plan.fingerprint, workload_fingerprint(workload)),
+        ("statistics", statistics.fingerprint, workload_fingerprint(workload)),
+    ]
+    # The run's slices have the run's plan, other hours have none.
+    assert load_plan(landed, workload, interval) == first.plan
+    assert load_plan(landed, workload, hours(11, 12)) == first.plan
+    with pytest.raises(DataError, match="there is no plan for"):
+        load_plan(landed, workload, hours(9, 11))
+
+
+def test_a_plan_of_another_workload_is_refused(landed: Lake) -> None:
+    interval = hours(11, 12)
+    collect(landed, bound(landed), interval)
+    plan_run(landed, bound(landed), interval, run="test")
+    with pytest.raises(PlanError):
+        load_plan(landed, bound(landed, QUERIES.replace("2 hours", "3 hours")), interval)
+
+
+def test_a_plan_needs_statistics(lake: Lake) -> None:
+    with pytest.raises(DataError, match="run its step statistics"):
+        plan_run(lake, bound(lake), hours(11, 12), run="test")

@@ -1,0 +1,198 @@
+"""Validation finds what is wrong, missing or too much, and says what it did not look at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from elsinore.errors import DataError, ValidationError
+from elsinore.settings import Settings
+from elsinore.spark.aggregate import STAGED, STEP, aggregate
+from elsinore.spark.publish import PUBLISHED, publish
+from elsinore.spark.regions import Hours
+from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.sample import Place, SampleSize, choose
+from elsinore.spark.tables import Lake
+from elsinore.spark.validate import (
+    VALIDATE_STEP,
+    VALIDATIONS,
+    Validation,
+    require_no_mismatch,
+    validate,
+)
+from elsinore.spark.validate_compare import differ
+from elsinore.timeline import Interval
+from tests.spark.results_lake import QUERIES, flights_lake, hours, staged, workload
+
+pytestmark = pytest.mark.spark
+
+EVERYTHING = SampleSize(windows=10_000, steps=100_000, seed=0)
+RUN = hours("15", "18")
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, new_home: Callable[[], Settings]) -> Lake:
+    """A lake with right results in the hours of RUN."""
+    lake, _ = flights_lake(spark, new_home())
+    run(lake, RUN)
+    return lake
+
+
+@pytest.fixture
+def spoilt(lake: Lake) -> Iterator[Lake]:
+    """The lake for a test that spoils its results."""
+    right = lake.version(STAGED)
+    yield lake
+    rows = lake.read(STAGED, right).where(Hours(RUN).predicate())
+    lake.replace(STAGED, rows, where=Hours(RUN), run="test")
+
+
+def run(lake: Lake, interval: Interval) -> None:
+    done = aggregate(lake, workload(lake, QUERIES), interval, plan="p", parts=2, run="test")
+    record_metrics(lake, interval, STEP, done.figures(), run="test")
+
+
+def check(lake: Lake, size: SampleSize = EVERYTHING, interval: Interval = RUN) -> Validation:
+    return validate(lake, workload(lake, QUERIES), interval, size, run="test")
+
+
+def some_row(lake: Lake, aggregate: str = "COUNT(*)") -> dict:
+    return next(row for row in staged(lake, RUN) if row["aggregate"] == aggregate)
+
+
+def same_row(row: dict) -> str:
+    """A condition on the row's aggregate; its values come from our own query texts and data."""
+    return (
+        f"query = '{row['query']}' AND group_key = '{row['group_key']}' "
+        f"AND unix_micros(window_start) = {row['window_start']} "
+        f"AND aggregate = '{row['aggregate']}'"
+    )
+
+
+def staged_table(lake: Lake) -> DeltaTable:
+    return lake.delta(STAGED)
+
+
+def test_right_results_are_validated_every_one(lake: Lake) -> None:
+    validation = check(lake)
+    figures = validation.figures()
+    assert figures["outcome"] == "validated"
+    assert figures["mismatches"] == figures["skipped_results"] == 0
+    assert figures["queries_checked"] == 3
+    checked = {
+        (item.query, item.group_key, item.window.start, item.aggregate)
+        for item in validation.compared
+    }
+    results = {
+        (row["query"], row["group_key"], row["window_start"], row["aggregate"])
+        for row in staged(lake, RUN)
+    }
+    assert results
+    assert results <= checked
+    # Groups without a result were looked at too.
+    assert any(item.published == item.reference == (None, None) for item in validation.compared)
+    require_no_mismatch(validation)
+    written = lake.read(VALIDATIONS).where("owned_hour LIKE '2013-02-08T1%'")
+    assert written.where("status = 'checked' AND NOT mismatch").count() == len(validation.compared)
+
+
+def test_a_count_that_is_off_by_one_is_named_and_never_published(spoilt: Lake) -> None:
+    row = some_row(spoilt)
+    wrong = str(int(row["exact"]) + 1)
+    staged_table(spoilt).update(same_row(row), {"exact": F.lit(wrong)})
+    validation = check(spoilt)
+    with pytest.raises(ValidationError) as raised:
+        require_no_mismatch(validation)
+    text = str(raised.value)
+    for part in (row["query"], row["group_key"], "[2013-02-0", "COUNT(*)"):
+        assert part in text
+    assert f"{wrong} instead of {row['exact']}" in text
+    assert len(validation.mismatches) == 1
+    record_metrics(spoilt, RUN, VALIDATE_STEP, validation.figures(), run="test")
+    with pytest.raises(ValidationError, match="differ from the reference"):
+        publish(spoilt, workload(spoilt, QUERIES), RUN, run="test")
+    assert staged(spoilt, RUN, PUBLISHED) == []
+
+
+def test_results_that_are_missing_or_too_much_are_found(spoilt: Lake) -> None:
+    row = some_row(spoilt)
+    group = f"query = '{row['query']}' AND group_key = '{row['group_key']}'"
+    staged_table(spoilt).delete(f"{group} AND owned_hour = '{row['owned_hour']}'")
+    invented = staged_table(spoilt)
+    invented.update(
+        "query = 'chances' AND owned_hour = '2013-02-08T16'",
+        {"group_key": F.lit('{"origin": "LGA", "carrier": "ZZ"}')},
+    )
+    reasons = {item.reason for item in check(spoilt).mismatches}
+    assert reasons == {"the result is missing", "the reference finds no trend"}
+
+
+def test_what_the_budget_does_not_allow_is_skipped_and_not_validated(lake: Lake) -> None:
+    validation = check(lake, SampleSize(windows=50, steps=1, seed=0))
+    figures = validation.figures()
+    assert figures["outcome"] == "not validated"
+    assert figures["checked_results"] == 0
+    assert figures["skipped_results"] != 0
+    assert figures["results_beyond_enumeration"] != 0
+    assert all(item.reason and not item.mismatch for item in validation.compared)
+
+
+def test_a_run_without_events_is_not_validated(lake: Lake) -> None:
+    nothing = Interval.parse("2013-05-01T00:00", "2013-05-01T02:00")
+    read = {"events_version": str(lake.version("events"))}
+    record_metrics(lake, nothing, STEP, read, run="test")
+    validation = check(lake, interval=nothing)
+    assert validation.compared == []
+    assert validation.figures()["outcome"] == "not validated"
+    require_no_mismatch(validation)
+
+
+def test_the_sample_follows_from_the_seed_alone(lake: Lake) -> None:
+    rows = lake.read(STAGED).where(Hours(RUN).predicate()).persist()
+    versions = {f"2013-02-08T{hour}": lake.version("events") for hour in (15, 16, 17)}
+
+    def chosen(seed: int) -> set[Place]:
+        size = SampleSize(windows=12, steps=100_000, seed=seed)
+        checks = choose(lake, workload(lake, QUERIES), RUN, rows, versions, size)
+        assert len(checks) <= 12
+        return {check.place for check in checks}
+
+    first = chosen(1)
+    assert first == chosen(1)
+    assert first != chosen(2)
+    assert {place.query for place in first} == {"chains", "chances", "storms"}
+
+
+def test_results_of_another_workload_are_refused(lake: Lake) -> None:
+    other = QUERIES.replace("WITHIN 6 hours", "WITHIN 5 hours")
+    with pytest.raises(DataError, match="chains"):
+        validate(lake, workload(lake, other), RUN, EVERYTHING, run="test")
+
+
+@pytest.mark.parametrize(
+    ("published", "reference", "different"),
+    [
+        (("9007199254740993", 9007199254740992.0), ("9007199254740992", 9007199254740992.0), True),
+        (("7", 7.0), ("7", 7.0), False),
+        ((None, 1.0), (None, 1.0 + 1e-12), False),
+        ((None, 1.0), (None, 1.0 + 1e-8), True),
+        ((None, math.nan), (None, math.nan), False),
+        ((None, math.nan), (None, 1.0), True),
+        ((None, math.inf), (None, math.inf), False),
+        ((None, math.inf), (None, -math.inf), True),
+        ((None, None), (None, None), False),
+        ((None, None), (None, 0.0), True),
+        ((None, 7.0), ("7", 7.0), True),
+    ],
+)
+def test_integers_differ_in_any_digit_and_doubles_beyond_the_tolerance(
+    published: tuple[str | None, float | None],
+    reference: tuple[str | None, float | None],
+    different: bool,
+) -> None:
+    assert differ(published, reference) is different

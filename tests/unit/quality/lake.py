@@ -1,0 +1,182 @@
+"""A small lake that is right in every row, for tests to spoil; written without a JVM."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import yaml
+from deltalake import write_deltalake
+
+from elsinore.sharing.plan import Fate, KleenePart, Occurrence, PlannedCandidate, StaticPlan
+from elsinore.sharing.statistics import Statistics
+from elsinore.timeline import Interval
+
+Row = dict[str, Any]
+
+REPOSITORY = Path(__file__).parents[3]
+EXPECTATIONS = REPOSITORY / "expectations"
+INTERVAL = Interval.parse("2013-01-01T10:00", "2013-01-01T12:00")
+RUN = "2013-01-01T10_2013-01-01T12"
+HOURS = ("2013-01-01T10", "2013-01-01T11")
+
+_TYPES = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
+}
+
+
+def at(hour: int, minute: int = 0) -> datetime:
+    """An instant of the first of January 2013."""
+    return datetime(2013, 1, 1, tzinfo=UTC) + timedelta(hours=hour, minutes=minute)
+
+
+def statistics() -> Statistics:
+    """Rates of three types."""
+    return Statistics.given(3_600_000_000, {"A": 40, "B": 30, "C": 5})
+
+
+def plan() -> StaticPlan:
+    """A plan that shares one of two candidates."""
+    places = (
+        Occurrence(query="delays", start=0, stop=2),
+        Occurrence(query="cascade", start=1, stop=3),
+    )
+    return StaticPlan(
+        workload_fingerprint="c" * 64,
+        statistics_fingerprint=statistics().fingerprint,
+        candidates=(
+            PlannedCandidate(
+                id="p1", pattern=("A", "B"), occurrences=places, benefit=1234.5,
+                conflicts=("p2",), fate=Fate.CHOSEN, excluded_by=(),
+            ),
+            PlannedCandidate(
+                id="p2", pattern=("B", "C"), occurrences=places, benefit=99.0,
+                conflicts=("p1",), fate=Fate.IN_CONFLICT, excluded_by=("p1",),
+            ),
+        ),
+        chosen=("p1",),
+        score=1234.5,
+        guaranteed_weight=600.0,
+        kleene=(KleenePart(event_type="A", queries=("delays", "cascade")),),
+    )  # fmt: skip
+
+
+def result(query: str, group: str, count: int, **other: Any) -> Row:
+    """A staged count of the window from 10 to 11."""
+    try:
+        value = float(count)
+    except OverflowError:
+        value = math.inf
+    row: Row = {
+        "owned_hour": HOURS[0], "query": query, "query_fingerprint": "a" * 64,
+        "group_key": group, "window_start": at(10), "window_end": at(11),
+        "aggregate": "COUNT(*)", "value": value, "exact": str(count),
+        "log2": float(count.bit_length() - 1) if count else None,
+        "plan_fingerprint": plan().fingerprint, "events_version": 3,
+    }  # fmt: skip
+    return row | other
+
+
+def check(query: str, group: str, published: int, reference: int, **other: Any) -> Row:
+    """A validated count."""
+    row: Row = {
+        "owned_hour": HOURS[0], "query": query, "group_key": group, "window_start": at(10),
+        "window_end": at(11), "aggregate": "COUNT(*)", "published_exact": str(published),
+        "published_value": None, "reference_exact": str(reference), "reference_value": None,
+        "mismatch": published != reference, "status": "checked", "reason": None,
+    }  # fmt: skip
+    return row | other
+
+
+def healthy() -> dict[str, list[Row]]:
+    """Rows of every table the way a run without faults leaves them."""
+    events = [
+        {
+            "event_day": date(2013, 1, 1), "event_id": f"e{n}", "event_type": "A",
+            "event_time": at(10 + n // 3, n), "landing": HOURS[n // 3], "file": "f", "position": n,
+        }
+        for n in range(6)
+    ]  # fmt: skip
+    landings = [
+        {
+            "landing": hour, "files": 1, "bytes": 900, "lines": 5 - n, "accepted": 3,
+            "duplicates": 1, "quarantined": 1 - n,
+            "first_event": at(10 + n, 3 * n), "last_event": at(10 + n, 3 * n + 2),
+            "reasons": '{"bad_json": 1}' if n == 0 else "{}",
+        }
+        for n, hour in enumerate(HOURS)
+    ]  # fmt: skip
+    stats = statistics()
+    both = [
+        {
+            "kind": "statistics", "fingerprint": stats.fingerprint,
+            "workload_fingerprint": "c" * 64, "statistics_fingerprint": stats.fingerprint,
+            "body": stats.to_json(), "finder": "counted",
+        },
+        {
+            "kind": "plan", "fingerprint": plan().fingerprint, "workload_fingerprint": "c" * 64,
+            "statistics_fingerprint": stats.fingerprint, "body": plan().to_json(),
+            "finder": "gwmin",
+        },
+    ]  # fmt: skip
+    staged = [
+        result("delays", '{"carrier":"UA"}', 43),
+        result("delays", '{"carrier":"B6"}', 2**1100),
+        result("cascade", "{}", 0),
+        result("cascade", "{}", 1, aggregate="AVG(A.x)", exact=None, value=math.inf, log2=None),
+    ]
+    return {
+        "landings": landings,
+        "quarantine": [
+            {
+                "landing": HOURS[0], "file": "f", "position": 4, "reason_code": "bad_json",
+                "reason": "no JSON", "line": "{",
+            }
+        ],
+        "events": events,
+        "plans": both,
+        "trend_aggregates_staged": staged,
+        "trend_aggregates": staged,
+        "validations": [
+            check("delays", '{"carrier":"UA"}', 43, 43),
+            check("delays", '{"carrier":"B6"}', 2**1100, 0, mismatch=False, status="skipped",
+                  reason="too many trends", reference_exact=None),
+        ],
+        "run_metrics": [
+            metric("land", "seconds", 12.5),
+            metric("land", "events", 6.0),
+            metric("aggregate", "seconds", 20.0),
+            metric("aggregate", "events", 6.0),
+        ],
+    }  # fmt: skip
+
+
+def metric(step: str, name: str, value: float | None, detail: str | None = None) -> Row:
+    """A figure of the run."""
+    return {"run_key": RUN, "step": step, "metric": name, "value": value, "detail": detail}
+
+
+def write_lake(lake: Path, rows: Mapping[str, Sequence[Row]]) -> Path:
+    """Write Delta tables with the columns that `schemas/tables` declares."""
+    for table, content in rows.items():
+        declared = yaml.safe_load((REPOSITORY / f"schemas/tables/{table}.yaml").read_text())
+        schema = pa.schema(
+            [pa.field(n, _TYPES[c["type"]], c.get("nullable", False))
+             for n, c in declared["columns"].items()]
+        )  # fmt: skip
+        write_deltalake(
+            str(lake / table),
+            pa.Table.from_pylist(list(content), schema=schema),
+            partition_by=declared["partition_by"],
+            mode="overwrite",
+        )
+    return lake

@@ -1,0 +1,188 @@
+"""The report: one self-contained page that says first what matters, and escapes everything."""
+
+from __future__ import annotations
+
+import copy
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from elsinore.errors import DataError
+from elsinore.quality.bars import HEIGHT, stacked_bars
+from elsinore.quality.judgement import Judgement, Verdict
+from elsinore.quality.report import write_report
+from tests.unit.quality import lake
+
+SCRIPT = "<script>alert('x')</script>"
+Rows = dict[str, list[lake.Row]]
+
+
+@pytest.fixture(name="rows")
+def _rows() -> Rows:
+    return copy.deepcopy(lake.healthy())
+
+
+def _judgement(success: bool = True, severity: str = "critical") -> Judgement:
+    verdict = Verdict.model_validate(
+        {
+            "suite": "trend_results", "table": "trend_aggregates_staged", "expectation": "expect_x",
+            "description": "Rows are right.", "severity": severity, "success": success,
+            "observed": SCRIPT,
+        }
+    )  # fmt: skip
+    return Judgement(run_name=lake.RUN, verdicts=(verdict,), docs_index="unused")
+
+
+def _page(folder: Path, rows: Rows, judgement: Judgement | None) -> str:
+    root = lake.write_lake(folder / "lake", rows)
+    docs = folder / "quality" / "index.html"
+    return write_report(root, folder / "reports", lake.INTERVAL, docs, judgement).read_text("utf-8")
+
+
+def _headline(page: str) -> str:
+    found = re.search(r'<section class="verdict \w+">\s*<p>(.*?)</p>', page)
+    assert found is not None
+    return found[1]
+
+
+class _Tags(HTMLParser):
+    """Collects tags and checks that they nest."""
+
+    VOID = frozenset({"meta", "line", "rect"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in {"meta", "line"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) -> None:
+    page = _page(tmp_path, rows, _judgement())
+    assert _headline(page) == "Published and validated"
+    # 2**1100 has 332 digits and begins with 1.35.
+    assert "1.35e331 (332 digits)" in page
+    assert ">43<" not in page, "the largest count of the query is another"
+    assert "Accepted 6, duplicates 2,\nquarantined 1, together 9 lines." in page
+    assert "2013-01-01 10:00:00 UTC to 2013-01-01 11:05:00 UTC" in page
+    assert "(A, B)" in page
+    assert "in conflict with p1" in page
+    assert 'href="../quality/index.html"' in page
+    assert "too many trends (1)" in page
+    # Six events in 12.5 and in 20 seconds.
+    assert ">0.48<" in page
+    assert ">0.30<" in page
+
+
+def test_the_page_needs_nothing_beside_it_and_nests(tmp_path: Path, rows: Rows) -> None:
+    parser = _Tags()
+    parser.feed(_page(tmp_path, rows, _judgement()))
+    assert parser.open == []
+    names = {tag for tag, _ in parser.seen}
+    assert not names & {"script", "link", "img", "iframe", "object"}
+    links = [a["href"] for _, a in parser.seen if "href" in a]
+    assert links == ["../quality/index.html"]
+
+
+def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
+    nasty = lake.result(SCRIPT, f'{{"carrier":"{SCRIPT}"}}', 7)
+    rows["trend_aggregates"].append(nasty)
+    rows["trend_aggregates_staged"].append(nasty)
+    rows["validations"].append(lake.check(SCRIPT, "{}", 1, 1, status="skipped", reason=SCRIPT))
+    rows["landings"][0]["reasons"] = "{\"<script>alert('x')</script>\": 1}"
+    rows["run_metrics"].append(lake.metric(SCRIPT, SCRIPT, None, SCRIPT))
+    page = _page(tmp_path, rows, _judgement(success=False))
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 8
+
+
+@pytest.mark.parametrize(
+    ("spoil", "headline", "reason"),
+    [
+        ("mismatch", "Do not rely on this run", "delays: 1 of 2 checked aggregates differ"),
+        ("unpublished", "Do not rely on this run", "not those that are published"),
+        ("landing", "Do not rely on this run", "5 lines are not 2 accepted"),
+        ("judged", "Do not rely on this run", "Rows are right. Found:"),
+        ("warned", "Published and validated, with warnings", "Rows are right. Found:"),
+        ("unchecked", "Not validated", "no aggregate was compared with the reference"),
+        ("unjudged", "Published and validated, with warnings", "no expectations were judged"),
+    ],
+)
+def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reason: str) -> None:
+    judgement: Judgement | None = _judgement()
+    match spoil:
+        case "mismatch":
+            rows["validations"].append(lake.check("delays", "{}", 1, 2))
+        case "unpublished":
+            rows["trend_aggregates"] = rows["trend_aggregates"][1:]
+        case "landing":
+            rows["landings"][0]["accepted"] = 2
+        case "judged":
+            judgement = _judgement(success=False)
+        case "warned":
+            judgement = _judgement(success=False, severity="warning")
+        case "unchecked":
+            rows["validations"] = []
+        case "unjudged":
+            judgement = None
+    page = _page(tmp_path, rows, judgement)
+    assert _headline(page) == headline
+    assert reason in page
+
+
+def test_a_run_in_which_nothing_happened(tmp_path: Path, rows: Rows) -> None:
+    page = _page(tmp_path, {table: [] for table in rows}, _judgement())
+    assert _headline(page) == "Not validated"
+    assert "Nothing landed in these hours." in page
+
+
+def test_figures_of_a_step_in_slices_are_added_up(tmp_path: Path, rows: Rows) -> None:
+    rows["run_metrics"] = [
+        lake.metric("aggregate", "events", events) | {"run_key": key}
+        for key, events in (
+            ("2013-01-01T10_2013-01-01T11", 40.0),
+            ("2013-01-01T11_2013-01-01T12", 3.0),
+            ("2013-01-01T11_2013-01-01T13", 500.0),  # another run's, beyond the end of this one
+        )
+    ]
+    assert "events 43" in _page(tmp_path, rows, _judgement())
+
+
+def test_the_same_tables_give_the_same_page(tmp_path: Path, rows: Rows) -> None:
+    first = _page(tmp_path / "a", rows, _judgement())
+    assert first == _page(tmp_path / "b", rows, _judgement())
+    assert [path.name for path in (tmp_path / "a" / "reports").iterdir()] == [f"{lake.RUN}.html"]
+
+
+def test_a_missing_table_is_named(tmp_path: Path, rows: Rows) -> None:
+    del rows["validations"]
+    with pytest.raises(DataError, match="validations"):
+        _page(tmp_path, rows, None)
+
+
+def test_bars_stack_from_the_base_to_the_total() -> None:
+    drawing = stacked_bars(["a", "b"], {"good": [60, 0], "bad": [40, 50]})
+    assert drawing is not None
+    first = [part for part in drawing.rectangles if part.title.startswith("a:")]
+    assert [part.title for part in first] == ["a: 60 good", "a: 40 bad"]
+    assert first[0].y + first[0].height == pytest.approx(drawing.base)
+    assert first[1].y + first[1].height == pytest.approx(first[0].y)
+    # The total of 100 is the top of the scale.
+    assert first[1].y == pytest.approx(min(line.y for line in drawing.grid))
+    assert 0 < first[1].y < HEIGHT
+    (lone,) = (part for part in drawing.rectangles if part.title.startswith("b:"))
+    assert lone.height == pytest.approx((drawing.base - first[1].y) / 2)
+    assert stacked_bars(["a"], {"good": [0]}) is None
+    assert stacked_bars([], {"good": []}) is None

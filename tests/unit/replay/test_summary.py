@@ -1,0 +1,143 @@
+"""What a replay's summary says about tables of a few rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from rich.console import Console
+
+from elsinore.errors import DataError
+from elsinore.orchestration.task_progress import TaskProgress
+from elsinore.replay.show import ProgressPrinter, print_summary
+from elsinore.replay.summary import ReplaySummary, read_summary
+from elsinore.settings import Settings
+from elsinore.timeline import Interval
+
+INTERVAL = Interval.parse("2013-02-08T07:00", "2013-02-08T09:00")
+HUGE = "1" + "0" * 400
+
+
+def result(
+    hour: int, query: str, aggregate: str, exact: str, group: str = "AA"
+) -> dict[str, object]:
+    return {
+        "owned_hour": f"2013-02-08T{hour:02}",
+        "query": query,
+        "group_key": f'{{"carrier":"{group}"}}',
+        "window_start": datetime(2013, 2, 8, hour - 1, tzinfo=UTC),
+        "window_end": datetime(2013, 2, 8, hour, tzinfo=UTC),
+        "aggregate": aggregate,
+        "exact": exact,
+        "log2": 1328.8 if exact == HUGE else float(len(exact)),
+    }
+
+
+RESULTS = [
+    result(7, "chains", "COUNT(*)", "9"),
+    result(7, "chains", "COUNT(D)", "1000"),
+    result(8, "chains", "COUNT(*)", "10"),
+    result(8, "chains", "COUNT(D)", "20"),
+    result(8, "chains", "COUNT(*)", HUGE, "[red]UA"),
+    result(8, "delays", "COUNT(D)", "7"),
+    result(8, "delays", "AVG(D.dep_delay)", "5"),
+    result(8, "longest", "MAX(D.dep_delay)", "99"),
+    result(10, "chains", "COUNT(*)", HUGE + "0"),
+]  # fmt: skip
+
+LANDINGS = [
+    {"landing": f"2013-02-08T{hour:02}", "files": 1, "lines": 100 * hour,
+     "accepted": 100 * hour - 3, "duplicates": 2, "quarantined": 1}
+    for hour in (7, 8, 9)
+]  # fmt: skip
+
+VALIDATIONS = [
+    {"owned_hour": "2013-02-08T07", "status": "checked", "mismatch": False},
+    {"owned_hour": "2013-02-08T08", "status": "checked", "mismatch": True},
+    {"owned_hour": "2013-02-08T08", "status": "skipped", "mismatch": False},
+    {"owned_hour": "2013-02-08T09", "status": "checked", "mismatch": True},
+]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    settings = Settings(home=tmp_path)
+    for name, rows, partition in [
+        ("trend_aggregates", RESULTS, "owned_hour"),
+        ("landings", LANDINGS, "landing"),
+        ("validations", VALIDATIONS, "owned_hour"),
+    ]:
+        write_deltalake(settings.lake / name, pa.Table.from_pylist(rows), partition_by=[partition])
+    return settings
+
+
+def summary_of(settings: Settings) -> ReplaySummary:
+    return read_summary(settings, INTERVAL, log=settings.home / "a.log", seconds=12.4)
+
+
+def test_only_the_replayed_hours_count(settings: Settings) -> None:
+    summary = summary_of(settings)
+    assert summary.landed == {
+        "files": 2, "lines": 1500, "accepted": 1494, "duplicates": 4, "quarantined": 2,
+    }  # fmt: skip
+    assert (summary.checked, summary.mismatches, summary.skipped) == (2, 1, 1)
+
+
+def test_each_query_has_its_rows_and_its_largest_count(settings: Settings) -> None:
+    found = {query.query: query for query in summary_of(settings).queries}
+    assert {name: query.rows for name, query in found.items()} == {
+        "chains": 3, "delays": 1, "longest": 1,
+    }  # fmt: skip
+    chains, delays = found["chains"].top, found["delays"].top
+    assert chains is not None
+    assert (chains.aggregate, chains.exact) == ("COUNT(*)", HUGE)
+    assert chains.window_start == datetime(2013, 2, 8, 7, tzinfo=UTC)
+    assert delays is not None
+    assert (delays.aggregate, delays.exact) == ("COUNT(D)", "7")
+    assert found["longest"].top is None
+
+
+def test_the_report_of_this_run_is_found(settings: Settings) -> None:
+    assert summary_of(settings).report is None
+    for run in ("2013-02-08T07_2013-02-08T09", "2013-02-01T00_2013-02-02T00"):
+        path = settings.reports / f"{run}.html"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+    site = settings.quality / "gx" / "data_docs" / "local_site"
+    (site / "validations").mkdir(parents=True)
+    (site / "validations" / "index.html").write_text("x")
+    (site / "index.html").write_text("x")
+    summary = summary_of(settings)
+    assert summary.report == settings.reports / "2013-02-08T07_2013-02-08T09.html"
+    assert summary.data_docs == site / "index.html"
+
+
+def test_a_missing_table_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no table"):
+        summary_of(Settings(home=tmp_path))
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_long_counts_are_shortened_and_groups_are_no_markup(
+    settings: Settings, terminal: bool
+) -> None:
+    console = Console(record=True, force_terminal=terminal, width=160)
+    print_summary(summary_of(settings), console)
+    text = console.export_text()
+    assert "401 digits, 2^1328.8" in text
+    assert HUGE not in text
+    assert "carrier=[red]UA" in text
+    assert "1,500 lines of 2 files: 1,494 accepted, 4 duplicates, 2 quarantined" in text
+    assert "2 values against the reference: 1 mismatches, 1 skipped" in text
+
+
+def test_progress_is_a_line_for_each_step() -> None:
+    console = Console(record=True, width=200)
+    tell = ProgressPrinter(console)
+    tell(TaskProgress("land", "started"))
+    tell(TaskProgress("aggregate", "failed", label="07 to 08", reason="[x] went wrong"))
+    lines = console.export_text().splitlines()
+    assert lines == ["  started  land", "  failed   aggregate (07 to 08): [x] went wrong"]

@@ -1,0 +1,93 @@
+"""Settings: from the environment, checked, with every path below one root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elsinore.errors import ParameterError, SetupError
+from elsinore.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"ELSINORE_{name.upper()}", raising=False)
+
+
+def test_by_default_everything_lies_in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "lib" / "elsinore")
+    settings = Settings.load()
+    assert settings.root == ROOT
+    assert settings.schema_file.is_file()
+    assert settings.workload_file.is_file()
+    assert settings.lake == ROOT / "var" / "lake"
+    assert settings.landing == ROOT / "var" / "landing"
+
+
+def test_a_folder_without_schemas_falls_back_to_the_checkout(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Settings.load().root == ROOT
+
+
+def test_the_nearest_folder_upwards_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    (tmp_path / "schemas" / "tables").mkdir(parents=True)
+    monkeypatch.chdir(below)
+    assert Settings.load().root == tmp_path
+
+
+def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ELSINORE_ROOT", str(tmp_path))
+    monkeypatch.setenv("ELSINORE_HOME", "elsewhere/../data")
+    monkeypatch.setenv("ELSINORE_JARS", "/opt/jars")
+    monkeypatch.setenv("ELSINORE_MAX_BAD_SHARE", "0.25")
+    settings = Settings.load()
+    assert settings.lake == tmp_path / "data" / "lake"
+    assert settings.jars == Path("/opt/jars")
+    assert settings.max_bad_share == 0.25
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MAX_BAD_SHARE", "1.5"),
+        ("MAX_BAD_SHARE", "nan"),
+        ("SLICES", "0"),
+        ("SHUFFLE_PARTITIONS", "many"),
+        ("SPARK_MASTER", "local[*] --conf x"),
+        ("SPARK_MEMORY", "much"),
+    ],
+)
+def test_wrong_values_are_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"ELSINORE_{name}", value)
+    with pytest.raises(ParameterError, match=f"ELSINORE_{name}: "):
+        Settings.load()
+
+
+def test_all_wrong_values_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELSINORE_SLICES", "0")
+    monkeypatch.setenv("ELSINORE_SAMPLE_BUDGET", "-1")
+    with pytest.raises(ParameterError, match=r"ELSINORE_SLICES: .*; ELSINORE_SAMPLE_BUDGET: "):
+        Settings.load()
+
+
+def test_settings_do_not_change() -> None:
+    settings = Settings.load()
+    with pytest.raises(ValueError, match="frozen"):
+        settings.slices = 9
+
+
+def test_without_schemas_anywhere_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("elsinore.settings._MARK", Path("nowhere", "to", "be", "found"))
+    with pytest.raises(SetupError, match="start in the checkout, or set ELSINORE_ROOT"):
+        Settings.load()
