@@ -49,7 +49,7 @@ WITHIN 1 hour SLIDE 30 minutes;
 
 QUERY storms
 RETURN COUNT(*), MIN(W.visib)
-PATTERN SEQ(Cancellation C, Weather W)
+PATTERN SEQ(Weather W, Cancellation C)
 WITHIN 1 hour;
 """
 

@@ -1,0 +1,112 @@
+"""Integers of L 64-bit limbs (little-endian, two's complement) and doubles with wide exponents.
+
+Every addition reports when a value no longer fits with two bits to spare, so nothing wraps unseen.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
+_ROOM = 2**62
+
+
+@njit(cache=True)
+def _crowded(limbs):  # type: ignore[no-untyped-def]
+    top = np.int64(limbs[limbs.size - 1])
+    return top >= _ROOM or top < -_ROOM
+
+
+@njit(cache=True)
+def add_wide(target, more):  # type: ignore[no-untyped-def]
+    """`target += more`, uint64[L] each; True if the result needs more limbs."""
+    carry = _ZERO
+    for i in range(target.size):
+        partial = target[i] + more[i]
+        wrapped = _ONE if partial < more[i] else _ZERO
+        target[i] = partial + carry
+        carry = wrapped + (_ONE if target[i] < partial else _ZERO)
+    return _crowded(target)
+
+
+@njit(cache=True)
+def _multiply(left, right):  # type: ignore[no-untyped-def]
+    """High and low halves of a 64 x 64 bit product."""
+    a, b = left >> _HALF, left & _LOW
+    c, d = right >> _HALF, right & _LOW
+    low = b * d
+    middle = a * d + (low >> _HALF)
+    other = b * c + (middle & _LOW)
+    return a * c + (middle >> _HALF) + (other >> _HALF), (other << _HALF) | (low & _LOW)
+
+
+@njit(cache=True)
+def add_product(target, count, weight, scratch):  # type: ignore[no-untyped-def]
+    """`target += count * weight`: uint64[L] by int64, `count` not negative; True if crowded."""
+    size = target.size
+    factor = np.uint64(weight) if weight >= 0 else np.uint64(-(weight + 1)) + _ONE
+    carry = _ZERO
+    for i in range(size):
+        high, low = _multiply(count[i], factor)
+        scratch[i] = low + carry
+        carry = high + (_ONE if scratch[i] < low else _ZERO)
+    if carry != _ZERO or _crowded(scratch):
+        return True
+    if weight < 0:  # two's complement: invert and add one
+        carry = _ONE
+        for i in range(size):
+            scratch[i] = ~scratch[i] + carry
+            carry = _ONE if carry == _ONE and scratch[i] == _ZERO else _ZERO
+    return add_wide(target, scratch)
+
+
+@njit(cache=True)
+def is_zero(limbs):  # type: ignore[no-untyped-def]
+    """Whether all limbs are 0."""
+    for i in range(limbs.size):  # noqa: SIM110 (numba compiles the loop, not any())
+        if limbs[i] != _ZERO:
+            return False
+    return True
+
+
+@njit(cache=True)
+def normal(mantissa, exponent):  # type: ignore[no-untyped-def]
+    """The same value with a mantissa in [0.5, 1), or 0, or not finite."""
+    if mantissa == 0.0 or not math.isfinite(mantissa):
+        return mantissa, 0
+    fraction, shift = math.frexp(mantissa)
+    return fraction, exponent + shift
+
+
+@njit(cache=True)
+def to_scaled(limbs):  # type: ignore[no-untyped-def]
+    """A count that is not negative as (mantissa, exponent), from its top 128 bits."""
+    top = limbs.size - 1
+    while top > 0 and limbs[top] == _ZERO:
+        top -= 1
+    value = np.float64(limbs[top])
+    if top == 0:
+        return normal(value, 0)
+    return normal(value * 2.0**64 + np.float64(limbs[top - 1]), 64 * (top - 1))
+
+
+@njit(cache=True)
+def add_scaled(left, left_exponent, right, right_exponent):  # type: ignore[no-untyped-def]
+    """The sum of two scaled doubles."""
+    if not math.isfinite(left) or not math.isfinite(right):
+        return left + right, 0
+    if left == 0.0:
+        return right, right_exponent
+    if right == 0.0:
+        return left, left_exponent
+    if left_exponent >= right_exponent:
+        distance = max(right_exponent - left_exponent, -1100)
+        return normal(left + math.ldexp(right, distance), left_exponent)
+    distance = max(left_exponent - right_exponent, -1100)
+    return normal(right + math.ldexp(left, distance), right_exponent)
