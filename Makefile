@@ -8,7 +8,6 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 VENV := .venv
 BIN := $(VENV)/bin
-AIRFLOW_HOME := $(CURDIR)/.airflow
 
 UV_READY := $(VENV)/.stamp-uv
 PACKAGES_READY := $(VENV)/.stamp-packages
@@ -18,17 +17,6 @@ AIRFLOW_READY := .airflow/.stamp
 
 SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
 
-# The embedded Airflow: its own home in the checkout, loopback only, nothing sent anywhere.
-export AIRFLOW_HOME
-export AIRFLOW__CORE__DAGS_FOLDER := $(CURDIR)/dags
-export AIRFLOW__CORE__LOAD_EXAMPLES := False
-export AIRFLOW__CORE__EXECUTOR := LocalExecutor
-export AIRFLOW__CORE__PARALLELISM := 4
-export AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS := True
-export AIRFLOW__DATABASE__SQL_ALCHEMY_CONN := sqlite:///$(AIRFLOW_HOME)/airflow.db
-export AIRFLOW__API__HOST := 127.0.0.1
-export AIRFLOW__API__WORKERS := 1
-export AIRFLOW__USAGE_DATA_COLLECTION__ENABLED := False
 export GX_ANALYTICS_ENABLED := False
 
 .PHONY: help
@@ -61,7 +49,7 @@ bench: setup ## run the benchmarks and print their ratios
 
 .PHONY: ui
 ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupted
-	@PATH="$(CURDIR)/$(BIN):$$PATH" docker/airflow/serve
+	@$(BIN)/python -m elsinore.orchestration.airflow_environment docker/airflow/serve
 
 .PHONY: setup
 setup: $(PYTHON_READY) $(JARS_READY) $(AIRFLOW_READY) | java ## environment, jars and Airflow home (the other verbs call it)
@@ -124,9 +112,7 @@ $(JARS_READY): docker/jars/jars.sha256 docker/jars/ivy.xml | java $(PACKAGES_REA
 	@$(BIN)/python docker/jars/fetch_jars.py .jars
 	@touch $@
 
-$(AIRFLOW_READY): $(PACKAGES_READY)
+$(AIRFLOW_READY): $(PYTHON_READY)
 	@echo "setup: Airflow home"
-	@mkdir -p $(AIRFLOW_HOME)
-	@$(BIN)/airflow db migrate > $(AIRFLOW_HOME)/migrate.log 2>&1 \
-	    || { tail -n 20 $(AIRFLOW_HOME)/migrate.log >&2; exit 1; }
-	@touch $@
+	@$(BIN)/python -m elsinore.orchestration.airflow_environment
+	@mkdir -p $(@D) && touch $@

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 STANDARD = frozenset(sys.stdlib_module_names)
 MAY_IMPORT = {
     "dags": STANDARD | {"airflow", "elsinore.orchestration"},
-    "jobs": STANDARD | {"elsinore"},
+    "jobs": STANDARD | {"elsinore", "jobs.edge"},
 }
 
 

@@ -46,9 +46,9 @@ class Scaled:
         return Scaled(fraction * 2, self.exponent + shift - 1)
 
     def to_float(self) -> float:
-        """The nearest double; beyond the largest it is infinite."""
+        """The nearest double; beyond the largest it is infinite. Zero has no sign."""
         try:
-            return math.ldexp(self.mantissa, self.exponent)
+            return math.ldexp(self.mantissa, self.exponent) + 0.0
         except OverflowError:
             return math.copysign(math.inf, self.mantissa)
 

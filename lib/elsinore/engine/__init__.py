@@ -1,1 +1,1 @@
-"""Runs one runtime plan over the ordered events of one partition."""
+"""Runs queries over the events of a table: partitions, graphs, the exact ladder, result rows."""

@@ -1,0 +1,3 @@
+"""The `elsinore` command: arguments in, one entry of the library called, exit codes out."""
+
+from elsinore.cli.main import app

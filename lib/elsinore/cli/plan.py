@@ -1,0 +1,70 @@
+"""`elsinore plan`: the static sharing plan of a workload and how it came about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow.compute as pc
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import StreamSchema
+from elsinore.errors import DataError, ParameterError
+from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
+from elsinore.files.read_events import read_events
+from elsinore.query.load_workload import load_workload
+from elsinore.sharing.explain_plan import explain_plan
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.rates_file import load_rates
+from elsinore.sharing.statistics import Statistics
+from elsinore.timeline import Interval
+
+
+def plan(
+    workload: Annotated[Path, typer.Argument(help="The queries, a .sase file.")],
+    schema: Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")],
+    rates: Annotated[Path | None, typer.Option(help="Rates of the event types, a .yaml file.")]
+    = None,
+    events: Annotated[list[Path] | None, typer.Option(help="Or event files to count.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole artifact.")] = False,
+) -> None:
+    """Find the static plan of WORKLOAD: candidates, benefits, conflicts, GWMIN's choice."""
+    if (rates is None) == (not events):
+        raise ParameterError("give either --rates FILE or --events FILE")
+    stream = load_schema(schema)
+    bound = load_workload(workload, stream)
+    statistics = load_rates(rates, stream) if rates else _counted(events or [], stream)
+    found = find_plan(bound, statistics)
+    if as_json:
+        typer.echo(found.to_json())
+    else:
+        _print(found)
+
+
+def _counted(paths: list[Path], stream: StreamSchema) -> Statistics:
+    """Statistics of the events in files."""
+    events, _ = read_events(paths, stream, max_bad_share=1.0)
+    if not len(events):
+        raise DataError("the files hold no events to count")
+    limits = pc.min_max(events.table[TIME_COLUMN]).as_py()
+    codes = pc.value_counts(events.table[TYPE_COLUMN]).to_pylist()
+    counts = Counter({stream.types[row["values"]].name: row["counts"] for row in codes})
+    observed = Interval(limits["min"], limits["max"] + 1)
+    return Statistics.counted(observed, {t.name: counts[t.name] for t in stream.types})
+
+
+def _print(found: StaticPlan) -> None:
+    table = Table("candidate", "queries", "benefit", "conflicts", "fate", title="Static plan")
+    for row in explain_plan(found):
+        degree = "-" if row.degree is None else str(row.degree)
+        name = f"{row.id} {row.pattern}"
+        table.add_row(name, ", ".join(row.queries), f"{row.benefit:,.6g}", degree, row.fate)
+    console = Console()
+    console.print(table)
+    console.print(f"score {found.score:,.6g}, guaranteed {found.guaranteed_weight:,.6g} (GWMIN)")
+    console.print(f"fingerprint {found.fingerprint}")
