@@ -28,8 +28,9 @@ from elsinore.timeline import Interval
 def plan(
     workload: Annotated[Path, typer.Argument(help="The queries, a .sase file.")],
     schema: Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")],
-    rates: Annotated[Path | None, typer.Option(help="Rates of the event types, a .yaml file.")]
-    = None,
+    rates: Annotated[
+        Path | None, typer.Option(help="Rates of the event types, a .yaml file.")
+    ] = None,
     events: Annotated[list[Path] | None, typer.Option(help="Or event files to count.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole artifact.")] = False,
 ) -> None:

@@ -77,12 +77,12 @@ def _partial_rows(
     size = totals.spans.shape[0]
     starts = totals.spans[:, 3] * query.window.slide
     values = [
-        [_extreme_text(meaning, rank) for rank in totals.ranks[:, number]]
+        [_extreme_text(meaning, rank) for rank in totals.rows.ranks[:, number]]
         for number, meaning in enumerate(extremes)
     ]
     smallest, largest = values[: len(carriers.minima)], values[len(carriers.minima) :]
     sums = pa.StructArray.from_arrays(
-        [pa.array(totals.sums.ravel()), pa.array(totals.exponents.ravel())],
+        [pa.array(totals.rows.sums.ravel()), pa.array(totals.rows.exponents.ravel())],
         names=["mantissa", "exponent"],
     )
     columns = [
@@ -90,7 +90,7 @@ def _partial_rows(
         pa.array([entries.groups[owner] for owner in totals.spans[:, 2]], pa.string()),
         pa.array(starts, pa.int64()),
         pa.array(starts + query.window.within, pa.int64()),
-        _lists(_digits(totals.counts), size),
+        _lists(_digits(totals.rows.counts), size),
         _lists(sums, size),
         _lists(_by_row(smallest), size),
         _lists(_by_row(largest), size),

@@ -86,7 +86,7 @@ def build_graph(
 
 
 def _stack(columns: list[np.ndarray], width: int, kind: type) -> np.ndarray:
-    stacked = np.empty((len(columns), width), kind)
+    stacked: np.ndarray = np.empty((len(columns), width), kind)
     for row, column in enumerate(columns):
         stacked[row] = column
     return stacked

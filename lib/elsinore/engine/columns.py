@@ -85,7 +85,9 @@ def in_one_dictionary(columns: Sequence[Column]) -> list[Column]:
     dictionaries = [column.dictionary for column in columns]
     if all(other is dictionaries[0] for other in dictionaries):
         return list(columns)
-    union = pc.unique(pa.chunked_array([d.cast(pa.string()) for d in dictionaries if d is not None]))
+    union = pc.unique(
+        pa.chunked_array([d.cast(pa.string()) for d in dictionaries if d is not None])
+    )
     union = union.take(pc.sort_indices(union))
     recoded = []
     for column in columns:

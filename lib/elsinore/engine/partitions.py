@@ -128,9 +128,7 @@ def _place(frame: pd.DataFrame, partitions: pd.DataFrame) -> pd.DataFrame:
     return frame.merge(partitions[[*shared, "partition"]], on=shared)
 
 
-def _group_texts(
-    query: BoundQuery, codes: list[_KeyCodes], partitions: pd.DataFrame
-) -> list[str]:
+def _group_texts(query: BoundQuery, codes: list[_KeyCodes], partitions: pd.DataFrame) -> list[str]:
     numbers = [n for n, key in enumerate(query.keys) if key.group_label is not None]
     meanings = [[codes[n].meaning[c] for c in partitions[str(n)].to_numpy()] for n in numbers]
     if not meanings:

@@ -57,16 +57,28 @@ _DIVIDE_D, _REMAINDER_D = int(Op.DIVIDE_D), int(Op.REMAINDER_D)
 _EQUAL_L, _EQUAL_D, _AND = int(Op.EQUAL_L), int(Op.EQUAL_D), int(Op.AND)
 
 INT64_MIN = np.iinfo(np.int64).min
+INT64_MAX = np.iinfo(np.int64).max
+
+
+@njit(cache=True)
+def _wrapped(number):  # type: ignore[no-untyped-def]
+    # Compiled signed arithmetic may assume that it never overflows; unsigned arithmetic wraps.
+    return np.uint64(number)
+
+
+@njit(cache=True)
+def _magnitude(number):  # type: ignore[no-untyped-def]
+    return _wrapped(number) if number >= 0 else ~_wrapped(number) + np.uint64(1)
 
 
 @njit(cache=True)
 def long_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
     """`(value, known)` of int64 arithmetic; unknown where it overflows or has no answer."""
     if op == _ADD_L:
-        value = left + right
+        value = np.int64(_wrapped(left) + _wrapped(right))
         return value, ((left ^ value) & (right ^ value)) >= 0
     if op == _SUBTRACT_L:
-        value = left - right
+        value = np.int64(_wrapped(left) - _wrapped(right))
         return value, ((left ^ right) & (left ^ value)) >= 0
     if op == _REMAINDER_L:
         if right == 0:
@@ -79,11 +91,9 @@ def long_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
         return value, True
     if left == 0 or right == 0:
         return np.int64(0), True
-    if (left == -1 and right == INT64_MIN) or (right == -1 and left == INT64_MIN):
-        return np.int64(0), False
-    value = left * right
-    quotient = value // right
-    return value, quotient == left and quotient * right == value
+    limit = np.uint64(INT64_MAX) + np.uint64((left < 0) != (right < 0))
+    fits = _magnitude(left) <= limit // _magnitude(right)
+    return np.int64(_wrapped(left) * _wrapped(right)), fits
 
 
 @njit(cache=True)
@@ -110,9 +120,14 @@ def pair_holds(  # type: ignore[no-untyped-def]
 
     Args:
         program: int64[n, 2], of `Op` and slot number.
-        slots_l, slots_d: int64[K, N] and float64[K, N], the columns read (one of the two kinds).
+        earlier: number of the earlier entry.
+        later: number of the later entry.
+        slots_l: int64[K, N], the columns read; a slot is used in one of the two kinds.
+        slots_d: float64[K, N].
         known: bool[K, N], False for NULL.
-        longs, doubles, sure: scratch stacks of `MAX_STACK`.
+        longs: scratch, int64[MAX_STACK].
+        doubles: scratch, float64[MAX_STACK].
+        sure: scratch, bool[MAX_STACK].
     """
     top = 0
     for step in range(program.shape[0]):

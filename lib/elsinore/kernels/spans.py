@@ -13,8 +13,10 @@ def fill_spans(offsets, times, within, slide, first, last, out):  # type: ignore
     Args:
         offsets: int64[P + 1], where each partition's entries begin.
         times: int64[N], ascending inside each partition.
-        within, slide: the window clause, in the unit of `times`.
-        first, last: window numbers outside of this range are left out.
+        within: length of a window, in the unit of `times`.
+        slide: distance of the windows.
+        first: lower window numbers are left out.
+        last: higher window numbers are left out.
         out: int64[M, 4] to write to; a size of 0 only counts.
 
     Returns:

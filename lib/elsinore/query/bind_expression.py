@@ -98,7 +98,8 @@ def _bind_duration(scope: Scope, literal: Literal) -> Constant:
         _fail(scope, f"{literal.unit} is no unit of time", literal.at, hint)
     if not scope.schema.time_unit.is_calendar:
         _fail(scope, "this stream's time has no unit; write a bare number", literal.at)
-    assert length is not None and isinstance(literal.value, int | float)
+    assert length is not None
+    assert isinstance(literal.value, int | float)
     ticks = literal.value * length
     if ticks != int(ticks) or int(ticks) not in _INT64:
         _fail(scope, "this is no whole number of microseconds within 64 bits", literal.at)
@@ -211,7 +212,7 @@ def _arithmetic_type(
     match operator, left, right:
         case "-", AttributeType.TIMESTAMP, AttributeType.TIMESTAMP:
             return _LONG
-        case ("+" | "-"), AttributeType.TIMESTAMP, AttributeType.LONG:
+        case (("+" | "-"), AttributeType.TIMESTAMP, AttributeType.LONG):
             return _TIMESTAMP
         case "+", AttributeType.LONG, AttributeType.TIMESTAMP:
             return _TIMESTAMP

@@ -38,7 +38,7 @@ class SyntaxBuilder:
         for clause in rest:
             kind = str(clause.data)
             if kind in clauses:
-                title = kind.split("_")[0].upper()
+                title = kind.split("_", maxsplit=1)[0].upper()
                 raise MisplacedClause(Diagnostic(f"a second {title} clause", self._at(clause)))
             clauses[kind] = clause
         within = clauses.get("within_clause")
@@ -57,9 +57,7 @@ class SyntaxBuilder:
 
     # ---- clauses
 
-    def _optional(
-        self, clauses: dict[str, Tree[Token]], kind: str
-    ) -> syntax.Expression | None:
+    def _optional(self, clauses: dict[str, Tree[Token]], kind: str) -> syntax.Expression | None:
         return self._expression(clauses[kind].children[0]) if kind in clauses else None
 
     def _references(self, clause: Tree[Token] | None) -> tuple[syntax.Reference, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from elsinore.query.resolve import Scope, suggest
 from elsinore.query.syntax import (
@@ -74,6 +75,6 @@ def _check_sequence(scope: Scope, parts: tuple[Pattern, ...], whole: Sequence) -
     if all(isinstance(part, Negation) for part in parts):
         scope.fault("this SEQ has nothing but NOT", whole.at, "add a part that must occur")
         return
-    for before, after in zip(parts, parts[1:], strict=False):
+    for before, after in pairwise(parts):
         if isinstance(before, Negation) and isinstance(after, Negation):
             scope.fault("two NOT in a row", after.at, "write NOT SEQ(...) or NOT (... OR ...)")

@@ -137,7 +137,7 @@ def _diagnose(error: UnexpectedInput, text: str, locate: Locate) -> Diagnostic:
         ending = text.rstrip()
         _, line, column = _placed(text, len(ending), len(ending))
         found = "the end of the query"
-        expected = set(getattr(error, "accepts", None) or getattr(error, "expected", ()))
+        expected = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
     names = sorted({_TOKEN_NAMES.get(name, name) for name in expected})
     wanted = f"; expected {_listed(names)}" if names else ""
     return Diagnostic(f"found {found}{wanted}", locate(line, column))

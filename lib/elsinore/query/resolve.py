@@ -37,9 +37,7 @@ class Scope:
     def positions(self) -> tuple[Position, ...]:
         """The occurrences of the pattern from left to right."""
         negated = {
-            id(leaf)
-            for negation in _negations(self.pattern)
-            for leaf in event_patterns(negation)
+            id(leaf) for negation in _negations(self.pattern) for leaf in event_patterns(negation)
         }
         return tuple(
             Position(index, leaf.alias, leaf.type, id(leaf) in negated)

@@ -15,7 +15,7 @@ NOWHERE = Location("<built>")
 
 
 def _at() -> Location:
-    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]
+    return field(default=NOWHERE, compare=False, repr=False)
 
 
 # ---- patterns (spec section 1; GRETA Definition 1 and section 9) ----
@@ -87,14 +87,7 @@ class Conjunction:
 
 
 Pattern = (
-    EventPattern
-    | Sequence
-    | KleenePlus
-    | KleeneStar
-    | Maybe
-    | Negation
-    | Disjunction
-    | Conjunction
+    EventPattern | Sequence | KleenePlus | KleeneStar | Maybe | Negation | Disjunction | Conjunction
 )
 
 

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from elsinore.engine.aggregate import supports
 from elsinore.errors import UnsupportedQueryError
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
@@ -25,6 +24,7 @@ from elsinore.spark.aggregate_worker import FINISHED_SCHEMA, WorkloadText, aggre
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake
+from elsinore.template.support import greta_refusals
 from elsinore.timeline import Interval
 
 STAGED = "trend_aggregates_staged"
@@ -146,7 +146,7 @@ def _count_staged(lake: Lake, owned: Interval) -> tuple[int, int]:
 
 def _require_supported(workload: Workload) -> None:
     for query in workload.queries:
-        reasons = supports(query)
+        reasons = greta_refusals(query)
         if reasons:
             raise UnsupportedQueryError(
                 f"the engine cannot run query {query.name} yet: {'; '.join(reasons)}",

@@ -76,8 +76,10 @@ def describe_template(template: Template) -> list[str]:
             template.states[t.earlier].alias + (" (edge predicate)" if t.predicates else "")
             for t in template.predecessors(state)
         )
-        name = position.type if position.alias == position.type else (
-            f"{position.type} {position.alias}"
+        name = (
+            position.type
+            if position.alias == position.type
+            else (f"{position.type} {position.alias}")
         )
         lines.append(f"{name} [{' '.join(marks) or 'MID'}] <- {before or 'nothing'}")
     return lines
