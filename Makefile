@@ -43,9 +43,14 @@ format: $(PYTHON_READY) ## rewrite the sources into shape
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/ruff format $(SOURCES)
 
+.PHONY: docs
+docs: $(PYTHON_READY) ## run every example of the docs and docstrings
+	@$(BIN)/python -m pytest -q lib/elsinore tests/unit/test_readme_example.py \
+	    tests/unit/test_language_page.py
+
 .PHONY: bench
-bench: setup ## run the benchmarks and print their ratios
-	@$(BIN)/elsinore bench
+bench: setup ## run what an event costs, each construct against the plain case
+	@$(BIN)/python -m benchmarks.greta_cost
 
 .PHONY: ui
 ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupted

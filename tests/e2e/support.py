@@ -17,14 +17,8 @@ ROOT = Path(__file__).parents[2]
 START, END = "2013-02-08T20:00:00Z", "2013-02-08T23:00:00Z"
 SLICES = 2
 
-_PROGRAM = """
-import sys
-from rich.console import Console
-from elsinore.replay import ProgressPrinter, print_summary, replay
-from elsinore.settings import Settings
-console = Console()
-print_summary(replay(Settings.load(), *sys.argv[1:], ProgressPrinter(console)), console)
-"""
+#: The command as a user types it.
+ELSINORE = Path(sys.executable).parent / "elsinore"
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ class Home:
             "ELSINORE_SLICES": str(SLICES),
         }
         return subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, START, END],
+            [ELSINORE, "replay", "--start", START, "--end", END],
             cwd=ROOT,
             env=env,
             stdout=subprocess.PIPE,

@@ -9,21 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import CleanRun
 from tests.e2e.support import SLICES, Home, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, str, dict[str, list[str]]]:
-    """A home after one undisturbed replay, what that printed, and all rows."""
-    home = Home(tmp_path_factory.mktemp("clean"))
-    output = home.replay()
-    return home, output, home.rows()
-
-
 def test_a_replay_publishes_validated_results(
-    clean: tuple[Home, str, dict[str, list[str]]],
+    clean: CleanRun,
 ) -> None:
     _, output, rows = clean
     tasks = [line.split()[1] for line in output.splitlines() if line.startswith("  done ")]
@@ -38,7 +31,7 @@ def test_a_replay_publishes_validated_results(
     assert not any(row["mismatch"] for row in validations)
 
 
-def test_every_landing_adds_up(clean: tuple[Home, str, dict[str, list[str]]]) -> None:
+def test_every_landing_adds_up(clean: CleanRun) -> None:
     _, _, rows = clean
     landings = [json.loads(row) for row in rows["landings"]]
     assert landings
@@ -50,7 +43,7 @@ def test_every_landing_adds_up(clean: tuple[Home, str, dict[str, list[str]]]) ->
 
 
 def test_a_second_replay_leaves_the_same_tables(
-    clean: tuple[Home, str, dict[str, list[str]]],
+    clean: CleanRun,
 ) -> None:
     home, _, rows = clean
     home.replay()
@@ -58,7 +51,7 @@ def test_a_second_replay_leaves_the_same_tables(
 
 
 def test_killed_in_aggregate_and_in_publish_it_ends_the_same(
-    clean: tuple[Home, str, dict[str, list[str]]], tmp_path: Path
+    clean: CleanRun, tmp_path: Path
 ) -> None:
     _, _, rows = clean
     home = Home(tmp_path)

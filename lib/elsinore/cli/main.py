@@ -7,8 +7,8 @@ import sys
 import traceback
 from typing import NoReturn
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from elsinore import __version__
 from elsinore.cli.check import check
@@ -54,10 +54,12 @@ def run_command(arguments: list[str]) -> int:
     """
     try:
         result = commands(arguments, prog_name="elsinore", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except (click.Abort, KeyboardInterrupt):
+    except TyperException as error:
+        message = error.format_message()
+        is_help = "\n" in message
+        typer.echo(message if is_help else f"elsinore: {message} (--help tells more)", err=True)
+        return error.exit_code
+    except (typer.Abort, KeyboardInterrupt):
         typer.echo("elsinore: interrupted", err=True)
         return 130
     except BrokenPipeError:

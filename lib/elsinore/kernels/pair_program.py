@@ -60,18 +60,18 @@ INT64_MIN = np.iinfo(np.int64).min
 INT64_MAX = np.iinfo(np.int64).max
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _wrapped(number):  # type: ignore[no-untyped-def]
     # Compiled signed arithmetic may assume that it never overflows; unsigned arithmetic wraps.
     return np.uint64(number)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _magnitude(number):  # type: ignore[no-untyped-def]
     return _wrapped(number) if number >= 0 else ~_wrapped(number) + np.uint64(1)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def long_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
     """`(value, known)` of int64 arithmetic; unknown where it overflows or has no answer."""
     if op == _ADD_L:
@@ -96,7 +96,7 @@ def long_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
     return np.int64(_wrapped(left) * _wrapped(right)), fits
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def double_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
     """`(value, known)` of arithmetic on doubles; unknown for division and remainder by zero."""
     if op == _ADD_D:
@@ -112,7 +112,7 @@ def double_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
     return np.fmod(left, right), True
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def pair_holds(  # type: ignore[no-untyped-def]
     program, earlier, later, slots_l, slots_d, known, longs, doubles, sure
 ):
@@ -157,7 +157,7 @@ def pair_holds(  # type: ignore[no-untyped-def]
     return sure[0] and longs[0] != 0
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
     """Combine stack places a and b into a."""
     both = sure[a] and sure[b]
@@ -180,7 +180,7 @@ def _binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
         longs[a] = _compare(op - _EQUAL_D, doubles[a], doubles[b])
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _compare(which, left, right):  # type: ignore[no-untyped-def]
     if which == 0:
         return np.int64(left == right)

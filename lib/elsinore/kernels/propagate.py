@@ -97,26 +97,26 @@ def propagate(graph, spans, work, totals, outgrown):  # type: ignore[no-untyped-
         outgrown[row] = over
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _arrive(graph, entry, low, base, work):  # type: ignore[no-untyped-def]
     """Work out an entry's row from its predecessors (GRETA Theorem 2); True if outgrown."""
     place = entry - base
     state = graph.states[entry]
     clear(work.entries, place, graph.no_rank)
     if graph.starts[state]:
-        start_trend(work.entries.counts[place])
+        start_trend(work.entries.counts, place)
     over = False
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
         if graph.transition_program[t] < 0:
             over |= add_row(work.entries, place, work.states, graph.transition_from[t])
         else:
             over |= _add_pairs(graph, entry, t, low, work)
-    if has_trend(work.entries.counts[place]):
+    if has_trend(work.entries.counts, place):
         over |= add_own(graph, entry, work.entries, place, work.limbs)
     return over
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _add_pairs(graph, entry, transition, low, work):  # type: ignore[no-untyped-def]
     """Add the rows of all earlier entries that an edge predicate lets pass."""
     number = graph.transition_program[transition]
@@ -133,10 +133,10 @@ def _add_pairs(graph, entry, transition, low, work):  # type: ignore[no-untyped-
     return over
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _settle(graph, entry, place, work, totals, row):  # type: ignore[no-untyped-def]
     """Make an entry a predecessor of later ones, and add it to the total if it is an END event."""
-    if not has_trend(work.entries.counts[place]):
+    if not has_trend(work.entries.counts, place):
         return False
     state = graph.states[entry]
     over = add_row(work.states, state, work.entries, place)

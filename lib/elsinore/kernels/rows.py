@@ -2,7 +2,8 @@
 
 On the first rung counts are int64 and sums plain doubles; above it counts are `wide` limbs and sums
 scaled doubles, so that neither wraps nor overflows. Which of the two is known when the kernels are
-compiled: one row of counts has one dimension, or two.
+compiled: the counts of all rows have two dimensions, or three. The arrays are passed whole, with a
+row number, which saves making a view of each row.
 """
 
 from __future__ import annotations
@@ -51,105 +52,121 @@ def make_rows(rows: int, counts: int, sums: int, extremes: int, limbs: int) -> R
     )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
+def _clear_counts(counts, row):  # type: ignore[no-untyped-def]
+    for k in range(counts.shape[1]):
+        if counts.ndim == 2:
+            counts[row, k] = 0
+        else:
+            for limb in range(counts.shape[2]):
+                counts[row, k, limb] = 0
+
+
+@njit(cache=True, forceinline=True)
 def clear(rows, row, no_rank):  # type: ignore[no-untyped-def]
     """Set one row to "no trend"."""
-    rows.counts[row] = 0
-    rows.sums[row] = 0.0
-    rows.exponents[row] = 0
-    rows.ranks[row] = no_rank
+    _clear_counts(rows.counts, row)
+    for m in range(rows.sums.shape[1]):
+        rows.sums[row, m] = 0.0
+        rows.exponents[row, m] = 0
+    for x in range(rows.ranks.shape[1]):
+        rows.ranks[row, x] = no_rank
 
 
-@njit(cache=True)
-def has_trend(counts):  # type: ignore[no-untyped-def]
+@njit(cache=True, forceinline=True)
+def has_trend(counts, row):  # type: ignore[no-untyped-def]
     """Whether one row of counts counts any trend."""
-    if counts.ndim == 1:
-        return counts[0] != 0
-    return not is_zero(counts[0])
+    if counts.ndim == 2:
+        return counts[row, 0] != 0
+    return not is_zero(counts[row, 0])
 
 
-@njit(cache=True)
-def start_trend(counts):  # type: ignore[no-untyped-def]
+@njit(cache=True, forceinline=True)
+def start_trend(counts, row):  # type: ignore[no-untyped-def]
     """Let one row of zero counts count the trend that starts here."""
-    if counts.ndim == 1:
-        counts[0] = 1
+    if counts.ndim == 2:
+        counts[row, 0] = 1
     else:
-        counts[0, 0] = 1
+        counts[row, 0, 0] = 1
 
 
-@njit(cache=True)
-def _add_counts(counts, more):  # type: ignore[no-untyped-def]
+@njit(cache=True, forceinline=True)
+def _add_counts(counts, row, more, other):  # type: ignore[no-untyped-def]
     over = False
-    for k in range(counts.shape[0]):
-        if counts.ndim == 1:
-            counts[k] += more[k]
-            over |= counts[k] > LIMIT or counts[k] < -LIMIT
+    for k in range(counts.shape[1]):
+        if counts.ndim == 2:
+            total = counts[row, k] + more[other, k]
+            counts[row, k] = total
+            over |= total > LIMIT or total < -LIMIT
         else:
-            over |= add_wide(counts[k], more[k])
+            over |= add_wide(counts[row, k], more[other, k])
     return over
 
 
-@njit(cache=True)
-def _add_sums(counts, sums, exponents, more, more_exponents):  # type: ignore[no-untyped-def]
-    for m in range(sums.size):
-        if counts.ndim == 1:
-            sums[m] += more[m]
+@njit(cache=True, forceinline=True)
+def _add_sums(counts, target, row, source, other):  # type: ignore[no-untyped-def]
+    for m in range(target.sums.shape[1]):
+        if counts.ndim == 2:
+            target.sums[row, m] += source.sums[other, m]
         else:
-            sums[m], exponents[m] = add_scaled(sums[m], exponents[m], more[m], more_exponents[m])
+            target.sums[row, m], target.exponents[row, m] = add_scaled(
+                target.sums[row, m],
+                target.exponents[row, m],
+                source.sums[other, m],
+                source.exponents[other, m],
+            )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def add_row(target, row, source, other):  # type: ignore[no-untyped-def]
     """Add a row of `source` to a row of `target`; True if a count outgrew its width."""
-    _add_sums(
-        target.counts[row],
-        target.sums[row],
-        target.exponents[row],
-        source.sums[other],
-        source.exponents[other],
-    )
+    _add_sums(target.counts, target, row, source, other)
     for x in range(target.ranks.shape[1]):
         target.ranks[row, x] = min(target.ranks[row, x], source.ranks[other, x])
-    return _add_counts(target.counts[row], source.counts[other])
+    return _add_counts(target.counts, row, source.counts, other)
 
 
-@njit(cache=True)
-def _own_counts(counts, weights, entry, limb_scratch):  # type: ignore[no-untyped-def]
+@njit(cache=True, forceinline=True)
+def _own_counts(counts, row, weights, entry, limb_scratch):  # type: ignore[no-untyped-def]
     over = False
     for k in range(weights.shape[0]):
         weight = weights[k, entry]
         if weight == 0:
             continue
-        if counts.ndim == 1:
-            if abs(np.float64(weight) * np.float64(counts[0])) > 2.0**61:
+        if counts.ndim == 2:
+            trends = counts[row, 0]
+            if abs(np.float64(weight) * np.float64(trends)) > 2.0**61:
                 over = True
             else:
-                counts[k + 1] += weight * counts[0]
-                over |= counts[k + 1] > LIMIT or counts[k + 1] < -LIMIT
+                total = counts[row, k + 1] + weight * trends
+                counts[row, k + 1] = total
+                over |= total > LIMIT or total < -LIMIT
         else:
-            over |= add_product(counts[k + 1], counts[0], weight, limb_scratch)
+            over |= add_product(counts[row, k + 1], counts[row, 0], weight, limb_scratch)
     return over
 
 
-@njit(cache=True)
-def _own_sums(counts, sums, exponents, weights, entry):  # type: ignore[no-untyped-def]
-    if counts.ndim == 1:
-        for m in range(sums.size):
+@njit(cache=True, forceinline=True)
+def _own_sums(counts, rows, row, weights, entry):  # type: ignore[no-untyped-def]
+    if counts.ndim == 2:
+        for m in range(weights.shape[0]):
             if weights[m, entry] != 0.0:
-                sums[m] += weights[m, entry] * counts[0]
-    elif sums.size:
-        trends, exponent = to_scaled(counts[0])
-        for m in range(sums.size):
+                rows.sums[row, m] += weights[m, entry] * counts[row, 0]
+    elif weights.shape[0]:
+        trends, exponent = to_scaled(counts[row, 0])
+        for m in range(weights.shape[0]):
             if weights[m, entry] != 0.0:
                 fraction, shift = normal(weights[m, entry], 0)
                 product, places = normal(fraction * trends, shift + exponent)
-                sums[m], exponents[m] = add_scaled(sums[m], exponents[m], product, places)
+                rows.sums[row, m], rows.exponents[row, m] = add_scaled(
+                    rows.sums[row, m], rows.exponents[row, m], product, places
+                )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def add_own(graph, entry, rows, row, limb_scratch):  # type: ignore[no-untyped-def]
     """Add what an entry itself contributes for each trend that ends at it; True if outgrown."""
-    _own_sums(rows.counts[row], rows.sums[row], rows.exponents[row], graph.sum_weights, entry)
+    _own_sums(rows.counts, rows, row, graph.sum_weights, entry)
     for x in range(rows.ranks.shape[1]):
         rows.ranks[row, x] = min(rows.ranks[row, x], graph.ranks[x, entry])
-    return _own_counts(rows.counts[row], graph.count_weights, entry, limb_scratch)
+    return _own_counts(rows.counts, row, graph.count_weights, entry, limb_scratch)

@@ -1,0 +1,1 @@
+"""One file per claim; each checks its answers and prints ratios within one run."""

@@ -1,0 +1,151 @@
+"""The command line: answers, exit codes, and one line for each error."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from elsinore.cli.main import run_command
+
+SCHEMA = """
+stream: rides
+time: {field: time, unit: integer}
+type: {field: type}
+id: {field: id}
+types:
+  A: {k: string, x: {type: long, nullable: true}}
+  B: {k: string}
+"""
+WORKLOAD = """
+QUERY pairs RETURN k, COUNT(*), SUM(a.x) PATTERN SEQ(A a+, B) GROUP-BY k WITHIN 60;
+"""
+EVENTS = [
+    {"id": "1", "time": 1, "type": "A", "k": "p", "x": 3},
+    {"id": "2", "time": 2, "type": "A", "k": "p", "x": None},
+    {"id": "3", "time": 3, "type": "B", "k": "p"},
+    {"id": "4", "time": 4, "type": "B", "k": "q"},
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "s.yaml").write_text(SCHEMA)
+    (tmp_path / "w.sase").write_text(WORKLOAD)
+    text = "".join(json.dumps(event) + "\n" for event in EVENTS)
+    (tmp_path / "e.jsonl").write_text(text)
+    (tmp_path / "e.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    return tmp_path
+
+
+def run(files: Path, *more: str, events: str = "e.jsonl", workload: str = "w.sase") -> int:
+    return run_command(
+        ["run", str(files / workload), "--schema", str(files / "s.yaml"), "--input",
+         str(files / events), *more]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("executor", ["auto", "greta", "twostep"])
+@pytest.mark.parametrize("events", ["e.jsonl", "e.jsonl.gz"])
+def test_run_answers_from_files(
+    files: Path, executor: str, events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(files, "--executor", executor, events=events) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line) == {
+        "query": "pairs",
+        "group": {"k": "p"},
+        "window_start": 0,
+        "window_end": 60,
+        "values": {"COUNT(*)": 3, "SUM(a.x)": 6},  # (a1 b), (a2 b), (a1 a2 b)
+    }
+
+
+def test_output_goes_to_a_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(files, "--output", str(files / "out.jsonl")) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads((files / "out.jsonl").read_text())["values"]["COUNT(*)"] == 3
+
+
+def test_bad_lines_are_set_aside_and_kept(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (files / "e.jsonl").open("a") as out:
+        out.write("{broken\n")
+    assert run(files, "--quarantine", str(files / "bad.jsonl"), "--max-bad-share", "0.5") == 0
+    assert "1 of 5 lines set aside" in capsys.readouterr().err
+    assert json.loads((files / "bad.jsonl").read_text())["position"] == 5
+    assert run(files, "--max-bad-share", "0.1") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nonsense"], 2, "nonsense"),
+        (["run", "w.sase"], 2, "--schema"),
+        (["check", "missing.sase", "--schema", "missing.yaml"], 2, "cannot read missing.yaml"),
+        (["plan", "w.sase", "--schema", "s.yaml"], 2, "--rates FILE or --events FILE"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(arguments) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+
+
+def test_an_executor_that_is_not_built_is_refused_by_name(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(files, "--executor", "hamlet") == 2
+    assert "the executor hamlet is not built yet" in capsys.readouterr().err
+
+
+def test_greta_refuses_by_name_what_auto_gives_to_twostep(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "n.sase").write_text("QUERY n RETURN COUNT(*) PATTERN SEQ(A a, NOT A x, B) WITHIN 60;")
+    assert run(files, "--executor", "greta", workload="n.sase") == 2
+    assert "n: it has no NOT in patterns" in capsys.readouterr().err
+    assert run(files, "--executor", "auto", workload="n.sase") == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["values"] == {"COUNT(*)": 2}  # a2 with either B; a1 has a2 after it
+
+
+def test_check_lists_all_faults_at_once(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "bad.sase").write_text(
+        "QUERY a RETURN COUNT(*) PATTERN AA+ WITHIN 0;\n"
+        "QUERY b RETURN SUM(a.y) PATTERN A a WITHIN 0;\n"
+    )
+    assert run_command(["check", str(files / "bad.sase"), "--schema", str(files / "s.yaml")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("bad.sase:")[1] for line in lines] == [
+        "1:33: the stream has no event type AA (did you mean A?)",
+        "2:16: A has no attribute y",
+        "2:44: WITHIN must be positive, in whole microseconds",
+    ]
+
+
+def test_check_says_what_a_query_is(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["check", str(files / "w.sase"), "--schema", str(files / "s.yaml"), "--json"]
+    assert run_command(arguments) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["pattern"] == "SEQ(A a+, B)"
+    assert found["template"] == ["A a [START] <- a", "B [END] <- a"]
+    assert found["executors"] == ["greta", "twostep"]
+    assert found["pane"] == 60
+
+
+def test_plan_from_events(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "two.sase").write_text(
+        "QUERY q1 RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 60;"
+        "QUERY q2 RETURN COUNT(*) PATTERN SEQ(A, B, A a2) WITHIN 60;"
+    )
+    arguments = ["plan", str(files / "two.sase"), "--schema", str(files / "s.yaml"), "--events"]
+    assert run_command([*arguments, str(files / "e.jsonl"), "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert [candidate["pattern"] for candidate in plan["candidates"]] == [["A", "B"]]
+    assert run_command([*arguments, str(files / "e.jsonl")]) == 0
+    assert "(A, B)" in capsys.readouterr().out
