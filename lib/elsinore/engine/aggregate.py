@@ -9,14 +9,13 @@ from elsinore.engine.build_graph import Extremes, build_graph
 from elsinore.engine.climb import Totals, climb
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.partitions import Entries, partition
-from elsinore.errors import UnsupportedQueryError
 from elsinore.events.table import EventTable
 from elsinore.kernels.spans import find_spans
 from elsinore.lowering.carriers import Carriers, carriers_of
 from elsinore.lowering.edge_programs import lower_edges
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, encode_extreme, merge_partials
-from elsinore.template.support import greta_refusals
+from elsinore.template.support import require_greta
 from elsinore.template.template import build_template
 from elsinore.timeline import Interval
 
@@ -32,17 +31,9 @@ def aggregate_query(
         owned: only the windows that end in this interval; None for every window.
 
     Raises:
-        UnsupportedQueryError: the query needs what greta lacks; fields `query`, `reasons`.
+        UnsupportedQueryError: the query needs what greta lacks; see `require_greta`.
     """
-    reasons = greta_refusals(query)
-    if reasons:
-        raise UnsupportedQueryError(
-            f"{query.at}: greta cannot run {query.name}: {'; '.join(reasons)}",
-            hint="--executor twostep runs it on small data",
-            query=query.name,
-            executor="greta",
-            reasons=reasons,
-        )
+    require_greta([query])
     template, carriers = build_template(query), carriers_of(query)
     columns = EventColumns(events)
     entries = partition(query, template, columns)

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from elsinore.errors import UnsupportedQueryError
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.spark.aggregate_branches import Branch, branches
@@ -24,7 +23,7 @@ from elsinore.spark.aggregate_worker import FINISHED_SCHEMA, WorkloadText, aggre
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake
-from elsinore.template.support import greta_refusals
+from elsinore.template.support import require_greta
 from elsinore.timeline import Interval
 
 STAGED = "trend_aggregates_staged"
@@ -78,7 +77,7 @@ def aggregate(
         UnsupportedQueryError: the engine cannot run one of the queries.
         ConflictError, LostWorkerError: worth another try.
     """
-    _require_supported(workload)
+    require_greta(workload.queries)
     version = lake.version("events")
     with spark_failures():
         rows = aggregated(lake, workload, owned, version, parts)
@@ -142,16 +141,3 @@ def _count_staged(lake: Lake, owned: Interval) -> tuple[int, int]:
     ).first()
     assert found is not None
     return int(found["windows"]), int(found["rows"])
-
-
-def _require_supported(workload: Workload) -> None:
-    for query in workload.queries:
-        reasons = greta_refusals(query)
-        if reasons:
-            raise UnsupportedQueryError(
-                f"the engine cannot run query {query.name} yet: {'; '.join(reasons)}",
-                hint="take it out of the workload, or use `elsinore run --executor twostep`",
-                query=query.name,
-                executor="greta",
-                reasons=reasons,
-            )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import (
     Conjunction,
@@ -33,6 +36,27 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     if not reasons and is_ambiguous(build_template(query)):
         reasons.append("the pattern can match one trend in two ways")
     return tuple(reasons)
+
+
+def require_greta(queries: Iterable[BoundQuery]) -> None:
+    """Refuse all queries at once that the greta executor cannot run.
+
+    Raises:
+        UnsupportedQueryError: fields `executor` and `queries`, the names.
+    """
+    refused = {query: reasons for query in queries if (reasons := greta_refusals(query))}
+    if refused:
+        hint = "`elsinore run --executor twostep` runs it on small data"
+        faults = tuple(
+            Diagnostic(f"greta cannot run {query.name}: {'; '.join(reasons)}", query.at, hint)
+            for query, reasons in refused.items()
+        )
+        raise UnsupportedQueryError(
+            " | ".join(str(fault) for fault in faults),
+            diagnostics=faults,
+            executor="greta",
+            queries=tuple(query.name for query in refused),
+        )
 
 
 def _constructs(pattern: Pattern) -> set[str]:
