@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from elsinore.errors import DataError
+from elsinore.quality.judgement import load_judgement
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hour_label, hours_of
 
@@ -95,6 +96,7 @@ def read_summary(
     }
     statuses = validations["status"].to_pylist()
     run = f"{hour_label(interval.start)}_{hour_label(interval.end)}"
+    judgement = load_judgement(settings.quality, run)
     return ReplaySummary(
         interval=interval,
         seconds=seconds,
@@ -104,7 +106,7 @@ def read_summary(
         mismatches=pc.sum(validations["mismatch"]).as_py() or 0,
         skipped=statuses.count("skipped"),
         report=_existing(settings.reports / f"{run}.html"),
-        data_docs=next(settings.quality.rglob("data_docs/*/index.html"), None),
+        data_docs=Path(judgement.docs_index) if judgement else None,
         log=log,
     )
 

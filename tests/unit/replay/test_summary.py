@@ -12,6 +12,7 @@ from rich.console import Console
 
 from elsinore.errors import DataError
 from elsinore.orchestration.task_progress import TaskProgress
+from elsinore.quality.judgement import Judgement, judgement_file
 from elsinore.replay.show import ProgressPrinter, print_summary
 from elsinore.replay.summary import ReplaySummary, read_summary
 from elsinore.settings import Settings
@@ -106,13 +107,23 @@ def test_the_report_of_this_run_is_found(settings: Settings) -> None:
         path = settings.reports / f"{run}.html"
         path.parent.mkdir(exist_ok=True)
         path.write_text("x")
-    site = settings.quality / "gx" / "data_docs" / "local_site"
-    (site / "validations").mkdir(parents=True)
-    (site / "validations" / "index.html").write_text("x")
-    (site / "index.html").write_text("x")
+    pages = {
+        run: judged(settings.quality, run)
+        for run in ("2013-02-01T00_2013-02-02T00", "2013-02-08T07_2013-02-08T09")
+    }
     summary = summary_of(settings)
     assert summary.report == settings.reports / "2013-02-08T07_2013-02-08T09.html"
-    assert summary.data_docs == site / "index.html"
+    assert summary.data_docs == pages["2013-02-08T07_2013-02-08T09"]
+
+
+def judged(quality: Path, run: str) -> Path:
+    """Leaves a judgement behind as `judge` does; returns its Data Docs page."""
+    page = quality / run / "docs" / "index.html"
+    path = judgement_file(quality, run)
+    path.parent.mkdir(parents=True)
+    found = Judgement(run_name=run, verdicts=(), docs_index=str(page))
+    path.write_text(found.model_dump_json())
+    return page
 
 
 def test_a_missing_table_is_said_so(tmp_path: Path) -> None:
