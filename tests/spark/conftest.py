@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import logging
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -28,6 +29,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = open_session(Settings(home=home, spark_master="local[2,4]"), "tests")
     yield session
     session.stop()
+    # Its connections say goodbye when the process ends, to streams that pytest has closed by then.
+    logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
 @pytest.fixture(scope="session")
