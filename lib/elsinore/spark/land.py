@@ -47,10 +47,9 @@ def land_events(lake: Lake, settings: Settings, interval: Interval, *, run: str)
     version = lake.version("events")
     events = lake.read("events", version)
     with spark_failures():
-        judged = judge_events(
-            scan_landing(lake.spark, files, lake.stream), events, lake.stream, landings
-        ).localCheckpoint()
-        accounts = _accounts(judged, files, interval)
+        scanned = scan_landing(lake.spark, files, lake.stream).localCheckpoint()
+        judged = judge_events(scanned, events, lake.stream, landings).localCheckpoint()
+        accounts = _accounts(scanned, judged, files, interval)
     _write_lines(lake, judged, landings, run)
     totals = _totals(accounts)
     _require_few_bad(totals, accounts, settings.max_bad_share)
@@ -74,9 +73,13 @@ def _write_lines(lake: Lake, judged: DataFrame, landings: Landings, run: str) ->
 
 
 def _accounts(
-    judged: DataFrame, files: Sequence[LandingFile], interval: Interval
+    scanned: DataFrame, judged: DataFrame, files: Sequence[LandingFile], interval: Interval
 ) -> list[dict[str, Any]]:
-    """One row of `landings` for each hour, also for those without files."""
+    """One row of `landings` for each hour, also for those without files.
+
+    Lines are counted as they were scanned, their fates as they were judged: that these agree shows
+    that judging lost none and made none.
+    """
     accounts = {
         label: _account(label, [file for file in files if file.landing == label])
         for label in map(hour_label, hours_of(interval))
@@ -90,10 +93,11 @@ def _accounts(
         )
         .collect()
     )
+    for row in scanned.groupBy("landing").count().collect():
+        accounts[row["landing"]]["lines"] = row["count"]
     fields = {ACCEPTED: "accepted", DUPLICATE: "duplicates", QUARANTINED: "quarantined"}
     for row in counted:
         account = accounts[row["landing"]]
-        account["lines"] += row["lines"]
         account[fields[row["fate"]]] += row["lines"]
         if row["fate"] == QUARANTINED:
             account["reasons"][row["reason_code"]] = row["lines"]
