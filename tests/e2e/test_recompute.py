@@ -17,7 +17,7 @@ def test_the_reference_finds_the_published_rows_in_the_raw_files(
 ) -> None:
     home, _, _ = clean
     rows = published_rows(home.lake)
-    assert len(rows) >= 8, "most queries have results in these hours"
+    assert len(rows) >= 5, "three hours are enough for the queries with short windows"
     for smallest_first in rows.values():
         row = smallest_first[len(smallest_first) // 2]
         assert disagreements(row, home.path / "var" / "landing", tmp_path) == [], row
