@@ -12,8 +12,11 @@ from typing import Any
 from deltalake import DeltaTable
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.files.read_events import read_events
 from elsinore.query.bound import BoundQuery
 from elsinore.query.load_workload import load_workload
+from elsinore.timeline import Interval
 from tests.e2e.support import ELSINORE, ROOT
 
 SCHEMA = ROOT / "schemas/events/flights.yaml"
@@ -34,6 +37,20 @@ def published_rows(lake: Path) -> dict[str, list[Row]]:
     for row in sorted(found.values(), key=_size):
         by_query.setdefault(row["query"], []).append(row)
     return by_query
+
+
+def rows_without_a_lake(landing: Path, interval: Interval) -> dict[str, int]:
+    """How many rows each query has in the windows that end in an interval, straight from files.
+
+    No Spark, no tables, no slices: one batch of all events for each query.
+    """
+    schema = load_schema(SCHEMA)
+    events, _ = read_events([landing], schema, max_bad_share=0.05)
+    counts = {
+        query.name: aggregate_query(query, events, owned=interval).num_rows
+        for query in load_workload(WORKLOAD, schema).queries
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 def _size(row: Row) -> tuple[Any, ...]:

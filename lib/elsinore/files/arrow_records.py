@@ -208,8 +208,12 @@ def _texts(column: pa.ChunkedArray) -> list[Any]:
         return column.to_pylist()
     try:
         return column.cast(pa.string()).to_pylist()
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        pass  # Nested, or bytes that are no text.
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # Nested, or bytes that are no text.
+        return _spelled(column)
+
+
+def _spelled(column: pa.ChunkedArray) -> list[str | None]:
+    """Values as Python spells them."""
     try:
         return [None if value is None else str(value) for value in column.to_pylist()]
     except (ValueError, OverflowError):
