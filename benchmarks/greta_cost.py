@@ -1,7 +1,7 @@
 """What an event costs the greta executor: each construct against the plain case, in one run.
 
-The plain case is `A+` in tumbling windows whose counts fit 64 bits. Every answer is checked against
-its closed form. `python -m benchmarks.greta_cost [--json]`.
+The plain case is `A+` in tumbling windows of 50 events, whose counts fit 64 bits. Every answer is
+checked against its closed form. `python -m benchmarks.greta_cost [--json]`.
 """
 
 from __future__ import annotations
@@ -26,37 +26,82 @@ from elsinore.query.parse import parse_workload
 from elsinore.timeline import TimeUnit
 
 ROUNDS = 5
+TYPES = "ABNM"
 SCHEMA = StreamSchema(
     "bench",
     "time",
     TimeUnit.INTEGER,
     "type",
     None,
-    (EventType("A", tuple(Attribute(n, AttributeType.LONG) for n in ("k", "x"))),),
+    tuple(EventType(t, tuple(Attribute(n, AttributeType.LONG) for n in ("k", "x"))) for t in TYPES),
 )
+#: Trends of `A+` over 50 events.
+FIFTY = 2**50 - 1
+#: 50 events of a window in which B can only follow those A that come after the NOT's match.
+BARRED_ONCE = "A" * 24 + "N" + "A" * 24 + "B"
+BARRED_BY_TWO = "A" * 24 + "N" + "A" * 5 + "M" + "A" * 18 + "B"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A query over `events` events at times 0, 1, ...; `x` rises with time, `k` = time mod `keys`.
+    """A query over `events` events; `x` rises with time, `k` = event number mod `keys`.
 
-    A window of n events of one key has 2^n - 1 trends.
+    `types` are repeated; the times of events are `spacing` apart. Each window that lies inside of
+    the stream counts `trends`.
     """
 
     name: str
     query: str
     events: int
-    window_events: int
+    trends: int
+    types: str = "A"
     keys: int = 1
+    spacing: int = 1
 
 
 CASES = (
-    Case("plain: A+", "PATTERN A+ WITHIN 50", 500_000, 50),
-    Case("grouped by 1,000 keys", "PATTERN A+ GROUP-BY k WITHIN 50000", 500_000, 50, 1_000),
-    Case("windows overlap 10 times", "PATTERN A+ WITHIN 50 SLIDE 5", 50_000, 50),
-    Case("edge predicate", "PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 50", 100_000, 50),
-    Case("128 bit", "PATTERN A+ WITHIN 100", 100_000, 100),
-    Case("1,000 bit", "PATTERN A+ WITHIN 1000", 100_000, 1_000),
+    Case("plain: A+", "PATTERN A+ WITHIN 50", 500_000, FIFTY),
+    Case("grouped by 1,000 keys", "PATTERN A+ GROUP-BY k WITHIN 50000", 500_000, FIFTY, keys=1_000),
+    Case(
+        "NOT of one event",
+        "PATTERN SEQ(A+, NOT N, B) WITHIN 50",
+        500_000,
+        2**48 - 2**24,
+        BARRED_ONCE,
+    ),
+    Case(
+        "NOT of two events",
+        "PATTERN SEQ(A+, NOT SEQ(N, M), B) WITHIN 50",
+        500_000,
+        2**47 - 2**24,
+        BARRED_BY_TWO,
+    ),
+    Case("leading NOT", "PATTERN SEQ(NOT N, A+) WITHIN 50", 500_000, 2**49 - 1, "N" + "A" * 49),
+    Case("OR: (A OR B)+", "PATTERN (A OR B)+ WITHIN 50", 500_000, FIFTY, "AB"),
+    Case("options: SEQ(A*, B?)", "PATTERN SEQ(A*, B?) WITHIN 50", 500_000, FIFTY, "A" * 49 + "B"),
+    Case("ambiguous", "PATTERN SEQ(A a+, A b+) WITHIN 50", 500_000, FIFTY - 50),
+    Case(
+        "skip-till-next-match",
+        "PATTERN A+ WITHIN 50 SEMANTICS skip-till-next-match",
+        500_000,
+        50 * 51 // 2,
+    ),
+    Case("contiguous", "PATTERN A+ WITHIN 50 SEMANTICS contiguous", 500_000, 50 * 51 // 2),
+    Case("edge predicate", "PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 50", 100_000, FIFTY),
+    *(
+        Case(
+            f"windows overlap {overlap:,} times",
+            f"PATTERN A+ WITHIN 1000 SLIDE {1000 // overlap}",
+            500_000 // overlap + 1_000,
+            FIFTY,
+            spacing=20,
+        )
+        for overlap in (1, 10, 100, 1_000)
+    ),
+    Case("128 bit", "PATTERN A+ WITHIN 100", 100_000, 2**100 - 1),
+    Case("256 bit", "PATTERN A+ WITHIN 250", 100_000, 2**250 - 1),
+    Case("1,024 bit", "PATTERN A+ WITHIN 1000", 100_000, 2**1_000 - 1),
+    Case("4,096 bit", "PATTERN A+ WITHIN 4000", 100_000, 2**4_000 - 1),
 )
 
 
@@ -88,19 +133,18 @@ def _query(case: Case) -> BoundQuery:
 
 
 def _events(case: Case) -> EventTable:
-    times = np.arange(case.events)
-    columns = [times, np.zeros(case.events, np.int32), times % case.keys, times]
+    number = np.arange(case.events)
+    kinds = np.array([TYPES.index(kind) for kind in case.types], np.int32)
+    columns = [number * case.spacing, kinds[number % kinds.size], number % case.keys, number]
     arrays = [pa.array(column) for column in columns]
     return EventTable(SCHEMA, pa.Table.from_arrays(arrays, schema=arrow_schema(SCHEMA)))
 
 
 def _check(case: Case, rows: pa.Table) -> None:
-    expected = str(2**case.window_events - 1)
-    inside = [
-        r for r in rows.to_pylist() if 0 <= r["window_start"] <= r["window_end"] <= case.events
-    ]
+    last = case.events * case.spacing
+    inside = [r for r in rows.to_pylist() if 0 <= r["window_start"] <= r["window_end"] <= last]
     assert inside, case.name
-    assert all(row["counts"] == [expected] for row in inside), case.name
+    assert all(row["counts"] == [str(case.trends)] for row in inside), case.name
 
 
 if __name__ == "__main__":

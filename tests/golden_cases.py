@@ -8,7 +8,8 @@ Each file of `tests/golden/trends` is a list of cases:
       schema: {A: {v: long}, B: {}}  # types with their attributes, as in a schema file
       time: integer                  # or iso; optional
       query: RETURN COUNT(*) PATTERN A+ WITHIN 20
-      events: a1(v=3) b2 a-3         # type (in any case), time, attributes; NULL where left out
+      events: a1(v=3) b2 a-3         # type (in any case), time, attributes; NULL where left out;
+                                     # a1..9 is one at each time from 1 to 9, a5min one at 5 minutes
       rows:                          # start and end of the window, group if any, values
         - [0, 20, {COUNT(*): 3}]
         - [0, 20, {k: 1}, {COUNT(*): 3}]
@@ -35,11 +36,11 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
 from elsinore.results.json_lines import encode_row
 from elsinore.results.row import ResultRow
-from elsinore.timeline import TimeUnit
+from elsinore.timeline import MINUTE, TimeUnit
 
 GOLDEN = Path(__file__).parent / "golden" / "trends"
 
-_EVENT = re.compile(r"\s*([A-Za-z_]+)(-?\d+)(?:\(([^)]*)\))?")
+_EVENT = re.compile(r"\s*([A-Za-z_]+)(-?\d+)(?:\.\.(-?\d+))?(min)?(?:\(([^)]*)\))?")
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,10 @@ def event_table(text: str, schema: StreamSchema) -> EventTable:
     for match in _EVENT.finditer(text):
         assert match.start() == end, f"no event: {text[end:]!r}"
         end = match.end()
-        kind, time, attributes = match.groups()
-        events.append((names[kind.lower()], int(time), _attributes(attributes or "")))
+        kind, first, last, minutes, attributes = match.groups()
+        for time in range(int(first), int(last or first) + 1):
+            ticks = time * MINUTE if minutes else time
+            events.append((names[kind.lower()], ticks, _attributes(attributes or "")))
     assert not text[end:].strip(), f"no event: {text[end:]!r}"
     return EventTable.of(schema, events)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.propagate import make_work, propagate
-from elsinore.kernels.rows import Rows, make_rows
+from elsinore.kernels.propagate import propagate
+from elsinore.kernels.rows import Rows, rows_for
+from elsinore.kernels.work import entries_to_hold, make_work
 
 
 @dataclass(frozen=True)
@@ -52,24 +53,9 @@ def climb(graph: Graph, spans: np.ndarray) -> list[Totals]:
 
 
 def _rung(graph: Graph, spans: np.ndarray, limbs: int) -> tuple[Totals, np.ndarray]:
-    rows = make_rows(
-        spans.shape[0],
-        1 + graph.count_weights.shape[0],
-        graph.sum_weights.shape[0],
-        graph.ranks.shape[0],
-        limbs,
-    )
+    rows = rows_for(graph, spans.shape[0], limbs)
     outgrown = np.zeros(spans.shape[0], np.bool_)
-    propagate(graph, spans, make_work(graph, _entries_at_once(graph, spans), limbs), rows, outgrown)
+    propagate(graph, spans, make_work(graph, entries_to_hold(graph, spans), limbs), rows, outgrown)
     if limbs == 1:  # plain doubles overflow; the sums of the next rung have wide exponents
         outgrown |= ~np.isfinite(rows.sums).all(axis=1)
     return Totals(spans, rows), outgrown
-
-
-def _entries_at_once(graph: Graph, spans: np.ndarray) -> int:
-    """Entries that the kernels must hold: those of a window, or of one instant."""
-    if graph.kept.any():
-        return int((spans[:, 1] - spans[:, 0]).max())
-    changes = np.flatnonzero(np.diff(graph.times)) + 1
-    borders = np.concatenate([[0], changes, [graph.times.size]])
-    return int(np.diff(borders).max())

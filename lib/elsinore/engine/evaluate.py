@@ -13,17 +13,21 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import Column, EventColumns, in_one_dictionary
+from elsinore.engine.functions import call, like
 from elsinore.kernels.long_columns import long_columns
 from elsinore.query.expressions import (
     Arithmetic,
     Both,
     BoundExpression,
     Comparison,
+    Condition,
     Constant,
     Either,
     Field,
+    Function,
     Inverse,
     IsNull,
+    Like,
     Negative,
 )
 
@@ -55,16 +59,6 @@ def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarra
             return _constant(expression, rows.size)
         case Field(attribute=attribute):
             return columns.column(attribute).take(rows)
-        case Both(parts):
-            return _all([inner(part) for part in parts])
-        case Either(parts):
-            return _inverse(_all([_inverse(inner(part)) for part in parts]))
-        case Inverse(operand):
-            return _inverse(inner(operand))
-        case IsNull(operand):
-            return Column(~inner(operand).known, np.ones(rows.size, bool))
-        case Comparison(operator, left, right):
-            return _comparison(operator, left, right, inner)
         case Arithmetic(operator, left, right, kind):
             return _arithmetic(operator, inner(left), inner(right), kind)
         case Negative(operand, kind):
@@ -73,6 +67,27 @@ def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarra
                 return Column(-value.values, value.known)
             zero = Column(np.zeros(rows.size, np.int64), np.ones(rows.size, bool))
             return _arithmetic("-", zero, value, kind)
+        case Function(name, operands, kind):
+            return call(name, [inner(operand) for operand in operands], kind)
+        case _:
+            return _truth(expression, inner)
+
+
+def _truth(expression: Condition, inner: Callable[[BoundExpression], Column]) -> Column:
+    match expression:
+        case Both(parts):
+            return _all([inner(part) for part in parts])
+        case Either(parts):
+            return _inverse(_all([_inverse(inner(part)) for part in parts]))
+        case Inverse(operand):
+            return _inverse(inner(operand))
+        case IsNull(operand):
+            known = inner(operand).known
+            return Column(~known, np.ones_like(known))
+        case Like(operand, pattern, escape):
+            return like(inner(operand), pattern, escape)
+        case Comparison(operator, left, right):
+            return _comparison(operator, left, right, inner)
 
 
 def _constant(constant: Constant, size: int) -> Column:

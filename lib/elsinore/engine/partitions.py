@@ -1,24 +1,25 @@
 """Splits a query's events by key into partitions, and sorts them.
 
 Grouping and equivalence attributes together partition the trends. Where only some types carry an
-attribute, the events of the others belong to every partition that they fit (spec section 1): the
-partitions are the natural join of the keys found at each state.
+attribute, the events of the others belong to every partition that they fit (spec section 1).
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import Column, EventColumns
-from elsinore.engine.evaluate import holds
-from elsinore.query.bound import BoundQuery, Key
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.join_keys import join_keys
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.state_rows import state_rows
+from elsinore.query.bound import BoundQuery
+from elsinore.template.machine import reached_states
 from elsinore.template.template import Template
 
 
@@ -29,119 +30,121 @@ class Entries:
     Attributes:
         rows: int64[N], the event's row in the table.
         states: int32[N].
+        owners: int64[N], the partition.
         offsets: int64[P + 1], where each partition begins.
+        partitions: P rows; the codes of the template's keys, see `column_of`.
         groups: the JSON array of group values of each partition.
     """
 
     rows: np.ndarray
     states: np.ndarray
+    owners: np.ndarray
     offsets: np.ndarray
+    partitions: pd.DataFrame
     groups: list[str]
 
 
-def partition(query: BoundQuery, template: Template, columns: EventColumns) -> Entries | None:
-    """The entries of a query; None where some state has no event, so that no trend exists."""
-    codes = [_KeyCodes.of(key, columns.column(key.attribute)) for key in query.keys]
-    by_state = [
-        _state_rows(query, template, state, columns) for state in range(len(template.states))
-    ]
-    if not all(rows.size for rows in by_state):
+def column_of(key: int) -> str:
+    """The column of a key in `Entries.partitions`."""
+    return f"key {key}"
+
+
+def partition(
+    query: BoundQuery, template: Template, codes: Sequence[KeyCodes], columns: EventColumns
+) -> Entries | None:
+    """The entries of a template; None where no trend can exist for want of events."""
+    rows = [state_rows(query, state, columns) for state in template.states]
+    filled = frozenset(number for number, found in enumerate(rows) if found.size)
+    if not _leads_through(template, filled):
         return None
-    if not query.keys:
-        return _sorted(by_state, [np.zeros(rows.size, np.int64) for rows in by_state], columns, [])
     frames = []
-    for state, rows in enumerate(by_state):
-        carried = {
-            str(number): codes[number].values[rows]
-            for number, key in enumerate(query.keys)
-            if template.states[state].index in key.positions
-        }
-        frames.append(pd.DataFrame({"row": rows} | carried))
-    partitions = _join_keys(frames)
-    if partitions.empty:
+    for state, found in zip(template.states, rows, strict=True):
+        carried = sorted(state.keys & template.keys)
+        keys = {column_of(n): codes[n].values[found] for n in carried}
+        frames.append(pd.DataFrame({"row": found} | keys))
+    partitions = _partitions(template, frames)
+    if not len(partitions):
         return None
     partitions["partition"] = np.arange(len(partitions), dtype=np.int64)
     placed = [_place(frame, partitions) for frame in frames]
-    groups = _group_texts(query, codes, partitions)
     return _sorted(
         [frame["row"].to_numpy() for frame in placed],
         [frame["partition"].to_numpy() for frame in placed],
         columns,
-        groups,
+        partitions,
+        _group_texts(query, codes, partitions),
     )
 
 
-def _state_rows(
-    query: BoundQuery, template: Template, state: int, columns: EventColumns
-) -> np.ndarray:
-    """Rows of the events that may stand at a state: type, local predicates, equivalence keys."""
-    position = template.states[state]
-    rows = columns.rows_of(position.type)
-    for predicate in query.local_predicates:
-        if predicate.position == position.index:
-            rows = rows[holds(predicate.condition, columns, rows)]
-    for key in query.keys:
-        if key.equivalence and position.index in key.positions:
-            column = columns.column(key.attribute).take(rows)
-            usable = column.known
-            if key.type is AttributeType.DOUBLE:
-                usable = usable & ~np.isnan(column.values)
-            rows = rows[usable]
-    return rows
+def _leads_through(template: Template, states: frozenset[int]) -> bool:
+    """Whether a way from START to END leads through the given states alone."""
+    trends = frozenset(template.trend_states) & states
+    arrows = tuple(t for t in template.transitions if {t.earlier, t.later} <= trends)
+    return bool(reached_states(trends & template.starts.keys(), arrows) & template.ends.keys())
 
 
-@dataclass(frozen=True)
-class _KeyCodes:
-    """A key column as small integers (0 is NULL), and the value that each code stands for."""
+def _partitions(template: Template, frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Keys that a trend may carry, each set once; more than there are trends of is no harm.
 
-    values: np.ndarray
-    meaning: list[Any]
+    Keys come from the states that no trend can go without, joined with the most telling first;
+    what these do not carry is taken from all states that do.
+    """
+    if not template.keys:
+        return pd.DataFrame(index=[0])
+    everywhere = frozenset(template.trend_states)
+    ends = everywhere & template.ends.keys()
+    useful = reached_states(ends, template.transitions, backwards=True)
+    carriers: dict[frozenset[int], list[int]] = {}
+    for state in sorted(useful):
+        carriers.setdefault(template.states[state].keys & template.keys, []).append(state)
+    needed = [
+        _distinct(frames, states, sorted(keys))
+        for keys, states in carriers.items()
+        if keys and not _leads_through(template, everywhere - frozenset(states))
+    ]
+    covered = {name for keys in needed for name in keys.columns}
+    for key in sorted(key for key in template.keys if column_of(key) not in covered):
+        states = [state for keys, found in carriers.items() if key in keys for state in found]
+        needed.append(_distinct(frames, states, [key]))
+    return reduce(join_keys, sorted(needed, key=lambda keys: -keys.shape[1]))
 
-    @classmethod
-    def of(cls, key: Key, column: Column) -> _KeyCodes:
-        if column.dictionary is not None:
-            return cls(
-                np.where(column.known, column.values + 1, 0),
-                [None, *column.dictionary.to_pylist()],
-            )
-        distinct, codes = np.unique(column.values, return_inverse=True)
-        return cls(np.where(column.known, codes + 1, 0), [None, *distinct.tolist()])
 
-
-def _join_keys(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Distinct keys that every state agrees with, the most telling states joined first."""
-    keyed = [frame.drop(columns="row").drop_duplicates() for frame in frames]
-    keyed = sorted((keys for keys in keyed if keys.shape[1]), key=lambda k: -k.shape[1])
-
-    def join(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-        shared = [name for name in right.columns if name in left.columns]
-        return left.merge(right, on=shared) if shared else left.merge(right, how="cross")
-
-    return reduce(join, keyed)
+def _distinct(frames: list[pd.DataFrame], states: list[int], keys: list[int]) -> pd.DataFrame:
+    names = [column_of(key) for key in keys]
+    return pd.concat([frames[state][names] for state in states]).drop_duplicates()
 
 
 def _place(frame: pd.DataFrame, partitions: pd.DataFrame) -> pd.DataFrame:
     """Each event in every partition that it fits."""
     shared = [name for name in frame.columns if name != "row"]
-    if not shared:
-        return frame.merge(partitions[["partition"]], how="cross")
-    return frame.merge(partitions[[*shared, "partition"]], on=shared)
+    return join_keys(frame, partitions[[*shared, "partition"]])
 
 
-def _group_texts(query: BoundQuery, codes: list[_KeyCodes], partitions: pd.DataFrame) -> list[str]:
-    numbers = [n for n, key in enumerate(query.keys) if key.group_label is not None]
-    meanings = [[codes[n].meaning[c] for c in partitions[str(n)].to_numpy()] for n in numbers]
-    if not meanings:
-        return []
-    return [json.dumps(values, ensure_ascii=False) for values in zip(*meanings, strict=True)]
+def _group_texts(
+    query: BoundQuery, codes: Sequence[KeyCodes], partitions: pd.DataFrame
+) -> list[str]:
+    """NULL stands for a key that the trends do not carry, too."""
+    size = len(partitions)
+    values = [
+        codes[number].decoded(partitions[name]) if name in partitions else [None] * size
+        for number, key in enumerate(query.keys)
+        for name in [column_of(number)]
+        if key.group_label is not None
+    ]
+    if not values:
+        return ["[]"] * size
+    return [json.dumps(group, ensure_ascii=False) for group in zip(*values, strict=True)]
 
 
 def _sorted(
-    rows: list[np.ndarray], owners: list[np.ndarray], columns: EventColumns, groups: list[str]
+    rows: list[np.ndarray],
+    owners: list[np.ndarray],
+    columns: EventColumns,
+    partitions: pd.DataFrame,
+    groups: list[str],
 ) -> Entries:
     states = np.concatenate([np.full(r.size, s, np.int32) for s, r in enumerate(rows)])
     row, owner = np.concatenate(rows), np.concatenate(owners)
     order = np.lexsort((columns.times[row], owner))
-    count = max(len(groups), int(owner.max(initial=0)) + 1)
-    offsets = np.searchsorted(owner[order], np.arange(count + 1))
-    return Entries(row[order], states[order], offsets, groups or ["[]"] * count)
+    offsets = np.searchsorted(owner[order], np.arange(len(groups) + 1))
+    return Entries(row[order], states[order], owner[order], offsets, partitions, groups)

@@ -6,39 +6,89 @@ from typing import NamedTuple
 
 import numpy as np
 
+#: A floor, firing or time that does not exist: earlier than every time.
+NONE = int(np.iinfo(np.int64).min)
+
+#: The closing time of an event that nothing has closed: later than every time.
+NEVER = int(np.iinfo(np.int64).max)
+
 
 class Graph(NamedTuple):
     """One query's template over N entries; an entry is an event at one state of one partition.
 
-    Entries are sorted by partition, then time. S states, T transitions, K integer carriers, M
-    carriers of doubles, E extremes; slots are columns read by edge predicates.
+    Entries are sorted by partition, then time. S states, T transitions, F floors, P programs, K
+    integer carriers, M carriers of doubles, E extremes; slots are columns read by edge predicates.
+    A number of -1 stands for "none" throughout.
+
+    A **guard** is one NOT: a little graph of its own, over states of its own among the same
+    entries. At time te it *fires* with ts, the latest start of all its matches that end at te. It
+    parts an earlier event p from a later event e if it fires between them with ts > time(p). So
+    what NOT asks for, and likewise `contiguous`, is a bound on p that rises with e's time: a
+    **floor**. p may come before e if time(p) >= floor(e).
 
     Attributes:
-        times: int64[N].
+        times: int64[N], none of them `NONE`.
         states: int32[N], the entry's state.
+        guard_of: int64[S], the guard to which a state belongs, -1 for states of trends, which come
+            first. A guard's floors refer only to guards of smaller numbers.
+        starts, ends: bool[S], whether events there may start or end a trend (or guard's match).
+        start_floor: int64[S]; a START event starts something only where this floor is `NONE`.
+        start_bar: int64[S]; and only where this floor is not `NONE`, but was raised by something.
+        end_floor: int64[S]; an END event ends something only if it reaches this floor as it is at
+            the window's end, all firings counted.
         transition_start: int64[S + 1], where the transitions into each state begin.
         transition_from: int64[T], the earlier state.
-        transition_program: int64[T], number of the edge predicate, -1 where there is none.
+        transition_program: int64[T], number of the program that is the whole condition of a pair.
+        transition_floor: int64[T], the floor to reach; looked at where there is no program.
+        closes: bool[T]: every instant with an entry at the later state makes all earlier events
+            of the earlier state unable to go on. For earlier states all of whose transitions have
+            no program and one floor in common.
+        floor_set_start: int64[F + 1], where each floor's sets begin.
+        set_guard_start: int64[* + 1], where each set's guards begin in `set_guards`, int64[*]. A
+            floor is the lowest over its sets of the highest ts over the set's guards, of the
+            firings strictly before e; `NONE` for an empty set, or no set.
+        floor_contiguous: bool[F]: the floor is at least `base`.
+        base: int64[N], time of the partition's last event strictly before, `NONE` if there is
+            none; of size 0 if no floor is contiguous.
+        open_start: int64[S + 1], where the ways out of each state begin whose events close one by
+            one; empty for other states.
+        open_slot, open_state, open_program, open_floor: int64[*], for each way out: a slot, the
+            later state, and the way's condition as for transitions. For its slot an event is closed
+            after the first instant with an entry at that state for which the condition is true.
         program_start: int64[P + 1]; program: int64[*, 2], see `pair_program`.
         slots_l, slots_d: int64[*, N] and float64[*, N]; known: bool[*, N].
-        starts, ends, kept: bool[S]; events of `kept` states are compared one by one later on.
         count_weights: int64[K, N]; sum_weights: float64[M, N].
         ranks: int64[E, N], smaller is more extreme; `no_rank` where there is no value.
     """
 
     times: np.ndarray
     states: np.ndarray
+    guard_of: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    start_floor: np.ndarray
+    start_bar: np.ndarray
+    end_floor: np.ndarray
     transition_start: np.ndarray
     transition_from: np.ndarray
     transition_program: np.ndarray
+    transition_floor: np.ndarray
+    closes: np.ndarray
+    floor_set_start: np.ndarray
+    set_guard_start: np.ndarray
+    set_guards: np.ndarray
+    floor_contiguous: np.ndarray
+    base: np.ndarray
+    open_start: np.ndarray
+    open_slot: np.ndarray
+    open_state: np.ndarray
+    open_program: np.ndarray
+    open_floor: np.ndarray
     program_start: np.ndarray
     program: np.ndarray
     slots_l: np.ndarray
     slots_d: np.ndarray
     known: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    kept: np.ndarray
     count_weights: np.ndarray
     sum_weights: np.ndarray
     ranks: np.ndarray

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from elsinore.kernels.pair_program import Op, long_arithmetic
+from elsinore.kernels.arithmetic import MINUS, PLUS, REMAINDER, TIMES, long_arithmetic
+from elsinore.kernels.compiled import kernel
 
-_OPS = {
-    "+": int(Op.ADD_L),
-    "-": int(Op.SUBTRACT_L),
-    "*": int(Op.MULTIPLY_L),
-    "%": int(Op.REMAINDER_L),
-}
+_OPS = {"+": PLUS, "-": MINUS, "*": TIMES, "%": REMAINDER}
 
 
-@njit(cache=True)
+@kernel
 def _fill(op, left, right, values, fits):  # type: ignore[no-untyped-def]
     for i in range(values.size):
         values[i], fits[i] = long_arithmetic(op, left[i], right[i])

@@ -10,121 +10,115 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
+
+from elsinore.kernels.arithmetic import (
+    DIVIDE,
+    INT64_MIN,
+    MINUS,
+    PLUS,
+    REMAINDER,
+    TIMES,
+    double_arithmetic,
+    hour_of,
+    long_arithmetic,
+    takes_left,
+    weekday_of,
+)
+from elsinore.kernels.compiled import inlined
 
 MAX_STACK = 32
 
 
 class Op(IntEnum):
-    """Operations. `_L` works on int64, `_D` on doubles."""
+    """Operations. `_L` works on int64, `_D` on doubles.
+
+    First those that push a value (their argument is a slot's number, or a floor's for REACHES),
+    then those on one value, then those on two. A stack place keeps an int64 (truth is 0 or 1), a
+    double, and whether it is known.
+
+    REACHES: the earlier event reaches a floor as it is for the later one. OPEN: nothing before the
+    later event has closed the earlier one for this closing slot. IS_TRUE: true where true, false
+    where false or NULL. LEAST, GREATEST: NULL operands are skipped, NaN ranks above all numbers.
+    COALESCE: the first if known, else the second. HOUR, WEEKDAY: of microseconds in UTC, weekday
+    by ISO (Monday is 1).
+    """
 
     EARLIER_L = 0
     EARLIER_D = 1
     LATER_L = 2
     LATER_D = 3
-    TO_DOUBLE = 4
-    ADD_L = 5
-    SUBTRACT_L = 6
-    MULTIPLY_L = 7
-    REMAINDER_L = 8
-    NEGATE_L = 9
-    ADD_D = 10
-    SUBTRACT_D = 11
-    MULTIPLY_D = 12
-    DIVIDE_D = 13
-    REMAINDER_D = 14
-    NEGATE_D = 15
-    EQUAL_L = 16
-    UNEQUAL_L = 17
-    LESS_L = 18
-    AT_MOST_L = 19
-    EQUAL_D = 20
-    UNEQUAL_D = 21
-    LESS_D = 22
-    AT_MOST_D = 23
-    AND = 24
-    OR = 25
-    NOT = 26
-    IS_NULL = 27
+    REACHES = 4
+    OPEN = 5
+
+    TO_DOUBLE = 6
+    NEGATE_L = 7
+    NEGATE_D = 8
+    NOT = 9
+    IS_NULL = 10
+    IS_TRUE = 11
+    ABS_L = 12
+    ABS_D = 13
+    HOUR_L = 14
+    WEEKDAY_L = 15
+
+    AND = 16
+    OR = 17
+    EQUAL_L = 18
+    UNEQUAL_L = 19
+    LESS_L = 20
+    AT_MOST_L = 21
+    EQUAL_D = 22
+    UNEQUAL_D = 23
+    LESS_D = 24
+    AT_MOST_D = 25
+    ADD_L = 26
+    SUBTRACT_L = 27
+    MULTIPLY_L = 28
+    REMAINDER_L = 29
+    ADD_D = 30
+    SUBTRACT_D = 31
+    MULTIPLY_D = 32
+    DIVIDE_D = 33
+    REMAINDER_D = 34
+    LEAST_L = 35
+    GREATEST_L = 36
+    COALESCE_L = 37
+    LEAST_D = 38
+    GREATEST_D = 39
+    COALESCE_D = 40
 
 
+_EARLIER_D, _LATER_L, _LATER_D = int(Op.EARLIER_D), int(Op.LATER_L), int(Op.LATER_D)
+_REACHES, _OPEN = int(Op.REACHES), int(Op.OPEN)
+_TO_DOUBLE, _NEGATE_L, _NEGATE_D = int(Op.TO_DOUBLE), int(Op.NEGATE_L), int(Op.NEGATE_D)
+_NOT, _IS_NULL, _IS_TRUE = int(Op.NOT), int(Op.IS_NULL), int(Op.IS_TRUE)
+_ABS_L, _ABS_D, _HOUR_L = int(Op.ABS_L), int(Op.ABS_D), int(Op.HOUR_L)
+_AND, _OR, _EQUAL_L, _EQUAL_D = int(Op.AND), int(Op.OR), int(Op.EQUAL_L), int(Op.EQUAL_D)
 _ADD_L, _SUBTRACT_L, _MULTIPLY_L = int(Op.ADD_L), int(Op.SUBTRACT_L), int(Op.MULTIPLY_L)
-_REMAINDER_L, _NEGATE_L = int(Op.REMAINDER_L), int(Op.NEGATE_L)
-_TO_DOUBLE, _NEGATE_D = int(Op.TO_DOUBLE), int(Op.NEGATE_D)
-_NOT, _IS_NULL = int(Op.NOT), int(Op.IS_NULL)
 _ADD_D, _SUBTRACT_D, _MULTIPLY_D = int(Op.ADD_D), int(Op.SUBTRACT_D), int(Op.MULTIPLY_D)
-_DIVIDE_D, _REMAINDER_D = int(Op.DIVIDE_D), int(Op.REMAINDER_D)
-_EQUAL_L, _EQUAL_D, _AND = int(Op.EQUAL_L), int(Op.EQUAL_D), int(Op.AND)
-
-INT64_MIN = np.iinfo(np.int64).min
-INT64_MAX = np.iinfo(np.int64).max
+_DIVIDE_D = int(Op.DIVIDE_D)
+_LEAST_L, _GREATEST_L, _COALESCE_L = int(Op.LEAST_L), int(Op.GREATEST_L), int(Op.COALESCE_L)
+_LEAST_D, _GREATEST_D, _COALESCE_D = int(Op.LEAST_D), int(Op.GREATEST_D), int(Op.COALESCE_D)
 
 
-@njit(cache=True, forceinline=True)
-def _wrapped(number):  # type: ignore[no-untyped-def]
-    # Compiled signed arithmetic may assume that it never overflows; unsigned arithmetic wraps.
-    return np.uint64(number)
-
-
-@njit(cache=True, forceinline=True)
-def _magnitude(number):  # type: ignore[no-untyped-def]
-    return _wrapped(number) if number >= 0 else ~_wrapped(number) + np.uint64(1)
-
-
-@njit(cache=True, forceinline=True)
-def long_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
-    """`(value, known)` of int64 arithmetic; unknown where it overflows or has no answer."""
-    if op == _ADD_L:
-        value = np.int64(_wrapped(left) + _wrapped(right))
-        return value, ((left ^ value) & (right ^ value)) >= 0
-    if op == _SUBTRACT_L:
-        value = np.int64(_wrapped(left) - _wrapped(right))
-        return value, ((left ^ right) & (left ^ value)) >= 0
-    if op == _REMAINDER_L:
-        if right == 0:
-            return np.int64(0), False
-        if right == -1:
-            return np.int64(0), True
-        value = left % right  # floored; SQL's remainder has the sign of the dividend
-        if value != 0 and (value ^ left) < 0:
-            value -= right
-        return value, True
-    if left == 0 or right == 0:
-        return np.int64(0), True
-    limit = np.uint64(INT64_MAX) + np.uint64((left < 0) != (right < 0))
-    fits = _magnitude(left) <= limit // _magnitude(right)
-    return np.int64(_wrapped(left) * _wrapped(right)), fits
-
-
-@njit(cache=True, forceinline=True)
-def double_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
-    """`(value, known)` of arithmetic on doubles; unknown for division and remainder by zero."""
-    if op == _ADD_D:
-        return left + right, True
-    if op == _SUBTRACT_D:
-        return left - right, True
-    if op == _MULTIPLY_D:
-        return left * right, True
-    if right == 0.0:
-        return 0.0, False
-    if op == _DIVIDE_D:
-        return left / right, True
-    return np.fmod(left, right), True
-
-
-@njit(cache=True, forceinline=True)
+@inlined
 def pair_holds(  # type: ignore[no-untyped-def]
-    program, earlier, later, slots_l, slots_d, known, longs, doubles, sure
-):
+    program, earlier, later, low, times, slots_l, slots_d, known, floors, closing,
+    longs, doubles, sure,
+):  # fmt: skip
     """Whether a program is *true* for entries `earlier` and `later`.
 
     Args:
-        program: int64[n, 2], of `Op` and slot number.
+        program: int64[n, 2], of `Op` and its argument.
         earlier: number of the earlier entry.
         later: number of the later entry.
+        low: number of the window's first entry.
+        times: int64[N].
         slots_l: int64[K, N], the columns read; a slot is used in one of the two kinds.
         slots_d: float64[K, N].
         known: bool[K, N], False for NULL.
+        floors: int64[F, *], by floor and place in the window.
+        closing: int64[*, *], by closing slot and place in the window.
         longs: scratch, int64[MAX_STACK].
         doubles: scratch, float64[MAX_STACK].
         sure: scratch, bool[MAX_STACK].
@@ -132,55 +126,119 @@ def pair_holds(  # type: ignore[no-untyped-def]
     top = 0
     for step in range(program.shape[0]):
         op = program[step, 0]
-        if op <= 3:
+        if op <= _LATER_D:
             slot = program[step, 1]
-            entry = earlier if op <= 1 else later
-            longs[top] = slots_l[slot, entry]
-            doubles[top] = slots_d[slot, entry]
+            entry = later if op >= _LATER_L else earlier
+            if op % 2 == _EARLIER_D:  # the odd ones are doubles
+                doubles[top] = slots_d[slot, entry]
+            else:
+                longs[top] = slots_l[slot, entry]
             sure[top] = known[slot, entry]
             top += 1
-        elif op == _TO_DOUBLE:
-            doubles[top - 1] = np.float64(longs[top - 1])
-        elif op == _NOT:
-            longs[top - 1] = 1 - longs[top - 1]
-        elif op == _IS_NULL:
-            longs[top - 1] = 0 if sure[top - 1] else 1
-            sure[top - 1] = True
-        elif op == _NEGATE_D:
-            doubles[top - 1] = -doubles[top - 1]
-        elif op == _NEGATE_L:
-            sure[top - 1] = sure[top - 1] and longs[top - 1] != INT64_MIN
-            longs[top - 1] = -longs[top - 1]
+        elif op <= _OPEN:
+            if op == _REACHES:
+                longs[top] = times[earlier] >= floors[program[step, 1], later - low]
+            else:
+                longs[top] = times[later] <= closing[program[step, 1], earlier - low]
+            sure[top] = True
+            top += 1
+        elif op < _AND:
+            _unary(op, top - 1, longs, doubles, sure)
         else:
             top -= 1
             _binary(op, top - 1, top, longs, doubles, sure)
     return sure[0] and longs[0] != 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
+def _unary(op, a, longs, doubles, sure):  # type: ignore[no-untyped-def]
+    """Change stack place a."""
+    if op == _TO_DOUBLE:
+        doubles[a] = np.float64(longs[a])
+    elif op == _NOT:
+        longs[a] = 1 - longs[a]
+    elif op == _IS_NULL:
+        longs[a] = 0 if sure[a] else 1
+        sure[a] = True
+    elif op == _IS_TRUE:
+        longs[a] = 1 if sure[a] and longs[a] != 0 else 0
+        sure[a] = True
+    elif op == _NEGATE_D:
+        doubles[a] = -doubles[a]
+    elif op == _ABS_D:
+        doubles[a] = abs(doubles[a])
+    elif op == _NEGATE_L:
+        sure[a] = sure[a] and longs[a] != INT64_MIN
+        longs[a] = -longs[a]
+    elif op == _ABS_L:
+        sure[a] = sure[a] and longs[a] != INT64_MIN
+        longs[a] = abs(longs[a])
+    else:
+        longs[a] = hour_of(longs[a]) if op == _HOUR_L else weekday_of(longs[a])
+
+
+@inlined
 def _binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
     """Combine stack places a and b into a."""
     both = sure[a] and sure[b]
-    if op >= _AND:
+    if op <= _OR:
         unit = 0 if op == _AND else 1  # the truth value that decides alone
         decided = (sure[a] and longs[a] == unit) or (sure[b] and longs[b] == unit)
         sure[a] = both or decided
         longs[a] = unit if decided else 1 - unit
-    elif op < _ADD_D:
-        longs[a], fits = long_arithmetic(op, longs[a], longs[b])
-        sure[a] = both and fits
-    elif op < _EQUAL_L:
-        doubles[a], fits = double_arithmetic(op, doubles[a], doubles[b])
-        sure[a] = both and fits
     elif op < _EQUAL_D:
         longs[a] = _compare(op - _EQUAL_L, longs[a], longs[b])
         sure[a] = both
-    else:
+    elif op < _ADD_L:
         sure[a] = both and doubles[a] == doubles[a] and doubles[b] == doubles[b]
         longs[a] = _compare(op - _EQUAL_D, doubles[a], doubles[b])
+    elif op < _ADD_D:
+        longs[a], fits = long_arithmetic(_sign_of_long(op), longs[a], longs[b])
+        sure[a] = both and fits
+    elif op < _LEAST_L:
+        doubles[a], fits = double_arithmetic(_sign_of_double(op), doubles[a], doubles[b])
+        sure[a] = both and fits
+    else:
+        _choose(op, a, b, longs, doubles, sure)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
+def _choose(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
+    """LEAST, GREATEST or COALESCE of stack places a and b."""
+    if not sure[b]:
+        return
+    stays = sure[a]
+    if stays and op < _COALESCE_L:
+        stays = takes_left(op == _GREATEST_L, longs[a], longs[b])
+    elif stays and op > _COALESCE_L and op < _COALESCE_D:
+        stays = takes_left(op == _GREATEST_D, doubles[a], doubles[b])
+    if not stays:
+        longs[a] = longs[b]
+        doubles[a] = doubles[b]
+        sure[a] = True
+
+
+@inlined
+def _sign_of_long(op):  # type: ignore[no-untyped-def]
+    if op == _ADD_L:
+        return PLUS
+    if op == _SUBTRACT_L:
+        return MINUS
+    return TIMES if op == _MULTIPLY_L else REMAINDER
+
+
+@inlined
+def _sign_of_double(op):  # type: ignore[no-untyped-def]
+    if op == _ADD_D:
+        return PLUS
+    if op == _SUBTRACT_D:
+        return MINUS
+    if op == _MULTIPLY_D:
+        return TIMES
+    return DIVIDE if op == _DIVIDE_D else REMAINDER
+
+
+@inlined
 def _compare(which, left, right):  # type: ignore[no-untyped-def]
     if which == 0:
         return np.int64(left == right)

@@ -1,148 +1,190 @@
 """GRETA's propagation: aggregates ride along the edges of the graph, no trend is built.
 
 GRETA Algorithm 2, for each window: an event's count is the sum of its predecessors' counts, plus
-one for a START event. A transition without an edge predicate reads one accumulator for all earlier
-events of its state; one with an edge predicate compares the pairs. Events of equal time are worked
-out together before any of them becomes a predecessor, so their order cannot matter.
+one for a START event. A transition without a condition reads one accumulator for all earlier events
+of its state, one with a floor a sliding sum (`sliding`), one with a program compares the pairs.
+Events of equal time are worked out together before any of them becomes a predecessor or closes
+one, so their order cannot matter.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numba import njit
 
+from elsinore.kernels.closing import close_events, list_open, open_all
+from elsinore.kernels.compiled import inlined, kernel
+from elsinore.kernels.floors import may_end, may_start
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.pair_program import MAX_STACK, pair_holds
-from elsinore.kernels.rows import (
-    Rows,
-    add_own,
-    add_row,
-    clear,
-    has_trend,
-    make_rows,
-    start_trend,
-)
+from elsinore.kernels.guards import run_guards
+from elsinore.kernels.pairs import find_pairs
+from elsinore.kernels.rows import Rows, add_own, add_row, clear, has_trend, start_trend
+from elsinore.kernels.sliding import add_reaching, empty_slides, push
+from elsinore.kernels.work import Work
 
 
-class Work(NamedTuple):
-    """Scratch of one pass, made once for all windows.
-
-    Attributes:
-        states: a row for each state, over its events so far.
-        entries: a row for each entry of the window where states are kept, else of one instant.
-        members: int64[S, *], the entries of each kept state that end some trend, in time order.
-        member_count: int64[S].
-        longs, doubles, sure: stacks for edge predicates.
-        limbs: uint64[L].
-    """
-
-    states: Rows
-    entries: Rows
-    members: np.ndarray
-    member_count: np.ndarray
-    longs: np.ndarray
-    doubles: np.ndarray
-    sure: np.ndarray
-    limbs: np.ndarray
-
-
-def make_work(graph: Graph, buffer: int, limbs: int) -> Work:
-    """Scratch for a graph; `buffer` is the number of entries to hold at once."""
-    states = graph.starts.size
-    shape = 1 + graph.count_weights.shape[0], graph.sum_weights.shape[0], graph.ranks.shape[0]
-    return Work(
-        make_rows(states, *shape, limbs),
-        make_rows(buffer, *shape, limbs),
-        np.empty((states, buffer if graph.kept.any() else 1), np.int64),
-        np.zeros(states, np.int64),
-        np.empty(MAX_STACK, np.int64),
-        np.empty(MAX_STACK, np.float64),
-        np.empty(MAX_STACK, np.bool_),
-        np.empty(limbs, np.uint64),
-    )
-
-
-@njit(cache=True)
-def propagate(graph, spans, work, totals, outgrown):  # type: ignore[no-untyped-def]
+def propagate(
+    graph: Graph, spans: np.ndarray, work: Work, totals: Rows, outgrown: np.ndarray
+) -> None:
     """Aggregate the trends of each window.
 
     Args:
         graph: a `Graph`.
         spans: int64[R, 4], see `spans.fill_spans`.
-        work: scratch from `make_work`.
+        work: scratch from `make_work` for at least `entries_to_hold`.
         totals: `Rows` of R rows to write to.
-        outgrown: bool[R] to write to: the window needs wider counts, its row is void.
+        outgrown: bool[R], set where a count needs more limbs than there are; such a window's totals
+            mean nothing.
     """
-    keep = graph.kept.any()
+    pass_over = _plain_windows if work.upkeep.plain else _windows
+    pass_over(graph, spans, work, totals, outgrown)
+
+
+@kernel
+def _plain_windows(graph, spans, work, totals, outgrown):  # type: ignore[no-untyped-def]
+    """Windows of a graph that needs accumulators only, and no more entries than an instant's."""
     for row in range(spans.shape[0]):
-        low, high = spans[row, 0], spans[row, 1]
-        for state in range(graph.starts.size):
-            clear(work.states, state, graph.no_rank)
-        work.member_count[:] = 0
-        clear(totals, row, graph.no_rank)
+        high = spans[row, 1]
+        _begin(graph, work, totals, row)
         over = False
-        first = low
+        first = spans[row, 0]
         while first < high and not over:
-            after = first
-            while after < high and graph.times[after] == graph.times[first]:
-                after += 1
-            base = low if keep else first
+            after = _end_of_instant(graph.times, first, high)
             for entry in range(first, after):
-                over |= _arrive(graph, entry, low, base, work)
+                over |= _arrive_plainly(graph, entry, entry - first, work)
+            if work.upkeep.closing:
+                for entry in range(first, after):
+                    _close_states(graph, graph.states[entry], work)
             for entry in range(first, after):
-                over |= _settle(graph, entry, entry - base, work, totals, row)
+                state, place = graph.states[entry], entry - first
+                if has_trend(work.entries.counts, place):
+                    if work.upkeep.collected[state]:
+                        over |= add_row(work.states, state, work.entries, place)
+                    if graph.ends[state]:
+                        over |= add_row(totals, row, work.entries, place)
             first = after
         outgrown[row] = over
 
 
-@njit(cache=True, forceinline=True)
-def _arrive(graph, entry, low, base, work):  # type: ignore[no-untyped-def]
-    """Work out an entry's row from its predecessors (GRETA Theorem 2); True if outgrown."""
-    place = entry - base
+@inlined
+def _arrive_plainly(graph, entry, place, work):  # type: ignore[no-untyped-def]
+    """`_arrive` where nothing depends on the pair."""
     state = graph.states[entry]
     clear(work.entries, place, graph.no_rank)
     if graph.starts[state]:
         start_trend(work.entries.counts, place)
     over = False
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
-        if graph.transition_program[t] < 0:
-            over |= add_row(work.entries, place, work.states, graph.transition_from[t])
-        else:
-            over |= _add_pairs(graph, entry, t, low, work)
+        over |= add_row(work.entries, place, work.states, graph.transition_from[t])
     if has_trend(work.entries.counts, place):
         over |= add_own(graph, entry, work.entries, place, work.limbs)
     return over
 
 
-@njit(cache=True, forceinline=True)
-def _add_pairs(graph, entry, transition, low, work):  # type: ignore[no-untyped-def]
-    """Add the rows of all earlier entries that an edge predicate lets pass."""
-    number = graph.transition_program[transition]
-    program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
-    state = graph.transition_from[transition]
+@kernel
+def _windows(graph, spans, work, totals, outgrown):  # type: ignore[no-untyped-def]
+    """Windows of any graph."""
+    for row in range(spans.shape[0]):
+        low, high = spans[row, 0], spans[row, 1]
+        _begin(graph, work, totals, row)
+        open_all(work.lists, work.pairs.closing, high - low)
+        run_guards(
+            graph, work.upkeep, work.guards, work.pairs, work.members, work.member_count, low, high
+        )
+        for state in range(graph.starts.size):
+            work.member_count[state] = 0
+        over = False
+        first = low
+        while first < high and not over:
+            after = _end_of_instant(graph.times, first, high)
+            for entry in range(first, after):
+                if graph.guard_of[graph.states[entry]] < 0:
+                    over |= _arrive(graph, entry, low, work)
+            for entry in range(first, after):
+                close_events(
+                    graph, work.upkeep, work.lists, work.pairs, work.members, work.member_count,
+                    entry, low,
+                )  # fmt: skip
+                if work.upkeep.closing:
+                    _close_states(graph, graph.states[entry], work)
+            for entry in range(first, after):
+                if graph.guard_of[graph.states[entry]] < 0:
+                    over |= _settle(graph, entry, low, high, work, totals, row)
+            first = after
+        outgrown[row] = over
+
+
+@inlined
+def _begin(graph, work, totals, row):  # type: ignore[no-untyped-def]
+    """Begin a window without any trend."""
+    clear(totals, row, graph.no_rank)
+    for state in range(graph.starts.size):
+        clear(work.states, state, graph.no_rank)
+    for slide in range(work.slides.head.size):
+        work.slides.head[slide] = work.slides.split[slide] = 0
+        clear(work.slides.newer, slide, graph.no_rank)
+
+
+@inlined
+def _end_of_instant(times, first, high):  # type: ignore[no-untyped-def]
+    after = first + 1
+    while after < high and times[after] == times[first]:
+        after += 1
+    return after
+
+
+@inlined
+def _close_states(graph, later, work):  # type: ignore[no-untyped-def]
+    """Forget the events of all states that an entry at state `later` closes."""
+    for t in range(graph.transition_start[later], graph.transition_start[later + 1]):
+        if graph.closes[t]:
+            state = graph.transition_from[t]
+            clear(work.states, state, graph.no_rank)
+            work.member_count[state] = 0
+            empty_slides(graph, work.upkeep, work.slides, state)
+
+
+@inlined
+def _arrive(graph, entry, low, work):  # type: ignore[no-untyped-def]
+    """Work out an entry's row from its predecessors (GRETA Theorem 2); True if outgrown."""
+    place, state = entry - low, graph.states[entry]
+    clear(work.entries, place, graph.no_rank)
+    if may_start(graph, work.pairs.floors, state, place):
+        start_trend(work.entries.counts, place)
     over = False
-    for m in range(work.member_count[state]):
-        before = work.members[state, m]
-        if pair_holds(
-            program, before, entry, graph.slots_l, graph.slots_d, graph.known,
-            work.longs, work.doubles, work.sure,
-        ):  # fmt: skip
-            over |= add_row(work.entries, entry - low, work.entries, before - low)
+    for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
+        earlier, slide = graph.transition_from[t], work.upkeep.slide_of[t]
+        members, count = work.members[earlier], work.member_count[earlier]
+        if graph.transition_program[t] >= 0:
+            program = graph.transition_program[t]
+            found = find_pairs(graph, work.pairs, program, members, count, entry, low)
+            for h in range(found):
+                over |= add_row(work.entries, place, work.entries, work.pairs.hits[h] - low)
+        elif slide >= 0:
+            bound = work.pairs.floors[graph.transition_floor[t], place]
+            over |= add_reaching(
+                graph, work.slides, slide, bound, members, count, work.entries, low, place
+            )
+        else:
+            over |= add_row(work.entries, place, work.states, earlier)
+    if has_trend(work.entries.counts, place):
+        over |= add_own(graph, entry, work.entries, place, work.limbs)
     return over
 
 
-@njit(cache=True, forceinline=True)
-def _settle(graph, entry, place, work, totals, row):  # type: ignore[no-untyped-def]
+@inlined
+def _settle(graph, entry, low, high, work, totals, row):  # type: ignore[no-untyped-def]
     """Make an entry a predecessor of later ones, and add it to the total if it is an END event."""
-    if not has_trend(work.entries.counts, place):
-        return False
-    state = graph.states[entry]
-    over = add_row(work.states, state, work.entries, place)
-    if graph.kept[state]:
-        work.members[state, work.member_count[state]] = entry
-        work.member_count[state] += 1
-    if graph.ends[state]:
-        over |= add_row(totals, row, work.entries, place)
+    over = False
+    place, state = entry - low, graph.states[entry]
+    if has_trend(work.entries.counts, place):
+        upkeep = work.upkeep
+        if upkeep.collected[state]:
+            over |= add_row(work.states, state, work.entries, place)
+        if upkeep.kept[state]:
+            work.members[state, work.member_count[state]] = entry
+            work.member_count[state] += 1
+            list_open(upkeep, work.lists, state, entry)
+            over |= push(upkeep, work.slides, state, work.entries, place)
+        if may_end(graph, work.pairs.floors, entry, high - low):
+            over |= add_row(totals, row, work.entries, place)
     return over

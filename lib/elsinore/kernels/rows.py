@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from elsinore.kernels.compiled import inlined
+from elsinore.kernels.graph import Graph
 from elsinore.kernels.wide import (
     add_product,
     add_scaled,
@@ -52,7 +53,14 @@ def make_rows(rows: int, counts: int, sums: int, extremes: int, limbs: int) -> R
     )
 
 
-@njit(cache=True, forceinline=True)
+def rows_for(graph: Graph, rows: int, limbs: int) -> Rows:
+    """Rows of zeros for the carriers of a graph."""
+    sides = graph.count_weights, graph.sum_weights, graph.ranks
+    counts, sums, extremes = (side.shape[0] for side in sides)
+    return make_rows(rows, 1 + counts, sums, extremes, limbs)
+
+
+@inlined
 def _clear_counts(counts, row):  # type: ignore[no-untyped-def]
     for k in range(counts.shape[1]):
         if counts.ndim == 2:
@@ -62,7 +70,7 @@ def _clear_counts(counts, row):  # type: ignore[no-untyped-def]
                 counts[row, k, limb] = 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def clear(rows, row, no_rank):  # type: ignore[no-untyped-def]
     """Set one row to "no trend"."""
     _clear_counts(rows.counts, row)
@@ -73,7 +81,28 @@ def clear(rows, row, no_rank):  # type: ignore[no-untyped-def]
         rows.ranks[row, x] = no_rank
 
 
-@njit(cache=True, forceinline=True)
+@inlined
+def _copy_counts(counts, row, more, other):  # type: ignore[no-untyped-def]
+    for k in range(counts.shape[1]):
+        if counts.ndim == 2:
+            counts[row, k] = more[other, k]
+        else:
+            for limb in range(counts.shape[2]):
+                counts[row, k, limb] = more[other, k, limb]
+
+
+@inlined
+def copy_row(target, row, source, other):  # type: ignore[no-untyped-def]
+    """Make a row of `target` a copy of a row of `source`."""
+    _copy_counts(target.counts, row, source.counts, other)
+    for m in range(target.sums.shape[1]):
+        target.sums[row, m] = source.sums[other, m]
+        target.exponents[row, m] = source.exponents[other, m]
+    for x in range(target.ranks.shape[1]):
+        target.ranks[row, x] = source.ranks[other, x]
+
+
+@inlined
 def has_trend(counts, row):  # type: ignore[no-untyped-def]
     """Whether one row of counts counts any trend."""
     if counts.ndim == 2:
@@ -81,7 +110,7 @@ def has_trend(counts, row):  # type: ignore[no-untyped-def]
     return not is_zero(counts[row, 0])
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def start_trend(counts, row):  # type: ignore[no-untyped-def]
     """Let one row of zero counts count the trend that starts here."""
     if counts.ndim == 2:
@@ -90,7 +119,7 @@ def start_trend(counts, row):  # type: ignore[no-untyped-def]
         counts[row, 0, 0] = 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _add_counts(counts, row, more, other):  # type: ignore[no-untyped-def]
     over = False
     for k in range(counts.shape[1]):
@@ -103,7 +132,7 @@ def _add_counts(counts, row, more, other):  # type: ignore[no-untyped-def]
     return over
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _add_sums(counts, target, row, source, other):  # type: ignore[no-untyped-def]
     for m in range(target.sums.shape[1]):
         if counts.ndim == 2:
@@ -117,7 +146,7 @@ def _add_sums(counts, target, row, source, other):  # type: ignore[no-untyped-de
             )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_row(target, row, source, other):  # type: ignore[no-untyped-def]
     """Add a row of `source` to a row of `target`; True if a count outgrew its width."""
     _add_sums(target.counts, target, row, source, other)
@@ -126,7 +155,7 @@ def add_row(target, row, source, other):  # type: ignore[no-untyped-def]
     return _add_counts(target.counts, row, source.counts, other)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _own_counts(counts, row, weights, entry, limb_scratch):  # type: ignore[no-untyped-def]
     over = False
     for k in range(weights.shape[0]):
@@ -146,7 +175,7 @@ def _own_counts(counts, row, weights, entry, limb_scratch):  # type: ignore[no-u
     return over
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _own_sums(counts, rows, row, weights, entry):  # type: ignore[no-untyped-def]
     if counts.ndim == 2:
         for m in range(weights.shape[0]):
@@ -163,7 +192,7 @@ def _own_sums(counts, rows, row, weights, entry):  # type: ignore[no-untyped-def
                 )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_own(graph, entry, rows, row, limb_scratch):  # type: ignore[no-untyped-def]
     """Add what an entry itself contributes for each trend that ends at it; True if outgrown."""
     _own_sums(rows.counts, rows, row, graph.sum_weights, entry)

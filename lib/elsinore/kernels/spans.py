@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from elsinore.kernels.compiled import kernel
 
 
-@njit(cache=True)
+@kernel
 def fill_spans(offsets, times, within, slide, first, last, out):  # type: ignore[no-untyped-def]
     """Write `(low, high, partition, window number)` of every window that holds an entry.
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from elsinore.kernels.compiled import inlined, outlined
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -17,13 +18,13 @@ _ZERO = np.uint64(0)
 _ROOM = 2**62
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _crowded(limbs):  # type: ignore[no-untyped-def]
     top = np.int64(limbs[limbs.size - 1])
     return top >= _ROOM or top < -_ROOM
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_wide(target, more):  # type: ignore[no-untyped-def]
     """`target += more`, uint64[L] each; True if the result needs more limbs."""
     carry = _ZERO
@@ -35,7 +36,7 @@ def add_wide(target, more):  # type: ignore[no-untyped-def]
     return _crowded(target)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _multiply(left, right):  # type: ignore[no-untyped-def]
     """High and low halves of a 64 x 64 bit product."""
     a, b = left >> _HALF, left & _LOW
@@ -46,7 +47,7 @@ def _multiply(left, right):  # type: ignore[no-untyped-def]
     return a * c + (middle >> _HALF) + (other >> _HALF), (other << _HALF) | (low & _LOW)
 
 
-@njit(cache=True, forceinline=True)
+@outlined
 def add_product(target, count, weight, scratch):  # type: ignore[no-untyped-def]
     """`target += count * weight`: uint64[L] by int64, `count` not negative; True if crowded."""
     size = target.size
@@ -66,7 +67,7 @@ def add_product(target, count, weight, scratch):  # type: ignore[no-untyped-def]
     return add_wide(target, scratch)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def is_zero(limbs):  # type: ignore[no-untyped-def]
     """Whether all limbs are 0."""
     for i in range(limbs.size):  # noqa: SIM110 (numba compiles the loop, not any())
@@ -75,7 +76,7 @@ def is_zero(limbs):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, forceinline=True)
+@outlined
 def normal(mantissa, exponent):  # type: ignore[no-untyped-def]
     """The same value with a mantissa in [0.5, 1), or 0, or not finite."""
     if mantissa == 0.0 or not math.isfinite(mantissa):
@@ -84,7 +85,7 @@ def normal(mantissa, exponent):  # type: ignore[no-untyped-def]
     return fraction, exponent + shift
 
 
-@njit(cache=True, forceinline=True)
+@outlined
 def to_scaled(limbs):  # type: ignore[no-untyped-def]
     """A count that is not negative as (mantissa, exponent), from its top 128 bits."""
     top = limbs.size - 1
@@ -96,7 +97,7 @@ def to_scaled(limbs):  # type: ignore[no-untyped-def]
     return normal(value * 2.0**64 + np.float64(limbs[top - 1]), 64 * (top - 1))
 
 
-@njit(cache=True, forceinline=True)
+@outlined
 def add_scaled(left, left_exponent, right, right_exponent):  # type: ignore[no-untyped-def]
     """The sum of two scaled doubles."""
     if not math.isfinite(left) or not math.isfinite(right):

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import Location
+from elsinore.query.bind_function import bind_function, is_known_call
+from elsinore.query.bind_like import bind_like
+from elsinore.query.common_type import common_type, with_instants
 from elsinore.query.expressions import (
     Arithmetic,
     Both,
@@ -16,9 +24,10 @@ from elsinore.query.expressions import (
     IsNull,
     Negative,
 )
-from elsinore.query.resolve import Scope, suggest
+from elsinore.query.faults import some_of, suggest
+from elsinore.query.resolve import BindFault, Scope
 from elsinore.query.syntax import Call, Equivalence, Expression, Literal, Operation, Reference
-from elsinore.timeline import UNITS, parse_instant
+from elsinore.timeline import UNITS
 
 _LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
 _TIMESTAMP, _BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
@@ -26,13 +35,41 @@ _COMPARISONS = frozenset(["=", "!=", "<", "<=", ">", ">="])
 _INT64 = range(-(2**63), 2**63)
 
 
-class BindFault(Exception):
-    """An expression cannot be bound; its fault is already noted in the scope."""
+#: What people write for units that must be spelt out.
+_SHORT_UNITS = {
+    "us": "microseconds",
+    "ms": "milliseconds",
+    "s": "seconds",
+    "sec": "seconds",
+    "m": "minutes",
+    "min": "minutes",
+    "h": "hours",
+    "hr": "hours",
+    "hrs": "hours",
+    "d": "days",
+}
 
 
 def unit_length(word: str) -> int | None:
     """Microseconds of a unit, singular or plural; None for no unit at all."""
     return UNITS.get(word) or UNITS.get(word.removesuffix("s"))
+
+
+def suggest_unit(word: str) -> str:
+    """A hint for what is no unit of time."""
+    if word in _SHORT_UNITS:
+        return f"did you mean {_SHORT_UNITS[word]}?"
+    return suggest(word, UNITS) or f"there are {', '.join(UNITS)}"
+
+
+def whole_ticks(amount: int | float, length: int) -> int | None:
+    """An amount of units of a length, in ticks; None where that is no whole number.
+
+    >>> whole_ticks(4.35, 1_000_000), whole_ticks(0.5, 1)
+    (4350000, None)
+    """
+    ticks = Fraction(str(amount)) * length  # of the decimal as written, not of the double near it
+    return ticks.numerator if ticks.denominator == 1 else None
 
 
 def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
@@ -41,6 +78,11 @@ def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
     Raises:
         BindFault: a name is unknown or types do not agree; noted in the scope.
     """
+    if isinstance(expression, Equivalence):
+        scope.refuse(
+            "[...] holds for whole trends: it can only stand beside AND at the top of WHERE",
+            expression.at,
+        )
     match expression:
         case Literal():
             return _bind_literal(scope, expression)
@@ -48,15 +90,8 @@ def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
             return _bind_reference(scope, expression)
         case Operation():
             return _bind_operation(scope, expression)
-        case Call(function):
-            _fail(scope, f"there is no function {function}", expression.at)
-        case Equivalence():
-            _fail(
-                scope,
-                "[...] holds for whole trends: it can only stand beside AND at the top of WHERE",
-                expression.at,
-            )
-    raise AssertionError(expression)
+        case _:
+            return _bind_call(scope, expression)
 
 
 def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
@@ -67,13 +102,31 @@ def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
     """
     bound = bind_expression(scope, expression)
     if bound.type is not _BOOLEAN:
-        _fail(scope, f"a condition is wanted, not a {bound.type}", expression.at)
+        scope.refuse(f"a condition is wanted, not a {bound.type}", expression.at)
     return bound
 
 
-def _fail(scope: Scope, message: str, at: Location, hint: str | None = None) -> None:
-    scope.fault(message, at, hint)
-    raise BindFault(message)
+def _bind_all(
+    scope: Scope,
+    expressions: tuple[Expression, ...],
+    bind: Callable[[Scope, Expression], BoundExpression] = bind_expression,
+) -> list[BoundExpression]:
+    """All of some expressions; one that cannot be bound does not keep the others' faults back."""
+    bound = []
+    for expression in expressions:
+        with suppress(BindFault):  # noted in the scope
+            bound.append(bind(scope, expression))
+    if len(bound) < len(expressions):
+        raise BindFault
+    return bound
+
+
+def _bind_call(scope: Scope, call: Call) -> BoundExpression:
+    known = is_known_call(scope, call)
+    operands = _bind_all(scope, call.arguments)
+    if not known:
+        raise BindFault
+    return bind_function(scope, call, operands)
 
 
 def _bind_literal(scope: Scope, literal: Literal) -> Constant:
@@ -87,23 +140,22 @@ def _bind_literal(scope: Scope, literal: Literal) -> Constant:
     if isinstance(value, float):
         return Constant(value, _DOUBLE)
     if value not in _INT64:
-        _fail(scope, f"{str(value)[:25]}... does not fit a long", literal.at)
+        scope.refuse(f"{str(value)[:25]}... does not fit a long", literal.at)
     return Constant(value, _LONG)
 
 
 def _bind_duration(scope: Scope, literal: Literal) -> Constant:
-    length = unit_length(literal.unit or "")
-    if length is None:
-        hint = suggest(literal.unit or "", list(UNITS))
-        _fail(scope, f"{literal.unit} is no unit of time", literal.at, hint)
-    if not scope.schema.time_unit.is_calendar:
-        _fail(scope, "this stream's time has no unit; write a bare number", literal.at)
-    assert length is not None
+    assert literal.unit is not None
     assert isinstance(literal.value, int | float)
-    ticks = literal.value * length
-    if ticks != int(ticks) or int(ticks) not in _INT64:
-        _fail(scope, "this is no whole number of microseconds within 64 bits", literal.at)
-    return Constant(int(ticks), _LONG)
+    length = unit_length(literal.unit)
+    if length is None:
+        scope.refuse(f"{literal.unit} is no unit of time", literal.at, suggest_unit(literal.unit))
+    if not scope.schema.time_unit.is_calendar:
+        scope.refuse("this stream's time has no unit; write a bare number", literal.at)
+    ticks = whole_ticks(literal.value, length)
+    if ticks is None or ticks not in _INT64:
+        scope.refuse("this is no whole number of microseconds within 64 bits", literal.at)
+    return Constant(ticks, _LONG)
 
 
 def _bind_reference(scope: Scope, reference: Reference) -> Field:
@@ -112,53 +164,57 @@ def _bind_reference(scope: Scope, reference: Reference) -> Field:
     else:
         found = scope.carriers(reference.attribute)
         if not found:
-            known = sorted({a for p in scope.positions for a in _attributes(scope, p.type)})
-            hint = suggest(reference.attribute, known)
-            scope.fault(
-                f"no event type of the pattern has an attribute {reference.attribute}",
-                reference.at,
-                hint,
-            )
-    if len(found) > 1:
-        choices = ", ".join(f"{p.alias}.{reference.attribute}" for p in found)
+            scope.no_carrier(reference.attribute, reference.at)
+    if len(found) > 1 and not scope.all_unclear(found):
+        choices = some_of(f"{p.alias}.{reference.attribute}" for p in found)
         scope.fault(f"{reference.attribute} could be any of {choices}", reference.at)
     column = scope.column(found[0], reference.attribute, reference.at) if len(found) == 1 else None
     if column is None:
-        raise BindFault(reference.attribute)
+        raise BindFault
     return Field(found[0].index, column[0], column[1], reference.following)
-
-
-def _attributes(scope: Scope, event_type: str) -> list[str]:
-    known = scope.schema.by_name.get(event_type)
-    return list(known.by_name) if known else []
 
 
 def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
     match operation.name:
         case "AND" | "OR":
-            parts = tuple(bind_condition(scope, operand) for operand in operation.operands)
+            parts = tuple(_bind_all(scope, operation.operands, bind_condition))
             return Both(parts) if operation.name == "AND" else Either(parts)
         case "NOT":
             return Inverse(bind_condition(scope, operation.operands[0]))
         case "IS NULL":
             return IsNull(bind_expression(scope, operation.operands[0]))
+        case "LIKE":
+            return bind_like(scope, operation, bind_expression(scope, operation.operands[0]))
+        case "neg" if isinstance(inner := operation.operands[0], Literal) and _is_plain(inner):
+            assert isinstance(inner.value, int | float)
+            return _bind_literal(scope, replace(inner, value=-inner.value))
+    at = operation.at
+    first, *others = _bind_all(scope, operation.operands)
+    match operation.name:
         case "IN":
-            operand, *choices = (bind_expression(scope, part) for part in operation.operands)
-            return Either(
-                tuple(_compare(scope, "=", operand, choice, operation.at) for choice in choices)
+            return Either(tuple(_compare(scope, "=", first, other, at) for other in others))
+        case "BETWEEN":
+            low, high = others
+            return Both(
+                (_compare(scope, ">=", first, low, at), _compare(scope, "<=", first, high, at))
             )
-    operands = [bind_expression(scope, operand) for operand in operation.operands]
+        case "neg":
+            return _negative(scope, first, at)
     if operation.name in _COMPARISONS:
-        return _compare(scope, operation.name, operands[0], operands[1], operation.at)
-    if operation.name == "neg":
-        return _negative(scope, operands[0], operation.at)
-    return _arithmetic(scope, operation.name, operands[0], operands[1], operation.at)
+        return _compare(scope, operation.name, first, others[0], at)
+    return _arithmetic(scope, operation.name, first, others[0], at)
+
+
+def _is_plain(literal: Literal) -> bool:
+    """Whether a literal is a number without a unit: -2^63 is a long, 2^63 is none."""
+    number = isinstance(literal.value, int | float) and not isinstance(literal.value, bool)
+    return number and literal.unit is None
 
 
 def _negative(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpression:
     if not operand.type.is_number:
-        _fail(scope, f"a minus sign before a {operand.type}", at)
-    if isinstance(operand, Constant):
+        scope.refuse(f"a minus sign before a {operand.type}", at)
+    if isinstance(operand, Constant) and operand.value != -(2**63):
         assert isinstance(operand.value, int | float)
         return Constant(-operand.value, operand.type)
     return Negative(operand, operand.type)
@@ -167,31 +223,14 @@ def _negative(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpr
 def _compare(
     scope: Scope, operator: str, left: BoundExpression, right: BoundExpression, at: Location
 ) -> Comparison:
-    left, right = _as_instants(scope, left, right, at)
-    null = any(isinstance(side, Constant) and side.value is None for side in (left, right))
-    alike = left.type is right.type or (left.type.is_number and right.type.is_number)
-    if null:
-        _fail(scope, "a comparison with NULL is never true", at, "write IS NULL")
-    if not alike:
-        _fail(scope, f"cannot compare a {left.type} with a {right.type}", at)
+    left, right = with_instants(scope, (left, right), at)
+    if any(isinstance(side, Constant) and side.value is None for side in (left, right)):
+        scope.refuse("a comparison with NULL is never true", at, "write IS NULL")
+    if common_type((left, right)) is None:
+        scope.refuse(f"cannot compare a {left.type} with a {right.type}", at)
     if left.type is _BOOLEAN and operator not in ("=", "!="):
-        _fail(scope, f"truth values have no order for {operator}", at)
+        scope.refuse(f"truth values have no order for {operator}", at)
     return Comparison(operator, left, right)
-
-
-def _as_instants(
-    scope: Scope, left: BoundExpression, right: BoundExpression, at: Location
-) -> tuple[BoundExpression, BoundExpression]:
-    """A string literal beside a timestamp is read as an instant."""
-    sides = [left, right]
-    for index, other in ((0, right), (1, left)):
-        side = sides[index]
-        if other.type is _TIMESTAMP and isinstance(side, Constant) and isinstance(side.value, str):
-            try:
-                sides[index] = Constant(parse_instant(side.value), _TIMESTAMP)
-            except ValueError as error:
-                _fail(scope, str(error), at)
-    return sides[0], sides[1]
 
 
 def _arithmetic(
@@ -199,8 +238,7 @@ def _arithmetic(
 ) -> Arithmetic:
     result = _arithmetic_type(operator, left.type, right.type)
     if result is None:
-        _fail(scope, f"cannot work out {left.type} {operator} {right.type}", at)
-    assert result is not None
+        scope.refuse(f"cannot work out {left.type} {operator} {right.type}", at)
     return Arithmetic(operator, left, right, result)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, QueryError
-from elsinore.query.bind_expression import unit_length
+from elsinore.query.bind_expression import suggest_unit, unit_length, whole_ticks
 from elsinore.query.bind_where import bind_where
 from elsinore.query.bound import (
     AggregateFunction,
@@ -18,12 +18,16 @@ from elsinore.query.bound import (
     Workload,
 )
 from elsinore.query.check_pattern import check_pattern
+from elsinore.query.faults import in_text_order, suggest
 from elsinore.query.normal_form import normal_form
 from elsinore.query.print_query import print_query
-from elsinore.query.resolve import Scope, suggest
+from elsinore.query.resolve import Scope
 from elsinore.query.syntax import Aggregate, Conjunction, Duration, Query, Reference
 from elsinore.timeline import UNITS, TimeUnit
 from elsinore.windows.window import Window
+
+#: WITHIN and SLIDE stay below this, so that the ends of windows stay within 64 bits.
+_LONGEST = 2**62
 
 _TICKS = {
     TimeUnit.SECONDS: UNITS["second"],
@@ -50,7 +54,7 @@ def bind_workload(queries: tuple[Query, ...], schema: StreamSchema) -> Workload:
         except QueryError as error:
             faults += error.diagnostics
     if faults:
-        raise QueryError.of(faults)
+        raise QueryError.of(in_text_order(faults))
     return Workload(schema, tuple(bound))
 
 
@@ -62,14 +66,12 @@ def bind_query(query: Query, schema: StreamSchema) -> BoundQuery:
     """
     scope = Scope(schema, normal_form(query.pattern))
     check_pattern(scope)
-    if scope.faults:  # names cannot be resolved against a broken pattern
-        raise QueryError.of(scope.faults)
     conditions = bind_where(scope, query.where)
     keys = _bind_keys(scope, query.group_by, conditions.equivalences)
     aggregates = _bind_returns(scope, query)
     window = _bind_window(scope, query)
     if scope.faults or window is None:
-        raise QueryError.of(scope.faults)
+        raise QueryError.of(in_text_order(scope.faults))
     text = print_query(replace(query, pattern=scope.pattern))
     return BoundQuery(
         source=query,
@@ -129,9 +131,11 @@ def _bind_key(scope: Scope, reference: Reference, *, equivalence: bool) -> Key |
             return None
     else:
         carriers = scope.carriers(attribute)
-    if all(position.negated for position in carriers):
-        hint = suggest(attribute, list(scope.schema.attributes))
-        scope.fault(f"no event of a trend carries {attribute}", at, None if carriers else hint)
+    if not carriers:
+        scope.no_carrier(attribute, at)
+        return None
+    if scope.well_shaped and all(position.negated for position in carriers):
+        scope.fault(f"no event of a trend carries {attribute}", at)
         return None
     kind = scope.schema.attributes.get(attribute)
     if kind is None:
@@ -151,7 +155,8 @@ def _bind_returns(scope: Scope, query: Query) -> tuple[BoundAggregate, ...]:
     for item in query.returns:
         if isinstance(item, Reference):
             if (item.qualifier, item.attribute) not in groups:
-                scope.fault(f"{item.attribute} is not in GROUP-BY", item.at)
+                hint = suggest(item.attribute, [key.attribute for key in query.group_by])
+                scope.fault(f"{item.attribute} is not in GROUP-BY", item.at, hint)
             continue
         if item.label in aggregates:
             scope.fault(f"{item.label} is returned twice", item.at)
@@ -169,8 +174,10 @@ def _bind_returns(scope: Scope, query: Query) -> tuple[BoundAggregate, ...]:
 
 def _bind_aggregate(scope: Scope, item: Aggregate) -> BoundAggregate | None:
     if item.function not in AggregateFunction.__members__:
-        hint = suggest(item.function, list(AggregateFunction.__members__))
+        known = list(AggregateFunction.__members__)
+        hint = suggest(item.function, known) or f"there are {', '.join(known)}"
         scope.fault(f"there is no aggregate {item.function}", item.at, hint)
+        _check_target(scope, item)
         return None
     function = AggregateFunction[item.function]
     counting = function is AggregateFunction.COUNT
@@ -180,7 +187,7 @@ def _bind_aggregate(scope: Scope, item: Aggregate) -> BoundAggregate | None:
             return None
         return BoundAggregate(item.label, function, frozenset(), None, AttributeType.LONG)
     carriers = scope.named(item.target, item.at)
-    if any(position.negated for position in carriers):
+    if scope.well_shaped and any(position.negated for position in carriers):
         scope.fault(f"{item.target} is part of no trend: it stands under NOT", item.at)
         return None
     if not carriers or counting != (item.attribute is None):
@@ -199,6 +206,13 @@ def _bind_aggregate(scope: Scope, item: Aggregate) -> BoundAggregate | None:
         scope.fault(f"{item.function} of a {column[1]} has no meaning", item.at)
         return None
     return BoundAggregate(item.label, function, positions, column[0], column[1])
+
+
+def _check_target(scope: Scope, item: Aggregate) -> None:
+    """Note what is wrong in the parentheses of an aggregate that is not known itself."""
+    carriers = scope.named(item.target, item.at) if item.target != "*" else ()
+    if carriers and item.attribute is not None:
+        scope.column(carriers[0], item.attribute, item.at)
 
 
 # ---- WITHIN and SLIDE
@@ -232,11 +246,11 @@ def _ticks(scope: Scope, duration: Duration, clause: str) -> int | None:
     else:
         length = unit_length(duration.unit) or 0
         if not length:
-            hint = suggest(duration.unit, list(UNITS))
+            hint = suggest_unit(duration.unit)
             scope.fault(f"{duration.unit} is no unit of time", duration.at, hint)
             return None
-    ticks = duration.amount * length
-    if ticks <= 0 or ticks != int(ticks) or ticks >= 2**62:
+    ticks = whole_ticks(duration.amount, length)
+    if ticks is None or not 0 < ticks < _LONGEST:
         scope.fault(f"{clause} must be positive, in whole microseconds", duration.at)
         return None
-    return int(ticks)
+    return ticks

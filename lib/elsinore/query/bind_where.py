@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from elsinore.query.bind_expression import BindFault, bind_condition
+from elsinore.query.bind_expression import bind_condition
 from elsinore.query.bound import EdgePredicate, LocalPredicate
-from elsinore.query.expressions import BoundExpression, fields_of
-from elsinore.query.resolve import Scope
+from elsinore.query.expressions import Both, BoundExpression, fields_of, sides_of
+from elsinore.query.faults import some_of
+from elsinore.query.resolve import BindFault, Scope
 from elsinore.query.syntax import Equivalence, Expression, Operation, Reference
 
 
@@ -31,7 +32,8 @@ def bind_where(scope: Scope, where: Expression | None) -> Conditions:
             bound = bind_condition(scope, conjunct)
         except BindFault:
             continue
-        _classify(scope, bound, conjunct, conditions)
+        for part in _apart(bound):
+            _classify(scope, part, conjunct, conditions)
     return conditions
 
 
@@ -43,6 +45,14 @@ def _conjuncts(where: Expression | None) -> list[Expression]:
     return [where]
 
 
+def _apart(condition: BoundExpression) -> tuple[BoundExpression, ...]:
+    """BETWEEN as two conditions where each stands on its own (AND was taken apart before)."""
+    if not isinstance(condition, Both):
+        return (condition,)
+    alone = all(False in sides_of(part) for part in condition.parts)
+    return condition.parts if alone else (condition,)
+
+
 def _classify(
     scope: Scope, condition: BoundExpression, written: Expression, conditions: Conditions
 ) -> None:
@@ -51,7 +61,7 @@ def _classify(
     if not now and not later:
         scope.fault("this condition reads no attribute of any event", written.at)
     elif len(now) > 1 or len(later) > 1:
-        names = ", ".join(sorted(scope.positions[i].alias for i in now | later))
+        names = some_of(sorted(scope.positions[i].alias for i in now | later))
         scope.fault(
             f"this condition is about {names} at once",
             written.at,
@@ -69,7 +79,7 @@ def _add_edge(
     scope: Scope, edge: EdgePredicate, written: Expression, conditions: Conditions
 ) -> None:
     earlier, later = (scope.positions[i].alias for i in (edge.earlier, edge.later))
-    if (earlier, later) not in scope.adjacency.pairs:
+    if scope.well_shaped and (earlier, later) not in scope.adjacency.pairs:
         scope.fault(
             f"{later} never comes right after {earlier} in this pattern",
             written.at,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,25 @@ from elsinore.errors import Diagnostic, Location
 from elsinore.query import syntax
 
 _COMPARISONS = {"<>": "!=", "==": "="}
+#: Operations by the grammar's name, and whether NOT is written inside.
+_OPERATIONS = {
+    "minus": ("neg", False),
+    "inversion": ("NOT", False),
+    "conjunction": ("AND", False),
+    "disjunction": ("OR", False),
+    "is_null": ("IS NULL", False),
+    "is_not_null": ("IS NULL", True),
+    "is_in": ("IN", False),
+    "is_not_in": ("IN", True),
+    "between": ("BETWEEN", False),
+    "not_between": ("BETWEEN", True),
+    "is_like": ("LIKE", False),
+    "is_not_like": ("LIKE", True),
+}
 
 
-class MisplacedClause(Exception):
-    """A clause that parses but may not stand where it does; carries the diagnostic."""
+class BuildFault(Exception):
+    """What the grammar lets pass but is no query: a second clause, a number without a value."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(str(diagnostic))
@@ -31,7 +47,7 @@ class SyntaxBuilder:
         """The query of a `start` tree.
 
         Raises:
-            MisplacedClause: a clause occurs twice.
+            BuildFault: a clause occurs twice, or a number is beyond all doubles.
         """
         name, returned, pattern, *rest = tree.children
         clauses: dict[str, Tree[Token]] = {}
@@ -39,7 +55,7 @@ class SyntaxBuilder:
             kind = str(clause.data)
             if kind in clauses:
                 title = kind.split("_", maxsplit=1)[0].upper()
-                raise MisplacedClause(Diagnostic(f"a second {title} clause", self._at(clause)))
+                raise BuildFault(Diagnostic(f"a second {title} clause", self._at(clause)))
             clauses[kind] = clause
         within = clauses.get("within_clause")
         durations = [self._duration(child) for child in within.children] if within else []
@@ -86,7 +102,7 @@ class SyntaxBuilder:
     def _duration(self, node: Tree[Token]) -> syntax.Duration:
         amount, *unit = node.children
         return syntax.Duration(
-            _number(amount), str(unit[0]).lower() if unit else None, self._at(node)
+            self._number(amount, node), str(unit[0]).lower() if unit else None, self._at(node)
         )
 
     # ---- patterns
@@ -126,48 +142,41 @@ class SyntaxBuilder:
             return syntax.Equivalence(tuple(self._reference(c) for c in node.children), at)
         parts = tuple(self._expression(c) for c in node.children if isinstance(c, Tree))
         if kind == "call":
-            return syntax.Call(str(node.children[0]).lower(), parts, at)
+            function, *part = (str(c).lower() for c in node.children if isinstance(c, Token))
+            return syntax.Call(function, parts, part[0] if part else None, at)
         return self._operation(kind, node, parts, at)
 
     def _operation(
         self, kind: str, node: Tree[Token], parts: tuple[Any, ...], at: Location
     ) -> syntax.Operation:
-        def negated(inner: syntax.Operation) -> syntax.Operation:
-            return syntax.Operation("NOT", (inner,), at)
-
         match kind:
             case "arithmetic":
                 return syntax.Operation(str(node.children[1]), parts, at)
             case "comparison":
                 sign = str(node.children[1])
                 return syntax.Operation(_COMPARISONS.get(sign, sign), parts, at)
-            case "minus":
-                return syntax.Operation("neg", parts, at)
-            case "is_null":
-                return syntax.Operation("IS NULL", parts, at)
-            case "is_not_null":
-                return negated(syntax.Operation("IS NULL", parts, at))
-            case "is_in":
-                return syntax.Operation("IN", parts, at)
-            case "is_not_in":
-                return negated(syntax.Operation("IN", parts, at))
-            case "between":
-                return _between(parts, at)
-            case "not_between":
-                return negated(_between(parts, at))
-            case "inversion":
-                return syntax.Operation("NOT", parts, at)
-            case _:
-                return syntax.Operation({"disjunction": "OR"}.get(kind, "AND"), parts, at)
+        name, inverted = _OPERATIONS[kind]
+        operation = syntax.Operation(name, parts, at)
+        return syntax.Operation("NOT", (operation,), at) if inverted else operation
 
     def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
         at = self._at(node)
         if kind == "number":
             amount, *unit = node.children
-            return syntax.Literal(_number(amount), str(unit[0]).lower() if unit else None, at)
+            unit_name = str(unit[0]).lower() if unit else None
+            return syntax.Literal(self._number(amount, node), unit_name, at)
         if kind == "text":
             return syntax.Literal(str(node.children[0])[1:-1].replace("''", "'"), None, at)
         return syntax.Literal({"null": None, "true": True, "false": False}[kind], None, at)
+
+    def _number(self, token: Any, node: Tree[Token]) -> int | float:
+        text = "".join(str(token).split())
+        if not any(sign in text for sign in ".eE"):
+            return int(text)
+        value = float(text)
+        if math.isinf(value):
+            raise BuildFault(Diagnostic(f"{text[:25]} is beyond all doubles", self._at(node)))
+        return value
 
     def _reference(self, node: Tree[Token]) -> syntax.Reference:
         *qualifier, attribute = (str(token) for token in node.children)
@@ -182,17 +191,3 @@ class SyntaxBuilder:
         if node.meta.empty:  # NULL, TRUE and FALSE leave no token behind
             return self._locate(1, 1)
         return self._locate(node.meta.line, node.meta.column)
-
-
-def _number(token: Any) -> int | float:
-    text = str(token).replace(" ", "")
-    return float(text) if any(sign in text for sign in ".eE") else int(text)
-
-
-def _between(parts: tuple[Any, ...], at: Location) -> syntax.Operation:
-    operand, low, high = parts
-    return syntax.Operation(
-        "AND",
-        (syntax.Operation(">=", (operand, low), at), syntax.Operation("<=", (operand, high), at)),
-        at,
-    )

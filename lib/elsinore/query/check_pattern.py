@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 
-from elsinore.query.resolve import Scope, suggest
+from elsinore.query.faults import some_of, suggest
+from elsinore.query.resolve import Scope
 from elsinore.query.syntax import (
     Conjunction,
     KleenePlus,
@@ -23,8 +23,10 @@ def check_pattern(scope: Scope) -> None:
     """Note every fault of the pattern's shape, types and aliases in the scope."""
     _check_types(scope)
     _check_aliases(scope)
+    before = len(scope.faults)
     _check_top(scope)
     _check_shape(scope, scope.pattern)
+    scope.well_shaped = len(scope.faults) == before
 
 
 def _check_types(scope: Scope) -> None:
@@ -32,6 +34,7 @@ def _check_types(scope: Scope) -> None:
     for leaf in event_patterns(scope.pattern):
         if leaf.type not in known:
             hint = suggest(leaf.type, list(known))
+            hint = hint or f"it has {some_of(known)}"
             scope.fault(f"the stream has no event type {leaf.type}", leaf.at, hint)
 
 
@@ -74,7 +77,3 @@ def _check_shape(scope: Scope, pattern: Pattern) -> None:
 def _check_sequence(scope: Scope, parts: tuple[Pattern, ...], whole: Sequence) -> None:
     if all(isinstance(part, Negation) for part in parts):
         scope.fault("this SEQ has nothing but NOT", whole.at, "add a part that must occur")
-        return
-    for before, after in pairwise(parts):
-        if isinstance(before, Negation) and isinstance(after, Negation):
-            scope.fault("two NOT in a row", after.at, "write NOT SEQ(...) or NOT (... OR ...)")

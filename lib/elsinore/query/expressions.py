@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from elsinore.catalog.stream import AttributeType
 
@@ -94,9 +95,53 @@ class IsNull:
     type: AttributeType = AttributeType.BOOLEAN
 
 
-BoundExpression = (
-    Constant | Field | Arithmetic | Negative | Comparison | Both | Either | Inverse | IsNull
-)
+class FunctionName(StrEnum):
+    """What a function does with its operands.
+
+    A function of one operand is NULL where that is; so is ABS of the smallest long. LEAST, GREATEST
+    and COALESCE skip NULL and are NULL only where every operand is. NaN ranks above every number:
+    LEAST takes it only where there is no number, GREATEST wherever there is one. LOWER and UPPER
+    are Unicode's full case mappings, as Python's `str.lower` and `str.upper` have them. HOUR (0 to
+    23) and WEEKDAY (Monday is 1, Sunday 7) are those of an instant in UTC.
+    """
+
+    ABS = "abs"
+    LEAST = "least"
+    GREATEST = "greatest"
+    COALESCE = "coalesce"
+    LOWER = "lower"
+    UPPER = "upper"
+    HOUR = "hour"
+    WEEKDAY = "weekday"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function applied to operands, typed by its result; longs meet a double as doubles."""
+
+    name: FunctionName
+    operands: tuple[BoundExpression, ...]
+    type: AttributeType
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """`s LIKE pattern`: `%` is any text, line ends included, `_` any one character.
+
+    After `escape`, which is None or one character, `%`, `_` and `escape` stand for themselves;
+    it stands before nothing else. Both are case-sensitive and cover the whole of `s`.
+    """
+
+    operand: BoundExpression
+    pattern: str
+    escape: str | None = None
+    type: AttributeType = AttributeType.BOOLEAN
+
+
+#: What is always a truth value.
+Condition = Comparison | Both | Either | Inverse | IsNull | Like
+
+BoundExpression = Constant | Field | Arithmetic | Negative | Function | Condition
 
 #: Column name of the event's own time, where no attribute of its type is called `time`.
 TIME = "_time"
@@ -111,6 +156,8 @@ def operands_of(expression: BoundExpression) -> tuple[BoundExpression, ...]:
             return left, right
         case Both(parts) | Either(parts):
             return parts
+        case Function(_, operands, _):
+            return operands
         case _:
             return (expression.operand,)
 

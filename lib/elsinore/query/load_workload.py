@@ -8,14 +8,15 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.faults import in_text_order
+from elsinore.query.parse import parse_statements
 
 
 def load_workload(path: Path, schema: StreamSchema) -> Workload:
     """The workload in a file, bound to a schema.
 
     Raises:
-        QueryError: the file cannot be read, does not parse or does not bind.
+        QueryError: the file cannot be read, or every fault of its text, as `read_workload`.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -23,4 +24,21 @@ def load_workload(path: Path, schema: StreamSchema) -> Workload:
         raise QueryError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise QueryError(f"{path} is no UTF-8 text") from error
-    return bind_workload(parse_workload(text, str(path)), schema)
+    return read_workload(text, schema, str(path))
+
+
+def read_workload(text: str, schema: StreamSchema, file: str = "<text>") -> Workload:
+    """The workload of a text, bound to a schema.
+
+    Raises:
+        QueryError: with every fault of the text in its order: of the statements that do not parse,
+            and of those that parse and do not bind.
+    """
+    queries, faults = parse_statements(text, file)
+    try:
+        workload = bind_workload(queries, schema)
+    except QueryError as error:
+        faults += error.diagnostics
+    if faults:
+        raise QueryError.of(in_text_order(faults))
+    return workload

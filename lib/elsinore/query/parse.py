@@ -4,53 +4,44 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
-from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark import Lark, Token, Tree, UnexpectedInput
 
 from elsinore.errors import Diagnostic, Location, QueryError
-from elsinore.query.build_syntax import MisplacedClause, SyntaxBuilder
+from elsinore.query.build_syntax import BuildFault, SyntaxBuilder
+from elsinore.query.faults import closest
 from elsinore.query.syntax import Query
+from elsinore.query.syntax_fault import describe_fault
 
 Locate = Callable[[int, int], Location]
 
 MAX_TEXT = 2_000_000
 MAX_NESTING = 100
-
-#: What people call the tokens that the grammar may expect.
-_TOKEN_NAMES = {
-    "NAME": "a name",
-    "TEXT": "a 'string'",
-    "INTEGER": "a number",
-    "DECIMAL": "a number",
-    "COMPARE": "a comparison",
-    "GROUP_BY": "GROUP-BY",
-    "ANY_MATCH": "skip-till-any-match",
-    "NEXT_MATCH": "skip-till-next-match",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "COMMA": "','",
-    "DOT": "'.'",
-    "PLUS": "'+'",
-    "MINUS": "'-'",
-    "STAR": "'*'",
-    "SLASH": "'/'",
-    "PERCENT": "'%'",
-    "QMARK": "'?'",
-    "$END": "the end of the query (';')",
-}
+MAX_NAME = 200
 
 #: Statements end with ";", which means nothing inside a comment or a string.
 _PIECE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|;|[^;'-]+|.", re.DOTALL)
 
 
+#: How a query begins; the word after its name should be RETURN.
+_BEGIN = re.compile(r"\bQUERY\s+[a-z_][a-z0-9_]*\s+([a-z_]+)", re.ASCII | re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 @lru_cache(maxsize=1)
 def _parser() -> Lark:
     grammar = files("elsinore.query").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return Lark(
+        grammar,
+        parser="lalr",
+        propagate_positions=True,
+        maybe_placeholders=False,
+        g_regex_flags=re.ASCII,  # else names and keywords would take the Kelvin sign for a K
+    )
 
 
 def parse_workload(text: str, file: str = "<text>") -> tuple[Query, ...]:
@@ -62,20 +53,32 @@ def parse_workload(text: str, file: str = "<text>") -> tuple[Query, ...]:
     >>> parse_workload("QUERY q RETURN COUNT(*) PATTERN A+ WITHIN 10;")[0].name
     'q'
     """
+    queries, faults = parse_statements(text, file)
+    if faults:
+        raise QueryError.of(faults)
+    return queries
+
+
+def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...], list[Diagnostic]]:
+    """The queries of the statements that parse, and the faults of those that do not."""
+    start = Location(file, 1, 1)
     if len(text) > MAX_TEXT:
-        raise QueryError(f"{file} is larger than {MAX_TEXT} characters")
+        return (), [Diagnostic(f"the text is larger than {MAX_TEXT} characters", start)]
+    surrogate = _SURROGATE.search(text)
+    if surrogate is not None:
+        _, line, column = _placed(text, surrogate.start(), surrogate.end())
+        return (), [Diagnostic("half of a character (a surrogate)", Location(file, line, column))]
     queries: list[Query] = []
     faults: list[Diagnostic] = []
     for statement, line, column in _statements(text):
-        try:
-            queries.append(_parse_statement(statement, file, line, column))
-        except QueryError as error:
-            faults += error.diagnostics
+        found, wrong = _Statement(statement, file, line, column).parsed()
+        queries += found
+        faults += wrong
     if not queries and not faults:
-        faults.append(Diagnostic("holds no query", Location(file)))
-    if faults:
-        raise QueryError.of(faults)
-    return tuple(queries)
+        faults.append(
+            Diagnostic("there is no query", start, "as in QUERY name RETURN COUNT(*) ...")
+        )
+    return tuple(queries), faults
 
 
 def _statements(text: str) -> Iterator[tuple[str, int, int]]:
@@ -99,49 +102,86 @@ def _placed(text: str, start: int, end: int) -> tuple[str, int, int]:
     return text[start:end], line, start - (text.rfind("\n", 0, start) + 1) + 1
 
 
-def _parse_statement(text: str, file: str, line: int, column: int) -> Query:
-    def locate(at_line: int, at_column: int) -> Location:
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """The text of one statement, and where in a file it starts."""
+
+    text: str
+    file: str
+    line: int
+    column: int
+
+    def parsed(self) -> tuple[list[Query], list[Diagnostic]]:
+        """Its query, or its faults; both where it is several for want of a `;`."""
+        try:
+            return [self._query()], []
+        except UnexpectedInput as error:
+            clear = _PIECE.sub(_blank, self.text)
+            begins = list(_later_queries(clear))
+            if begins:
+                return self._several(begins)
+            offset, message, hint = describe_fault(error, clear)
+            return [], [Diagnostic(message, self._at(offset), hint)]
+        except BuildFault as fault:
+            return [], [fault.diagnostic]
+
+    def _query(self) -> Query:
+        tree = _parser().parse(self.text)
+        _check_size(tree, self._locate)
+        return SyntaxBuilder(self._locate).build(tree)
+
+    def _several(self, begins: list[int]) -> tuple[list[Query], list[Diagnostic]]:
+        """The statement taken apart where further queries begin."""
+        queries: list[Query] = []
+        faults: list[Diagnostic] = []
+        for start, stop in pairwise([0, *begins, len(self.text)]):
+            place = self._at(start)
+            if start:
+                message = "found QUERY; expected ';' before it"
+                faults.append(Diagnostic(message, place, "queries end with ';'"))
+            line, column = place.line or 1, place.column or 1
+            found, wrong = _Statement(self.text[start:stop], self.file, line, column).parsed()
+            queries += found
+            faults += wrong
+        return queries, faults
+
+    def _at(self, offset: int) -> Location:
+        _, line, column = _placed(self.text, offset, offset)
+        return self._locate(line, column)
+
+    def _locate(self, at_line: int, at_column: int) -> Location:
         first = at_line == 1
-        return Location(file, line + at_line - 1, at_column + (column - 1 if first else 0))
-
-    try:
-        tree = _parser().parse(text)
-    except UnexpectedInput as error:
-        raise QueryError.of([_diagnose(error, text, locate)]) from None
-    _check_nesting(tree, locate)
-    try:
-        return SyntaxBuilder(locate).build(tree)
-    except MisplacedClause as error:
-        raise QueryError.of([error.diagnostic]) from None
+        return Location(
+            self.file, self.line + at_line - 1, at_column + (self.column - 1 if first else 0)
+        )
 
 
-def _check_nesting(tree: Tree[Token], locate: Locate) -> None:
-    """Refuse what no person writes before any recursion of ours meets it."""
+def _blank(piece: re.Match[str]) -> str:
+    """A comment or string as spaces of the same length, line ends kept."""
+    text = piece[0]
+    ended = text.startswith("--") or (text[0] == "'" and len(text) > 1)
+    return re.sub(r"[^\n]", " ", text) if ended else text
+
+
+def _later_queries(text: str) -> Iterator[int]:
+    """Where further queries begin in what should be one statement."""
+    first = len(text) - len(text.lstrip())
+    for found in _BEGIN.finditer(text):
+        if found.start() > first and closest(found[1], ["RETURN"]) is not None:
+            yield found.start()
+
+
+def _check_size(tree: Tree[Token], locate: Locate) -> None:
+    """Refuse what no person writes before any recursion of ours meets it, or any message."""
     level = [tree]
     for _ in range(MAX_NESTING):
-        level = [child for node in level for child in node.children if isinstance(child, Tree)]
+        below = [child for node in level for child in node.children]
+        for token in below:
+            if isinstance(token, Token) and token.type == "NAME" and len(token) > MAX_NAME:
+                place = locate(token.line or 1, token.column or 1)
+                raise BuildFault(Diagnostic(f"a name of more than {MAX_NAME} characters", place))
+        level = [child for child in below if isinstance(child, Tree)]
         if not level:
             return
     place = locate(level[0].meta.line, level[0].meta.column)
-    raise QueryError.of([Diagnostic(f"nested deeper than {MAX_NESTING} levels", place)])
-
-
-def _diagnose(error: UnexpectedInput, text: str, locate: Locate) -> Diagnostic:
-    if isinstance(error, UnexpectedCharacters):
-        found, line, column = repr(error.char), error.line, error.column
-        expected = error.allowed or set()
-    elif isinstance(error, UnexpectedToken) and error.token.type != "$END":
-        found, line, column = repr(str(error.token)), error.line, error.column
-        expected = error.accepts or error.expected
-    else:
-        ending = text.rstrip()
-        _, line, column = _placed(text, len(ending), len(ending))
-        found = "the end of the query"
-        expected = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
-    names = sorted({_TOKEN_NAMES.get(name, name) for name in expected})
-    wanted = f"; expected {_listed(names)}" if names else ""
-    return Diagnostic(f"found {found}{wanted}", locate(line, column))
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
+    raise BuildFault(Diagnostic(f"nested deeper than {MAX_NESTING} levels", place))

@@ -24,6 +24,11 @@ from elsinore.query.syntax import (
     Sequence,
 )
 
+#: How NOT is written with the operators that take it inside, which keeps what is printed from
+#: nesting deeper than what was read.
+_NEGATED_INSIDE = {name: f"NOT {name}" for name in ("IN", "BETWEEN", "LIKE")}
+_NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
+
 _SUFFIX: dict[type, str] = {KleenePlus: "+", KleeneStar: "*", Maybe: "?"}
 
 
@@ -80,24 +85,32 @@ def print_expression(expression: Expression) -> str:
             return _print_literal(value, unit)
         case Reference():
             return _print_reference(expression)
-        case Call(function, arguments):
-            return f"{function}({', '.join(map(print_expression, arguments))})"
+        case Call(function, arguments, part):
+            source = f"{part} FROM " if part is not None else ""
+            return f"{function}({source}{', '.join(map(print_expression, arguments))})"
         case Equivalence(keys):
             return "[" + ", ".join(map(_print_reference, keys)) + "]"
+        case Operation("NOT", (Operation(name, operands),)) if name in _NEGATED_INSIDE:
+            return _print_operation(_NEGATED_INSIDE[name], [_inner(o) for o in operands])
         case Operation(name, operands):
             return _print_operation(name, [_inner(operand) for operand in operands])
 
 
 def _print_operation(name: str, operands: list[str]) -> str:
+    first, *others = operands
     match name:
         case "neg":
-            return f"-{operands[0]}"
+            return f"-{first}"
         case "NOT":
-            return f"NOT {operands[0]}"
-        case "IS NULL":
-            return f"{operands[0]} IS NULL"
-        case "IN":
-            return f"{operands[0]} IN ({', '.join(operands[1:])})"
+            return f"NOT {first}"
+        case "IS NULL" | "IS NOT NULL":
+            return f"{first} {name}"
+        case "IN" | "NOT IN":
+            return f"{first} {name} ({', '.join(others)})"
+        case "BETWEEN" | "NOT BETWEEN":
+            return f"{first} {name} {' AND '.join(others)}"
+        case "LIKE" | "NOT LIKE":
+            return f"{first} {name} {' ESCAPE '.join(others)}"
         case _:
             return f" {name} ".join(operands)
 

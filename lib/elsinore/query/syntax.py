@@ -134,7 +134,8 @@ class Reference:
 class Operation:
     """An operator applied to operands.
 
-    `name` is one of `+ - * / % neg`, `= != < <= > >=`, `AND OR NOT`, `IS NULL`, `IN`.
+    `name` is one of `+ - * / % neg`, `= != < <= > >=`, `AND OR NOT`, `IS NULL`, `IN`, `BETWEEN`,
+    `LIKE` (of an expression, a pattern and, where given, the escape, both literals).
     """
 
     name: str
@@ -144,10 +145,11 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function applied to arguments."""
+    """A function applied to arguments; `part` is the word before FROM in `extract(hour FROM t)`."""
 
     function: str
     arguments: tuple[Expression, ...]
+    part: str | None = None
     at: Location = _at()
 
 

@@ -17,15 +17,20 @@ from elsinore.query.expressions import (
     Both,
     BoundExpression,
     Comparison,
+    Condition,
     Constant,
     Either,
     Field,
+    Function,
     Inverse,
     IsNull,
+    Like,
     Negative,
 )
 from elsinore.reference.event import Event
+from elsinore.reference.functions import call, like
 
+_DOUBLE = AttributeType.DOUBLE
 _INT64 = range(-(2**63), 2**63)
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -56,6 +61,20 @@ def evaluate(expression: BoundExpression, event: Event, following: Event | None 
             source = following if later else event
             assert source is not None, "an edge predicate needs a pair of events"
             return source.value(attribute)
+        case Arithmetic(sign, left, right, kind):
+            return _arithmetic(sign, inner(left), inner(right), kind)
+        case Negative(operand, kind):
+            value = inner(operand)
+            return None if value is None else _fitted(-value, kind)
+        case Function(name, operands, kind):
+            values = [inner(operand) for operand in operands]
+            return call(name, [_double(v) for v in values] if kind is _DOUBLE else values)
+        case _:
+            return _truth(expression, inner)
+
+
+def _truth(condition: Condition, inner: Callable[[BoundExpression], Any]) -> bool | None:
+    match condition:
         case Both(parts):
             return _all(inner(part) for part in parts)
         case Either(parts):
@@ -64,13 +83,10 @@ def evaluate(expression: BoundExpression, event: Event, following: Event | None 
             return _not(inner(operand))
         case IsNull(operand):
             return inner(operand) is None
+        case Like(operand, pattern, escape):
+            return like(inner(operand), pattern, escape)
         case Comparison(sign, left, right):
             return _compare(sign, _meet(left, right, inner))
-        case Arithmetic(sign, left, right, kind):
-            return _arithmetic(sign, inner(left), inner(right), kind)
-        case Negative(operand, kind):
-            value = inner(operand)
-            return None if value is None else _fitted(-value, kind)
 
 
 def _all(truths: Any) -> bool | None:
@@ -90,7 +106,7 @@ def _meet(
 ) -> tuple[Any, Any]:
     """Both sides of a comparison; where one is a double, the other becomes one (rounded)."""
     values = inner(left), inner(right)
-    if AttributeType.DOUBLE in (left.type, right.type) and left.type is not right.type:
+    if _DOUBLE in (left.type, right.type) and left.type is not right.type:
         return _double(values[0]), _double(values[1])
     return values
 
@@ -108,7 +124,7 @@ def _compare(sign: str, sides: tuple[Any, Any]) -> bool | None:
 def _arithmetic(sign: str, left: Any, right: Any, kind: AttributeType) -> Any:
     if left is None or right is None:
         return None
-    if kind is AttributeType.DOUBLE:
+    if kind is _DOUBLE:
         return _double_arithmetic(sign, float(left), float(right))
     return _long_arithmetic(sign, left, right, kind)
 
@@ -145,4 +161,4 @@ def _long_arithmetic(sign: str, left: int, right: int, kind: AttributeType) -> i
 
 def _fitted(value: Any, kind: AttributeType) -> Any:
     """NULL for a long or timestamp beyond 64 bits."""
-    return value if kind is AttributeType.DOUBLE or value in _INT64 else None
+    return value if kind is _DOUBLE or value in _INT64 else None

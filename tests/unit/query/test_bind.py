@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from elsinore.catalog.stream import AttributeType
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload
+from elsinore.query.expressions import (
+    Comparison,
+    Constant,
+    Field,
+    Function,
+    FunctionName,
+    Inverse,
+    Like,
+    fields_of,
+    operands_of,
+)
 from elsinore.query.parse import parse_workload
 from elsinore.windows.window import Window
 from tests.golden_cases import bound_query, stream_schema
@@ -28,7 +40,6 @@ RIDES = stream_schema({"Travel": {"speed": "long"}}, "iso")
         ("COUNT(*) PATTERN NOT Travel WITHIN 1", "NOT cannot be a whole pattern"),
         ("COUNT(*) PATTERN (NOT Travel)+ WITHIN 1", "NOT can only stand inside SEQ"),
         ("COUNT(*) PATTERN SEQ(NOT Travel) WITHIN 1", "nothing but NOT"),
-        ("COUNT(*) PATTERN SEQ(Travel, NOT Request, NOT Cancel) WITHIN 1", "two NOT in a row"),
         ("COUNT(*) PATTERN SEQ(Travel, (Request AND Cancel)) WITHIN 1", "AND can only stand at"),
         ("SUM(T.speed) PATTERN Travel T AND Request WITHIN 1", "no aggregate but COUNT(*)"),
         ("COUNT(*) PATTERN Travel T WHERE T.sped > 1 WITHIN 1", "no attribute sped (did you mean"),
@@ -51,7 +62,67 @@ RIDES = stream_schema({"Travel": {"speed": "long"}}, "iso")
             "about R, T at once",
         ),
         ("COUNT(*) PATTERN Travel T WHERE [T.speed] OR T.ok WITHIN 1", "can only stand beside AND"),
-        ("COUNT(*) PATTERN Travel WHERE [fee] WITHIN 1", "no event of a trend carries fee"),
+        ("COUNT(*) PATTERN Travel WHERE [fee] WITHIN 1", "no event type of the pattern has an"),
+        ("COUNT(*) PATTERN SEQ(Travel, NOT Request) WHERE [fee] WITHIN 1", "no event of a trend"),
+        ("COUNT(*) PATTERN Travel T WHERE time > 1 WITHIN 1", "(write T.time)"),
+        ("COUNT(*) PATTERN Travel T WHERE T.tme > 1 WITHIN 1", "no attribute tme (did you mean"),
+        ("sped, COUNT(*) PATTERN Travel GROUP-BY speed WITHIN 1", "(did you mean speed?)"),
+        ("COUNT(*) PATTERN Travel T WHERE lowr(T.driver) = 'a' WITHIN 1", "(did you mean lower?)"),
+        ("COUNT(*) PATTERN Travel T WHERE sum(T.speed) > 1 WITHIN 1", "aggregates stand in RETURN"),
+        ("COUNT(*) PATTERN Travel T WHERE nvl(T.speed, 1) > 1 WITHIN 1", "did you mean coalesce?"),
+        ("COUNT(*) PATTERN Travel T WHERE abs(T.speed, 1) > 1 WITHIN 1", "one operand, not 2"),
+        ("COUNT(*) PATTERN Travel T WHERE abs() > T.speed WITHIN 1", "one operand, not 0"),
+        ("COUNT(*) PATTERN Travel T WHERE least(T.speed) > 1 WITHIN 1", "two operands or more"),
+        ("COUNT(*) PATTERN Travel T WHERE abs(T.driver) > 1 WITHIN 1", "abs takes a long or a dou"),
+        ("COUNT(*) PATTERN Travel T WHERE upper(T.speed) = 'A' WITHIN 1", "upper takes a string"),
+        (
+            "COUNT(*) PATTERN Travel T WHERE least(T.speed, T.driver) > 1 WITHIN 1",
+            "least of a long and a string",
+        ),
+        (
+            "COUNT(*) PATTERN Travel T WHERE least(T.ok, TRUE) WITHIN 1",
+            "truth values have no order",
+        ),
+        ("COUNT(*) PATTERN Travel T WHERE coalesce(T.speed, NULL) > 1 WITHIN 1", "NULL is no oper"),
+        ("COUNT(*) PATTERN Travel T WHERE least(T.at, 'soon') > T.at WITHIN 1", "not an ISO 8601"),
+        ("COUNT(*) PATTERN Travel T WHERE extract(T.at) > 1 WITHIN 1", "extract lacks FROM"),
+        (
+            "COUNT(*) PATTERN Travel T WHERE extract(hours FROM T.at) > 1 WITHIN 1",
+            "extract has no hours (did you mean hour?)",
+        ),
+        ("COUNT(*) PATTERN Travel T WHERE extract(dow FROM T.at) > 1 WITHIN 1", "mean weekday?"),
+        (
+            "COUNT(*) PATTERN Travel T WHERE extract(hour FROM T.time) > 1 WITHIN 1",
+            "takes a timestamp, not a long (this stream's time has no unit)",
+        ),
+        ("COUNT(*) PATTERN Travel T WHERE abs(hour FROM T.speed) > 1 WITHIN 1", "takes no FROM"),
+        ("COUNT(*) PATTERN Travel T WHERE T.speed LIKE '1%' WITHIN 1", "LIKE takes a string"),
+        ("COUNT(*) PATTERN Travel T WHERE T.driver LIKE '1' ESCAPE '' WITHIN 1", "a single char"),
+        (
+            "COUNT(*) PATTERN Travel T WHERE T.driver LIKE 'a!b' ESCAPE '!' WITHIN 1",
+            "'!' escapes no",
+        ),
+        (
+            "COUNT(*) PATTERN Travel T WHERE T.driver LIKE 'a!' ESCAPE '!' WITHIN 1",
+            "'!' escapes no",
+        ),
+        (
+            f"COUNT(*) PATTERN Travel T WHERE T.driver LIKE '{'_' * 1001}' WITHIN 1",
+            "more than 1000",
+        ),
+        (
+            "COUNT(*) PATTERN Travel T+ WHERE coalesce(T.driver, NEXT(T).driver) LIKE 'a' WITHIN 1",
+            "(apply LIKE to the text of each event)",
+        ),
+        (
+            "COUNT(*) PATTERN Travel T+ WHERE lower(least(T.driver, NEXT(T).driver)) > '' WITHIN 1",
+            "(apply lower to the text of each event)",
+        ),
+        (
+            "COUNT(*) PATTERN Travel T WHERE T.speed = 9223372036854775808 WITHIN 1",
+            "not fit a long",
+        ),
+        ("COUNT(*) PATTERN Travel WITHIN 1e300", "WITHIN must be positive"),
         ("speed, COUNT(*) PATTERN Travel WITHIN 1", "speed is not in GROUP-BY"),
         ("speed PATTERN Travel GROUP-BY speed WITHIN 1", "RETURN names no aggregate"),
         ("COUNT(*), COUNT(*) PATTERN Travel WITHIN 1", "returned twice"),
@@ -79,6 +150,85 @@ def test_a_wrong_query_is_refused_with_its_reason(query: str, fault: str) -> Non
     assert found.location.column is not None
 
 
+@pytest.mark.parametrize(
+    ("query", "faults"),
+    [
+        (  # nothing about the alias of an unknown type, everything about the rest
+            "COUNT(*), SUM(T.sped), SUM(C.fee) PATTERN SEQ(Travl T+, Request R, Cancel C) "
+            "WHERE [driver, T.x] AND T.y > 1 AND speed > 2 AND R.fe > 1 AND R.fee < NEXT(T).speed "
+            "WITHIN 0",
+            ["Cancel has no attribute fee", "no event type Travl", "Request has no attribute fe ",
+             "WITHIN must be"],
+        ),
+        (
+            "COUNT(*), COUNT(T) PATTERN SEQ(Travel T, Request T) WHERE T.x > 1 AND speed = fe "
+            "WITHIN 1",
+            ["T names 2 parts", "has an attribute fe (did you mean fee?)"],
+        ),
+        (
+            "COUNT(*) PATTERN SEQ(Travel, Travel) WHERE speed > 1 AND [driver] WITHIN 1",
+            ["Travel names 2 parts"],
+        ),
+        (  # whether events are adjacent is not to be told
+            "COUNT(R) PATTERN SEQ(Travel T, (NOT Request R)+) WHERE T.speed < NEXT(R).fee AND "
+            "T.driver > 1 OR R.x = 2 WITHIN 1 minute",
+            ["NOT can only stand inside", "cannot compare a string", "Request has no attribute x",
+             "time has no unit"],
+        ),
+        (
+            "MEDAN(T.sped), SUM(X.y) PATTERN Travel T WHERE T.a + T.b > 1 OR lowr(T.c) = 'a' "
+            "WITHIN 1",
+            ["no aggregate MEDAN", "no attribute sped", "the pattern has no X", "no attribute a ",
+             "no attribute b ", "no function lowr", "no attribute c "],
+        ),
+    ],
+)  # fmt: skip
+def test_all_faults_of_a_query_come_at_once_and_nothing_that_follows_from_them(
+    query: str, faults: list[str]
+) -> None:
+    with pytest.raises(QueryError) as caught:
+        bound_query(f"RETURN {query}", SCHEMA)
+    found = [str(fault) for fault in caught.value.diagnostics]
+    assert len(found) == len(faults), found
+    assert all(part in fault for part, fault in zip(faults, found, strict=True)), found
+
+
+def test_several_nots_in_a_row_bind() -> None:
+    query = bound_query(
+        "RETURN COUNT(*) PATTERN SEQ(Travel, NOT Request, NOT Cancel) WITHIN 1", SCHEMA
+    )
+    assert [position.negated for position in query.positions] == [False, True, True]
+
+
+def test_between_is_two_conditions_where_each_stands_alone() -> None:
+    query = bound_query(
+        "RETURN COUNT(*) PATTERN Travel T+ WHERE T.speed BETWEEN 1 AND NEXT(T).speed "
+        "AND 5 BETWEEN T.speed AND 7 AND NEXT(T).speed BETWEEN 1 AND T.speed WITHIN 9",
+        SCHEMA,
+    )
+    assert len(query.local_predicates) == 2  # 1 <= T.speed, and the one about 5 as a whole
+    assert len(query.edge_predicates) == 2
+
+
+def test_functions_bind_to_their_nodes() -> None:
+    query = bound_query(
+        "RETURN COUNT(*) PATTERN Travel T WHERE LEAST(T.speed, 2.5) > 1 "
+        "AND T.driver NOT LIKE 'a!%' ESCAPE '!' AND extract(WEEKDAY FROM T.at) = 1 WITHIN 9",
+        SCHEMA,
+    )
+    least, like, weekday = (predicate.condition for predicate in query.local_predicates)
+    speed = Field(0, "speed", AttributeType.LONG)
+    two = Constant(2.5, AttributeType.DOUBLE)
+    assert isinstance(least, Comparison)
+    assert least.left == Function(FunctionName.LEAST, (speed, two), AttributeType.DOUBLE)
+    assert operands_of(least.left) == (speed, two)
+    assert like == Inverse(Like(Field(0, "driver", AttributeType.STRING), "a!%", "!"))
+    assert isinstance(weekday, Comparison)
+    instant = Field(0, "at", AttributeType.TIMESTAMP)
+    assert weekday.left == Function(FunctionName.WEEKDAY, (instant,), AttributeType.LONG)
+    assert list(fields_of(weekday)) == [instant]
+
+
 def test_all_faults_of_all_queries_come_at_once() -> None:
     text = (
         "QUERY a RETURN COUNT(*) PATTERN Travel T WHERE T.x = 1 AND T.y = 2 WITHIN 0;"
@@ -94,11 +244,21 @@ def test_all_faults_of_all_queries_come_at_once() -> None:
     [
         ("WITHIN 20 minutes SLIDE 1 minute", Window(1_200_000_000, 60_000_000)),
         ("WITHIN 0.5 hours", Window(1_800_000_000, 1_800_000_000)),
+        ("WITHIN 4.35 seconds", Window(4_350_000, 4_350_000)),
         ("WITHIN 7 microseconds SLIDE 1 microsecond", Window(7, 1)),
     ],
 )
 def test_windows_of_calendar_streams(clause: str, window: Window) -> None:
     assert bound_query(f"RETURN COUNT(*) PATTERN Travel {clause}", RIDES).window == window
+
+
+@pytest.mark.parametrize(
+    ("unit", "hint"),
+    [("minuts", "minute"), ("h", "hours"), ("ms", "milliseconds"), ("week", "there are micro")],
+)
+def test_misspelt_units_are_suggested(unit: str, hint: str) -> None:
+    with pytest.raises(QueryError, match=f"{unit} is no unit of time.*{hint}"):
+        bound_query(f"RETURN COUNT(*) PATTERN Travel WITHIN 5 {unit}", RIDES)
 
 
 def test_calendar_windows_need_a_unit() -> None:

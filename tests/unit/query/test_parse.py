@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elsinore.errors import QueryError
+from elsinore.query.load_workload import read_workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_query
+from tests.golden_cases import stream_schema
 from tests.property.random_cases import random_case
 
 FULL = """
@@ -18,7 +20,9 @@ FULL = """
 query Q1 RETURN a.k, COUNT(*), avg( a.x )
 pattern SEQ(A a+, NOT SEQ(C, NOT D), (B b1 OR B b2)?)*
 where [k, a.g] and a.x < 1 + 2 * -3 and not (a.s in ('it''s', 'b;--') or a.x is not null)
-  and a.x between 1 and 2.5e3 and NEXT(a).time - a.time <= 2 hours
+  and a.x between 1 and 2.5e3 and not a.x between (1 + 1) and -a.x
+  and a.s not like 'a!%_' escape '!' and Extract(HOUR from a.time) in (1, 2)
+  and Least(a.x, -(-1), coalesce(a.x, 3)) > 1 and NEXT(a).time - a.time <= 2 hours
 GROUP BY a.k, g within 1.5 hours slide 10 MINUTES semantics Skip-Till-Next-Match ;
 """
 
@@ -59,13 +63,20 @@ def test_all_statements_report_their_own_fault_with_its_place() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "w.sase: holds no query"),
-        ("-- nothing", "w.sase: holds no query"),
+        ("", "w.sase:1:1: there is no query"),
+        ("-- nothing", "w.sase:1:1: there is no query"),
+        (
+            "QUERY q RETURN COUNT(*) PATTERN A WHERE 1e999 > A.x WITHIN 1",
+            "1:41: 1e999 is beyond all",
+        ),
+        ("QUERY q\nRETURN COUNT(*) PATTERN A WHERE A.x = '\ud83d'", "2:40: half of a character"),
+        ("QUERY \u212a RETURN COUNT(*) PATTERN A", "1:7: found '\u212a'"),
         ("QUERY q RETURN COUNT(*)", "found the end of the query; expected"),
         ("QUERY q RETURN COUNT(*) PATTERN A WITHIN 1 WITHIN 2", "1:44: a second WITHIN clause"),
         ("QUERY q RETURN COUNT(*) PATTERN A § WITHIN 1", "1:35: found '§'"),
         ("QUERY q RETURN COUNT(*) PATTERN " + "SEQ(" * 500 + "A" + ")" * 500, "nested deeper"),
         ("QUERY q RETURN COUNT(*) PATTERN A" + "?" * 5_000, "nested deeper"),
+        ("QUERY q RETURN COUNT(*) PATTERN " + "A" * 201, "1:33: a name of more than 200 char"),
         ("QUERY q RETURN COUNT(*) PATTERN A WHERE " + "NOT " * 5_000 + "TRUE", "nested deeper"),
         ("QUERY q RETURN COUNT(*) PATTERN A WHERE A.x = " + "9" * 50, "found '9'"),
     ],
@@ -81,3 +92,81 @@ def test_no_text_crashes_the_parser(noise: str, place: int, cut: int) -> None:
     text = FULL[:place] + noise + FULL[place + cut :]
     with suppress(QueryError):  # nothing else may come out
         parse_workload(text)
+
+
+BODY = "RETURN COUNT(*) PATTERN"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "QUERRY q RETURN COUNT(*) PATTERN A",
+            "1:1: found 'QUERRY'; expected QUERY (did you mean Q",
+        ),
+        (
+            "QUERY q RETRN COUNT(*) PATTERN A",
+            "1:9: found 'RETRN'; expected RETURN (did you mean RE",
+        ),
+        (
+            "QUERY q RETURN COUNT(*) PATERN A",
+            "1:25: found 'PATERN'; expected ',' or PATTERN (did yo",
+        ),
+        (f"QUERY q {BODY} A a WITHN 1", "1:37: found 'WITHN'; expected '*'"),
+        (f"QUERY q {BODY} A a WITHN 1", "(did you mean WITHIN?)"),
+        (
+            f"QUERY q {BODY} A WITHN 1",
+            "1:35: found 'WITHN' before '1'; expected WITHIN (did you me",
+        ),
+        (f"QUERY q {BODY} A WITHIN 1 SEMANTIC contiguous", "found 'SEMANTIC' before 'contiguous'"),
+        (f"QUERY q {BODY} A WITHIN 1 day SEMANTIC contiguous", "(did you mean SEMANTICS?)"),
+        (f"QUERY q {BODY} A SEMANTICS contigous", "(did you mean contiguous?)"),
+        (f"QUERY q {BODY} A SEMANTICS skip-til-next-match", "(did you mean skip-till-next-match?)"),
+        (f"QUERY q {BODY} SQE(A, B)", "1:33: found 'SQE' before '('; expected SEQ (did you mean S"),
+        (f"QUERY q {BODY} A+ GROUPBY k", "(did you mean GROUP-BY?)"),
+        (f"QUERY q {BODY} A WHERE NXT(A).x > 1", "found 'NXT' before '.'; expected NEXT"),
+        (f"QUERY q {BODY} A WHERE A.x > 1 ADN A.x < 3", "found 'ADN' before 'A'; expected AND"),
+        (f"QUERY q {BODY} A R 5", "1:37: found '5'; expected '*'"),
+        (f"QUERY q {BODY} A WHERE A.s = 'a", '1:47: found "\'"; expected'),
+        (f"QUERY q {BODY} A WHERE A.s = 'a", "(this string has no end)"),
+        (f'QUERY q {BODY} A WHERE A.s = "a"', "(strings stand in single quotes)"),
+        (f"QUERY q {BODY} A WHERE A.x > 1 && A.x < 3", "(write AND)"),
+        (f"QUERY q {BODY} A WHERE A.s LIK 'a'", "(did you mean LIKE?)"),
+        (f"QUERY q {BODY} A WHERE A.x BETWEN 1 AND 2", "(did you mean BETWEEN?)"),
+        (
+            f"QUERY q {BODY} A WHERE A.x IS NUL",
+            "found 'NUL'; expected NOT or NULL (did you mean NU",
+        ),
+    ],
+)
+def test_misspelt_keywords_are_suggested(text: str, fault: str) -> None:
+    (found,) = faults(text)
+    assert fault in found
+
+
+def test_a_missing_semicolon_is_named_and_both_queries_are_read() -> None:
+    text = (
+        f"QUERY a {BODY} A WITHIN 1 -- ; QUERY x RETURN\n"
+        f" QUERY b {BODY} ) ; QUERY c RETURN 'QUERY d RETURN'"
+    )
+    assert [fault.split("; expected ")[0] for fault in faults(text)] == [
+        "w.sase:2:2: found QUERY",
+        "w.sase:2:34: found ')'",
+        "w.sase:2:53: found \"'QUERY d RETURN'\"",
+    ]
+    assert "found QUERY; expected ';' before it" in faults(text)[0]
+
+
+def test_syntax_and_binding_faults_come_together_in_the_order_of_the_text() -> None:
+    text = (
+        f"QUERY a {BODY} Nothing WITHIN 1;\n"
+        f"QUERY b {BODY} A+ B WITHIN 1;\n"
+        f"QUERY a {BODY} A WHERE A.y > 1 WITHIN 0\n"
+        f"QUERY c {BODY} A WITHIN 1;"
+    )
+    with pytest.raises(QueryError) as caught:
+        read_workload(text, stream_schema({"A": {"x": "long"}}), "w.sase")
+    places = [fault.location for fault in caught.value.diagnostics]
+    assert [(at.line, at.column) for at in places if at is not None] == [
+        (1, 7), (1, 33), (2, 36), (3, 7), (3, 41), (3, 56), (4, 1),
+    ]  # fmt: skip

@@ -111,10 +111,98 @@ def condition(text: str, **values: Any) -> bool | None:
         ("A.u - A.t = 7", {"t": 1, "u": 8}, True),
         ("A.t + 1 > A.u", {"t": LARGEST, "u": 0}, None),
         ("A.time = '1970-01-01T00:00:00.000005Z'", {}, True),
+        # abs
+        ("ABS(A.v) = 5", {"v": -5}, True),
+        ("abs(A.v) IS NULL", {"v": SMALLEST}, True),
+        ("abs(A.v) = 9223372036854775807", {"v": SMALLEST + 1}, True),
+        ("A.v = -9223372036854775808", {"v": SMALLEST}, True),
+        ("abs(A.v) > 0", {}, None),
+        ("abs(A.x) = 2.5", {"x": -2.5}, True),
+        # least and greatest skip NULL; NaN ranks above every number
+        ("least(A.v, A.w, 3) = 2", {"v": 7, "w": 2}, True),
+        ("Greatest(A.v, A.w, 3) = 7", {"v": 7, "w": 2}, True),
+        ("least(A.v, A.w) = 4", {"w": 4}, True),
+        ("greatest(A.v, A.w) = -4", {"w": -4}, True),
+        ("least(A.v, A.w) IS NULL", {}, True),
+        ("least(A.x, A.y) = 1", {"x": math.nan, "y": 1.0}, True),
+        ("least(A.y, A.x) = 1", {"x": math.nan, "y": 1.0}, True),
+        ("least(A.x, A.y) = 1", {"x": math.nan}, None),
+        ("least(A.x, A.y) IS NULL", {"x": math.nan}, False),
+        ("greatest(A.x, A.y) >= 1", {"x": math.nan, "y": 1.0}, None),
+        ("greatest(A.y, A.x) IS NULL", {"x": math.nan, "y": 1.0}, False),
+        ("greatest(A.x, A.y) = 1", {"y": 1.0}, True),
+        # ... and longs meet doubles as doubles: 2^53 + 1 rounds to 2^53
+        ("least(A.v, 1.0e300) = 9007199254740992", {"v": 2**53 + 1}, True),
+        ("coalesce(A.x, A.v) = 9007199254740992", {"v": 2**53 + 1}, True),
+        ("least(A.v, A.w) = 9007199254740992", {"v": 2**53 + 1}, False),
+        ("greatest(A.s, 'b') = 'b'", {"s": "B"}, True),
+        ("least(A.t, A.u) = '1970-01-01'", {"t": 0, "u": 1}, True),
+        ("greatest(A.t, '1970-01-02') = '1970-01-02'", {"t": 5}, True),
+        # coalesce
+        ("coalesce(A.v, A.w, 9) = 9", {}, True),
+        ("coalesce(A.v, A.w, 9) = 3", {"w": 3}, True),
+        ("coalesce(A.x, 1) = 1", {"x": math.nan}, None),
+        ("coalesce(A.s, 'none') = ''", {"s": ""}, True),
+        ("coalesce(A.b, FALSE)", {}, False),
+        ("coalesce(A.t, A.u) = '1970-01-01T00:00:00.000001Z'", {"u": 1}, True),
+        # case
+        ("lower(A.s) = 'straße'", {"s": "STRAßE"}, True),
+        ("upper(A.s) = 'STRASSE'", {"s": "straße"}, True),
+        ("UPPER(A.s) = ''", {"s": ""}, True),
+        ("lower(A.s) = 'a'", {}, None),
+        # LIKE
+        ("A.s LIKE 'a%'", {"s": "abc"}, True),
+        ("A.s like 'a%'", {"s": "Abc"}, False),
+        ("A.s LIKE 'a_c'", {"s": "abc"}, True),
+        ("A.s LIKE 'a_c'", {"s": "ac"}, False),
+        ("A.s LIKE '_'", {"s": "\U0001f600"}, True),
+        ("A.s LIKE 'a%c'", {"s": "a\nb\r\nc"}, True),
+        ("A.s LIKE 'a_c'", {"s": "a\nc"}, True),
+        ("A.s LIKE 'a'", {"s": "a\n"}, False),
+        ("A.s LIKE '%b%'", {"s": "abc"}, True),
+        ("A.s LIKE '%a%a%'", {"s": "ba"}, False),
+        ("A.s LIKE '%'", {"s": ""}, True),
+        ("A.s LIKE ''", {"s": ""}, True),
+        ("A.s LIKE ''", {"s": "a"}, False),
+        ("A.s LIKE '_%'", {"s": ""}, False),
+        ("A.s LIKE '50!%%' ESCAPE '!'", {"s": "50% off"}, True),
+        ("A.s LIKE '50!%%' ESCAPE '!'", {"s": "50 off"}, False),
+        ("A.s LIKE 'a!_!!' ESCAPE '!'", {"s": "a_!"}, True),
+        ("A.s LIKE 'a%%b' ESCAPE '%'", {"s": "a%b"}, True),
+        ("A.s LIKE 'a.*[b]\\'", {"s": "a.*[b]\\"}, True),
+        ("A.s LIKE 'a.*'", {"s": "abc"}, False),
+        ("A.s NOT LIKE 'a%'", {"s": "b"}, True),
+        ("A.s NOT LIKE 'a%'", {}, None),
+        # parts of an instant, in UTC: 2013-01-01 was a Tuesday, 1969-12-31 a Wednesday
+        ("extract(hour FROM A.t) = 23", {"t": -1}, True),
+        ("EXTRACT(WEEKDAY FROM A.t) = 3", {"t": -1}, True),
+        ("extract(weekday FROM A.t) = 2", {"t": 1_356_998_400_000_000}, True),
+        ("extract(weekday FROM A.t) = 7", {"t": 3 * 86_400_000_000}, True),
+        ("extract(weekday FROM A.t) = 1", {"t": 4 * 86_400_000_000}, True),
+        ("extract(hour FROM A.t + 90 minutes) = 1", {"t": 0}, True),
+        ("extract(hour FROM A.time) = 0", {}, True),
+        ("extract(hour FROM A.t) = 0", {}, None),
     ],
 )
 def test_condition(text: str, values: dict[str, Any], truth: bool | None) -> None:
     assert condition(text, **values) is truth
+
+
+def test_functions_read_both_events() -> None:
+    query = bound_query(
+        "RETURN COUNT(*) PATTERN A+ WHERE abs(A.v - NEXT(A).v) = 2 "
+        "AND greatest(A.v, NEXT(A).v) = 5 AND coalesce(A.s, NEXT(A).s) = 'x' "
+        "AND least(A.t, NEXT(A).t) = '1970-01-01' "
+        "AND extract(hour FROM least(A.time, NEXT(A).time)) = 0 "
+        "AND lower(A.s) = lower(NEXT(A).s) WITHIN 10",
+        SCHEMA,
+    )
+    assert len(query.edge_predicates) == 6
+    earlier = Event(0, "A", 1, dict.fromkeys(ATTRIBUTES) | {"v": 3, "s": "x", "t": 0})
+    later = Event(1, "A", 2, dict.fromkeys(ATTRIBUTES) | {"v": 5, "s": "X"})
+    assert all(holds(edge.condition, earlier, later) for edge in query.edge_predicates)
+    swapped = [holds(edge.condition, later, earlier) for edge in query.edge_predicates]
+    assert swapped == [True, True, False, True, True, True]  # coalesce takes the earlier's X
 
 
 def test_an_edge_predicate_reads_both_events() -> None:

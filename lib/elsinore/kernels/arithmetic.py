@@ -1,0 +1,92 @@
+"""Arithmetic and functions of single values inside kernels: what SQL's NULL and NaN ask for.
+
+A result is `(value, known)`; not known is NULL.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined
+
+INT64_MIN = np.iinfo(np.int64).min
+INT64_MAX = np.iinfo(np.int64).max
+
+PLUS, MINUS, TIMES, DIVIDE, REMAINDER = range(5)
+
+_HOUR = 3_600_000_000
+_DAY = 24 * _HOUR
+
+
+@inlined
+def _wrapped(number):  # type: ignore[no-untyped-def]
+    # Compiled signed arithmetic may assume that it never overflows; unsigned arithmetic wraps.
+    return np.uint64(number)
+
+
+@inlined
+def _magnitude(number):  # type: ignore[no-untyped-def]
+    return _wrapped(number) if number >= 0 else ~_wrapped(number) + np.uint64(1)
+
+
+@inlined
+def long_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
+    """`(value, known)` of int64 `+ - * %`; unknown where it overflows or has no answer."""
+    if op == PLUS:
+        value = np.int64(_wrapped(left) + _wrapped(right))
+        return value, ((left ^ value) & (right ^ value)) >= 0
+    if op == MINUS:
+        value = np.int64(_wrapped(left) - _wrapped(right))
+        return value, ((left ^ right) & (left ^ value)) >= 0
+    if op == REMAINDER:
+        if right == 0:
+            return np.int64(0), False
+        if right == -1:
+            return np.int64(0), True
+        value = left % right  # floored; SQL's remainder has the sign of the dividend
+        if value != 0 and (value ^ left) < 0:
+            value -= right
+        return value, True
+    if left == 0 or right == 0:
+        return np.int64(0), True
+    limit = np.uint64(INT64_MAX) + np.uint64((left < 0) != (right < 0))
+    fits = _magnitude(left) <= limit // _magnitude(right)
+    return np.int64(_wrapped(left) * _wrapped(right)), fits
+
+
+@inlined
+def double_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
+    """`(value, known)` of arithmetic on doubles; unknown for division and remainder by zero."""
+    if op == PLUS:
+        return left + right, True
+    if op == MINUS:
+        return left - right, True
+    if op == TIMES:
+        return left * right, True
+    if right == 0.0:
+        return 0.0, False
+    if op == DIVIDE:
+        return left / right, True
+    return np.fmod(left, right), True
+
+
+@inlined
+def takes_left(greatest, left, right):  # type: ignore[no-untyped-def]
+    """Whether LEAST (or GREATEST) of two known values is the left one; NaN ranks last."""
+    if left != left:
+        return greatest
+    if right != right:
+        return not greatest
+    return left >= right if greatest else left <= right
+
+
+@inlined
+def hour_of(microseconds):  # type: ignore[no-untyped-def]
+    """Hour of the day, 0 to 23, of microseconds since 1970 in UTC (or before it)."""
+    return microseconds // _HOUR % 24
+
+
+@inlined
+def weekday_of(microseconds):  # type: ignore[no-untyped-def]
+    """ISO day of the week, Monday 1 to Sunday 7, of microseconds since 1970 in UTC."""
+    return (microseconds // _DAY + 3) % 7 + 1  # 1970 began on a Thursday

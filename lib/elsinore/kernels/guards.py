@@ -1,0 +1,151 @@
+"""Runs guards: at which times each NOT's pattern has matched, and how late such a match started.
+
+A guard's machine is propagation with a single carrier, the latest start of the matches that end at
+an entry. Its pairs may have programs and floors like those of trends (NOT inside of NOT, GRETA
+section 5); the maximum over the events that reach a rising floor is kept by a monotone queue.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, kernel
+from elsinore.kernels.floors import fill_floors, may_end, may_start
+from elsinore.kernels.graph import NONE, Graph
+from elsinore.kernels.pairs import find_pairs
+from elsinore.kernels.upkeep import Upkeep
+
+
+class Guards(NamedTuple):
+    """Scratch for the guards of a window of W entries.
+
+    Attributes:
+        fired: int64[G, W + 1], the highest ts of the firings strictly before each entry, `NONE`
+            before the first; after the last entry, of the whole window.
+        latest: int64[W], latest start of a match that ends at the entry, `NONE` without a match.
+        of_state: int64[S], the highest of `latest` so far.
+        queue: int64[J, W], for each slide entries of falling `latest` and rising time.
+        head, tail: int64[J].
+    """
+
+    fired: np.ndarray
+    latest: np.ndarray
+    of_state: np.ndarray
+    queue: np.ndarray
+    head: np.ndarray
+    tail: np.ndarray
+
+
+def make_guards(graph: Graph, upkeep: Upkeep, buffer: int) -> Guards:
+    """Scratch for windows of up to `buffer` entries."""
+    slides = upkeep.slide_state.size
+    return Guards(
+        np.empty((upkeep.guards, buffer + 1), np.int64),
+        np.empty(buffer if upkeep.guards else 0, np.int64),
+        np.empty(graph.starts.size, np.int64),
+        np.empty((slides, buffer if upkeep.guards else 0), np.int64),
+        np.empty(slides, np.int64),
+        np.empty(slides, np.int64),
+    )
+
+
+@kernel
+def run_guards(  # type: ignore[no-untyped-def]
+    graph, upkeep, guards, pairs, members, member_count, low, high
+):
+    """Run all guards over the entries `low` to `high` of a window and fill `pairs.floors`.
+
+    Inner guards come first, and with them the floors that outer ones need.
+    """
+    fill_floors(graph, upkeep, guards.fired, pairs.floors, 0, low, high)
+    for state in range(graph.starts.size):
+        guards.of_state[state] = NONE
+        member_count[state] = 0
+    for slide in range(guards.head.size):
+        guards.head[slide] = guards.tail[slide] = 0
+    for guard in range(upkeep.guards):
+        _run(graph, upkeep, guards, pairs, members, member_count, guard, low, high)
+        fill_floors(graph, upkeep, guards.fired, pairs.floors, guard + 1, low, high)
+
+
+@inlined
+def _run(  # type: ignore[no-untyped-def]
+    graph, upkeep, guards, pairs, members, member_count, guard, low, high
+):
+    highest = NONE
+    first = low
+    while first < high:
+        after = first
+        while after < high and graph.times[after] == graph.times[first]:
+            guards.fired[guard, after - low] = highest
+            if graph.guard_of[graph.states[after]] == guard:
+                guards.latest[after - low] = _latest_start(
+                    graph, upkeep, guards, pairs, members, member_count, after, low
+                )
+            after += 1
+        for entry in range(first, after):
+            if graph.guard_of[graph.states[entry]] == guard:
+                _settle(graph, upkeep, guards, members, member_count, entry, low)
+                if may_end(graph, pairs.floors, entry, high - low):
+                    highest = max(highest, guards.latest[entry - low])
+        first = after
+    guards.fired[guard, high - low] = highest
+
+
+@inlined
+def _latest_start(  # type: ignore[no-untyped-def]
+    graph, upkeep, guards, pairs, members, member_count, entry, low
+):
+    """The latest start of a match that ends at an entry."""
+    state = graph.states[entry]
+    latest = NONE
+    if may_start(graph, pairs.floors, state, entry - low):
+        latest = graph.times[entry]
+    else:  # a match that starts here starts later than any other
+        for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
+            earlier = graph.transition_from[t]
+            program, slide = graph.transition_program[t], upkeep.slide_of[t]
+            if program >= 0:
+                found = find_pairs(
+                    graph, pairs, program, members[earlier], member_count[earlier], entry, low
+                )
+                for h in range(found):
+                    latest = max(latest, guards.latest[pairs.hits[h] - low])
+            elif slide >= 0:
+                floor = pairs.floors[graph.transition_floor[t], entry - low]
+                latest = max(latest, _highest_reaching(graph, guards, slide, floor, low))
+            else:
+                latest = max(latest, guards.of_state[earlier])
+    return latest
+
+
+@inlined
+def _highest_reaching(graph, guards, slide, floor, low):  # type: ignore[no-untyped-def]
+    """The highest of `latest` over the events of a slide that reach a floor."""
+    head = guards.head[slide]
+    while head < guards.tail[slide] and graph.times[guards.queue[slide, head]] < floor:
+        head += 1
+    guards.head[slide] = head
+    return guards.latest[guards.queue[slide, head] - low] if head < guards.tail[slide] else NONE
+
+
+@inlined
+def _settle(graph, upkeep, guards, members, member_count, entry, low):  # type: ignore[no-untyped-def]
+    """Make an entry a predecessor of later ones."""
+    state, latest = graph.states[entry], guards.latest[entry - low]
+    if latest != NONE:
+        guards.of_state[state] = max(guards.of_state[state], latest)
+        if upkeep.kept[state]:
+            members[state, member_count[state]] = entry
+            member_count[state] += 1
+        for slide in range(upkeep.slide_start[state], upkeep.slide_start[state + 1]):
+            tail = guards.tail[slide]
+            while (
+                tail > guards.head[slide]
+                and guards.latest[guards.queue[slide, tail - 1] - low] <= latest
+            ):
+                tail -= 1
+            guards.queue[slide, tail] = entry
+            guards.tail[slide] = tail + 1

@@ -1,0 +1,143 @@
+"""Lanes of segment programs: rows of counts side by side, as wide as each row needs.
+
+Counts stand in planes of an int64[planes, lanes] array: the value of a lane is the sum of
+`plane[p] * 2**(30 p)` over the planes that its row has taken so far. Additions do not carry, so
+that they are plain vector additions; a row is settled (carried over, and given one more plane where
+need be) when a bound on its lanes, kept as one number a row, says that a lane might wrap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, outlined
+
+#: Bits of each plane but a row's last.
+DIGIT = 30
+_BASE = 2.0**DIGIT
+_MASK = 2**DIGIT - 1
+
+#: No lane of any plane comes to this.
+LIMIT = 2.0**62
+
+#: What a settled row's last plane stays below.
+_TALL = 2**56
+
+
+@outlined
+def settle(counts, starts, limbs, bounds, row, tall):  # type: ignore[no-untyped-def]
+    """Carry a row over, so that its bound is true again; its last plane stays below `tall`.
+
+    Args:
+        counts: int64[planes, lanes].
+        starts: int64[R + 1], where each row's lanes begin.
+        limbs: int64[R], planes taken by each row.
+        bounds: float64[R], no lane of any plane of a row is larger.
+        row: which row.
+        tall: a last plane with a larger lane is carried into one more plane, if there is one.
+    """
+    low, high = starts[row], starts[row + 1]
+    top = limbs[row] - 1
+    for plane in range(top):
+        _carry(counts, plane, low, high)
+    while True:
+        largest = 0
+        for lane in range(low, high):
+            largest = max(largest, abs(counts[top, lane]))
+        if largest < tall or top + 1 == counts.shape[0]:
+            break
+        _carry(counts, top, low, high)
+        top += 1
+    limbs[row] = top + 1
+    bounds[row] = np.float64(largest) if top == 0 else max(np.float64(largest), _BASE)
+
+
+@inlined
+def _carry(counts, plane, low, high):  # type: ignore[no-untyped-def]
+    for lane in range(low, high):
+        carried = counts[plane, lane] >> DIGIT
+        counts[plane, lane] -= carried << DIGIT
+        counts[plane + 1, lane] += carried
+
+
+@outlined
+def make_room(counts, starts, limbs, bounds, target, source, factor):  # type: ignore[no-untyped-def]
+    """Settle rows until `target += factor * source` fits; the bound of what is added.
+
+    `factor` is below 2**30 in magnitude. `source` is -1 for additions of the factor itself.
+    """
+    added = factor if source < 0 else bounds[source] * factor
+    if source >= 0 and added >= LIMIT / 2:
+        settle(counts, starts, limbs, bounds, source, _TALL)
+        added = bounds[source] * factor
+        if added >= LIMIT / 2:
+            settle(counts, starts, limbs, bounds, source, _MASK)
+            added = bounds[source] * factor
+    if bounds[target] + added >= LIMIT:
+        settle(counts, starts, limbs, bounds, target, _TALL)
+    return added
+
+
+@inlined
+def add_lanes(counts, target, source, width, limbs, factor):  # type: ignore[no-untyped-def]
+    """`target lanes += factor * source lanes`, plane by plane."""
+    for plane in range(limbs):
+        if factor == 1:
+            for lane in range(width):
+                counts[plane, target + lane] += counts[plane, source + lane]
+        else:
+            for lane in range(width):
+                counts[plane, target + lane] += factor * counts[plane, source + lane]
+
+
+@outlined
+def weigh_lanes(
+    counts, starts, limbs, bounds, target_row, source_row, target, source, width, from_limbs,
+    weight,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """`target lanes += weight * source lanes` for a weight of any size, digit by digit.
+
+    `source_row` is -1 where the source lanes hold one copy that is settled already; `width` is 0 to
+    add the weight itself to the one lane `target`.
+    """
+    digit = 0
+    while True:
+        small = -(2**DIGIT) < weight < 2**DIGIT
+        factor = weight if small else weight & _MASK
+        size = np.float64(abs(factor))
+        if source_row < 0 and width:
+            added = size * _BASE
+            if bounds[target_row] + added >= LIMIT:
+                settle(counts, starts, limbs, bounds, target_row, _TALL)
+        else:
+            added = make_room(counts, starts, limbs, bounds, target_row, source_row, size)
+            from_limbs = limbs[source_row] if width else 1
+        bounds[target_row] += added
+        for plane in range(min(from_limbs, counts.shape[0] - digit)):
+            for lane in range(width):
+                counts[plane + digit, target + lane] += factor * counts[plane, source + lane]
+        if not width:
+            counts[digit, target] += factor
+        limbs[target_row] = max(limbs[target_row], min(from_limbs + digit, counts.shape[0]))
+        if small:
+            return
+        weight >>= DIGIT
+        digit += 1
+
+
+@inlined
+def any_trend(counts, lane, limbs):  # type: ignore[no-untyped-def]
+    """Whether a lane counts anything."""
+    for plane in range(limbs):  # noqa: SIM110 (numba compiles the loop, not any())
+        if counts[plane, lane] != 0:
+            return True
+    return False
+
+
+@inlined
+def as_double(counts, lane, limbs):  # type: ignore[no-untyped-def]
+    """A lane as the nearest doubles add up to."""
+    value = 0.0
+    for plane in range(limbs - 1, -1, -1):
+        value = value * _BASE + np.float64(counts[plane, lane])
+    return value

@@ -1,0 +1,115 @@
+"""Sums over the events of a state that reach a rising floor, without subtraction.
+
+Minima and rounded sums cannot be taken back, so a **slide** keeps its events as two stacks: the
+older ones with the sum of each and all that came after it (suffix sums), the newer ones with one
+sum. When a floor passes the last of the older ones, the newer become the older; each event is
+added twice at most, whatever the number of events (the well-known queue out of two stacks).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined
+from elsinore.kernels.graph import Graph
+from elsinore.kernels.rows import Rows, add_row, clear, copy_row, rows_for
+from elsinore.kernels.upkeep import Upkeep
+
+
+class Slides(NamedTuple):
+    """Two stacks for each of J slides of trend states, over the members of its state.
+
+    Attributes:
+        head: int64[J], the first member that reaches the floor.
+        split: int64[J], the first member of the newer ones.
+        older: a row for each slide and member, `slide * width + member`.
+        newer: a row for each slide.
+        width: members that a slide may have.
+    """
+
+    head: np.ndarray
+    split: np.ndarray
+    older: Rows
+    newer: Rows
+    width: int
+
+
+def make_slides(graph: Graph, upkeep: Upkeep, buffer: int, limbs: int) -> Slides:
+    """Slides for windows of up to `buffer` entries."""
+    count = int(np.count_nonzero(graph.guard_of[upkeep.slide_state] < 0))
+    return Slides(
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        rows_for(graph, count * buffer, limbs),
+        rows_for(graph, count, limbs),
+        buffer,
+    )
+
+
+@inlined
+def empty_slides(graph, upkeep, slides, state):  # type: ignore[no-untyped-def]
+    """Empty all slides of a state whose members are forgotten."""
+    for slide in range(upkeep.slide_start[state], upkeep.slide_start[state + 1]):
+        slides.head[slide] = slides.split[slide] = 0
+        clear(slides.newer, slide, graph.no_rank)
+
+
+@inlined
+def push(upkeep, slides, state, entries, place):  # type: ignore[no-untyped-def]
+    """Add a new member's row to all slides of its state; True if outgrown."""
+    over = False
+    for slide in range(upkeep.slide_start[state], upkeep.slide_start[state + 1]):
+        over |= add_row(slides.newer, slide, entries, place)
+    return over
+
+
+@inlined
+def add_reaching(  # type: ignore[no-untyped-def]
+    graph, slides, slide, floor, members, count, entries, low, place
+):
+    """Add the rows of the members that reach a floor to row `place`; True if outgrown.
+
+    Args:
+        graph: a `Graph`.
+        slides: the `Slides`.
+        slide: number of the slide.
+        floor: the time to reach, never lower than at the last call of the window.
+        members: int64[*], entries of the slide's state in time order, the first `count` of them.
+        count: see `members`.
+        entries: `Rows` of the window's entries.
+        low: the window's first entry.
+        place: row to add to.
+    """
+    head, split = slides.head[slide], slides.split[slide]
+    over = False
+    if head < count and graph.times[members[head]] < floor:
+        if graph.times[members[count - 1]] < floor:  # as guards do that bar all that came before
+            head = split = count
+            clear(slides.newer, slide, graph.no_rank)
+        else:
+            while graph.times[members[head]] < floor:
+                head += 1
+            if head > split:
+                over = _turn(graph, slides, slide, members, head, count, entries, low)
+                split = count
+        slides.head[slide], slides.split[slide] = head, split
+    if head < split:
+        over |= add_row(entries, place, slides.older, slide * slides.width + head)
+    if split < count:
+        over |= add_row(entries, place, slides.newer, slide)
+    return over
+
+
+@inlined
+def _turn(graph, slides, slide, members, head, count, entries, low):  # type: ignore[no-untyped-def]
+    """Make all members from `head` on the older ones."""
+    over = False
+    base = slide * slides.width
+    copy_row(slides.older, base + count - 1, entries, members[count - 1] - low)
+    for m in range(count - 2, head - 1, -1):
+        copy_row(slides.older, base + m, slides.older, base + m + 1)
+        over |= add_row(slides.older, base + m, entries, members[m] - low)
+    clear(slides.newer, slide, graph.no_rank)
+    return over

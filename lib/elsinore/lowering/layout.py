@@ -1,0 +1,113 @@
+"""A template as the arrays that the kernels read: everything of a graph but its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsinore.lowering.conditions import Programs, Slot
+from elsinore.template.conditions import Floor
+from elsinore.template.template import Template
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The parts of `kernels.graph.Graph` that a template determines, by name.
+
+    Attributes:
+        arrays: see `kernels.graph.Graph`.
+        slots: the columns that programs read, by number.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    slots: tuple[Slot, ...]
+
+
+def lay_out(template: Template) -> Layout:
+    """The layout of a template.
+
+    Raises:
+        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
+    """
+    programs = Programs()
+    arrays = _states(template, programs) | _transitions(template, programs)
+    arrays |= _ways_out(template, programs)
+    arrays |= _programs(programs) | _floors(tuple(programs.floors))
+    return Layout(arrays, tuple(programs.slots))
+
+
+def _states(template: Template, programs: Programs) -> dict[str, np.ndarray]:
+    numbers = range(len(template.states))
+
+    def floors(bounds: Mapping[int, Floor | None] | Mapping[int, Floor]) -> np.ndarray:
+        return _numbers(programs.floor(bounds.get(number)) for number in numbers)
+
+    return {
+        "guard_of": _numbers(state.guard for state in template.states),
+        "starts": np.array([number in template.starts for number in numbers], np.bool_),
+        "ends": np.array([number in template.ends for number in numbers], np.bool_),
+        "start_floor": floors(template.starts),
+        "start_bar": floors(template.bars),
+        "end_floor": floors(template.ends),
+    }
+
+
+def _transitions(template: Template, programs: Programs) -> dict[str, np.ndarray]:
+    arrows = template.transitions
+    later = [arrow.later for arrow in arrows]
+    return {
+        "transition_start": _starts(later, len(template.states)),
+        "transition_from": _numbers(arrow.earlier for arrow in arrows),
+        "transition_program": _numbers(
+            programs.program(arrow.condition, arrow.earlier, arrow.later) for arrow in arrows
+        ),
+        "transition_floor": _numbers(programs.floor(arrow.floor) for arrow in arrows),
+        "closes": np.array([arrow.closes for arrow in arrows], np.bool_),
+    }
+
+
+def _ways_out(template: Template, programs: Programs) -> dict[str, np.ndarray]:
+    ways = sorted(template.ways_out, key=lambda way: (way.earlier, way.slot, way.later))
+    return {
+        "open_start": _starts([way.earlier for way in ways], len(template.states)),
+        "open_slot": _numbers(way.slot for way in ways),
+        "open_state": _numbers(way.later for way in ways),
+        "open_program": _numbers(
+            programs.program(way.condition, way.earlier, way.later) for way in ways
+        ),
+        "open_floor": _numbers(programs.floor(way.floor) for way in ways),
+    }
+
+
+def _programs(programs: Programs) -> dict[str, np.ndarray]:
+    steps = [step for program in programs.programs for step in program]
+    return {
+        "program_start": _offsets(len(program) for program in programs.programs),
+        "program": np.array(steps, np.int64).reshape(-1, 2),
+    }
+
+
+def _floors(floors: tuple[Floor, ...]) -> dict[str, np.ndarray]:
+    ways = [sorted(sorted(way) for way in floor.ways) for floor in floors]
+    sets = [way for floor in ways for way in floor]
+    return {
+        "floor_set_start": _offsets(len(floor) for floor in ways),
+        "set_guard_start": _offsets(len(way) for way in sets),
+        "set_guards": _numbers(guard for way in sets for guard in way),
+        "floor_contiguous": np.array([floor.contiguous for floor in floors], np.bool_),
+    }
+
+
+def _numbers(numbers: Iterable[int]) -> np.ndarray:
+    return np.fromiter(numbers, np.int64)
+
+
+def _offsets(lengths: Iterable[int]) -> np.ndarray:
+    return np.cumsum([0, *lengths], dtype=np.int64)
+
+
+def _starts(owners: list[int], size: int) -> np.ndarray:
+    """Where the run of each owner begins in a sorted list, and where the last one ends."""
+    return np.searchsorted(owners, np.arange(size + 1)).astype(np.int64)

@@ -1,0 +1,151 @@
+"""The position automaton of a pattern: who may begin, follow and end, and past which NOT.
+
+GRETA Algorithm 1 gives `start(P)`, `end(P)` and `P.predTypes`; here each of them also says which
+NOT are passed on the way (GRETA section 5 puts a negative sub-pattern between a previous and a
+following event type). The sets are those of Glushkov's construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from elsinore.query.syntax import (
+    Disjunction,
+    EventPattern,
+    KleenePlus,
+    KleeneStar,
+    Maybe,
+    Negation,
+    Pattern,
+    Sequence,
+)
+
+#: The NOT passed on each way from one event to the next, as guard numbers; one way must be open.
+#: A way that passes all NOT of another, and more, says nothing that the other does not.
+Ways = frozenset[frozenset[int]]
+
+NO_WAY: Ways = frozenset()
+OPEN_WAY: Ways = frozenset([frozenset()])
+
+Pair = tuple[int, int]
+
+Place = TypeVar("Place")
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """Ways from the beginning to positions, between positions, and from positions to the end.
+
+    Attributes:
+        first: ways to each position that may begin a match.
+        last: ways on from each position that may end one.
+        pairs: ways from a position to one that may come next.
+        empty: ways through the pattern without any event.
+    """
+
+    first: Mapping[int, Ways]
+    last: Mapping[int, Ways]
+    pairs: Mapping[Pair, Ways]
+    empty: Ways
+
+    def successors(self, position: int) -> frozenset[int]:
+        """The positions that may come right after one."""
+        return frozenset(later for earlier, later in self.pairs if earlier == position)
+
+
+def automaton(
+    pattern: Pattern, position: Callable[[str], int], guard: Callable[[Negation], int]
+) -> Automaton:
+    """The automaton of a pattern without AND.
+
+    Args:
+        pattern: every occurrence has an alias of its own.
+        position: the position of an alias.
+        guard: the number that a NOT goes by.
+    """
+
+    def build(part: Pattern) -> Automaton:
+        match part:
+            case EventPattern(alias=alias):
+                here = {position(alias): OPEN_WAY}
+                return Automaton(here, here, {}, NO_WAY)
+            case Negation():
+                return Automaton({}, {}, {}, frozenset([frozenset([guard(part)])]))
+            case Sequence(parts):
+                found = _PASSED
+                for each in parts:
+                    found = _followed_by(found, build(each))
+                return found
+            case Disjunction(parts):
+                found = _IMPOSSIBLE
+                for each in parts:
+                    found = _either(found, build(each))
+                return found
+            case KleenePlus(body):
+                return _repeated(build(body))
+            case KleeneStar(body):
+                return _either(_repeated(build(body)), _PASSED)
+            case Maybe(body):
+                return _either(build(body), _PASSED)
+        raise AssertionError(f"{part} has no automaton of its own")
+
+    return build(pattern)
+
+
+_PASSED = Automaton({}, {}, {}, OPEN_WAY)
+_IMPOSSIBLE = Automaton({}, {}, {}, NO_WAY)
+
+
+def either_way(left: Ways, right: Ways) -> Ways:
+    """All ways of two sets, without those that pass more NOT than another."""
+    both = left | right
+    return frozenset(way for way in both if not any(other < way for other in both))
+
+
+def one_after_another(left: Ways, right: Ways) -> Ways:
+    """Every way of one set, then one of the other."""
+    return either_way(NO_WAY, frozenset(way | on for way in left for on in right))
+
+
+def _followed_by(left: Automaton, right: Automaton) -> Automaton:
+    crossing = {
+        (p, e): one_after_another(out, into)
+        for p, out in left.last.items()
+        for e, into in right.first.items()
+    }
+    return Automaton(
+        _merged(left.first, _past(left.empty, right.first)),
+        _merged(right.last, _past(right.empty, left.last)),
+        _merged(_merged(left.pairs, right.pairs), crossing),
+        one_after_another(left.empty, right.empty),
+    )
+
+
+def _either(left: Automaton, right: Automaton) -> Automaton:
+    return Automaton(
+        _merged(left.first, right.first),
+        _merged(left.last, right.last),
+        _merged(left.pairs, right.pairs),
+        either_way(left.empty, right.empty),
+    )
+
+
+def _repeated(body: Automaton) -> Automaton:
+    again = {
+        (p, e): one_after_another(out, into)
+        for p, out in body.last.items()
+        for e, into in body.first.items()
+    }
+    return Automaton(body.first, body.last, _merged(body.pairs, again), body.empty)
+
+
+def _merged(left: Mapping[Place, Ways], right: Mapping[Place, Ways]) -> dict[Place, Ways]:
+    places = dict.fromkeys([*left, *right])
+    return {p: either_way(left.get(p, NO_WAY), right.get(p, NO_WAY)) for p in places}
+
+
+def _past(empty: Ways, ends: Mapping[int, Ways]) -> dict[int, Ways]:
+    """Ends reached past a part that takes no event."""
+    return {p: one_after_another(empty, ways) for p, ways in ends.items()} if empty else {}

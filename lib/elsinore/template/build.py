@@ -1,0 +1,141 @@
+"""Builds the templates of a query from its pattern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from elsinore.query.bound import BoundQuery
+from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics
+from elsinore.template.ambiguity import is_ambiguous, overlap
+from elsinore.template.automaton import Automaton, automaton
+from elsinore.template.conditions import Floor, floor_of
+from elsinore.template.guard_keys import bind_guard_keys
+from elsinore.template.key_masks import split_by_keys
+from elsinore.template.machine import (
+    Accept,
+    Machine,
+    Pairs,
+    accept_by,
+    accept_by_both,
+    position_machine,
+)
+from elsinore.template.subsets import subset_machine
+from elsinore.template.template import Template
+
+#: One template for each set of keys that trends of a pattern carry.
+Templates = tuple[Template, ...]
+
+
+@dataclass(frozen=True)
+class Conjoined:
+    """The templates of `P1 AND P2` (GRETA section 9).
+
+    Attributes:
+        left, right: trends of each side.
+        both: trends that match both sides.
+    """
+
+    left: Templates
+    right: Templates
+    both: Templates
+
+
+def build_templates(query: BoundQuery) -> Templates:
+    """The templates of a query without AND.
+
+    Raises:
+        NotUnambiguous: see `subsets.subset_machine`.
+    """
+    return _Builder(query).templates(query.pattern)
+
+
+def build_conjoined(query: BoundQuery) -> Conjoined:
+    """The templates of a query whose pattern is an AND of two.
+
+    Raises:
+        NotUnambiguous: see `subsets.subset_machine`.
+    """
+    assert isinstance(query.pattern, Conjunction)
+    left, right = query.pattern.parts
+    return Conjoined(
+        _Builder(query).templates(left),
+        _Builder(query).templates(right),
+        _Builder(query).of_both(left, right),
+    )
+
+
+@dataclass
+class _Builder:
+    query: BoundQuery
+    guards: list[Machine] = field(default_factory=list)
+    _numbers: dict[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {alias: position.index for alias, position in self.query.by_alias.items()}
+
+    def templates(self, pattern: Pattern) -> Templates:
+        found = self._automaton(pattern)
+        pairs = Pairs(self.query, found, self.query.semantics)
+        if is_ambiguous(found, self.query):
+            machine = subset_machine(pairs, accept_by(found))
+        else:
+            machine = position_machine(pairs)
+        return self._assembled(machine)
+
+    def of_both(self, left: Pattern, right: Pattern) -> Templates:
+        """Trends that two patterns match: the subsets that hold an END position of each."""
+        one, other = self._automaton(left), self._automaton(right)
+        if not overlap(one, other, self.query):
+            return ()
+        together = Automaton(
+            {**one.first, **other.first},
+            {**one.last, **other.last},
+            {**one.pairs, **other.pairs},
+            one.empty | other.empty,
+        )
+        pairs = Pairs(self.query, together, self.query.semantics)
+        accept: Accept = accept_by_both(one, other)
+        machine = subset_machine(pairs, accept)
+        return self._assembled(machine) if machine.ends else ()
+
+    def _automaton(self, pattern: Pattern) -> Automaton:
+        return automaton(pattern, self._positions.__getitem__, self._guard)
+
+    def _guard(self, negation: Negation) -> int:
+        """The number of a NOT; those inside of it have smaller ones."""
+        place = id(negation)
+        if place not in self._numbers:
+            pairs = Pairs(self.query, self._automaton(negation.body), Semantics.ANY)
+            number = len(self.guards)
+            self.guards.append(position_machine(pairs, number))
+            self._numbers[place] = number
+        return self._numbers[place]
+
+    def _assembled(self, machine: Machine) -> Templates:
+        return tuple(
+            _assemble(keys, part, [bind_guard_keys(self.query, g, keys) for g in self.guards])
+            for keys, part in split_by_keys(machine)
+        )
+
+
+def _assemble(keys: frozenset[int], trends: Machine, guards: list[Machine]) -> Template:
+    machines = [trends, *guards]
+    offsets = [sum(len(other.states) for other in machines[:n]) for n in range(len(machines))]
+    placed = list(zip(machines, offsets, strict=True))
+    arrows = [
+        replace(arrow, earlier=arrow.earlier + offset, later=arrow.later + offset)
+        for machine, offset in placed
+        for arrow in machine.arrows
+    ]
+    return Template(
+        keys=keys,
+        states=tuple(state for machine in machines for state in machine.states),
+        transitions=tuple(sorted(arrows, key=lambda arrow: (arrow.later, arrow.earlier))),
+        starts={n + o: floor_of(w) for m, o in placed for n, w in m.starts.items()},
+        bars={n: Floor(ways) for n, ways in trends.bars.items()},
+        ends={n + o: floor_of(w) for m, o in placed for n, w in m.ends.items()},
+        ways_out=trends.ways_out,
+        guards=len(guards),
+    )

@@ -1,0 +1,163 @@
+"""States and arrows of one pattern before keys and NOT are put in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from elsinore.query.bound import BoundQuery
+from elsinore.query.syntax import Semantics
+from elsinore.template.automaton import NO_WAY, Automaton, Pair, Ways, either_way, one_after_another
+from elsinore.template.conditions import (
+    ALWAYS,
+    Condition,
+    Holds,
+    Open,
+    Reaches,
+    every,
+    floor_of,
+    leaves_of,
+)
+from elsinore.template.template import TREND, State, Transition, WayOut
+
+
+@dataclass(frozen=True)
+class Machine:
+    """States by number; ways to START states and on from END states; arrows in between.
+
+    `bars` are ways that must all be shut for an event to start a trend at a state.
+    """
+
+    states: tuple[State, ...]
+    starts: Mapping[int, Ways]
+    bars: Mapping[int, Ways]
+    ends: Mapping[int, Ways]
+    arrows: tuple[Transition, ...]
+    ways_out: tuple[WayOut, ...]
+
+
+def keys_at(query: BoundQuery, position: int) -> frozenset[int]:
+    """Numbers of the keys that events at a position carry."""
+    return frozenset(n for n, key in enumerate(query.keys) if position in key.positions)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What must hold of two events at two positions of an automaton."""
+
+    query: BoundQuery
+    automaton: Automaton
+    semantics: Semantics
+
+    def ways_condition(self, pair: Pair) -> Condition:
+        """The edge predicates of a pair, and its floor."""
+        conditions: list[Condition] = [
+            Holds(edge.condition)
+            for edge in self.query.edge_predicates
+            if (edge.earlier, edge.later) == pair
+        ]
+        contiguous = self.semantics is Semantics.CONTIGUOUS
+        floor = floor_of(self.automaton.pairs[pair], contiguous=contiguous)
+        return every(*conditions, *([Reaches(floor)] if floor else []))
+
+    def close_one_by_one(self, position: int) -> bool:
+        """Whether skip-till-next-match must look at each event at a position by itself."""
+        if self.semantics is not Semantics.NEXT:
+            return False
+        ways = {
+            self.ways_condition((position, later)) for later in self.automaton.successors(position)
+        }
+        return len(ways) > 1 or any(
+            isinstance(leaf, Holds) for way in ways for leaf in leaves_of(way)
+        )
+
+
+def transition(
+    earlier: int, later: int, condition: Condition, *, closes: bool = False
+) -> Transition:
+    """A transition in its plainest form: no condition where a floor, or nothing, says it all."""
+    if condition == ALWAYS:
+        return Transition(earlier, later, closes=closes)
+    if isinstance(condition, Reaches):
+        return Transition(earlier, later, condition.floor, closes=closes)
+    return Transition(earlier, later, condition=condition)
+
+
+def way_out(earlier: int, later: int, slot: int, condition: Condition) -> WayOut:
+    """A way out in its plainest form."""
+    plain = transition(earlier, later, condition)
+    return WayOut(earlier, later, slot, plain.floor, plain.condition)
+
+
+def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
+    """One state for each position: for patterns that match a trend in one way only, and for NOT."""
+    query, found = pairs.query, pairs.automaton
+    positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
+    number = {position: state for state, position in enumerate(positions)}
+    states = tuple(_state(query, position, guard) for position in positions)
+    arrows, outs = [], []
+    for earlier, later in sorted(found.pairs):
+        condition = pairs.ways_condition((earlier, later))
+        ends = number[earlier], number[later]
+        if pairs.close_one_by_one(earlier):
+            outs.append(way_out(*ends, 0, condition))
+            arrows.append(transition(*ends, every(condition, Open(0))))
+        else:
+            closes = pairs.semantics is Semantics.NEXT
+            arrows.append(transition(*ends, condition, closes=closes))
+    return Machine(
+        states,
+        {number[p]: ways for p, ways in found.first.items()},
+        {},
+        {number[p]: ways for p, ways in found.last.items()},
+        tuple(arrows),
+        tuple(outs),
+    )
+
+
+def _state(query: BoundQuery, position: int, guard: int) -> State:
+    here = frozenset([position])
+    return State(here, here, frozenset(), keys_at(query, position), guard)
+
+
+def reached_states(
+    begin: frozenset[int], arrows: tuple[Transition, ...], *, backwards: bool = False
+) -> frozenset[int]:
+    """The states that can be reached over arrows from some states."""
+    onwards: dict[int, list[int]] = {}
+    for arrow in arrows:
+        here, there = (arrow.later, arrow.earlier) if backwards else (arrow.earlier, arrow.later)
+        onwards.setdefault(here, []).append(there)
+    reached: set[int] = set()
+    pending = list(begin)
+    while pending:
+        state = pending.pop()
+        if state not in reached:
+            reached.add(state)
+            pending += onwards.get(state, [])
+    return frozenset(reached)
+
+
+def any_way(ways: list[Ways]) -> Ways:
+    """All ways of several sets together."""
+    found = NO_WAY
+    for each in ways:
+        found = either_way(found, each)
+    return found
+
+
+Accept = Callable[[frozenset[int]], Ways]
+
+
+def accept_by(found: Automaton) -> Accept:
+    """The ways on to the end from any of some positions."""
+    return lambda positions: any_way([found.last[p] for p in positions if p in found.last])
+
+
+def accept_by_both(left: Automaton, right: Automaton) -> Accept:
+    """The ways on to the ends of two automata at once."""
+
+    def accept(positions: frozenset[int]) -> Ways:
+        return one_after_another(accept_by(left)(positions), accept_by(right)(positions))
+
+    return accept

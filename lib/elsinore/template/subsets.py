@@ -1,0 +1,252 @@
+"""Makes an ambiguous pattern unambiguous: states are sets of positions that a trend may be at.
+
+COUNT counts trends, not the ways to match one (spec section 1). The subset construction follows
+all ways at once. Which positions an event can take depends on their local predicates, so there is a
+state for each set of them that an event may meet; which positions two events can take depends on
+what must hold of the pair, so a transition says which of them it means. Where the ways to match one
+trend differ in what an aggregate counts or a key binds, no such state exists and the query is
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import reduce
+from itertools import chain, combinations
+from typing import Any, TypeVar
+
+from elsinore.query.bound import BoundQuery
+from elsinore.query.expressions import Field
+from elsinore.query.syntax import Semantics
+from elsinore.template.automaton import OPEN_WAY, Ways, one_after_another
+from elsinore.template.conditions import ALWAYS, Condition, Never, Open, every, some
+from elsinore.template.machine import Accept, Machine, Pairs, any_way, keys_at, transition, way_out
+from elsinore.template.template import State, Transition, WayOut
+
+#: More states than this are refused: a pattern so ambiguous was hardly meant.
+MAX_STATES = 200
+#: Conditions that part the positions of one event; each doubles the states that it may lead to.
+MAX_UNCERTAIN = 6
+
+Positions = frozenset[int]
+Part = TypeVar("Part")
+
+
+class NotUnambiguous(Exception):
+    """Why a pattern cannot be made unambiguous."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """Events of one type that meet the local predicates of some positions and not of others."""
+
+    meets: Positions
+    misses: Positions
+
+
+@dataclass
+class _Subsets:
+    pairs: Pairs
+    symbols: tuple[Symbol, ...]
+    numbers: dict[State, int] = field(default_factory=dict)
+    starts: dict[int, Ways] = field(default_factory=dict)
+    bars: dict[int, Ways] = field(default_factory=dict)
+    arrows: list[Transition] = field(default_factory=list)
+    ways_out: list[WayOut] = field(default_factory=list)
+    pending: list[State] = field(default_factory=list)
+
+    def number(self, positions: Positions, symbol: Symbol) -> int:
+        """The number of a state, new or known."""
+        query = self.pairs.query
+        _refuse_mixed(query, positions)
+        keys = keys_at(query, min(positions))
+        state = State(positions, symbol.meets, symbol.misses, keys)
+        if state not in self.numbers:
+            if len(self.numbers) >= MAX_STATES:
+                raise NotUnambiguous("its ways to match one trend are too many")
+            self.numbers[state] = len(self.numbers)
+            self.pending.append(state)
+        return self.numbers[state]
+
+
+def subset_machine(pairs: Pairs, accept: Accept) -> Machine:
+    """The unambiguous machine of an automaton.
+
+    Raises:
+        NotUnambiguous: its ways to match one trend differ in their results.
+    """
+    found = _Subsets(pairs, tuple(_symbols(pairs)))
+    _add_starts(found)
+    while found.pending:
+        state = found.pending.pop(0)
+        _add_arrows(found, found.numbers[state], state.positions)
+    states = list(found.numbers)
+    _add_ways_out(found, states)
+    ends = {n: ways for n, state in enumerate(states) if (ways := accept(state.positions))}
+    return Machine(
+        tuple(states), found.starts, found.bars, ends, tuple(found.arrows), tuple(found.ways_out)
+    )
+
+
+def _add_starts(found: _Subsets) -> None:
+    first = found.pairs.automaton.first
+    _refuse_torn(found.pairs.query, frozenset(first))
+    for symbol in found.symbols:
+        ways = {q: first[q] for q in sorted(frozenset(first) & symbol.meets)}
+        sure = frozenset(q for q, way in ways.items() if way == OPEN_WAY)
+        unsure = list(dict.fromkeys(way for way in ways.values() if way != OPEN_WAY))
+        for chosen in _combinations(_few(unsure)):
+            entered = sure | {q for q, way in ways.items() if way in chosen}
+            if entered:
+                number = found.number(entered, symbol)
+                found.starts[number] = reduce(one_after_another, chosen, OPEN_WAY)
+                if len(chosen) < len(unsure):
+                    found.bars[number] = any_way([way for way in unsure if way not in chosen])
+
+
+def _add_arrows(found: _Subsets, number: int, positions: Positions) -> None:
+    onwards = [found.pairs.automaton.successors(position) for position in positions]
+    _refuse_torn(found.pairs.query, frozenset().union(*onwards))
+    closing = _one_by_one(found, positions)
+    closes = found.pairs.semantics is Semantics.NEXT and not closing
+    for symbol in found.symbols:
+        for target, condition in _targets(found.pairs, positions, symbol, opened=closing):
+            later = found.number(target, symbol)
+            found.arrows.append(transition(number, later, condition, closes=closes))
+
+
+def _targets(
+    pairs: Pairs, positions: Positions, symbol: Symbol, *, opened: bool
+) -> Iterator[tuple[Positions, Condition]]:
+    """Which positions an event may take after some others, and on what condition."""
+    ways = _conditions(pairs, positions, symbol, opened=opened)
+    sure = frozenset(q for q, condition in ways.items() if condition == ALWAYS)
+    unsure = dict.fromkeys(condition for condition in ways.values() if condition != ALWAYS)
+    for chosen in _combinations(_few(list(unsure))):
+        target = sure | {q for q, condition in ways.items() if condition in chosen}
+        if target:
+            barred = [Never(condition) for condition in unsure if condition not in chosen]
+            yield target, every(*chosen, *barred)
+
+
+def _conditions(
+    pairs: Pairs, positions: Positions, symbol: Symbol, *, opened: bool
+) -> dict[int, Condition]:
+    """What must hold for each position of a symbol to be reached from some positions."""
+    ways: dict[int, list[Condition]] = {}
+    for slot, earlier in enumerate(sorted(positions)):
+        for later in sorted(pairs.automaton.successors(earlier) & symbol.meets):
+            condition = pairs.ways_condition((earlier, later))
+            ways.setdefault(later, []).append(every(condition, Open(slot)) if opened else condition)
+    return {later: some(*conditions) for later, conditions in ways.items()}
+
+
+def _one_by_one(found: _Subsets, positions: Positions) -> bool:
+    """Whether the positions of a state are closed by different events."""
+    pairs = found.pairs
+    if pairs.semantics is not Semantics.NEXT:
+        return False
+    if any(pairs.close_one_by_one(position) for position in positions):
+        return True
+    onwards = [after for p in positions if (after := pairs.automaton.successors(p))]
+    conditions = {
+        pairs.ways_condition((position, later))
+        for position in positions
+        for later in pairs.automaton.successors(position)
+    }
+    return len(conditions) > 1 or any(
+        len({bool(after & symbol.meets) for after in onwards}) > 1 for symbol in found.symbols
+    )
+
+
+def _add_ways_out(found: _Subsets, states: list[State]) -> None:
+    """Ways out to the states that arrows lead to: every event that may follow stands at one."""
+    for arrow in {(arrow.earlier, arrow.later): arrow for arrow in found.arrows}.values():
+        positions, other = states[arrow.earlier].positions, states[arrow.later]
+        if not _one_by_one(found, positions):
+            continue
+        for slot, earlier in enumerate(sorted(positions)):
+            for later in sorted(found.pairs.automaton.successors(earlier) & other.meets):
+                condition = found.pairs.ways_condition((earlier, later))
+                found.ways_out.append(way_out(arrow.earlier, arrow.later, slot, condition))
+
+
+# ---- what an event may meet
+
+
+def _symbols(pairs: Pairs) -> Iterator[Symbol]:
+    """Every set of positions whose local predicates one event can meet together."""
+    query, found = pairs.query, pairs.automaton
+    positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
+    alike: dict[tuple[str, frozenset[int]], dict[Hashable, set[int]]] = {}
+    for position in positions:
+        kind = query.positions[position].type, keys_at(query, position)
+        alike.setdefault(kind, {}).setdefault(_local(query, position), set()).add(position)
+    for groups in alike.values():
+        sets = [frozenset(group) for group in groups.values()]
+        everywhere = frozenset(chain.from_iterable(sets))
+        for chosen in _combinations(_few(sets)):
+            meets = frozenset(chain.from_iterable(chosen))
+            if meets:
+                yield Symbol(meets, everywhere - meets)
+
+
+def _local(query: BoundQuery, position: int) -> Hashable:
+    """A position's local predicates, whatever the position."""
+    return frozenset(
+        _shape(predicate.condition)
+        for predicate in query.local_predicates
+        if predicate.position == position
+    )
+
+
+def _shape(node: Any) -> Hashable:
+    """An expression without the positions that it reads, to compare with others."""
+    if isinstance(node, Field):
+        return Field, node.attribute
+    if is_dataclass(node):
+        return type(node), *(_shape(getattr(node, part.name)) for part in fields(node))
+    return tuple(map(_shape, node)) if isinstance(node, tuple) else (type(node), node)
+
+
+def _few(parts: list[Part]) -> list[Part]:
+    if len(parts) > MAX_UNCERTAIN:
+        raise NotUnambiguous("too many of its positions have conditions of their own")
+    return parts
+
+
+def _combinations(parts: list[Part]) -> Iterable[tuple[Part, ...]]:
+    return chain.from_iterable(combinations(parts, size) for size in range(len(parts) + 1))
+
+
+# ---- refusals
+
+
+def _refuse_mixed(query: BoundQuery, positions: Positions) -> None:
+    """Refuse a state whose positions differ in what an aggregate counts."""
+    for aggregate in query.aggregates:
+        counted = positions & aggregate.positions
+        if counted and counted != positions:
+            names = _names(query, positions)
+            raise NotUnambiguous(
+                f"one event of a trend can stand for {names}, and {aggregate.label} counts only "
+                f"{_names(query, counted)}"
+            )
+
+
+def _refuse_torn(query: BoundQuery, positions: Positions) -> None:
+    """Refuse positions that one event may take although they carry different keys."""
+    by_type: dict[str, set[int]] = {}
+    for position in positions:
+        by_type.setdefault(query.positions[position].type, set()).add(position)
+    for alike in by_type.values():
+        if len({keys_at(query, position) for position in alike}) > 1:
+            raise NotUnambiguous(
+                f"one event of a trend can stand for {_names(query, alike)}, and a key binds only "
+                "some of them"
+            )
+
+
+def _names(query: BoundQuery, positions: Iterable[int]) -> str:
+    return " or ".join(query.positions[position].alias for position in sorted(positions))

@@ -1,0 +1,88 @@
+"""Random RETURN, WITHIN and SEMANTICS clauses."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from elsinore.query.syntax import (
+    Aggregate,
+    Conjunction,
+    Duration,
+    Reference,
+    Semantics,
+)
+from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.shape import Shape
+from tests.property.random_cases.streams import TYPES
+
+_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+_EXTREMES = ("MIN", "MAX")
+_AIMS = {"COUNT of alias": "COUNT", **{name: name for name in _FUNCTIONS[1:]}}
+_AMBIGUOUS = ("ambiguous", "ambiguous with predicate", "ambiguous with NOT")
+
+_WITHINS = (5, 8, 10, 25, 60)
+
+
+def draw_returns(
+    dice: Dice, shape: Shape, groups: tuple[Reference, ...]
+) -> tuple[Aggregate | Reference, ...]:
+    """COUNT(*) mostly, up to three more aggregates, and sometimes the grouping keys."""
+    every = [_aggregate("COUNT", "*", None)]
+    if not isinstance(shape.pattern, Conjunction):
+        wanted = dice.aim in _AIMS or dice.aims("timestamp extreme")
+        more = dice.number(1 if wanted else 0, 3)
+        every += [found for _ in range(more) if (found := _draw_aggregate(dice, shape))]
+        if len(every) > 1 and dice.chance(0.1):
+            del every[0]
+    by_label = {item.label: item for item in every}
+    named = groups if dice.chance(0.2) else ()
+    return (*named, *by_label.values())
+
+
+def _draw_aggregate(dice: Dice, shape: Shape) -> Aggregate | None:
+    leaf = dice.pick(shape.positive)
+    target = leaf.alias
+    uses = Counter(other.type for other in shape.positive)
+    several = "aggregate over several positions"
+    share = 0.92 if uses[leaf.type] > 1 else 0.2
+    if leaf.type in shape.types_once() and dice.chance(share, several, *_AMBIGUOUS):
+        target = leaf.type
+    function = dice.pick(_FUNCTIONS)
+    if dice.aim in _AIMS and dice.chance(0.7):
+        function = _AIMS[dice.aim]
+    if dice.aims("timestamp extreme"):
+        function = dice.pick(_EXTREMES)
+    if function == "COUNT":
+        return _aggregate(function, target, None)
+    names = [name for name, kind in TYPES[leaf.type].items() if kind in ("long", "double")]
+    if function in _EXTREMES:
+        names.append("time")
+    if function in _EXTREMES and "t" in TYPES[leaf.type]:
+        names += ["t"] * (6 if dice.aims("timestamp extreme") else 2)
+    return _aggregate(function, target, dice.pick(names))
+
+
+def _aggregate(function: str, target: str, attribute: str | None) -> Aggregate:
+    inside = target if attribute is None else f"{target}.{attribute}"
+    return Aggregate(function, target, attribute, f"{function}({inside})")
+
+
+def draw_window(dice: Dice, *, calendar: bool) -> tuple[Duration, Duration | None]:
+    """WITHIN and SLIDE; a slide may be as short as a sixtieth, and need not divide."""
+    unit = "microseconds" if calendar and dice.chance(0.5) else None
+    if dice.chance(0.03, "high overlap"):
+        return Duration(60, unit), Duration(dice.pick((1, 2, 3)), unit)
+    within = dice.pick(_WITHINS)
+    if dice.chance(0.5, "tumbling") and not dice.aims("sliding", "slide not dividing"):
+        return Duration(within, unit), None
+    slide = dice.pick((within // 2, within // 2, 3, 7, 4, max(within // 5, 2)))
+    return Duration(within, unit), Duration(min(slide, within), unit)
+
+
+def draw_semantics(dice: Dice) -> Semantics:
+    """skip-till-any-match in three of four cases."""
+    for name, semantics in (("next-match", Semantics.NEXT), ("contiguous", Semantics.CONTIGUOUS)):
+        if dice.aims(name, f"{name} with NOT", f"{name} with edge predicate"):
+            return semantics
+    roll = dice.number(1, 8)
+    return {1: Semantics.NEXT, 2: Semantics.CONTIGUOUS}.get(roll, Semantics.ANY)

@@ -1,0 +1,142 @@
+"""Which constructs of the language a query and its stream hold, read off what was bound."""
+
+from __future__ import annotations
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.query.bound import BoundQuery
+from elsinore.query.syntax import Conjunction, Pattern, Semantics, event_patterns
+from tests.property.random_cases.conditions import has_function
+from tests.property.random_cases.pattern_constructs import pattern_constructs
+from tests.property.random_cases.streams import Event
+
+#: Every construct that a run of pairs must have met often enough.
+CONSTRUCTS = (
+    *("Kleene plus", "nested Kleene plus", "star", "maybe"),
+    *("OR", "OR nested", "AND", "AND of sides with different keys"),
+    *("repeated type", "ambiguous", "ambiguous with predicate", "ambiguous with NOT"),
+    *("NOT between", "NOT leading", "NOT trailing", "NOT row"),
+    *("NOT at a loop's start", "NOT at a loop's end", "NOT in a loop's middle"),
+    *("NOT multi-event", "NOT nested", "NOT with inner NOT at its edge"),
+    *("NOT with Kleene", "NOT with OR", "NOT with predicate", "NOT with edge predicate"),
+    *("NOT with key", "NOT partial key"),
+    *("next-match", "next-match with edge predicate", "next-match with NOT"),
+    *("contiguous", "contiguous with edge predicate", "contiguous with NOT"),
+    *("equivalence", "scoped key", "grouping", "grouping some types lack"),
+    *("local predicate", "edge predicate", "functions"),
+    *("COUNT of alias", "SUM", "AVG", "MIN", "MAX", "timestamp extreme"),
+    *("aggregate over several positions",),
+    *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
+    *("ties", "before epoch"),
+)
+
+_HIGH_OVERLAP = 20
+
+
+def constructs_of(
+    query: BoundQuery, schema: StreamSchema, rows: tuple[Event, ...]
+) -> frozenset[str]:
+    """Names of the constructs that a query and its stream hold."""
+    found = pattern_constructs(query.pattern)
+    if "ambiguous" in found:
+        found |= {"ambiguous with predicate"} if query.local_predicates else set()
+        negated = any(position.negated for position in query.positions)
+        found |= {"ambiguous with NOT"} if negated else set()
+    found |= _conditions(query) | _keys(query) | _returns(query) | _window(query)
+    found |= _semantics(query, found) | _stream(schema, rows)
+    return frozenset(found)
+
+
+# ---- the other clauses
+
+
+def _conditions(query: BoundQuery) -> set[str]:
+    found = set()
+    for local in query.local_predicates:
+        negated = query.positions[local.position].negated
+        found.add("NOT with predicate" if negated else "local predicate")
+    for edge in query.edge_predicates:
+        negated = query.positions[edge.earlier].negated
+        found.add("NOT with edge predicate" if negated else "edge predicate")
+    if query.source.where is not None and has_function(query.source.where):
+        found.add("functions")
+    return found
+
+
+def _keys(query: BoundQuery) -> set[str]:
+    found = set()
+    positive = {position.index for position in query.positions if not position.negated}
+    negated = {position.index for position in query.positions if position.negated}
+    for key in query.keys:
+        found |= {"equivalence"} if key.equivalence else set()
+        if key.group_label is not None:
+            found.add("grouping")
+            found |= {"grouping some types lack"} if positive - key.positions else set()
+        if negated & key.positions:
+            found.add("NOT with key")
+        if negated - key.positions:
+            found.add("NOT partial key")
+    if any(reference.qualifier for reference in query.source.group_by):
+        found.add("scoped key")
+    if query.source.where is not None and _scoped(query):
+        found.add("scoped key")
+    if isinstance(query.pattern, Conjunction):
+        carried = [_carried(query, part) for part in query.pattern.parts]
+        found |= {"AND of sides with different keys"} if carried[0] != carried[1] else set()
+    return found
+
+
+def _scoped(query: BoundQuery) -> bool:
+    """Whether a key leaves out a positive occurrence of a type that carries it elsewhere."""
+    for key in query.keys:
+        types = {query.positions[index].type for index in key.positions}
+        same = {p.index for p in query.positions if p.type in types and not p.negated}
+        if same - key.positions:
+            return True
+    return False
+
+
+def _carried(query: BoundQuery, part: Pattern) -> set[int]:
+    inside = {query.by_alias[leaf.alias].index for leaf in event_patterns(part)}
+    return {number for number, key in enumerate(query.keys) if key.positions & inside}
+
+
+def _returns(query: BoundQuery) -> set[str]:
+    found = set()
+    for item in query.aggregates:
+        if item.counts_trends:
+            continue
+        found.add("COUNT of alias" if item.attribute is None else item.function.value)
+        if len(item.positions) > 1:
+            found.add("aggregate over several positions")
+        if item.attribute is not None and item.type.value == "timestamp":
+            found.add("timestamp extreme")
+    return found
+
+
+def _window(query: BoundQuery) -> set[str]:
+    within, slide = query.window.within, query.window.slide
+    found = {"tumbling" if within == slide else "sliding"}
+    if within % slide:
+        found.add("slide not dividing")
+    if within >= _HIGH_OVERLAP * slide:
+        found.add("high overlap")
+    return found
+
+
+def _semantics(query: BoundQuery, found: set[str]) -> set[str]:
+    if query.semantics is Semantics.ANY:
+        return set()
+    name = "next-match" if query.semantics is Semantics.NEXT else "contiguous"
+    more = {name}
+    if "edge predicate" in found:
+        more.add(f"{name} with edge predicate")
+    if any(position.negated for position in query.positions):
+        more.add(f"{name} with NOT")
+    return more
+
+
+def _stream(schema: StreamSchema, rows: tuple[Event, ...]) -> set[str]:
+    times = [time for _, time, _ in rows]
+    found = {"ties"} if len(set(times)) < len(times) else set()
+    found |= {"before epoch"} if any(time < 0 for time in times) else set()
+    return found | ({"calendar time"} if schema.time_unit.is_calendar else set())

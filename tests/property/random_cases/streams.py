@@ -1,0 +1,112 @@
+"""Random streams: matches of the pattern planted among other events; ties, NULL, odd values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elsinore.query.syntax import (
+    Conjunction,
+    Disjunction,
+    EventPattern,
+    KleenePlus,
+    KleeneStar,
+    Maybe,
+    Negation,
+    Pattern,
+    Sequence,
+)
+from tests.golden_cases import stream_schema
+from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.shape import Shape, negations
+
+#: B and N lack the key `g`, C lacks `k`, D lacks both: their events belong to every partition
+#: that they fit.
+TYPES: dict[str, dict[str, Any]] = {
+    "A": {"k": "long", "g": "string", "x": "long", "y": "double", "s": "string"},
+    "B": {"k": "long", "x": "long", "y": "double", "s": "string", "t": "timestamp"},
+    "C": {"g": "string", "x": "long", "y": "double", "f": "boolean"},
+    "D": {"x": "long"},
+    "N": {"k": "long", "x": "long"},
+}
+SCHEMA = stream_schema(TYPES)
+CALENDAR = stream_schema(TYPES, "us")
+
+#: Values that let most events fit together; the last two of `x` and `y` are rare.
+_VALUES: dict[str, tuple[Any, ...]] = {
+    "k": (1, 1, 1, 1, 1, 2, None),
+    "g": ("p", "p", "p", "p", "q", "", None),
+    "x": (0, 1, 1, 2, 2, 3, -1, None, 2**62, -(2**63)),
+    "y": (-1.5, 0.0, 0.5, 0.5, 1.0, 2.0, -0.0, None, float("nan"), float("inf")),
+    "s": ("u", "v", "v", "w", "", None),
+    "t": (0, 5, 5, 1_000_000, None),
+    "f": (True, True, False, None),
+}
+
+Event = tuple[str, int, dict[str, Any]]
+
+
+def draw_events(dice: Dice, shape: Shape, within: int) -> list[Event]:
+    """About 5 to 12 events in any order; sometimes none."""
+    if dice.number(1, 60) == 1:
+        return []
+    start = -within // 2 - 3 if dice.chance(0.12, "before epoch") else dice.pick((0, 0, 1, 1_000))
+    spread = min(within, 12)
+    types = [leaf.type for leaf in shape.every]
+    planted = _planted(dice, shape.pattern, start, spread)
+    noise = dice.pick((0, 1, 2, 3, 4, 5))
+    for _ in range(max(0, min(noise, 11 - len(planted)))):
+        kind = dice.pick(types) if dice.chance(0.85) else dice.pick("ABCDN")
+        planted.append((kind, start + dice.number(0, spread + 3)))
+    if dice.chance(0.3, "ties") and len(planted) > 1:
+        planted.append((dice.pick(types), dice.pick(planted)[1]))
+    plain = dice.chance(0.8)  # most streams have neither NaN nor giants
+    return [(kind, time, _attributes(dice, kind, plain)) for kind, time in planted]
+
+
+def _planted(dice: Dice, pattern: Pattern, start: int, spread: int) -> list[tuple[str, int]]:
+    """Words of the pattern, and of what it forbids, each at increasing times."""
+    words = [_word(dice, side) for side in _sides(pattern)]
+    if dice.chance(0.35):
+        words.append(_word(dice, dice.pick(_sides(pattern))))
+    forbidden = negations(pattern)
+    if forbidden and dice.chance(0.65):
+        words.append(_word(dice, dice.pick(forbidden).body))
+    placed: list[tuple[str, int]] = []
+    for word in words:
+        time = start + dice.number(0, max(0, spread - 2 * len(word)))
+        for kind in word[:8]:
+            placed.append((kind, time))
+            time += dice.pick((1, 1, 2))
+    return placed[:12]
+
+
+def _sides(pattern: Pattern) -> tuple[Pattern, ...]:
+    return pattern.parts if isinstance(pattern, Conjunction) else (pattern,)
+
+
+def _word(dice: Dice, pattern: Pattern) -> list[str]:
+    """Types of one match of the positive part of a pattern."""
+    match pattern:
+        case EventPattern(type=kind):
+            return [kind]
+        case Sequence(parts):
+            return [kind for part in parts for kind in _word(dice, part)]
+        case Disjunction(parts) | Conjunction(parts):
+            return _word(dice, dice.pick(parts))
+        case Negation():
+            return []
+        case KleenePlus(body):
+            times = dice.pick((1, 1, 2))
+        case KleeneStar(body):
+            times = dice.pick((0, 1, 2))
+        case Maybe(body):
+            times = dice.pick((0, 1))
+    return [kind for _ in range(times) for kind in _word(dice, body)]
+
+
+def _attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:
+    drawn = {}
+    for name in TYPES[kind]:
+        choices = _VALUES[name]
+        drawn[name] = dice.pick(choices[:-2] if plain and name in "xy" else choices)
+    return drawn

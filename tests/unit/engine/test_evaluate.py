@@ -1,0 +1,219 @@
+"""Expressions a column at a time: the same as the reference, event by event."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from elsinore.catalog.stream import AttributeType
+from elsinore.engine.columns import Column, EventColumns
+from elsinore.engine.evaluate import evaluate, holds
+from elsinore.engine.functions import call as engine_call
+from elsinore.events.table import EventTable
+from elsinore.query.bound import BoundQuery
+from elsinore.query.expressions import BoundExpression, Comparison, FunctionName
+from elsinore.reference import evaluate as reference
+from elsinore.reference.event import read_events
+from elsinore.reference.functions import call as reference_call
+from tests.golden_cases import bound_query, stream_schema
+
+#: Values of each attribute, the odd ones above all.
+VALUES: dict[str, tuple[Any, ...]] = {
+    "v": (None, 0, 1, -1, 2, 3, 7, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), 1 - 2**63),
+    "w": (None, 0, 1, 5, -5, 2**63 - 1, -(2**63)),
+    "x": (None, math.nan, 0.0, -0.0, 1.5, -2.0, math.inf, -math.inf, 1e308, 5e-324, 2.0**53),
+    "y": (None, math.nan, 0.0, 1.0, -1.5, 2.0**63),
+    "s": (None, "", "a", "A", "a\nb", "%", "_", "a%", "ß", "İ", "é", "É", "ΑΣ", "\U0001f600", "\0"),
+    "r": (None, "", "b", "ab", "SS", "é"),
+    "b": (None, True, False),
+    "t": (None, 0, -1, 86_399_999_999, -(2**63), 2**63 - 1, 1_356_998_400_000_000),
+    "u": (None, 0, 1, 3_600_000_000),
+}  # fmt: skip
+SCHEMA = stream_schema(
+    {
+        "A": {"v": "long", "w": "long", "x": "double", "y": "double", "s": "string", "r": "string",
+              "b": "boolean", "t": "timestamp", "u": "timestamp"},
+    },
+    "us",
+)  # fmt: skip
+
+
+class _Text:
+    """Draws expressions of a type as text."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def of(self, kind: str, depth: int) -> str:
+        return str(getattr(self, kind)(depth))
+
+    def _some(self, kind: str, depth: int) -> str:
+        return ", ".join(self.of(kind, depth - 1) for _ in range(self.rng.randint(2, 4)))
+
+    def _choice(self, kind: str, depth: int, names: str = "least greatest coalesce") -> str:
+        return f"{self.rng.choice(names.split())}({self._some(kind, depth)})"
+
+    def long(self, depth: int) -> str:
+        leaf = self.rng.choice(("A.v", "A.w", "0", "3", "(-7)", "(-9223372036854775808)"))
+        if depth == 0:
+            return leaf
+        a, b = self.long(depth - 1), self.long(depth - 1)
+        return self.rng.choice(
+            (leaf, f"({a} {self.rng.choice('+-*%')} {b})", f"(-{a})", f"abs({a})",
+             self._choice("long", depth), f"extract(hour FROM {self.timestamp(depth - 1)})",
+             f"extract(weekday FROM {self.timestamp(depth - 1)})",
+             f"({self.timestamp(depth - 1)} - {self.timestamp(depth - 1)})")
+        )  # fmt: skip
+
+    def double(self, depth: int) -> str:
+        leaf = self.rng.choice(("A.x", "A.y", "0.5", "(-1e300)"))
+        if depth == 0:
+            return leaf
+        a, b = self.number(depth - 1), self.double(depth - 1)
+        return self.rng.choice(
+            (leaf, f"({a} {self.rng.choice('+-*/%')} {b})", f"(-{b})", f"abs({b})",
+             self._choice("number", depth)[:-1] + f", {b})")
+        )  # fmt: skip
+
+    def number(self, depth: int) -> str:
+        return self.of(self.rng.choice(("long", "double")), depth)
+
+    def string(self, depth: int) -> str:
+        leaf = self.rng.choice(("A.s", "A.r", "'a'", "'É'", "''"))
+        if depth == 0:
+            return leaf
+        inner = self.string(depth - 1)
+        return self.rng.choice(
+            (leaf, f"lower({inner})", f"upper({inner})", self._choice("string", depth))
+        )
+
+    def timestamp(self, depth: int) -> str:
+        leaf = self.rng.choice(("A.t", "A.u", "A.time"))
+        return self._choice("timestamp", depth) if depth and self.rng.random() < 0.4 else leaf
+
+    def boolean(self, depth: int) -> str:
+        if depth == 0:
+            return self.rng.choice(("A.b", "A.b", "TRUE"))
+        kind = self.rng.choice(("number", "number", "string", "timestamp"))
+        a, b, c = (self.of(kind, depth - 1) for _ in range(3))
+        p, q = self.boolean(depth - 1), self.boolean(depth - 1)
+        sign = self.rng.choice(("=", "!=", "<", "<=", ">", ">="))
+        like = "".join(self.rng.choice(("%", "_", "a", "b", "!%", "!_", "É")) for _ in range(3))
+        return "(" + self.rng.choice(
+            (f"{a} {sign} {b}", f"{a} IS NULL", f"{a} IN ({b}, {c})", f"{a} BETWEEN {b} AND {c}",
+             f"{p} AND {q}", f"{p} OR {q}", f"NOT {p}", self._choice("boolean", depth, "coalesce"),
+             f"{self.string(depth - 1)} LIKE '{like}' ESCAPE '!'")
+        ) + ")"  # fmt: skip
+
+
+def random_query(seed: int) -> BoundQuery:
+    """A query with one condition that holds expressions of every type."""
+    rng = random.Random(seed)
+    draw = _Text(rng)
+    kind = rng.choice(("long", "double", "string", "timestamp", "boolean"))
+    expression = draw.of(kind, rng.randint(1, 3))
+    # A comparison whose other side reads an attribute of the type: a constant alone is refused.
+    own = {"long": "A.v", "double": "A.x", "string": "A.s", "timestamp": "A.t", "boolean": "A.b"}
+    return bound_query(
+        f"RETURN COUNT(*) PATTERN A WHERE {expression} = {own[kind]} WITHIN 10 microseconds", SCHEMA
+    )
+
+
+def events(rng: random.Random, count: int) -> EventTable:
+    drawn = [{name: rng.choice(v) for name, v in VALUES.items()} for _ in range(count)]
+    return EventTable.of(SCHEMA, [("A", rng.randint(-(10**15), 10**15), row) for row in drawn])
+
+
+def columns_and_events(
+    query: BoundQuery, table: EventTable, expression: BoundExpression
+) -> tuple[Column, list[Any]]:
+    """An expression by the engine, and by the reference, both in the order of the table."""
+    rows = np.arange(table.table.num_rows)
+    column = evaluate(expression, EventColumns(table), rows)
+    plain = sorted(read_events(query, table), key=lambda event: event.index)
+    return column, [reference.evaluate(expression, event) for event in plain]
+
+
+def values_of(column: Column) -> list[Any]:
+    """A column as Python values."""
+    values = column.values.tolist()
+    if column.dictionary is not None:
+        texts = column.dictionary.to_pylist()
+        pairs = zip(values, column.known, strict=True)
+        assert texts == sorted(set(texts)), "codes must order as texts do"
+        values = [texts[code] if known else None for code, known in pairs]
+    return [value if known else None for value, known in zip(values, column.known, strict=True)]
+
+
+def same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    return one == other or (one != one and other != other)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_the_engine_evaluates_as_the_reference_does(block: int) -> None:
+    for seed in range(block * 200, block * 200 + 200):
+        query = random_query(seed)
+        table = events(random.Random(seed), 40)
+        (predicate,) = query.local_predicates
+        condition = predicate.condition
+        assert isinstance(condition, Comparison)
+        for expression in (condition.left, condition):
+            column, expected = columns_and_events(query, table, expression)
+            found = values_of(column)
+            wrong = [(f, e) for f, e in zip(found, expected, strict=True) if not same(f, e)]
+            assert not wrong, f"seed {seed}: {query.text} gives {wrong[0]}"
+        passing = holds(condition, EventColumns(table), np.arange(40))
+        assert passing.tolist() == [value is True for value in expected]
+
+
+def test_random_expressions_reach_every_construct() -> None:
+    texts = " ".join(random_query(seed).text for seed in range(2_000))
+    words = ("abs(", "least(", "greatest(", "coalesce(", "lower(", "upper(", "hour FROM",
+             "weekday FROM", "LIKE", "IN (", "BETWEEN", "IS NULL", "NOT", " % ", " / ")  # fmt: skip
+    assert {word: texts.count(word) for word in words if texts.count(word) < 50} == {}
+
+
+def test_a_column_without_any_text() -> None:
+    table = EventTable.of(SCHEMA, [("A", 1, {"v": 1}), ("A", 2, {"v": 2})])
+    query = bound_query(
+        "RETURN COUNT(*) PATTERN A WHERE (lower(A.s) LIKE 'a%' OR coalesce(A.s, A.r) = upper(A.r) "
+        "OR least(A.s, A.r) < 'a') IS NULL WITHIN 10 microseconds",
+        SCHEMA,
+    )
+    rows = np.arange(2)
+    assert holds(query.local_predicates[0].condition, EventColumns(table), rows).all()
+
+
+def test_no_rows_at_all() -> None:
+    query = random_query(1)
+    table = EventTable.of(SCHEMA, [])
+    rows = np.arange(0)
+    assert holds(query.local_predicates[0].condition, EventColumns(table), rows).size == 0
+
+
+@pytest.mark.parametrize("name", [FunctionName.LOWER, FunctionName.UPPER])
+def test_every_character_changes_case_as_in_the_reference(name: FunctionName) -> None:
+    texts = [chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000]
+    texts = sorted([*texts, "ΑΣ", "ΑΣΑ", "Straße", "ﬃx", "I\u0307"])
+    column = Column(np.arange(len(texts)), np.ones(len(texts), bool), pa.array(texts))
+    found = values_of(engine_call(name, [column], AttributeType.STRING))
+    assert found == [reference_call(name, [text]) for text in texts]
+    assert found == [getattr(str, name)(text) for text in texts]
+
+
+def test_the_longest_pattern_is_matched() -> None:
+    pattern = "%_" * 500
+    query = bound_query(
+        f"RETURN COUNT(*) PATTERN A WHERE A.s LIKE '{pattern}' WITHIN 10 microseconds", SCHEMA
+    )
+    table = EventTable.of(SCHEMA, [("A", 1, {"s": "é" * n}) for n in (499, 500, 5_000)])
+    condition = query.local_predicates[0].condition
+    column, expected = columns_and_events(query, table, condition)
+    assert values_of(column) == expected == [False, True, True]
