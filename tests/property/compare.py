@@ -9,6 +9,7 @@ import pytest
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
+from elsinore.errors import UnsupportedQueryError
 from elsinore.events.table import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.two_step import two_step
@@ -48,11 +49,11 @@ def judge_greta(case: RandomCase, expected: list[ResultRow] | None) -> tuple[str
         AssertionError: greta gives other rows, refuses on unstated grounds, or answers what is
             ambiguous; the message has the smallest stream that still shows it.
     """
-    reasons = tuple(_stated(case, reason) for reason in greta_refusals(case.query))
-    if reasons:
-        return reasons
-    assert expected is not None, f"{case.name} is ambiguous, and was answered: {case.query.text}"
     try:
+        reasons = tuple(_stated(case, reason) for reason in greta_refusals(case.query))
+        if reasons:
+            return reasons
+        assert expected is not None, "greta answers what is ambiguous"
         if _differs(case, expected) is None:
             return ()
     except Exception as error:
@@ -66,7 +67,7 @@ def _stated(case: RandomCase, reason: str) -> str:
     for name, wording in STATED_REASONS.items():
         if wording.search(reason):
             return name
-    raise AssertionError(f"{case.name} is refused: {reason}: {case.query.text}")
+    raise AssertionError(f"refused, which is none of the stated reasons: {reason}")
 
 
 def assert_same_rows(found: list[ResultRow], expected: list[ResultRow]) -> None:
@@ -94,16 +95,14 @@ def _event_text(event: Event) -> str:
 
 
 def _differs(case: RandomCase, expected: list[ResultRow] | None) -> str | None:
-    """How greta differs from the reference; None if it does not, whatever the order of events."""
+    """How greta, given the events in another order, differs from the reference; None if not."""
     rows = two_step(case.query, case.events) if expected is None else expected
-    for events in (case.events, case.shuffled()):
-        found = greta(case.query, events)
-        try:
-            assert_same_rows(found, rows)
-        except AssertionError:
-            return f"found {[(r.key, r.values) for r in found]}, expected " + str(
-                [(r.key, r.values) for r in rows]
-            )
+    found = greta(case.query, case.shuffled())
+    try:
+        assert_same_rows(found, rows)
+    except AssertionError:
+        mine, theirs = ([(row.key, row.values) for row in side] for side in (found, rows))
+        return f"found {mine}, expected {theirs}"
     return None
 
 
@@ -114,6 +113,10 @@ def _shrunk(case: RandomCase) -> RandomCase:
         fewer = RandomCase(
             case.name, case.query, case.schema, tuple(e for e in left if e is not event)
         )
-        if _differs(fewer, None) is not None:
+        try:
+            needless = _differs(fewer, None) is not None
+        except UnsupportedQueryError:  # without an event of a NOT there may be more trends
+            needless = False
+        if needless:
             left = list(fewer.rows)
     return RandomCase(case.name, case.query, case.schema, tuple(left))

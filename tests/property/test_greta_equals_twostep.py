@@ -22,7 +22,12 @@ ENOUGH = 75
 
 #: Cases that once differed; a name is drawn again by `random_case`. What the smallest stream
 #: shows belongs into the golden cases too, since a name means another case once drawing changes.
-REGRESSIONS: tuple[str, ...] = ()
+REGRESSIONS: tuple[str, ...] = (
+    # next-match, where an edge predicate makes one of two ways to begin end in no key
+    "next-match with edge predicate:475",
+    "next-match with edge predicate:803",
+    "next-match with edge predicate:2481",
+)
 
 
 def test_greta_equals_twostep_on_random_pairs() -> None:
@@ -33,7 +38,7 @@ def test_greta_equals_twostep_on_random_pairs() -> None:
     assert not tally.refused_too_often(), tally
 
 
-@pytest.mark.parametrize("name", [*REGRESSIONS, "1", "NOT nested:2", "ambiguous:3"])
+@pytest.mark.parametrize("name", REGRESSIONS)
 def test_greta_equals_twostep_where_it_once_did_not(name: str) -> None:
     judge_pair(random_case(name), judge_greta, Tally())
 

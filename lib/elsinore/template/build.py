@@ -13,11 +13,13 @@ from elsinore.template.conditions import Floor, floor_of
 from elsinore.template.guard_keys import bind_guard_keys
 from elsinore.template.key_masks import split_by_keys
 from elsinore.template.machine import (
+    NOTHING,
     Accept,
     Machine,
     Pairs,
     accept_by,
     accept_by_both,
+    guards_of,
     position_machine,
 )
 from elsinore.template.subsets import subset_machine
@@ -115,9 +117,19 @@ class _Builder:
 
     def _assembled(self, machine: Machine) -> Templates:
         return tuple(
-            _assemble(keys, part, [bind_guard_keys(self.query, g, keys) for g in self.guards])
-            for keys, part in split_by_keys(machine)
+            _assemble(keys, part, self._guards(part, keys)) for keys, part in split_by_keys(machine)
         )
+
+    def _guards(self, trends: Machine, keys: frozenset[int]) -> list[Machine]:
+        """The NOT that trends may meet, and those inside of them; nothing in the others' places."""
+        met = set(guards_of(trends))
+        for number in reversed(range(len(self.guards))):
+            if number in met:
+                met |= guards_of(self.guards[number])
+        return [
+            bind_guard_keys(self.query, guard, keys) if number in met else NOTHING
+            for number, guard in enumerate(self.guards)
+        ]
 
 
 def _assemble(keys: frozenset[int], trends: Machine, guards: list[Machine]) -> Template:

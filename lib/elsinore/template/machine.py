@@ -16,6 +16,7 @@ from elsinore.template.conditions import (
     Reaches,
     every,
     floor_of,
+    floors_in,
     leaves_of,
 )
 from elsinore.template.template import TREND, State, Transition, WayOut
@@ -34,6 +35,18 @@ class Machine:
     ends: Mapping[int, Ways]
     arrows: tuple[Transition, ...]
     ways_out: tuple[WayOut, ...]
+
+
+#: A machine that matches nothing.
+NOTHING = Machine((), {}, {}, {}, (), ())
+
+
+def guards_of(machine: Machine) -> frozenset[int]:
+    """Numbers of the NOT that a machine's ways pass."""
+    ways = [*machine.starts.values(), *machine.bars.values(), *machine.ends.values()]
+    asked: list[Transition | WayOut] = [*machine.arrows, *machine.ways_out]
+    ways += [floor.ways for each in asked for floor in floors_in(each.floor, each.condition)]
+    return frozenset(guard for each in ways for way in each for guard in way)
 
 
 def keys_at(query: BoundQuery, position: int) -> frozenset[int]:
