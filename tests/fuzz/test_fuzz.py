@@ -43,6 +43,8 @@ BROKE = {
     "a name without end": query("A.x > 1", pattern="A" * 2_000),
     # each missing ; was a recursion
     "a thousand queries without a semicolon": "QUERY b RETURN COUNT(*) PATTERN A " * 1_000,
+    # NOT was a name where it may not stand, and NOT where it was printed (seed 77416)
+    "NOT behind an operator": query("A.x <> NOT (- 3) * 2"),
     # a message of two lines
     "an escape that ends the line": query("A.s LIKE 'a\nb' ESCAPE '\n'"),
 }

@@ -107,7 +107,7 @@ def _bind_keys(
     for reference in group_by:
         key = _bind_key(scope, reference, equivalence=False)
         if key is not None:
-            plain = names[reference.attribute] == 1
+            plain = names[reference.attribute] == 1 or reference.qualifier is None
             label = reference.attribute if plain else f"{reference.qualifier}.{key.attribute}"
             found[key.attribute, key.positions] = replace(key, group_label=label)
     for reference in equivalences:

@@ -284,3 +284,9 @@ def test_the_fingerprint_is_of_the_meaning_not_of_the_spelling() -> None:
     second = bound_query("return  COUNT(*)  pattern seq(Request, Travel+) within 5", SCHEMA)
     third = bound_query("RETURN COUNT(*) PATTERN SEQ(Request, Travel) WITHIN 5", SCHEMA)
     assert first.fingerprint == second.fingerprint != third.fingerprint
+
+
+def test_a_key_for_all_types_and_one_for_an_alias_have_names_of_their_own() -> None:
+    schema = stream_schema({"A": {"k": "long"}, "B": {"k": "long"}})
+    query = bound_query("RETURN COUNT(*) PATTERN SEQ(A a, B) GROUP-BY k, a.k WITHIN 5", schema)
+    assert [key.group_label for key in query.group_keys] == ["k", "a.k"]

@@ -76,6 +76,7 @@ def test_all_statements_report_their_own_fault_with_its_place() -> None:
         ("QUERY q RETURN COUNT(*) PATTERN A § WITHIN 1", "1:35: found '§'"),
         ("QUERY q RETURN COUNT(*) PATTERN " + "SEQ(" * 500 + "A" + ")" * 500, "nested deeper"),
         ("QUERY q RETURN COUNT(*) PATTERN A" + "?" * 5_000, "nested deeper"),
+        ("QUERY q RETURN COUNT(*) PATTERN A WHERE A.x <> NOT (3)", "1:48: found 'NOT'; expected"),
         ("QUERY q RETURN COUNT(*) PATTERN " + "A" * 201, "1:33: a name of more than 200 char"),
         ("QUERY q RETURN COUNT(*) PATTERN A WHERE " + "NOT " * 5_000 + "TRUE", "nested deeper"),
         ("QUERY q RETURN COUNT(*) PATTERN A WHERE A.x = " + "9" * 50, "found '9'"),
