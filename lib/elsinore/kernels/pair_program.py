@@ -187,11 +187,11 @@ def _binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
         sure[a] = both or decided
         longs[a] = unit if decided else 1 - unit
     elif op < _EQUAL_D:
-        longs[a] = _compare(op - _EQUAL_L, longs[a], longs[b])
+        longs[a] = compare(op - _EQUAL_L, longs[a], longs[b])
         sure[a] = both
     elif op < _ADD_L:
         sure[a] = both and doubles[a] == doubles[a] and doubles[b] == doubles[b]
-        longs[a] = _compare(op - _EQUAL_D, doubles[a], doubles[b])
+        longs[a] = compare(op - _EQUAL_D, doubles[a], doubles[b])
     elif op < _ADD_D:
         longs[a], fits = long_arithmetic(_sign_of_long(op), longs[a], longs[b])
         sure[a] = both and fits
@@ -239,7 +239,8 @@ def _sign_of_double(op):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _compare(which, left, right):  # type: ignore[no-untyped-def]
+def compare(which, left, right):  # type: ignore[no-untyped-def]
+    """1 where two values are equal, unequal, less or at most (0 to 3), else 0."""
     if which == 0:
         return np.int64(left == right)
     if which == 1:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsinore.kernels.comparisons import is_comparison, scan_comparison
 from elsinore.kernels.compiled import inlined, kernel
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.pair_program import MAX_STACK, Op, pair_holds
@@ -69,6 +70,8 @@ def _scan(  # type: ignore[no-untyped-def]
     program, candidates, count, later, low, times, slots_l, slots_d, known, floors, closing,
     longs, doubles, sure, hits,
 ):  # fmt: skip
+    if is_comparison(program):
+        return scan_comparison(program, candidates, count, later, slots_l, slots_d, known, hits)
     found = 0
     for c in range(count):
         earlier = candidates[c]

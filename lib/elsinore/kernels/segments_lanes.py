@@ -91,34 +91,28 @@ def add_lanes(counts, target, source, width, limbs, factor):  # type: ignore[no-
 
 
 @outlined
-def weigh_lanes(
-    counts, starts, limbs, bounds, target_row, source_row, target, source, width, from_limbs,
-    weight,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+def weigh_lanes(counts, starts, limbs, bounds, target_row, source_row, target, source, width, weight):  # type: ignore[no-untyped-def]
     """`target lanes += weight * source lanes` for a weight of any size, digit by digit.
 
-    `source_row` is -1 where the source lanes hold one copy that is settled already; `width` is 0 to
-    add the weight itself to the one lane `target`.
+    `source_row` is -1 to add the weight itself to the one lane `target`.
     """
     digit = 0
     while True:
         small = -(2**DIGIT) < weight < 2**DIGIT
         factor = weight if small else weight & _MASK
         size = np.float64(abs(factor))
-        if source_row < 0 and width:
-            added = size * _BASE
-            if bounds[target_row] + added >= LIMIT:
-                settle(counts, starts, limbs, bounds, target_row, _TALL)
-        else:
-            added = make_room(counts, starts, limbs, bounds, target_row, source_row, size)
-            from_limbs = limbs[source_row] if width else 1
-        bounds[target_row] += added
-        for plane in range(min(from_limbs, counts.shape[0] - digit)):
-            for lane in range(width):
-                counts[plane + digit, target + lane] += factor * counts[plane, source + lane]
-        if not width:
+        bounds[target_row] += make_room(
+            counts, starts, limbs, bounds, target_row, source_row, size
+        )
+        taken = 1
+        if source_row < 0:
             counts[digit, target] += factor
-        limbs[target_row] = max(limbs[target_row], min(from_limbs + digit, counts.shape[0]))
+        else:
+            taken = limbs[source_row]
+            for plane in range(min(taken, counts.shape[0] - digit)):
+                for lane in range(width):
+                    counts[plane + digit, target + lane] += factor * counts[plane, source + lane]
+        limbs[target_row] = max(limbs[target_row], min(taken + digit, counts.shape[0]))
         if small:
             return
         weight >>= DIGIT

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import product
+from operator import eq, le, lt, ne
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,6 +177,28 @@ def test_nan_compares_with_nothing(op: Op) -> None:
     pushed: Program = [(Op.EARLIER_D, 0), (Op.LATER_D, 1), (op, 0)]
     for operands in ([NAN, 1.0], [1.0, NAN], [NAN, NAN]):
         assert holds([*pushed, (Op.IS_NULL, 0)], [*operands])
+
+
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "EQUAL": eq,
+    "UNEQUAL": ne,
+    "LESS": lt,
+    "AT_MOST": le,
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("L", [None, SMALLEST, -1, 0, LARGEST]), ("D", [None, NAN, -math.inf, -0.0, 0.5])],
+)
+def test_one_comparison_of_two_events(name: str, kind: str, values: list[Value]) -> None:
+    earlier, later, op = Op[f"EARLIER_{kind}"], Op[f"LATER_{kind}"], Op[f"{name}_{kind}"]
+    for left, right in product(values, values):
+        unknown = any(value is None or value != value for value in (left, right))
+        truth = not unknown and COMPARED[name](left, right)
+        assert holds([(earlier, 0), (later, 1), (op, 0)], [left, right]) == truth
+        assert holds([(later, 0), (earlier, 1), (op, 0)], [left, right]) == truth
 
 
 def test_a_long_as_a_double() -> None:

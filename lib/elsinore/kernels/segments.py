@@ -1,0 +1,286 @@
+"""Runs segment programs: prefix counts of many queries, advanced event by event.
+
+A-Seq (Sharon section 3.2) keeps, for each prefix of a pattern and each START event that has not
+expired, a count; an event of position j adds the counts of the prefix before it. Here a count is
+kept for each *window begin* that has not expired, since START events between two window begins
+expire together: a row of as many lanes as windows are open at once, added as one vector. Sharon's
+shared segments (section 3.3) stand side by side in one row: one addition for all queries that
+share it. All that is kept is linear, so COUNT(X) and SUM ride in lanes of their own; MIN and MAX
+ride as (min, min) in lanes of ranks.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, kernel, outlined
+from elsinore.kernels.segments_lanes import (
+    LIMIT,
+    add_lanes,
+    any_trend,
+    as_double,
+    make_room,
+    weigh_lanes,
+)
+from elsinore.kernels.segments_windows import reset_partition, tick
+
+#: Columns of `Program.ops`.
+KIND, TARGET, SOURCE, WIDTH, TARGET_ROW, SOURCE_ROW, WEIGHT, WINDOW, SCRATCH = range(9)
+
+
+class Kind(IntEnum):
+    """What an operation does; C, D and R are lanes of counts, doubles and ranks."""
+
+    ADD = 0  # C += m * C
+    START = 1  # C of the newest window += m
+    WEIGH = 2  # C += weight * C
+    START_WEIGHED = 3  # C of the newest window += weight
+    ADD_DOUBLES = 4  # D += m * D
+    WEIGH_DOUBLES = 5  # D += weight * C
+    START_DOUBLES = 6  # D of the newest window += weight
+    LOWER = 7  # R = min(R, R)
+    LOWER_OWN = 8  # R = min(R, own rank) where C counts any
+    START_OWN = 9  # R of the newest window = min(R, own rank)
+
+
+_ADD, _START, _WEIGH, _START_W, _ADD_D, _WEIGH_D, _START_D, _LOWER, _LOWER_OWN, _START_OWN = map(
+    int, Kind
+)
+
+
+class Lanes(NamedTuple):
+    """The state of one partition; R rows, and after them one row of scratch an operation.
+
+    Attributes:
+        counts: int64[planes, *], see `segments_lanes`.
+        doubles: float64[*].
+        ranks: int64[*].
+        count_starts, double_starts, rank_starts: int64[R + O + 1], where each row begins.
+        limbs: int64[R + O], planes that a row has taken.
+        bounds: float64[R + O], see `segments_lanes`; 0 for a row that counts nothing.
+    """
+
+    counts: np.ndarray
+    doubles: np.ndarray
+    ranks: np.ndarray
+    count_starts: np.ndarray
+    double_starts: np.ndarray
+    rank_starts: np.ndarray
+    limbs: np.ndarray
+    bounds: np.ndarray
+
+
+class Program(NamedTuple):
+    """What events do, by symbol; Y symbols, O operations, W window clauses, Q queries.
+
+    Attributes:
+        rows: R, the number of rows without scratch.
+        ops: int64[O, 9], columns as above.
+        op_starts: int64[Y + 1], where each symbol's operations begin.
+        staged: bool[Y]: some operation reads what another one of the symbol writes.
+        windows: int64[W, 5]: WITHIN, SLIDE, open windows at once, first and last window asked for.
+        count_columns, double_columns, rank_columns: int64[*], where columns of lanes begin, by
+            window clause; count_column_starts, ...: int64[W + 1].
+        finals: int64[Q, 8]: window clause, row, first lane and number of columns of counts, of
+            doubles and of ranks, of the queries' last positions, by window clause.
+        final_starts: int64[W + 1].
+    """
+
+    rows: int
+    ops: np.ndarray
+    op_starts: np.ndarray
+    staged: np.ndarray
+    windows: np.ndarray
+    count_columns: np.ndarray
+    double_columns: np.ndarray
+    rank_columns: np.ndarray
+    count_column_starts: np.ndarray
+    double_column_starts: np.ndarray
+    rank_column_starts: np.ndarray
+    finals: np.ndarray
+    final_starts: np.ndarray
+
+
+class Steps(NamedTuple):
+    """Folded entries, see `segments_steps.fold_steps`."""
+
+    instants: np.ndarray
+    groups: np.ndarray
+    group_offsets: np.ndarray
+    symbols: np.ndarray
+    counts: np.ndarray
+    longs: np.ndarray
+    doubles: np.ndarray
+    ranks: np.ndarray
+
+
+class Found(NamedTuple):
+    """Result rows to write to: `(query, partition, window)`, digits of counts, doubles, ranks."""
+
+    keys: np.ndarray
+    counts: np.ndarray
+    doubles: np.ndarray
+    ranks: np.ndarray
+
+
+@kernel
+def run_steps(program, lanes, steps, first, last, clocks, copied, found):  # type: ignore[no-untyped-def]
+    """Run the partitions `first` to `last - 1`; all lanes are clear before and after.
+
+    Args:
+        program, lanes, steps: as above.
+        first, last: which partitions.
+        clocks: int64[W, 4], scratch.
+        copied: int64[Y], scratch of -1.
+        found: rows to write to; the caller has seen to it that there are enough.
+
+    Returns:
+        The number of rows written.
+    """
+    written = 0
+    end_of_time = np.iinfo(np.int64).max
+    for partition in range(first, last):
+        begin, end = steps.group_offsets[partition], steps.group_offsets[partition + 1]
+        if begin == end:
+            continue
+        clocks[:, 2] = 0
+        next_tick = np.iinfo(np.int64).min
+        for group in range(begin, end):
+            time = steps.instants[group]
+            if time >= next_tick:
+                written, next_tick = tick(program, lanes, time, clocks, partition, found, written)
+            step, after = steps.groups[group], steps.groups[group + 1]
+            symbol = steps.symbols[step]
+            if after == step + 1 and not program.staged[symbol]:
+                for op in range(program.op_starts[symbol], program.op_starts[symbol + 1]):
+                    _apply(program, lanes, steps, step, op, clocks, False)
+            else:
+                _apply_staged(program, lanes, steps, step, after, group, clocks, copied)
+        written, _ = tick(program, lanes, end_of_time, clocks, partition, found, written)
+        reset_partition(program, lanes)
+    return written
+
+
+@outlined
+def _apply_staged(program, lanes, steps, step, after, group, clocks, copied):  # type: ignore[no-untyped-def]
+    """Read all sources of an instant before any target is written."""
+    for i in range(step, after):
+        symbol = steps.symbols[i]
+        if copied[symbol] != group:
+            copied[symbol] = group
+            for op in range(program.op_starts[symbol], program.op_starts[symbol + 1]):
+                _copy_source(program, lanes, op)
+    for i in range(step, after):
+        symbol = steps.symbols[i]
+        for op in range(program.op_starts[symbol], program.op_starts[symbol + 1]):
+            _apply(program, lanes, steps, i, op, clocks, True)
+
+
+@inlined
+def _copy_source(program, lanes, op):  # type: ignore[no-untyped-def]
+    kind, source = program.ops[op, KIND], program.ops[op, SOURCE]
+    row, width = program.ops[op, SOURCE_ROW], program.ops[op, WIDTH]
+    scratch = program.ops[op, SCRATCH]
+    if row < 0:
+        return
+    lanes.bounds[program.rows + op] = lanes.bounds[row]
+    lanes.limbs[program.rows + op] = lanes.limbs[row]
+    if lanes.bounds[row] == 0.0:
+        return
+    if kind == _ADD_D:
+        for lane in range(width):
+            lanes.doubles[scratch + lane] = lanes.doubles[source + lane]
+    elif kind == _LOWER:
+        for lane in range(width):
+            lanes.ranks[scratch + lane] = lanes.ranks[source + lane]
+    else:
+        for plane in range(lanes.limbs[row]):
+            for lane in range(width):
+                lanes.counts[plane, scratch + lane] = lanes.counts[plane, source + lane]
+
+
+@inlined
+def _apply(program, lanes, steps, step, op, clocks, staged):  # type: ignore[no-untyped-def]
+    """One operation for one step; `staged` reads the copy of the source."""
+    ops = program.ops
+    kind, target, width = ops[op, KIND], ops[op, TARGET], ops[op, WIDTH]
+    target_row = ops[op, TARGET_ROW]
+    source, source_row = ops[op, SOURCE], ops[op, SOURCE_ROW]
+    if source_row >= 0:
+        if staged:
+            source, source_row = ops[op, SCRATCH], program.rows + op
+        if lanes.bounds[source_row] == 0.0:
+            return
+    if kind == _ADD:
+        count = steps.counts[step]
+        added = lanes.bounds[source_row] * count
+        if lanes.bounds[target_row] + added >= LIMIT or added >= LIMIT / 2:
+            added = make_room(
+                lanes.counts, lanes.count_starts, lanes.limbs, lanes.bounds,
+                target_row, source_row, np.float64(count),
+            )  # fmt: skip
+        lanes.bounds[target_row] += added
+        limbs = lanes.limbs[source_row]
+        lanes.limbs[target_row] = max(lanes.limbs[target_row], limbs)
+        add_lanes(lanes.counts, target, source, width, limbs, count)
+    elif kind == _START:
+        count = steps.counts[step]
+        if lanes.bounds[target_row] + count >= LIMIT:
+            make_room(
+                lanes.counts, lanes.count_starts, lanes.limbs, lanes.bounds,
+                target_row, -1, np.float64(count),
+            )  # fmt: skip
+        lanes.bounds[target_row] += count
+        lanes.counts[0, target + clocks[ops[op, WINDOW], 1]] += count
+    else:
+        _apply_weighed(program, lanes, steps, step, op, clocks, source, source_row)
+
+
+@outlined
+def _apply_weighed(program, lanes, steps, step, op, clocks, source, source_row):  # type: ignore[no-untyped-def]
+    """The operations of sums and extremes."""
+    ops = program.ops
+    kind, target, width, number = (
+        ops[op, KIND], ops[op, TARGET], ops[op, WIDTH], ops[op, WEIGHT],
+    )  # fmt: skip
+    if source_row < 0:
+        target += clocks[ops[op, WINDOW], 1]
+    if kind == _WEIGH or kind == _START_W:
+        weight = steps.counts[step] if number < 0 else steps.longs[number, step]
+        if weight != 0:
+            weigh_lanes(
+                lanes.counts, lanes.count_starts, lanes.limbs, lanes.bounds,
+                ops[op, TARGET_ROW], source_row, target, source, width, weight,
+            )  # fmt: skip
+    elif kind == _ADD_D:
+        count = np.float64(steps.counts[step])
+        for lane in range(width):
+            lanes.doubles[target + lane] += count * lanes.doubles[source + lane]
+    elif kind == _WEIGH_D:
+        _weigh_doubles(lanes, target, source, source_row, width, steps.doubles[number, step])
+    elif kind == _START_D:
+        lanes.doubles[target] += steps.doubles[number, step]
+    elif kind == _LOWER:
+        for lane in range(width):
+            rank = lanes.ranks[source + lane]
+            lanes.ranks[target + lane] = min(lanes.ranks[target + lane], rank)
+    elif kind == _LOWER_OWN:
+        rank = steps.ranks[number, step]
+        for lane in range(width):
+            if any_trend(lanes.counts, source + lane, lanes.limbs[source_row]):
+                lanes.ranks[target + lane] = min(lanes.ranks[target + lane], rank)
+    else:
+        lanes.ranks[target] = min(lanes.ranks[target], steps.ranks[number, step])
+
+
+@inlined
+def _weigh_doubles(lanes, target, source, source_row, width, weight):  # type: ignore[no-untyped-def]
+    if weight == 0.0:
+        return
+    for lane in range(width):  # an infinite weight of no trend is nothing, not NaN
+        if any_trend(lanes.counts, source + lane, lanes.limbs[source_row]):
+            value = as_double(lanes.counts, source + lane, lanes.limbs[source_row])
+            lanes.doubles[target + lane] += weight * value
