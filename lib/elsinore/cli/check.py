@@ -3,87 +3,93 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.query.bound import BoundQuery
+from elsinore.cli.describe_query import describe_query
+from elsinore.plot.save_templates import require_picture, save_templates
 from elsinore.query.load_workload import load_workload
-from elsinore.query.print_query import print_pattern
-from elsinore.template.support import greta_refusals
-from elsinore.template.template import build_template, describe_template
+from elsinore.template.parts import WHOLE
+
+#: Columns that the titles of lines take.
+_MARGIN = 13
 
 
 def check(
     workload: Annotated[Path, typer.Argument(help="The queries, a .sase file.")],
     schema: Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")],
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the templates: a .svg or .png file.")
+    ] = None,
 ) -> None:
     """Parse and bind WORKLOAD; say what each query is, or list all faults at once."""
-    bound = load_workload(workload, load_schema(schema))
-    found = [describe(query) for query in bound.queries]
+    if plot is not None:
+        require_picture(plot)
+    stream = load_schema(schema)
+    bound = load_workload(workload, stream)
+    calendar = stream.time_unit.is_calendar
+    found = [describe_query(query, calendar=calendar) for query in bound.queries]
+    if plot is not None:
+        save_templates(bound.queries, plot)
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
         return
+    console = Console(highlight=False, soft_wrap=True)
     for description in found:
-        typer.echo(_as_text(description))
-    typer.echo(f"{len(found)} queries, all of them bind.")
+        console.print(_as_text(description))
+    count = "1 query, it binds" if len(found) == 1 else f"{len(found)} queries, all of them bind"
+    typer.echo(f"{count}." if plot is None else f"{count}; drawn in {plot}.")
 
 
-def describe(query: BoundQuery) -> dict[str, Any]:
-    """What a query is, as plain data."""
-    refusals = greta_refusals(query)
-    return {
-        "query": query.name,
-        "fingerprint": query.fingerprint,
-        "pattern": print_pattern(query.pattern),
-        "template": describe_template(build_template(query)),
-        "local_predicates": [query.positions[p.position].alias for p in query.local_predicates],
-        "edge_predicates": [
-            [query.positions[e.earlier].alias, query.positions[e.later].alias]
-            for e in query.edge_predicates
-        ],
-        "keys": [
-            {
-                "attribute": key.attribute,
-                "aliases": [query.positions[p].alias for p in sorted(key.positions)],
-                "equivalence": key.equivalence,
-                "group": key.group_label is not None,
-            }
-            for key in query.keys
-        ],
-        "aggregates": [aggregate.label for aggregate in query.aggregates],
-        "within": query.window.within,
-        "slide": query.window.slide,
-        "pane": query.window.pane(),
-        "semantics": str(query.semantics),
-        "executors": ["twostep"] if refusals else ["greta", "twostep"],
-        "refused": {"greta": list(refusals)} if refusals else {},
-    }
+def _as_text(found: dict[str, Any]) -> Text:
+    text = Text(found["query"], style="bold")
+    text.append("\n")
+    for title, lines in _lines(found):
+        for number, line in enumerate(lines):
+            text.append(f"  {title if number == 0 else '':<{_MARGIN}}", style="not bold cyan")
+            text.append(f"{line}\n", style="not bold")
+    return text
 
 
-def _as_text(found: dict[str, Any]) -> str:
-    keys = [
-        key["attribute"]
-        + (" (group)" if key["group"] else "")
-        + (" (equal in the trend)" if key["equivalence"] else "")
-        + f" of {', '.join(key['aliases'])}"
-        for key in found["keys"]
-    ]
-    edges = [f"{earlier} to {later}" for earlier, later in found["edge_predicates"]]
-    lines = {
-        "pattern": found["pattern"],
-        "template": ("\n" + " " * 14).join(found["template"]),
-        "local on": ", ".join(found["local_predicates"]) or "-",
-        "edges": ", ".join(edges) or "-",
-        "keys": ("\n" + " " * 14).join(keys) or "-",
-        "returns": ", ".join(found["aggregates"]),
-        "window": f"within {found['within']} slide {found['slide']} pane {found['pane']} (ticks)",
-        "executors": ", ".join(found["executors"]),
-    }
-    if found["refused"]:
-        lines["greta"] = "; ".join(found["refused"]["greta"])
-    body = "\n".join(f"  {title:<11} {text}" for title, text in lines.items())
-    return f"{found['query']}\n{body}\n"
+def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Titles, each with its lines."""
+    yield "pattern", [found["pattern"]]
+    for template in found["templates"]:
+        yield "template", _template_lines(template, of_several=len(found["templates"]) > 1)
+    local = [f"{p['alias']}: {p['condition']}" for p in found["local_predicates"]]
+    yield "local", local or ["-"]
+    edges = [f"{e['earlier']} to {e['later']}: {e['condition']}" for e in found["edge_predicates"]]
+    yield "edge", edges or ["-"]
+    yield "keys", [_key_line(key) for key in found["keys"]] or ["-"]
+    yield "returns", [", ".join(found["aggregates"])]
+    yield "window", [found["window"]]
+    yield "semantics", [found["semantics"]]
+    yield "executors", [", ".join(found["executors"])]
+    for executor, reasons in found["refused"].items():
+        yield f"not {executor}", reasons
+
+
+def _template_lines(template: dict[str, Any], *, of_several: bool) -> list[str]:
+    """The lines of a template; of several, each says which trends are its own."""
+    if not of_several:
+        return list(template["text"])
+    side = "" if template["of"] == WHOLE else f"{template['of']}, "
+    keys = ", ".join(template["keys"]) or "no key"
+    return [f"{side}trends that carry {keys}:", *(f"  {line}" for line in template["text"])]
+
+
+def _key_line(key: dict[str, Any]) -> str:
+    """What a key does, and which events carry it."""
+    uses = ["names the rows (GROUP-BY)"] if key["group"] is not None else []
+    uses += ["equal in all events that carry it"] if key["equivalence"] else []
+    carriers = ", ".join(key["aliases"])
+    others = ", ".join(key["not_carried_by"])
+    reach = f"carried by {carriers}" + (f", not by {others}" if others else "")
+    return f"{key['attribute']}: {'; '.join(uses)}; {reach}"

@@ -70,6 +70,11 @@ class _Printer:
             case Function(name, operands):
                 parts = ", ".join(map(self.text, operands))
                 return f"extract({name} FROM {parts})" if name in _PARTS else f"{name}({parts})"
+            case Both((Comparison(">=", left, low), Comparison("<=", other, high))) if (
+                left == other
+            ):
+                sides = self.span(low, beside=left), self.span(high, beside=left)
+                return f"{self.inner(left)} BETWEEN {sides[0]} AND {sides[1]}"
             case Both(parts):
                 return " AND ".join(map(self.inner, parts))
             case Either(parts):

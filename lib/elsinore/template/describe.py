@@ -39,7 +39,7 @@ def _machine_lines(words: Words, guard: int, whole: str) -> list[str]:
 
 def _title(words: Words, number: int) -> str:
     name, kind = words.names[number], words.kind(number)
-    return name if name == kind else f"{kind} {name}"
+    return name if words.plain_name(number) == kind else f"{kind} {name}"
 
 
 def _roles(words: Words, number: int, whole: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ MAX_STATES = 200
 MAX_UNCERTAIN = 6
 
 Positions = frozenset[int]
+Local = frozenset[Hashable]
 Part = TypeVar("Part")
 
 
@@ -179,20 +180,21 @@ def _symbols(pairs: Pairs) -> Iterator[Symbol]:
     """Every set of positions whose local predicates one event can meet together."""
     query, found = pairs.query, pairs.automaton
     positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
-    alike: dict[tuple[str, frozenset[int]], dict[Hashable, set[int]]] = {}
+    alike: dict[tuple[str, frozenset[int]], dict[Local, set[int]]] = {}
     for position in positions:
         kind = query.positions[position].type, keys_at(query, position)
         alike.setdefault(kind, {}).setdefault(_local(query, position), set()).add(position)
     for groups in alike.values():
-        sets = [frozenset(group) for group in groups.values()]
-        everywhere = frozenset(chain.from_iterable(sets))
-        for chosen in _combinations(_few(sets)):
-            meets = frozenset(chain.from_iterable(chosen))
-            if meets:
-                yield Symbol(meets, everywhere - meets)
+        everywhere = frozenset(chain.from_iterable(groups.values()))
+        for chosen in _combinations(_few(list(groups))):
+            met = frozenset(chain.from_iterable(chosen))
+            if all((local <= met) == (local in chosen) for local in groups):
+                meets = frozenset(chain.from_iterable(groups[local] for local in chosen))
+                if meets:
+                    yield Symbol(meets, everywhere - meets)
 
 
-def _local(query: BoundQuery, position: int) -> Hashable:
+def _local(query: BoundQuery, position: int) -> Local:
     """A position's local predicates, whatever the position."""
     return frozenset(
         _shape(predicate.condition)

@@ -19,7 +19,7 @@ from tests.golden_cases import bound_query, stream_schema
 from tests.property.random_cases import RandomCase, random_case
 from tests.unit.template.template_model import Place, count_trends
 
-SEEDS = 400
+SEEDS = 150
 
 
 def test_templates_count_the_trends_of_the_reference() -> None:

@@ -1,0 +1,1 @@
+"""Pictures of templates; Matplotlib is loaded when one is drawn."""

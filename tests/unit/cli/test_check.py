@@ -1,0 +1,215 @@
+"""`elsinore check`: what a query is, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.cli.main import run_command
+
+ROOT = Path(__file__).parents[3]
+FLIGHTS = [
+    str(ROOT / "schemas" / "workloads" / "flights.sase"),
+    "--schema",
+    str(ROOT / "schemas" / "events" / "flights.yaml"),
+]
+QUERIES = re.findall(r"^QUERY (\w+)$", Path(FLIGHTS[0]).read_text(encoding="utf-8"), re.MULTILINE)
+SCHEMA = """
+stream: letters
+time: {field: time, unit: TIME}
+type: {field: type}
+types:
+  A: {k: string, v: long}
+  B: {k: string, v: long}
+  C: {}
+  N: {v: long}
+"""
+
+
+def check(folder: Path, query: str, *more: str, time: str = "iso") -> int:
+    (folder / "w.sase").write_text(f"QUERY q RETURN {query};", encoding="utf-8")
+    (folder / "s.yaml").write_text(SCHEMA.replace("TIME", time), encoding="utf-8")
+    arguments = ["check", str(folder / "w.sase"), "--schema", str(folder / "s.yaml"), *more]
+    return run_command(arguments)
+
+
+@pytest.fixture
+def as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def checked(query: str, **options: str) -> dict[str, Any]:
+        assert check(tmp_path, query, "--json", **options) == 0
+        (found,) = json.loads(capsys.readouterr().out)
+        return dict(found)
+
+    return checked
+
+
+WHOLE = (
+    "k, COUNT(*), SUM(A.v) PATTERN SEQ(A+, NOT N, C, B) "
+    "WHERE [B.v] AND A.v > 1 AND N.v < 3 AND A.v < NEXT(A).v GROUP-BY k "
+    "WITHIN 1 hour SLIDE 45 minutes SEMANTICS skip-till-next-match"
+)
+
+
+def test_a_query_as_json(as_json: Any) -> None:
+    found = as_json(WHOLE)
+    assert len(found.pop("fingerprint")) == 64
+    assert found == {
+        "query": "q",
+        "pattern": "SEQ(A+, NOT N, C, B)",
+        "nots": [{"number": 1, "pattern": "N", "inside": None}],
+        "templates": [
+            {
+                "of": "pattern",
+                "keys": ["k", "v"],
+                "text": [
+                    "A  starts a trend; comes after A if A.v < NEXT(A).v and nothing in between "
+                    "could extend it",
+                    "C  comes after A if no match of NOT 1 lies in between and nothing in between "
+                    "could extend it",
+                    "B  ends a trend; comes after C if nothing in between could extend it",
+                    "NOT 1: N",
+                    "  N  is a match by itself",
+                ],
+            }
+        ],
+        "local_predicates": [
+            {"alias": "A", "condition": "A.v > 1"},
+            {"alias": "N", "condition": "N.v < 3"},
+        ],
+        "edge_predicates": [{"earlier": "A", "later": "A", "condition": "A.v < NEXT(A).v"}],
+        "keys": [
+            {
+                "attribute": "k",
+                "aliases": ["A", "B"],
+                "not_carried_by": ["N", "C"],
+                "equivalence": False,
+                "group": "k",
+            },
+            {
+                "attribute": "v",
+                "aliases": ["B"],
+                "not_carried_by": ["A", "N", "C"],
+                "equivalence": True,
+                "group": None,
+            },
+        ],
+        "aggregates": ["COUNT(*)", "SUM(A.v)"],
+        "within": 3_600_000_000,
+        "slide": 2_700_000_000,
+        "pane": 900_000_000,
+        "window": "within 1 hour, slide 45 minutes, pane 15 minutes",
+        "semantics": "skip-till-next-match",
+        "executors": ["greta", "twostep"],
+        "refused": {},
+    }
+
+
+def test_ticks_have_no_unit(as_json: Any) -> None:
+    found = as_json("COUNT(*) PATTERN A WITHIN 60 SLIDE 24", time="integer")
+    assert found["window"] == "within 60, slide 24, pane 12"
+
+
+def test_both_sides_of_and_have_templates(as_json: Any) -> None:
+    found = as_json("COUNT(*) PATTERN A x+ AND SEQ(A y, C?) WITHIN 1 hour")
+    assert [template["of"] for template in found["templates"]] == [
+        "left side of AND",
+        "right side of AND",
+        "both sides of AND at once",
+    ]
+
+
+def test_what_greta_refuses_is_for_twostep(
+    as_json: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = "COUNT(x) PATTERN SEQ(A x+, A y+) WITHIN 1 hour"
+    reason = "one event of a trend can stand for x or y, and COUNT(x) counts only x"
+    found = as_json(query)
+    assert (found["executors"], found["refused"]) == (["twostep"], {"greta": [reason]})
+    assert found["templates"] == []
+    assert check(tmp_path, query) == 0
+    assert f"  not greta    {reason}\n" in capsys.readouterr().out
+
+
+def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`[B.v]` stays as it is, which a library for coloured text would read as a mark."""
+    assert check(tmp_path, "COUNT(*) PATTERN SEQ(A, C?) WHERE [k] AND A.v > 1 WITHIN 1 day") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "q",
+        "  pattern      SEQ(A, C?)",
+        "  template     A  starts or ends a trend",
+        "               C  ends a trend; comes after A",
+        "  local        A: A.v > 1",
+        "  edge         -",
+        "  keys         k: equal in all events that carry it; carried by A, not by C",
+        "  returns      COUNT(*)",
+        "  window       within 1 day, slide 1 day, pane 1 day",
+        "  semantics    skip-till-any-match",
+        "  executors    greta, twostep",
+        "",
+        "1 query, it binds.",
+    ]
+
+
+def test_long_lines_are_not_broken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    condition = " OR ".join(f"A.v = {n}" for n in range(10, 60))
+    assert check(tmp_path, f"COUNT(*) PATTERN A WHERE {condition} WITHIN 1 day") == 0
+    (line,) = (x for x in capsys.readouterr().out.splitlines() if x.startswith("  local"))
+    assert line.endswith("58, 59)")
+
+
+def test_each_set_of_keys_has_its_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(tmp_path, "COUNT(*) PATTERN SEQ(C, A?) GROUP-BY k WITHIN 1 day") == 0
+    assert capsys.readouterr().out.splitlines()[2:7] == [
+        "  template     trends that carry no key:",
+        "                 C  is a trend by itself",
+        "  template     trends that carry k:",
+        "                 C  starts a trend",
+        "                 A  ends a trend; comes after C",
+    ]
+
+
+def test_all_faults_are_listed_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = "COUNT(*) PATTERN AA+ WITHIN 0 hours"
+    second = "SUM(a.vv) PATTERN A a WITHIN 0 hours"
+    assert check(tmp_path, f"{first};\nQUERY b RETURN {second}") == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert [line.split("w.sase:")[1] for line in captured.err.splitlines()] == [
+        "1:33: the stream has no event type AA (did you mean A?)",
+        "1:44: WITHIN must be positive, in whole microseconds",
+        "2:16: A has no attribute vv (did you mean v?)",
+        "2:45: WITHIN must be positive, in whole microseconds",
+    ]
+
+
+def test_the_flights_workload_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "flights.svg"
+    assert run_command(["check", *FLIGHTS, "--plot", str(picture)]) == 0
+    out = capsys.readouterr().out
+    count = len(QUERIES)
+    assert out.endswith(f"\n{count} queries, all of them bind; drawn in {picture}.\n")
+    drawn = picture.read_text(encoding="utf-8")
+    titles = [line for line in out.splitlines() if line and line[0] != " "][:-1]
+    assert titles == QUERIES
+    assert all(f"<!-- {title} -->" in drawn for title in titles)
+
+
+def test_json_stays_json_beside_a_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["check", *FLIGHTS, "--json", "--plot", str(tmp_path / "flights.png")]
+    assert run_command(arguments) == 0
+    assert [found["query"] for found in json.loads(capsys.readouterr().out)] == QUERIES
+
+
+def test_a_picture_with_another_ending_is_bad_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["check", *FLIGHTS, "--plot", str(tmp_path / "flights.pdf")]) == 2
+    captured = capsys.readouterr()
+    assert "is no picture (let it end in .svg or .png)" in captured.err
+    assert captured.out == ""

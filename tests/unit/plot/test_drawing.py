@@ -1,0 +1,99 @@
+"""Nothing that is drawn lies upon anything else."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from elsinore.plot.diagram import sheet_of
+from elsinore.plot.drawing import RADIUS, Drawing, capsule_width, drawing_of, label_width
+from elsinore.plot.ink import LABEL, NOTE, block_height, block_width
+from tests.golden_cases import bound_query, stream_schema
+
+SCHEMA = stream_schema(
+    {name: {"v": "long"} for name in "ABCDEFGHIJMN"} | {"Cancellation": {"v": "long", "k": "long"}}
+)
+QUERIES = [
+    "SEQ(A, B, C, D, E, F, G, H, I, J) WHERE A.v < NEXT(B).v AND C.v < NEXT(D).v",
+    "(SEQ(A+, (SEQ(B+, C+))+, D+))+ WHERE B.v < NEXT(B).v AND B.v < NEXT(C).v",
+    "(SEQ(A+, NOT SEQ(C, NOT E, D), B))+",
+    "SEQ(A, (SEQ(B, C) OR D+ OR SEQ(E, F, G)), H)",
+    "SEQ(NOT N, A, NOT N n2, B?, NOT M, C, NOT M m2)",
+    "SEQ(A?, B?, C?, D?, E?)",
+    "SEQ(A x+, A y+) WHERE x.v > 1 AND y.v > 2 AND x.v < NEXT(x).v",
+    "SEQ(A a1+, B b1?) AND SEQ(A a2?, B b2)",
+    "SEQ(A, Cancellation C1+, Cancellation C2*) WHERE C1.v % 7 + 3 < NEXT(C1).v AND [A.v] "
+    "GROUP-BY k",
+]
+
+#: Left, top, right, bottom.
+Rectangle = tuple[float, float, float, float]
+
+
+def drawings(query: str) -> list[Drawing]:
+    text = f"RETURN COUNT(*) PATTERN {query} WITHIN 5"
+    sheet = sheet_of(bound_query(text, SCHEMA))
+    assert sheet.diagrams
+    return [drawing_of(diagram) for diagram in sheet.diagrams]
+
+
+def circles(drawing: Drawing) -> list[Rectangle]:
+    found = []
+    for circle, (x, y) in zip(drawing.diagram.circles, drawing.placed.points, strict=False):
+        half, notes = capsule_width(circle) / 2, circle.note.splitlines()
+        found.append((x - half, y - RADIUS, x + half, y + RADIUS))
+        if notes:
+            wide = block_width(notes, NOTE) / 2
+            below = y + RADIUS + 5 + block_height(len(notes), NOTE)
+            found.append((x - wide, y + RADIUS + 5, x + wide, below))
+    return found
+
+
+def labels(drawing: Drawing) -> list[Rectangle]:
+    return [
+        (x - width / 2, y - block_height(len(arrow.label), LABEL), x + width / 2, y)
+        for (arrow, _, _), (x, y) in zip(drawing.ways, drawing.placed.labels, strict=True)
+        if (width := label_width(arrow.label))
+    ]
+
+
+def apart(one: Rectangle, other: Rectangle) -> bool:
+    return (
+        one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_circles_and_labels_lie_apart(query: str) -> None:
+    for drawing in drawings(query):
+        for one, other in combinations([*circles(drawing), *labels(drawing)], 2):
+            assert apart(one, other)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_lines_run_level_past_circles_and_labels(query: str) -> None:
+    for drawing in drawings(query):
+        for number, line in enumerate(drawing.placed.lines):
+            others = [r for r in labels(drawing) if r[3] != drawing.placed.labels[number][1]]
+            for (left, y), (right, level) in line:
+                assert y == level
+                low, high = sorted((left, right))
+                stretch = (low, y - 0.1, high, y + 0.1)
+                assert all(apart(stretch, box) for box in [*circles(drawing), *others])
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_everything_lies_on_the_sheet(query: str) -> None:
+    for drawing in drawings(query):
+        boxes = [*circles(drawing), *labels(drawing)]
+        assert min(min(box[:2]) for box in boxes) >= 0
+        assert max(box[2] for box in boxes) <= drawing.placed.width
+        assert max(box[3] for box in boxes) <= drawing.placed.height
+
+
+def test_circles_go_from_left_to_right() -> None:
+    (drawing,) = drawings(QUERIES[0])
+    x = [x for x, _ in drawing.placed.points[:10]]
+    assert x == sorted(x)
+    assert len({round(y, 6) for _, y in drawing.placed.points}) == 1
