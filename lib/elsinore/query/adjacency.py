@@ -1,24 +1,14 @@
 """Which occurrences of a pattern may begin a trend, end one, and follow each other in one.
 
-The sets are those of a position automaton: GRETA's `start(P)`, `end(P)` and `P.predTypes`
-(Algorithm 1), extended to optional parts.
+GRETA's `start(P)`, `end(P)` and `P.predTypes` (Algorithm 1), whatever NOT lies on the way.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from elsinore.query.syntax import (
-    Conjunction,
-    Disjunction,
-    EventPattern,
-    KleenePlus,
-    KleeneStar,
-    Maybe,
-    Negation,
-    Pattern,
-    Sequence,
-)
+from elsinore.query.automaton import Automaton, automaton
+from elsinore.query.syntax import Conjunction, Negation, Pattern, event_patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +25,6 @@ class Adjacency:
     nullable: bool
 
 
-_NOTHING = Adjacency(frozenset(), frozenset(), frozenset(), True)
-
-
 def adjacency(pattern: Pattern) -> Adjacency:
     """The adjacency of a pattern whose occurrences have distinct aliases.
 
@@ -46,41 +33,19 @@ def adjacency(pattern: Pattern) -> Adjacency:
     >>> sorted(found.pairs)
     [('A', 'A'), ('A', 'B'), ('B', 'A')]
     """
-    match pattern:
-        case EventPattern(alias=alias):
-            return Adjacency(frozenset([alias]), frozenset([alias]), frozenset(), False)
-        case Sequence(parts):
-            found = _NOTHING
-            for part in parts:
-                found = _followed_by(found, adjacency(part))
-            return found
-        case KleenePlus(body) | KleeneStar(body):
-            return _repeated(adjacency(body), optional=isinstance(pattern, KleeneStar))
-        case Maybe(body):
-            inner = adjacency(body)
-            return Adjacency(inner.first, inner.last, inner.pairs, True)
-        case Negation(body):
-            return Adjacency(frozenset(), frozenset(), adjacency(body).pairs, True)
-        case Disjunction(parts) | Conjunction(parts):
-            alternatives = [adjacency(part) for part in parts]
-            return Adjacency(
-                frozenset().union(*(a.first for a in alternatives)),
-                frozenset().union(*(a.last for a in alternatives)),
-                frozenset().union(*(a.pairs for a in alternatives)),
-                any(a.nullable for a in alternatives),
-            )
+    aliases = [leaf.alias for leaf in event_patterns(pattern)]
+    number = {alias: index for index, alias in enumerate(aliases)}
+    inside: list[Automaton] = []
 
+    def enter(negation: Negation) -> int:
+        inside.append(automaton(negation.body, number.__getitem__, enter))
+        return 0  # which NOT lies on the way does not matter here
 
-def _followed_by(left: Adjacency, right: Adjacency) -> Adjacency:
-    crossing = frozenset((p, e) for p in left.last for e in right.first)
+    sides = pattern.parts if isinstance(pattern, Conjunction) else (pattern,)
+    found = [automaton(side, number.__getitem__, enter) for side in sides]
     return Adjacency(
-        left.first | right.first if left.nullable else left.first,
-        left.last | right.last if right.nullable else right.last,
-        left.pairs | right.pairs | crossing,
-        left.nullable and right.nullable,
+        frozenset(aliases[position] for side in found for position in side.first),
+        frozenset(aliases[position] for side in found for position in side.last),
+        frozenset((aliases[p], aliases[e]) for part in found + inside for p, e in part.pairs),
+        any(side.empty for side in found),
     )
-
-
-def _repeated(body: Adjacency, *, optional: bool) -> Adjacency:
-    again = frozenset((p, e) for p in body.last for e in body.first)
-    return Adjacency(body.first, body.last, body.pairs | again, body.nullable or optional)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from elsinore.query.automaton import Automaton, Pair
 from elsinore.query.bound import BoundQuery
-from elsinore.template.automaton import Automaton, Pair
 
 
 def is_ambiguous(found: Automaton, query: BoundQuery) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics
 from elsinore.template.ambiguity import is_ambiguous, overlap
-from elsinore.template.automaton import Automaton, automaton
 from elsinore.template.conditions import Floor, floor_of
 from elsinore.template.guard_keys import bind_guard_keys
 from elsinore.template.key_masks import split_by_keys

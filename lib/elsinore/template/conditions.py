@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from elsinore.query.automaton import OPEN_WAY, Ways
 from elsinore.query.expressions import BoundExpression
-from elsinore.template.automaton import OPEN_WAY, Ways
 
 
 @dataclass(frozen=True, slots=True)

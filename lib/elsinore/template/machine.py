@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from elsinore.query.automaton import NO_WAY, Automaton, Pair, Ways, either_way, one_after_another
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Semantics
-from elsinore.template.automaton import NO_WAY, Automaton, Pair, Ways, either_way, one_after_another
 from elsinore.template.conditions import (
     ALWAYS,
     Condition,

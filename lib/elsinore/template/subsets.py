@@ -16,10 +16,10 @@ from functools import reduce
 from itertools import chain, combinations
 from typing import Any, TypeVar
 
+from elsinore.query.automaton import OPEN_WAY, Ways, one_after_another
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import Field
 from elsinore.query.syntax import Semantics
-from elsinore.template.automaton import OPEN_WAY, Ways, one_after_another
 from elsinore.template.conditions import ALWAYS, Condition, Never, Open, every, some
 from elsinore.template.machine import Accept, Machine, Pairs, any_way, keys_at, transition, way_out
 from elsinore.template.template import State, Transition, WayOut

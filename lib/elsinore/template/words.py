@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
+from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.print_bound import print_bound
-from elsinore.template.automaton import Ways
 from elsinore.template.conditions import (
     Condition,
     Every,

@@ -74,10 +74,7 @@ def automaton(
             case Negation():
                 return Automaton({}, {}, {}, frozenset([frozenset([guard(part)])]))
             case Sequence(parts):
-                found = _PASSED
-                for each in parts:
-                    found = _followed_by(found, build(each))
-                return found
+                return _in_a_row([build(each) for each in parts])
             case Disjunction(parts):
                 found = _IMPOSSIBLE
                 for each in parts:
@@ -101,12 +98,24 @@ _IMPOSSIBLE = Automaton({}, {}, {}, NO_WAY)
 def either_way(left: Ways, right: Ways) -> Ways:
     """All ways of two sets, without those that pass more NOT than another."""
     both = left | right
+    if both >= OPEN_WAY:
+        return OPEN_WAY
     return frozenset(way for way in both if not any(other < way for other in both))
 
 
 def one_after_another(left: Ways, right: Ways) -> Ways:
     """Every way of one set, then one of the other."""
+    if left == OPEN_WAY:
+        return right
     return either_way(NO_WAY, frozenset(way | on for way in left for on in right))
+
+
+def _in_a_row(parts: list[Automaton]) -> Automaton:
+    """Halves first: of a long sequence each pair is copied only a few times."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return _followed_by(_in_a_row(parts[:middle]), _in_a_row(parts[middle:]))
 
 
 def _followed_by(left: Automaton, right: Automaton) -> Automaton:
@@ -142,8 +151,10 @@ def _repeated(body: Automaton) -> Automaton:
 
 
 def _merged(left: Mapping[Place, Ways], right: Mapping[Place, Ways]) -> dict[Place, Ways]:
-    places = dict.fromkeys([*left, *right])
-    return {p: either_way(left.get(p, NO_WAY), right.get(p, NO_WAY)) for p in places}
+    found = dict(left)
+    for place, ways in right.items():
+        found[place] = either_way(found[place], ways) if place in found else ways
+    return found
 
 
 def _past(empty: Ways, ends: Mapping[int, Ways]) -> dict[int, Ways]:
