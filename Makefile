@@ -49,8 +49,9 @@ docs: $(PYTHON_READY) ## run every example of the docs and docstrings
 	    tests/unit/test_language_page.py
 
 .PHONY: bench
-bench: setup ## run what an event costs, each construct against the plain case
+bench: setup ## what an event costs by construct; how long the static plan takes
 	@$(BIN)/python -m benchmarks.greta_cost
+	@$(BIN)/python -m benchmarks.static_plan
 
 .PHONY: ui
 ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupted

@@ -13,6 +13,7 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
+from elsinore.sharing.find_plan import find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.statistics import Statistics
 from elsinore.spark.plans import (
@@ -22,7 +23,7 @@ from elsinore.spark.plans import (
     plan_run,
     store_statistics,
 )
-from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.run_metrics import record_metrics, text_metric
 from elsinore.spark.statistics import collect_statistics
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval
@@ -113,10 +114,16 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
     collect(landed, workload, interval)
     again = plan_run(landed, workload, interval, run="test")
     assert (again.reused, again.plan) == (True, first.plan)
-    assert rows(landed, "plans", "kind", "fingerprint", "workload_fingerprint") == [
-        ("plan", first.plan.fingerprint, workload_fingerprint(workload)),
-        ("statistics", statistics.fingerprint, workload_fingerprint(workload)),
-    ]
+    # GWMIN's plan was kept at once, the optimal one is the run's.
+    greedy, optimal = find_plans(workload, statistics)
+    assert first.plan == optimal
+    own = workload_fingerprint(workload)
+    assert rows(landed, "plans", "kind", "fingerprint", "workload_fingerprint") == sorted(
+        [("plan", plan.fingerprint, own) for plan in (greedy, optimal)]
+        + [("statistics", statistics.fingerprint, own)]
+    )
+    reason = text_metric(landed, interval, "plan", "reason")
+    assert reason == "neither queries nor statistics changed"
     # The run's slices have the run's plan, other hours have none.
     assert load_plan(landed, workload, interval) == first.plan
     assert load_plan(landed, workload, hours(11, 12)) == first.plan

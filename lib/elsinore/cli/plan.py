@@ -18,8 +18,8 @@ from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.read_events import read_events
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.explain_plan import explain_plan
-from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.find_plan import TIME_LIMIT, find_plan
+from elsinore.sharing.plan import Fate, Finder, StaticPlan
 from elsinore.sharing.rates_file import load_rates
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import Interval
@@ -32,15 +32,32 @@ def plan(
         Path | None, typer.Option(help="Rates of the event types, a .yaml file.")
     ] = None,
     events: Annotated[list[Path] | None, typer.Option(help="Or event files to count.")] = None,
+    finder: Annotated[
+        Finder,
+        typer.Option(
+            help="gwmin is greedy; sharon and exhaustive are the paper's, for small workloads;"
+            " whole and optimal use a solver, without and with subsets of queries."
+        ),
+    ] = Finder.OPTIMAL,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for the finder, but for gwmin and exhaustive.")
+    ] = TIME_LIMIT,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the Sharon graph into this .svg file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole artifact.")] = False,
 ) -> None:
-    """Find the static plan of WORKLOAD: candidates, benefits, conflicts, GWMIN's choice."""
+    """Find the static plan of WORKLOAD: candidates, benefits, conflicts, and what is shared."""
     if (rates is None) == (not events):
         raise ParameterError("give either --rates FILE or --events FILE")
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
     statistics = load_rates(rates, stream) if rates else _counted(events or [], stream)
-    found = find_plan(bound, statistics)
+    found = find_plan(bound, statistics, finder=finder, time_limit=time_limit)
+    if plot is not None:
+        from elsinore.plot.draw_plan import draw_plan  # matplotlib takes its time
+
+        draw_plan(found, plot)
     if as_json:
         typer.echo(found.to_json())
     else:
@@ -61,11 +78,25 @@ def _counted(paths: list[Path], stream: StreamSchema) -> Statistics:
 
 def _print(found: StaticPlan) -> None:
     table = Table("candidate", "queries", "benefit", "conflicts", "fate", title="Static plan")
+    chosen = {candidate.id for candidate in found.candidates if candidate.fate is Fate.CHOSEN}
     for row in explain_plan(found):
         degree = "-" if row.degree is None else str(row.degree)
         name = f"{row.id} {row.pattern}"
-        table.add_row(name, ", ".join(row.queries), f"{row.benefit:,.6g}", degree, row.fate)
+        style = "bold green" if row.id in chosen else None
+        queries = ", ".join(row.queries)
+        table.add_row(name, queries, f"{row.benefit:,.6g}", degree, row.fate, style=style)
     console = Console()
     console.print(table)
-    console.print(f"score {found.score:,.6g}, guaranteed {found.guaranteed_weight:,.6g} (GWMIN)")
+    console.print(
+        f"score {found.score:,.6g} ({found.finder}{_proof(found)}),"
+        f" guaranteed {found.guaranteed_weight:,.6g} (GWMIN)"
+    )
     console.print(f"fingerprint {found.fingerprint}")
+
+
+def _proof(found: StaticPlan) -> str:
+    if found.bound is None:
+        return ""
+    if found.proven:
+        return ", proven optimal"
+    return f", no plan scores more than {found.bound:,.6g}"

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.print_query import print_pattern
 from elsinore.query.syntax import Semantics
-from elsinore.template.automaton import Ways
 from elsinore.template.conditions import Condition, Every, Never, Open, Reaches
 from elsinore.template.parts import WHOLE, carried_keys, template_parts
 from elsinore.template.subsets import NotUnambiguous

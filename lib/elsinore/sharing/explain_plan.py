@@ -11,8 +11,8 @@ from elsinore.sharing.plan import Fate, PlannedCandidate, StaticPlan
 class ExplainedCandidate:
     """One row: a candidate, who holds it, what sharing it saves, and what became of it.
 
-    `benefit` is in count updates per longest window; `degree` is the number of conflicts, None for
-    a candidate that is not beneficial and so has no place in the graph.
+    `benefit` is in count updates per longest window, shared by all of the queries; `degree` is the
+    number of conflicts, None for a candidate that is not beneficial and so is no vertex.
     """
 
     id: str
@@ -27,23 +27,32 @@ _ORDER = tuple(Fate)
 
 
 def explain_plan(plan: StaticPlan) -> tuple[ExplainedCandidate, ...]:
-    """All candidates: the chosen ones, those in conflict, the others; the largest benefit first."""
+    """All candidates: the chosen, the pruned, those in conflict, the others; the largest first."""
     ordered = sorted(
         plan.candidates, key=lambda candidate: (_ORDER.index(candidate.fate), -candidate.benefit)
     )
-    return tuple(_explain(candidate) for candidate in ordered)
+    return tuple(_explain(candidate, plan.guaranteed_weight) for candidate in ordered)
 
 
-def _explain(candidate: PlannedCandidate) -> ExplainedCandidate:
-    vertex = candidate.fate is not Fate.NOT_BENEFICIAL
-    fate = str(candidate.fate)
-    if candidate.excluded_by:
-        fate = f"{fate} with {', '.join(candidate.excluded_by)}"
+def _explain(candidate: PlannedCandidate, guaranteed: float) -> ExplainedCandidate:
     return ExplainedCandidate(
         id=candidate.id,
         pattern=f"({', '.join(candidate.pattern)})",
         queries=candidate.queries,
         benefit=candidate.benefit,
-        degree=len(candidate.conflicts) if vertex else None,
-        fate=fate,
+        degree=candidate.degree,
+        fate=_fate(candidate, guaranteed),
     )
+
+
+def _fate(candidate: PlannedCandidate, guaranteed: float) -> str:
+    fate = str(candidate.fate)
+    match candidate.fate:
+        case Fate.CHOSEN if len(candidate.shared_by) < len(candidate.queries):
+            return f"{fate} for {', '.join(candidate.shared_by)}: {candidate.shared_benefit:,.6g}"
+        case Fate.PRUNED:
+            return f"{fate}: at most {candidate.score_max:,.6g} < {guaranteed:,.6g}"
+        case Fate.IN_CONFLICT if candidate.excluded_by:
+            return f"{fate} with {', '.join(candidate.excluded_by)}"
+        case _:
+            return fate

@@ -1,60 +1,78 @@
-"""Finds the static plan of a workload: mining, benefits, conflicts, graph, GWMIN, in this order."""
+"""Finds the static plan of a workload: mining, savings, Sharon graph, choice, story."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import fsum
+
 from elsinore.query.bound import Workload
-from elsinore.sharing.candidates import Candidate, mine_candidates
+from elsinore.sharing.candidates import mine_candidates
+from elsinore.sharing.choose import Problem, choose
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.sharing.graph import SharonGraph, build_graph
-from elsinore.sharing.gwmin import guaranteed_weight, gwmin
 from elsinore.sharing.kleene import shared_kleene
-from elsinore.sharing.plan import Fate, KleenePart, Occurrence, PlannedCandidate, StaticPlan
+from elsinore.sharing.plan import Finder, KleenePart, StaticPlan
 from elsinore.sharing.statistics import Statistics
+from elsinore.sharing.tell_story import tell_story
 from elsinore.sharing.weigh import weigh
 
+#: Seconds for a finder that can be bounded by time.
+TIME_LIMIT = 60.0
 
-def find_plan(workload: Workload, statistics: Statistics) -> StaticPlan:
-    """GWMIN's plan for a workload under the statistics of its stream.
+
+def find_plan(
+    workload: Workload,
+    statistics: Statistics,
+    *,
+    finder: Finder = Finder.OPTIMAL,
+    time_limit: float = TIME_LIMIT,
+) -> StaticPlan:
+    """The plan that a finder chooses for a workload under the statistics of its stream.
 
     A pure function: the same workload, in whatever order of its queries, and the same statistics
-    give the same plan, byte for byte.
+    give the same plan, byte for byte (while the time limit is not met).
 
     Raises:
-        ParameterError: the statistics lack a type of the workload, or its rates are too large.
+        ParameterError: the statistics lack a type of the workload, its rates are too large, or the
+            time limit is not positive.
+        BudgetError: the finder `sharon` or `exhaustive` met its bound.
     """
+    return _plan(workload, statistics, _problem(workload, statistics, time_limit), finder)
+
+
+def find_plans(
+    workload: Workload, statistics: Statistics, *, time_limit: float = TIME_LIMIT
+) -> Iterator[StaticPlan]:
+    """GWMIN's plan at once, then the optimal one, or the best that was found in time.
+
+    Raises:
+        ParameterError: as `find_plan`.
+    """
+    problem = _problem(workload, statistics, time_limit)
+    for finder in (Finder.GWMIN, Finder.OPTIMAL):
+        yield _plan(workload, statistics, problem, finder)
+
+
+def _problem(workload: Workload, statistics: Statistics, time_limit: float) -> Problem:
     candidates = mine_candidates(workload)
-    benefits = {c.id: weigh(c, workload, statistics) for c in candidates}
-    graph = build_graph(candidates, benefits)
-    chosen = gwmin(graph)
+    savings = {c.id: weigh(c, workload, statistics) for c in candidates}
+    return Problem(candidates, savings, time_limit)
+
+
+def _plan(
+    workload: Workload, statistics: Statistics, problem: Problem, finder: Finder
+) -> StaticPlan:
+    choice = choose(problem, finder)
+    kleene = shared_kleene(workload)
     return StaticPlan(
         workload_fingerprint=workload_fingerprint(workload),
         statistics_fingerprint=statistics.fingerprint,
-        candidates=tuple(_story(c, benefits[c.id], graph, chosen) for c in candidates),
-        chosen=chosen,
-        score=graph.weight(chosen),
-        guaranteed_weight=guaranteed_weight(graph),
-        kleene=tuple(
-            KleenePart(event_type=event_type, queries=queries)
-            for event_type, queries in shared_kleene(workload)
-        ),
-    )
-
-
-def _story(
-    candidate: Candidate, benefit: float, graph: SharonGraph, chosen: tuple[str, ...]
-) -> PlannedCandidate:
-    near = graph.neighbours.get(candidate.id, frozenset())
-    if candidate.id in chosen:
-        fate = Fate.CHOSEN
-    else:
-        fate = Fate.IN_CONFLICT if candidate.id in graph.weights else Fate.NOT_BENEFICIAL
-    places = (Occurrence(query=s.query, start=s.start, stop=s.stop) for s in candidate.occurrences)
-    return PlannedCandidate(
-        id=candidate.id,
-        pattern=candidate.pattern,
-        occurrences=tuple(places),
-        benefit=benefit,
-        conflicts=tuple(vertex for vertex in graph.weights if vertex in near),
-        fate=fate,
-        excluded_by=tuple(vertex for vertex in chosen if vertex in near),
+        queries={q.name: q.fingerprint for q in sorted(workload.queries, key=lambda q: q.name)},
+        finder=finder,
+        candidates=tell_story(problem, choice),
+        chosen=tuple(option.candidate.id for option in choice.options),
+        score=fsum(option.benefit for option in choice.options),
+        guaranteed_weight=problem.reduction.guaranteed,
+        bound=choice.bound,
+        proven=choice.proven,
+        kleene=tuple(KleenePart(event_type=kind, queries=names) for kind, names in kleene),
     )

@@ -14,7 +14,7 @@ def guaranteed_weight(graph: SharonGraph) -> float:
     >>> guaranteed_weight(SharonGraph.of({"a": 3.0, "b": 4.0}, [("a", "b")]))
     3.5
     """
-    return fsum(weight / (graph.degree(vertex) + 1) for vertex, weight in graph.weights.items())
+    return fsum((graph.values / (graph.degrees + 1)).tolist())
 
 
 def gwmin(graph: SharonGraph) -> tuple[str, ...]:
@@ -25,22 +25,25 @@ def gwmin(graph: SharonGraph) -> tuple[str, ...]:
     strict comparison does. O((|V| + |E|) log |V|): degrees only fall and ratios only grow, so a
     vertex enters the queue again when its degree falls, and its older entries are passed over.
     """
-    order = {vertex: number for number, vertex in enumerate(graph.weights)}
-    degrees = {vertex: graph.degree(vertex) for vertex in graph.weights}
-    queue = [(-graph.weights[v] / (degrees[v] + 1), order[v], v) for v in graph.weights]
+    weights, degrees = graph.values.tolist(), graph.degrees.tolist()
+    left = [True] * len(weights)
+    queue = [(-weight / (degrees[v] + 1), v) for v, weight in enumerate(weights)]
     heapify(queue)
     chosen: list[str] = []
     while queue:
-        _, _, vertex = heappop(queue)
-        if vertex not in degrees:
+        _, vertex = heappop(queue)
+        if not left[vertex]:
             continue
-        chosen.append(vertex)
-        gone = (graph.neighbours[vertex] & degrees.keys()) | {vertex}
+        chosen.append(graph.vertices[vertex])
+        gone = [vertex, *(n for n in graph.near(vertex).tolist() if left[n])]
         for leaving in gone:
-            del degrees[leaving]
-        touched = {n for leaving in gone for n in graph.neighbours[leaving] if n in degrees}
+            left[leaving] = False
+        touched = set()
+        for leaving in gone:
+            for near in graph.near(leaving).tolist():
+                if left[near]:
+                    degrees[near] -= 1
+                    touched.add(near)
         for near in touched:
-            degrees[near] -= len(graph.neighbours[near] & gone)
-            ratio = -graph.weights[near] / (degrees[near] + 1)
-            heappush(queue, (ratio, order[near], near))
+            heappush(queue, (-weights[near] / (degrees[near] + 1), near))
     return tuple(chosen)

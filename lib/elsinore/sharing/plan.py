@@ -13,15 +13,34 @@ from elsinore.errors import PlanError
 from elsinore.sharing.fingerprints import canonical_json, fingerprint
 
 #: Version of the JSON form; other versions are refused.
-FORMAT = 1
+FORMAT = 2
 
 
 class Fate(StrEnum):
     """What became of a candidate."""
 
     CHOSEN = "chosen"
+    PRUNED = "pruned by the reduction"
     IN_CONFLICT = "in conflict"
     NOT_BENEFICIAL = "not beneficial"
+
+
+class Finder(StrEnum):
+    """How a plan is chosen.
+
+    The paper compares the first three (section 8.3); the last two go beyond its workloads.
+    """
+
+    #: Algorithm 8 on the graph of whole candidates.
+    GWMIN = "gwmin"
+    #: Expansion, reduction, and all valid plans level by level (Algorithms 5, 6, 2, 4).
+    SHARON = "sharon"
+    #: Expansion, and all plans, valid or not.
+    EXHAUSTIVE = "exhaustive"
+    #: Reduction and a solver, on the graph of whole candidates.
+    WHOLE = "whole"
+    #: A solver over all subsets of queries at once.
+    OPTIMAL = "optimal"
 
 
 class _Part(pydantic.BaseModel):
@@ -41,29 +60,47 @@ class Occurrence(_Part):
 class PlannedCandidate(_Part):
     """A sharing candidate and its fate.
 
+    Its conflicts are not listed, since a large workload has millions: they follow from the
+    occurrences, as two candidates are in conflict where they meet at a position of a query.
+
     Attributes:
         id: its name in this plan.
         pattern: event types, from left to right.
         occurrences: one a query, by the queries' names.
-        benefit: BValue (Sharon Equation 8), in count updates per longest window of the workload.
-        conflicts: the beneficial candidates that it is in conflict with (its edges in the Sharon
-            graph); none for a candidate that is not beneficial, since it is no vertex.
+        benefit: BValue (Sharon Equation 8) of sharing it among all of its queries, in count updates
+            per longest window of the workload.
+        degree: number of its conflicts, its edges in the Sharon graph; None for a candidate that is
+            not beneficial, since it is no vertex.
+        score_max: no plan of whole candidates that holds it scores more (Equation 11); None as
+            above. Below the guaranteed weight the reduction prunes it.
         fate: what became of it.
-        excluded_by: the chosen candidates among its conflicts.
+        shared_by: the queries that share it, all of its own or some; none unless it was chosen.
+        shared_benefit: BValue of sharing it among those; None unless it was chosen.
+        excluded_by: the chosen candidates that it meets in queries that share them; none for a
+            candidate that is not beneficial.
     """
 
     id: str
     pattern: tuple[str, ...]
     occurrences: tuple[Occurrence, ...]
     benefit: float
-    conflicts: tuple[str, ...]
+    degree: pydantic.NonNegativeInt | None
+    score_max: float | None
     fate: Fate
+    shared_by: tuple[str, ...]
+    shared_benefit: float | None
     excluded_by: tuple[str, ...]
 
     @property
     def queries(self) -> tuple[str, ...]:
         """The queries that hold the pattern."""
         return tuple(occurrence.query for occurrence in self.occurrences)
+
+    @property
+    def shared_occurrences(self) -> tuple[Occurrence, ...]:
+        """Where the queries that share it do so."""
+        sharing = frozenset(self.shared_by)
+        return tuple(place for place in self.occurrences if place.query in sharing)
 
 
 class KleenePart(_Part):
@@ -79,22 +116,29 @@ class StaticPlan(_Part):
     Attributes:
         version: of the JSON form.
         workload_fingerprint, statistics_fingerprint: what the plan was found for and from.
+        queries: fingerprints of the workload's queries by name.
         finder: the algorithm that chose.
         candidates: every candidate, chosen or not, in the order of mining.
-        chosen: ids of the candidates that are shared, in the order in which they were chosen.
-        score: sum of the benefits of the chosen ones (Equation 9).
+        chosen: ids of the candidates that are shared, in the order in which they were chosen; the
+            candidates say by which of their queries.
+        score: sum of the benefits of what is shared (Equation 9).
         guaranteed_weight: what GWMIN's score can never fall below (Equation 10).
+        bound: no plan in the finder's search space scores more; None if the finder knows none.
+        proven: whether the score reaches the bound, up to a millionth of it.
         kleene: Kleene sub-patterns that several queries hold.
     """
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     workload_fingerprint: str
     statistics_fingerprint: str
-    finder: Literal["gwmin"] = "gwmin"
+    queries: dict[str, str]
+    finder: Finder
     candidates: tuple[PlannedCandidate, ...]
     chosen: tuple[str, ...]
     score: float
     guaranteed_weight: float
+    bound: float | None
+    proven: bool
     kleene: tuple[KleenePart, ...]
 
     @cached_property
@@ -110,6 +154,15 @@ class StaticPlan(_Part):
     def to_json(self) -> str:
         """The canonical JSON text, with the fingerprint beside the plan; `from_json` reads it."""
         return canonical_json(self.model_dump(mode="json") | {"fingerprint": self.fingerprint})
+
+    @staticmethod
+    def is_current(text: str) -> bool:
+        """Whether a JSON text claims to be a plan of the version that this build reads.
+
+        Raises:
+            PlanError: the text is no JSON object.
+        """
+        return bool(_parse(text).get("version") == FORMAT)
 
     @classmethod
     def from_json(cls, text: str) -> StaticPlan:

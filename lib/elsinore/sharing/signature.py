@@ -13,8 +13,10 @@ from elsinore.query.expressions import (
     Constant,
     Either,
     Field,
+    Function,
     Inverse,
     IsNull,
+    Like,
     Negative,
 )
 from elsinore.sharing.fingerprints import canonical_json
@@ -88,3 +90,7 @@ def _canonical(expression: BoundExpression, base: int) -> list[Any]:
             return [name, kind, *_unordered([_canonical(part, base) for part in parts])]
         case Negative(operand, kind) | Inverse(operand, kind) | IsNull(operand, kind):
             return [type(expression).__name__, kind, _canonical(operand, base)]
+        case Function(name, operands, kind):
+            return [f"function {name}", kind, *(_canonical(part, base) for part in operands)]
+        case Like(operand, pattern, escape, kind):
+            return ["like", kind, _canonical(operand, base), pattern, escape]

@@ -1,7 +1,9 @@
-"""The benefit of a candidate under the statistics of a stream: the weight of its vertex."""
+"""What sharing a candidate saves under the statistics of a stream, query by query."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from math import fsum
 
 from elsinore.errors import ParameterError
@@ -16,8 +18,30 @@ from elsinore.sharing.statistics import Statistics
 _LARGEST = 1e300
 
 
-def weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> float:
-    """BValue(p, Q_p) of Equation 8, in count updates per longest window of the workload.
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """Equation 8 of a candidate, split by query, so that any subset of its queries can be weighed.
+
+    Attributes:
+        gains: what each query saves beside p, `NonShared(p, q) - Shared(p, q)` (Equations 2 and 6),
+            by the queries' names; it may be negative.
+        once: what computing p costs (the first term of Equation 7) if this query's window is the
+            longest of those that share p, by the queries' names. Longer windows cost more.
+    """
+
+    gains: Mapping[str, float]
+    once: Mapping[str, float]
+
+    def benefit(self, queries: Collection[str] | None = None) -> float:
+        """BValue(p, Q'_p) for some of the queries, at least one; for all of them by default."""
+        sharing = self.gains.keys() if queries is None else queries
+        return fsum(self.gains[query] for query in sharing) - max(
+            self.once[query] for query in sharing
+        )
+
+
+def weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> Savings:
+    """What sharing a candidate saves, in count updates per longest window of the workload.
 
     The equations speak of one window of one partition. `Rate(E)` is therefore the mean number of
     events of type E in one window and one partition (all events, where partitions were not
@@ -30,36 +54,35 @@ def weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> f
         ParameterError: the statistics lack a type, or the rates are too large for a double.
     """
     try:
-        weight = _weigh(candidate, workload, statistics)
+        savings = _weigh(candidate, workload, statistics)
+        largest = fsum(map(abs, (*savings.gains.values(), *savings.once.values())))
     except (OverflowError, ValueError) as error:  # fsum meets infinities
         raise _too_large(candidate) from error
-    if not abs(weight) < _LARGEST:
+    if not largest < _LARGEST:
         raise _too_large(candidate)
-    return weight
+    return savings
 
 
-def _weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> float:
+def _weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> Savings:
     attributes = _key_attributes(candidate, workload)
-    splits = [
-        (split(query, place), query.window.within)
-        for place in candidate.occurrences
-        for query in (workload.by_name[place.query],)
-    ]
-    types = sorted({name for found, _ in splits for name in found.whole})
+    partitions = statistics.partition_count(attributes)
+    rates_of: dict[int, Rates] = {}
+    gains, once = {}, {}
+    splits = [(workload.by_name[p.query], split(workload.by_name[p.query], p))
+              for p in candidate.occurrences]  # fmt: skip
+    types = {name for _, found in splits for name in found.whole}
     divisors = {
         name: statistics.partition_count(_carried(name, attributes, workload)) for name in types
     }
-
-    def rates(within: int) -> Rates:
-        return {name: statistics.rate(name, within) / divisors[name] for name in types}
-
-    gains = []
-    for found, within in splits:
-        gain = non_shared(found, rates(within)) - shared(found, rates(within))
-        gains.append(gain * workload.longest_window / within)
-    longest = max(within for _, within in splits)
-    once = shared_once(candidate.pattern, rates(longest)) * workload.longest_window / longest
-    return (fsum(gains) - once) * statistics.partition_count(attributes)
+    for query, found in splits:
+        within = query.window.within
+        if within not in rates_of:
+            rates_of[within] = {n: statistics.rate(n, within) / divisors[n] for n in sorted(types)}
+        rates = rates_of[within]
+        times = workload.longest_window / within * partitions
+        gains[query.name] = (non_shared(found, rates) - shared(found, rates)) * times
+        once[query.name] = shared_once(candidate.pattern, rates) * times
+    return Savings(gains, once)
 
 
 def _too_large(candidate: Candidate) -> ParameterError:

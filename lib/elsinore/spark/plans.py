@@ -9,9 +9,10 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 
 from elsinore.errors import DataError, PlanError
 from elsinore.query.bound import Workload
-from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.find_plan import TIME_LIMIT, find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.replan import replan
 from elsinore.sharing.statistics import Statistics
 from elsinore.sharing.verify import verify
 from elsinore.spark.failures import spark_failures
@@ -45,10 +46,19 @@ def store_statistics(lake: Lake, workload: Workload, statistics: Statistics) -> 
     _append_once(lake, row)
 
 
-def plan_run(lake: Lake, workload: Workload, interval: Interval, *, run: str) -> FoundPlan:
+def plan_run(
+    lake: Lake,
+    workload: Workload,
+    interval: Interval,
+    *,
+    run: str,
+    time_limit: float = TIME_LIMIT,
+) -> FoundPlan:
     """The static plan of a run, from the statistics that were collected for it.
 
-    A plan of the same workload and statistics is used again.
+    A plan of the same workload and statistics is used again. Otherwise GWMIN's plan is kept at
+    once and then the optimal one, or the best that `time_limit` seconds give, which is the run's;
+    the run's metrics say what had changed since the run before (Sharon section 7.4).
 
     Raises:
         DataError: no statistics were collected for this run.
@@ -59,10 +69,37 @@ def plan_run(lake: Lake, workload: Workload, interval: Interval, *, run: str) ->
     statistics = Statistics.from_json(_body(lake, STATISTICS, statistics_name))
     if statistics.fingerprint != statistics_name:
         raise PlanError("stored statistics are not what their fingerprint says", hint="recount")
-    earlier = _stored_plan(lake, workload, statistics)
-    plan = earlier or find_plan(workload, statistics)
+    earlier = _stored_plan(lake, workload, statistics) or _plan_before(lake, interval)
+    known = _statistics(lake, earlier.statistics_fingerprint) if earlier else None
+    decision = replan(earlier, known, workload, statistics)
+    if earlier is None or decision.needed:
+        plan = _find_and_keep(lake, workload, statistics, time_limit)
+    else:
+        plan = earlier
     verify(plan, workload)
-    if earlier is None:
+    figures: dict[str, Metric] = {
+        PLAN_FINGERPRINT: plan.fingerprint,
+        "finder": plan.finder,
+        "candidates": len(plan.candidates),
+        "chosen": len(plan.chosen),
+        "score": plan.score,
+        "guaranteed_weight": plan.guaranteed_weight,
+        "proven": plan.proven,
+        "replanned": decision.needed,
+        "reason": decision.reason,
+    }
+    if plan.bound is not None:
+        figures["bound"] = plan.bound
+    record_metrics(lake, interval, PLAN, figures, run=run)
+    return FoundPlan(plan, not decision.needed)
+
+
+def _find_and_keep(
+    lake: Lake, workload: Workload, statistics: Statistics, time_limit: float
+) -> StaticPlan:
+    """Every plan as soon as it is found; the last is the best."""
+    for plan in find_plans(workload, statistics, time_limit=time_limit):
+        verify(plan, workload)
         _append_once(
             lake,
             (
@@ -74,15 +111,7 @@ def plan_run(lake: Lake, workload: Workload, interval: Interval, *, run: str) ->
                 plan.finder,
             ),
         )
-    figures: dict[str, Metric] = {
-        PLAN_FINGERPRINT: plan.fingerprint,
-        "candidates": len(plan.candidates),
-        "chosen": len(plan.chosen),
-        "score": plan.score,
-        "guaranteed_weight": plan.guaranteed_weight,
-    }
-    record_metrics(lake, interval, PLAN, figures, run=run)
-    return FoundPlan(plan, earlier is not None)
+    return plan
 
 
 def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
@@ -114,14 +143,33 @@ def _interval(key: str) -> Interval:
 
 
 def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> StaticPlan | None:
+    """The best plan for exactly these; GWMIN's alone is what a run left that did not end."""
     wanted = (
         (pc.field("kind") == PLAN)
+        & (pc.field("finder") == str(Finder.OPTIMAL))
         & (pc.field("workload_fingerprint") == workload_fingerprint(workload))
         & (pc.field("statistics_fingerprint") == statistics.fingerprint)
     )
-    found = lake.rows("plans", wanted, columns=["fingerprint", "body"]).to_pylist()
-    first = min(found, key=lambda row: str(row["fingerprint"]), default=None)
-    return StaticPlan.from_json(first["body"]) if first else None
+    bodies = lake.rows("plans", wanted, columns=["body"])["body"].to_pylist()
+    plans = [StaticPlan.from_json(body) for body in bodies if StaticPlan.is_current(body)]
+    return max(plans, key=lambda plan: (plan.proven, plan.score, plan.fingerprint), default=None)
+
+
+def _plan_before(lake: Lake, interval: Interval) -> StaticPlan | None:
+    """The plan of the latest run that began before an interval, if this build can read it."""
+    named = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
+    before = [key for key in named if _interval(key).start < interval.start]
+    if not before:
+        return None
+    body = _body(lake, PLAN, named[max(before)])
+    return StaticPlan.from_json(body) if StaticPlan.is_current(body) else None
+
+
+def _statistics(lake: Lake, fingerprint: str) -> Statistics | None:
+    """Stored statistics, if the lake still has them."""
+    wanted = (pc.field("kind") == STATISTICS) & (pc.field("fingerprint") == fingerprint)
+    found = lake.rows("plans", wanted, columns=["body"])["body"].to_pylist()
+    return Statistics.from_json(found[0]) if found else None
 
 
 def _body(lake: Lake, kind: str, fingerprint: str) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import yaml
 from deltalake import write_deltalake
 
-from elsinore.sharing.plan import Fate, KleenePart, Occurrence, PlannedCandidate, StaticPlan
+from elsinore.sharing.plan import Fate, Finder, KleenePart, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import Interval
 
@@ -53,19 +53,25 @@ def plan() -> StaticPlan:
     return StaticPlan(
         workload_fingerprint="c" * 64,
         statistics_fingerprint=statistics().fingerprint,
+        queries={"delays": "a" * 64, "cascade": "b" * 64},
+        finder=Finder.OPTIMAL,
         candidates=(
             PlannedCandidate(
                 id="p1", pattern=("A", "B"), occurrences=places, benefit=1234.5,
-                conflicts=("p2",), fate=Fate.CHOSEN, excluded_by=(),
+                degree=1, score_max=1234.5, fate=Fate.CHOSEN, shared_by=("delays", "cascade"),
+                shared_benefit=1234.5, excluded_by=(),
             ),
             PlannedCandidate(
                 id="p2", pattern=("B", "C"), occurrences=places, benefit=99.0,
-                conflicts=("p1",), fate=Fate.IN_CONFLICT, excluded_by=("p1",),
+                degree=1, score_max=99.0, fate=Fate.IN_CONFLICT, shared_by=(),
+                shared_benefit=None, excluded_by=("p1",),
             ),
         ),
         chosen=("p1",),
         score=1234.5,
         guaranteed_weight=600.0,
+        bound=1234.5,
+        proven=True,
         kleene=(KleenePart(event_type="A", queries=("delays", "cascade")),),
     )  # fmt: skip
 

@@ -33,7 +33,8 @@ def test_equations_1_to_8(case: dict[str, Any]) -> None:
 
 def _weights(workload: Workload, statistics: Statistics) -> dict[tuple[str, ...], float]:
     return {
-        (*c.pattern, *c.queries): weigh(c, workload, statistics) for c in mine_candidates(workload)
+        (*c.pattern, *c.queries): weigh(c, workload, statistics).benefit()
+        for c in mine_candidates(workload)
     }
 
 
@@ -75,6 +76,19 @@ def test_windows_that_differ_share_what_the_longest_keeps() -> None:
     statistics = Statistics.given(10, {"A": 4, "B": 6})
     # Alone: 4*10 in the window of 10, twice 2*5 in those of 5. Shared: 4*10 once.
     assert _weights(bind(queries), statistics) == {("A", "B", "q1", "q2"): 20}
+
+
+def test_a_subset_of_queries_pays_for_its_own_longest_window() -> None:
+    queries = [f"RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN {within}" for within in (10, 5, 5)]
+    workload = bind(queries)
+    (candidate,) = mine_candidates(workload)
+    savings = weigh(candidate, workload, Statistics.given(10, {"A": 4, "B": 6}))
+    # As above: 4*10 for the window of 10, and twice 2*5 for each of 5, with p once in each case.
+    assert savings.gains == {"q1": 40, "q2": 20, "q3": 20}
+    assert savings.once == {"q1": 40, "q2": 20, "q3": 20}
+    assert savings.benefit() == 40 + 20 + 20 - 40
+    assert savings.benefit({"q2", "q3"}) == 20 + 20 - 20
+    assert savings.benefit({"q1", "q3"}) == 40 + 20 - 40
 
 
 def test_the_split_leaves_negated_parts_out_and_counts_kleene_once() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from elsinore.query.bound import Workload
 from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.conflicts import find_conflicts, in_conflict
+from elsinore.sharing.graph import build_graph
 from elsinore.sharing.kleene import shared_kleene
 from elsinore.sharing.segments import Segment, segments
 from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets
@@ -34,8 +34,8 @@ def test_the_traffic_workload_holds_the_patterns_of_table_1() -> None:
 
 def test_the_conflicts_of_the_traffic_workload_are_those_of_figure_4() -> None:
     mined = mine_candidates(traffic_workload())
-    pairs = find_conflicts(mined)
-    degrees = {c.pattern: sum(c.id in pair for pair in pairs) for c in mined}
+    graph = build_graph(mined, {candidate.id: 1.0 for candidate in mined})
+    degrees = {c.pattern: graph.degree(c.id) for c in mined}
     expected = TRAFFIC["candidates"].values()
     assert degrees == {tuple(c["pattern"]): c["degree"] for c in expected}
 
@@ -98,10 +98,10 @@ def test_conflicts_are_common_positions_in_common_queries(sets: list[list[str]])
         for left, right in combinations(mined, 2)
         if covered[left.id] & covered[right.id]
     }
-    assert find_conflicts(mined) == expected
-    for left, right in combinations(mined, 2):
-        assert in_conflict(left, right) == in_conflict(right, left)
-        assert in_conflict(left, right) == ((left.id, right.id) in expected)
+    graph = build_graph(mined, {candidate.id: 1.0 for candidate in mined})
+    for left, right in combinations(graph.vertices, 2):
+        assert (right in graph.neighbours(left)) == ((left, right) in expected)
+        assert (left in graph.neighbours(right)) == ((left, right) in expected)
 
 
 def test_kleene_sub_patterns_of_several_queries() -> None:

@@ -1,0 +1,163 @@
+"""The static plan of large workloads: time, score, bound, and what subsets of queries add.
+
+Patterns of length 10, as in the paper's experiments (section 8.1), of three kinds: over types
+drawn evenly and by Zipf's law (items bought together), and as routes through a grid of streets.
+Rates are drawn around one event of a type in a window and partition, where many candidates pay and
+meet. Every plan is verified against its workload, and the scores are put in order: guaranteed
+weight, GWMIN, whole candidates, all subsets, bound. The time limit is 60 s.
+`python -m benchmarks.static_plan [--json] [--largest]`.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from elsinore.catalog.stream import EventType, StreamSchema
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.statistics import Statistics
+from elsinore.sharing.verify import verify
+from elsinore.timeline import TimeUnit
+
+LENGTH = 10
+WINDOW = 1_000
+
+Draw = Callable[[np.random.Generator], list[int]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Figures of one workload; seconds are those of the whole way from workload to plan.
+
+    `processor_seconds` are those of the optimal plan that other processes have no part in.
+    """
+
+    kind: str
+    queries: int
+    candidates: int
+    gwmin_seconds: float
+    whole_seconds: float
+    optimal_seconds: float
+    processor_seconds: float
+    gwmin: float
+    whole: float
+    optimal: float
+    gap: float
+    proven: bool
+    megabytes: float
+
+
+def main() -> None:
+    """Plan 1,000 queries of each kind, and with `--largest` 10,000."""
+    sizes = (1_000, 10_000) if "--largest" in sys.argv else (1_000,)
+    rows = [_measure(kind, draw, size) for size in sizes for kind, draw in KINDS.items()]
+    if "--json" in sys.argv:
+        print(json.dumps([asdict(row) for row in rows]))
+        return
+    table = Table(
+        "queries", "candidates", "gwmin s", "whole s", "optimal s", "CPU s", "gwmin", "whole",
+        "gap", "proven", "peak MB", title="static plans; scores as shares of the optimal plan's",
+    )  # fmt: skip
+    for row in rows:
+        table.add_row(
+            f"{row.queries:,} {row.kind}", f"{row.candidates:,}", f"{row.gwmin_seconds:.1f}",
+            f"{row.whole_seconds:.1f}", f"{row.optimal_seconds:.1f}",
+            f"{row.processor_seconds:.1f}",
+            f"{row.gwmin / row.optimal:.3f}", f"{row.whole / row.optimal:.3f}", f"{row.gap:.1e}",
+            "yes" if row.proven else "no", f"{row.megabytes:,.0f}",
+        )  # fmt: skip
+    Console().print(table)
+
+
+def _measure(kind: str, draw: Draw, size: int) -> Row:
+    workload, statistics = _workload(draw, size), _statistics()
+    found: dict[Finder, tuple[StaticPlan, float, float]] = {}
+    for finder in (Finder.GWMIN, Finder.WHOLE, Finder.OPTIMAL):
+        began, spent = time.perf_counter(), time.process_time()
+        plan = find_plan(workload, statistics, finder=finder, time_limit=60.0)
+        spent = time.process_time() - spent
+        found[finder] = plan, time.perf_counter() - began, spent
+        verify(plan, workload)
+    (gwmin, first, _), (whole, second, _), (optimal, third, processor) = found.values()
+    assert whole.bound is not None
+    assert optimal.bound is not None
+    scores = [gwmin.guaranteed_weight, gwmin.score, whole.score, optimal.score, optimal.bound]
+    assert all(low <= high * (1 + 1e-6) for low, high in pairwise(scores))
+    assert optimal.score <= optimal.bound
+    return Row(
+        kind, size, len(optimal.candidates), first, second, third, processor, gwmin.score,
+        whole.score, optimal.score, optimal.bound / optimal.score - 1, optimal.proven,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )  # fmt: skip
+
+
+TYPES = 100
+_SIDE = 10
+_SCHEMA = StreamSchema(
+    "bench", "time", TimeUnit.INTEGER, "type", None,
+    tuple(EventType(f"T{number}", ()) for number in range(TYPES)),
+)  # fmt: skip
+
+
+def _statistics() -> Statistics:
+    rng = np.random.default_rng(2)
+    rates = {t.name: 10 ** rng.uniform(-0.5, 0.5) for t in _SCHEMA.types}
+    return Statistics.given(WINDOW, rates)
+
+
+def _workload(draw: Draw, size: int) -> Workload:
+    rng = np.random.default_rng(1)
+    patterns = (", ".join(f"T{n}" for n in draw(rng)) for _ in range(size))
+    text = "\n".join(
+        f"QUERY q{number} RETURN COUNT(*) PATTERN SEQ({pattern}) WITHIN {WINDOW};"
+        for number, pattern in enumerate(patterns)
+    )
+    return bind_workload(parse_workload(text), _SCHEMA)
+
+
+def _even(rng: np.random.Generator) -> list[int]:
+    return rng.permutation(TYPES // 2)[:LENGTH].tolist()
+
+
+def _zipf(rng: np.random.Generator) -> list[int]:
+    weights = 1 / np.arange(1, TYPES // 2 + 1)
+    drawn = rng.choice(TYPES // 2, LENGTH, replace=False, p=weights / weights.sum())
+    return drawn.tolist()
+
+
+def _route(rng: np.random.Generator) -> list[int]:
+    """A walk over crossings that meets none twice."""
+    while True:
+        route = [int(rng.integers(TYPES))]
+        while len(route) < LENGTH:
+            x, y = divmod(route[-1], _SIDE)
+            steps = ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1))
+            free = [
+                n
+                for a, b in steps
+                if 0 <= a < _SIDE and 0 <= b < _SIDE and (n := a * _SIDE + b) not in route
+            ]
+            if not free:
+                break
+            route.append(free[rng.integers(len(free))])
+        if len(route) == LENGTH:
+            return route
+
+
+KINDS: dict[str, Draw] = {"even": _even, "zipf": _zipf, "routes": _route}
+
+if __name__ == "__main__":
+    main()
