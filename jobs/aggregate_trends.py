@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.engine.auto import NOTHING_SHARED, share_by_plan
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import STEP, aggregate
-from elsinore.spark.plans import load_plan
+from elsinore.spark.plans import load_plan, load_statistics
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.session import open_session
 from elsinore.spark.tables import Lake
@@ -23,12 +24,15 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     lake = Lake.open(open_session(settings, JOB), settings)
     workload = load_workload(settings.workload_file, lake.stream)
     slice_ = arguments.interval
+    plan = load_plan(lake, workload, slice_)
+    statistics = load_statistics(lake, plan.statistics_fingerprint)
     begun = time.perf_counter()
     aggregated = aggregate(
         lake,
         workload,
         slice_,
-        plan=load_plan(lake, workload, slice_).fingerprint,
+        plan=plan.fingerprint,
+        sharing=share_by_plan(workload, plan, statistics) if statistics else NOTHING_SHARED,
         parts=settings.shuffle_partitions,
         run=arguments.run,
     )

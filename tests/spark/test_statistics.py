@@ -17,16 +17,21 @@ from elsinore.sharing.find_plan import find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.statistics import Statistics
 from elsinore.spark.plans import (
+    PROFILE_FINGERPRINT,
     STATISTICS,
     STATISTICS_FINGERPRINT,
     load_plan,
+    load_profile,
     plan_run,
+    store_profile,
     store_statistics,
 )
+from elsinore.spark.profile import collect_profile
 from elsinore.spark.run_metrics import record_metrics, text_metric
 from elsinore.spark.statistics import collect_statistics
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval
+from tests import profile_case as case
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, land, put, rows
 
@@ -142,3 +147,56 @@ def test_a_plan_of_another_workload_is_refused(landed: Lake) -> None:
 def test_a_plan_needs_statistics(lake: Lake) -> None:
     with pytest.raises(DataError, match="run its step statistics"):
         plan_run(lake, bound(lake), hours(11, 12), run="test")
+
+
+@pytest.fixture
+def flights(lake: Lake, settings: Settings) -> Lake:
+    """The morning whose profile is worked out by hand, landed a quarter at a time."""
+    absent = {"dep_delay": ..., "air_time": 9}
+    lines = [
+        departure(
+            number, minute, hour, type=kind, carrier=carrier, tailnum=aircraft,
+            **(absent | case.delays(kind, delay)),
+        )
+        for number, (hour, minute, kind, carrier, aircraft, delay) in enumerate(case.FLIGHTS)
+    ]  # fmt: skip
+    for hour in range(8, 12):
+        put(settings, hour, *lines[hour % 4 :: 4])
+    land(lake, settings, hours(8, 12))
+    return lake
+
+
+def test_the_profile_is_the_one_worked_out_by_hand(flights: Lake) -> None:
+    workload = bound(flights, case.QUERIES)
+    assert collect_profile(flights, workload, case.RUN) == case.expected(workload)
+
+
+def test_a_profile_is_kept_once_and_pinned_to_a_version(flights: Lake, settings: Settings) -> None:
+    workload, version = bound(flights, case.QUERIES), flights.version("events")
+    statistics = collect(flights, workload, case.RUN)
+    before = statistics.fingerprint
+    profile = collect_profile(flights, workload, case.RUN, version=version)
+    store_profile(flights, profile, statistics)
+    kept, plans = rows(flights, "plans"), flights.version("plans")
+
+    put(settings, 11, departure(99, hour=11), name="-late")
+    land(flights, settings, hours(11, 12))
+    again = collect_profile(flights, workload, case.RUN, version=version)
+    store_profile(flights, again, statistics)
+    assert (again, rows(flights, "plans"), flights.version("plans")) == (profile, kept, plans)
+    # The plan's name does not depend on the profile.
+    assert [row[:4] for row in kept] == [
+        ("profile", profile.fingerprint, workload_fingerprint(workload), before),
+        ("statistics", before, workload_fingerprint(workload), before),
+    ]
+    later = collect_profile(flights, workload, case.RUN)
+    assert later.rates[2].events == case.spread(4, 10, 1, 2.5, 4)
+    name = {PROFILE_FINGERPRINT: profile.fingerprint}
+    record_metrics(flights, case.RUN, STATISTICS, name, run="test")
+    assert load_profile(flights, case.RUN) == profile
+
+
+def test_a_stream_without_events_has_a_profile(lake: Lake) -> None:
+    profile = collect_profile(lake, bound(lake, case.QUERIES), case.RUN)
+    assert [rate.events for rate in profile.rates] == [case.spread(4, 0, 0, 0, 0)] * 3
+    assert (profile.bursts, profile.partitions) == ((), ())

@@ -8,6 +8,7 @@ from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.print_bound import print_bound, print_length
 from elsinore.query.print_query import print_pattern
 from elsinore.template.describe import describe_template
+from elsinore.template.fixed_length import aseq_refusals
 from elsinore.template.negations import numbered_nots
 from elsinore.template.parts import carried_keys, template_parts
 from elsinore.template.subsets import NotUnambiguous
@@ -26,6 +27,9 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         same in words; `templates` is empty where the pattern cannot be made unambiguous.
     """
     refusals = greta_refusals(query)
+    executors = [] if refusals else ["greta"]
+    executors += [] if aseq_refusals(query) else ["sharon", "aseq"]
+    executors.append("twostep")
     aliases = {position.index: position.alias for position in query.positions}
     return {
         "query": query.name,
@@ -52,7 +56,7 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "aggregates": [aggregate.label for aggregate in query.aggregates],
         **_window(query, calendar=calendar),
         "semantics": str(query.semantics),
-        "executors": ["twostep"] if refusals else ["greta", "twostep"],
+        "executors": executors,
         "refused": {"greta": list(refusals)} if refusals else {},
     }
 

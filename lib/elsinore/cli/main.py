@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 
 from elsinore import __version__
 from elsinore.cli.check import check
+from elsinore.cli.explain import explain
 from elsinore.cli.generate import generate_app
 from elsinore.cli.pipeline import add_steps, replay_flights
 from elsinore.cli.plan import plan
@@ -29,6 +30,7 @@ commands = typer.Typer(
 commands.command()(run)
 commands.command()(check)
 commands.command()(plan)
+commands.command()(explain)
 commands.command("replay")(replay_flights)
 commands.add_typer(generate_app, name="generate")
 add_steps(commands)

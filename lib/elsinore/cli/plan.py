@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow.compute as pc
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import StreamSchema
-from elsinore.errors import DataError, ParameterError
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
-from elsinore.files.read_events import read_events
+from elsinore.cli.describe_stream import describe_stream
+from elsinore.cli.read_statistics import read_statistics
+from elsinore.engine.profile.measure import measure
+from elsinore.errors import ParameterError
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.explain_plan import explain_plan
 from elsinore.sharing.find_plan import TIME_LIMIT, find_plan
+from elsinore.sharing.observe import observed_interval
 from elsinore.sharing.plan import Fate, Finder, StaticPlan
-from elsinore.sharing.rates_file import load_rates
-from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import Interval
 
 
 def plan(
@@ -52,7 +48,8 @@ def plan(
         raise ParameterError("give either --rates FILE or --events FILE")
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
-    statistics = load_rates(rates, stream) if rates else _counted(events or [], stream)
+    statistics, counted = read_statistics(rates, events, bound)
+    assert statistics is not None
     found = find_plan(bound, statistics, finder=finder, time_limit=time_limit)
     if plot is not None:
         from elsinore.plot.draw_plan import draw_plan  # matplotlib takes its time
@@ -60,20 +57,11 @@ def plan(
         draw_plan(found, plot)
     if as_json:
         typer.echo(found.to_json())
-    else:
-        _print(found)
-
-
-def _counted(paths: list[Path], stream: StreamSchema) -> Statistics:
-    """Statistics of the events in files."""
-    events, _ = read_events(paths, stream, max_bad_share=1.0)
-    if not len(events):
-        raise DataError("the files hold no events to count")
-    limits = pc.min_max(events.table[TIME_COLUMN]).as_py()
-    codes = pc.value_counts(events.table[TYPE_COLUMN]).to_pylist()
-    counts = Counter({stream.types[row["values"]].name: row["counts"] for row in codes})
-    observed = Interval(limits["min"], limits["max"] + 1)
-    return Statistics.counted(observed, {t.name: counts[t.name] for t in stream.types})
+        return
+    if counted is not None:
+        profile = measure(counted, bound, observed_interval(counted))
+        describe_stream(profile, Console(), is_calendar=stream.time_unit.is_calendar)
+    _print(found)
 
 
 def _print(found: StaticPlan) -> None:

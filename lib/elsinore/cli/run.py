@@ -7,12 +7,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TextIO
 
+import pyarrow as pa
 import typer
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.progress import progress_line
 from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.auto import aggregate_auto, share_freely
 from elsinore.engine.finish import finish
+from elsinore.engine.segments import aggregate_segments
+from elsinore.engine.segments.shared import shared_segments
 from elsinore.errors import DataError, ParameterError, UnsupportedQueryError
 from elsinore.events.table import EventTable
 from elsinore.files.read_events import ReadReport, read_events
@@ -22,7 +26,13 @@ from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.json_lines import write_rows
+from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.observe import observe
+from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.verify import verify
+from elsinore.template.fixed_length import require_aseq
 from elsinore.template.support import greta_refusals, require_greta
 
 
@@ -38,7 +48,9 @@ class Executor(StrEnum):
     TWOSTEP = "twostep"
 
 
-_READY = (Executor.AUTO, Executor.GRETA, Executor.TWOSTEP)
+_READY = (Executor.AUTO, Executor.SHARON, Executor.GRETA, Executor.ASEQ, Executor.TWOSTEP)
+_SEGMENTS = (Executor.ASEQ, Executor.SHARON)
+_TOGETHER = (Executor.AUTO, *_SEGMENTS)
 
 
 def run(
@@ -62,6 +74,10 @@ def run(
     budget: Annotated[
         int, typer.Option(min=1, help="Steps that twostep may take for a query.")
     ] = 20_000_000,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="What sharon shares, from `elsinore plan --json`; else GWMIN's plan."),
+    ] = None,
 ) -> None:
     """Answer the queries of WORKLOAD from files; JSON lines, by query, group and window."""
     if executor not in _READY:
@@ -74,6 +90,9 @@ def run(
     bound = load_workload(workload, stream)
     if executor is Executor.GRETA:
         require_greta(bound.queries)
+    if executor in _SEGMENTS:
+        require_aseq(bound.queries, executor)
+    given = _given_plan(plan, bound, executor)
     with progress_line() as progress:
         task = progress.add_task("reading")
         try:
@@ -90,21 +109,68 @@ def run(
                 _set_aside(error.fields["report"], quarantine)
             raise
         _set_aside(report, quarantine)
-        rows: list[ResultRow] = []
-        for query in bound.queries:
-            progress.update(task, description=f"{query.name} over {len(events):,} events")
-            rows += answer(bound, query, events, executor, Budget(budget))
+        if executor in _TOGETHER:
+            progress.update(task, description=f"all queries over {len(events):,} events")
+            rows = answer_together(bound, events, executor, given, Budget(budget))
+        else:
+            rows = []
+            for query in bound.queries:
+                progress.update(task, description=f"{query.name} over {len(events):,} events")
+                rows += answer(bound, query, events, executor, Budget(budget))
     _write(sorted_rows(rows), output)
 
 
 def answer(
     workload: Workload, query: BoundQuery, events: EventTable, executor: Executor, budget: Budget
 ) -> list[ResultRow]:
-    """The rows of one query. `auto` takes greta where it can run the query, else twostep."""
-    refused = executor is Executor.AUTO and greta_refusals(query)
-    if executor is Executor.TWOSTEP or refused:
+    """The rows of one query by greta or twostep."""
+    if executor is Executor.TWOSTEP:
         return two_step(query, events, budget=budget)
     return finish(workload, aggregate_query(query, events))
+
+
+def answer_together(
+    workload: Workload,
+    events: EventTable,
+    executor: Executor,
+    plan: StaticPlan | None,
+    budget: Budget,
+) -> list[ResultRow]:
+    """The rows of all queries by aseq, sharon or auto.
+
+    Without a plan sharon finds GWMIN's; auto shares what should be quickest, and leaves to twostep
+    what no compiled executor can run.
+    """
+    if not len(events):
+        return []
+    if executor is Executor.ASEQ:
+        return finish(workload, aggregate_segments(workload.queries, events))
+    statistics = observe(workload, events)
+    if executor is Executor.SHARON:
+        plan = plan or find_plan(workload, statistics, finder=Finder.GWMIN)
+        segments = shared_segments(plan)
+        return finish(workload, aggregate_segments(workload.queries, events, segments))
+    refused = [query for query in workload.queries if greta_refusals(query)]
+    compiled = [query for query in workload.queries if query not in refused]
+    shared = share_freely(workload, statistics).shared
+    tables = [PARTIAL_SCHEMA.empty_table(), *aggregate_auto(compiled, events, shared)]
+    rows = finish(workload, pa.concat_tables(tables))
+    for query in refused:
+        rows += two_step(query, events, budget=budget)
+    return rows
+
+
+def _given_plan(path: Path | None, workload: Workload, executor: Executor) -> StaticPlan | None:
+    if path is None:
+        return None
+    if executor is not Executor.SHARON:
+        raise ParameterError("--plan is for --executor sharon")
+    try:
+        plan = StaticPlan.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"cannot read {path}: {error}") from error
+    verify(plan, workload)
+    return plan
 
 
 def _set_aside(report: ReadReport, target: Path | None) -> None:

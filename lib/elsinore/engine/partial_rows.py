@@ -19,26 +19,49 @@ def partial_rows(query: BoundQuery, carriers: Carriers, found: Propagated) -> li
 
 
 def _rows(query: BoundQuery, carriers: Carriers, found: Propagated, totals: Totals) -> pa.Table:
-    size = totals.spans.shape[0]
-    starts = totals.spans[:, 3] * query.window.slide
     values = [
-        [_extreme_text(meaning, rank) for rank in totals.rows.ranks[:, number]]
+        extreme_texts(meaning, totals.rows.ranks[:, number])
         for number, meaning in enumerate(found.extremes)
     ]
-    smallest, largest = values[: len(carriers.minima)], values[len(carriers.minima) :]
-    sums = pa.StructArray.from_arrays(
-        [pa.array(totals.rows.sums.ravel()), pa.array(totals.rows.exponents.ravel())],
-        names=["mantissa", "exponent"],
+    return partial_table(
+        query,
+        pa.array([found.entries.groups[owner] for owner in totals.spans[:, 2]], pa.string()),
+        totals.spans[:, 3],
+        pa.array(digits(totals.rows.counts), pa.string()),
+        (totals.rows.sums, totals.rows.exponents),
+        (values[: len(carriers.minima)], values[len(carriers.minima) :]),
     )
+
+
+def partial_table(
+    query: BoundQuery,
+    groups: pa.Array,
+    windows: np.ndarray,
+    counts: pa.Array,
+    sums: tuple[np.ndarray, np.ndarray],
+    extremes: tuple[list[list[str | None]], list[list[str | None]]],
+) -> pa.Table:
+    """R rows of `results.partial` of one query.
+
+    Args:
+        query: the query.
+        groups: R texts, the group of each row.
+        windows: int64[R], the number of each row's window.
+        counts: texts of the exact carriers, row by row.
+        sums: float64[R, M] and int64[R, M]: mantissas and exponents.
+        extremes: for each minimum, then for each maximum, the texts of R rows.
+    """
+    size = len(groups)
+    starts = windows * query.window.slide
+    scaled = [pa.array(column.ravel()) for column in sums]
     columns = [
         pa.array([query.name] * size, pa.string()),
-        pa.array([found.entries.groups[owner] for owner in totals.spans[:, 2]], pa.string()),
+        groups,
         pa.array(starts, pa.int64()),
         pa.array(starts + query.window.within, pa.int64()),
-        _lists(pa.array(digits(totals.rows.counts), pa.string()), size),
-        _lists(sums, size),
-        _lists(_by_row(smallest), size),
-        _lists(_by_row(largest), size),
+        _lists(counts, size),
+        _lists(pa.StructArray.from_arrays(scaled, names=["mantissa", "exponent"]), size),
+        *(_lists(_by_row(side), size) for side in extremes),
     ]
     return pa.Table.from_arrays(columns, schema=PARTIAL_SCHEMA)
 
@@ -62,6 +85,7 @@ def _by_row(columns: list[list[str | None]]) -> pa.Array:
     return pa.array([text for row in zip(*columns, strict=True) for text in row], pa.string())
 
 
-def _extreme_text(meaning: Extremes, rank: int) -> str | None:
-    value = meaning.value(rank)
-    return None if value is None else encode_extreme(value)
+def extreme_texts(meaning: Extremes, ranks: np.ndarray) -> list[str | None]:
+    """The values of ranks; None for "no value"."""
+    values = [meaning.value(rank) for rank in ranks]
+    return [None if value is None else encode_extreme(value) for value in values]

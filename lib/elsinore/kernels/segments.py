@@ -131,8 +131,11 @@ def run_steps(program, lanes, steps, first, last, clocks, copied, found):  # typ
     """Run the partitions `first` to `last - 1`; all lanes are clear before and after.
 
     Args:
-        program, lanes, steps: as above.
-        first, last: which partitions.
+        program: what events do.
+        lanes: the state.
+        steps: the events.
+        first: the first partition.
+        last: the partition to stop before.
         clocks: int64[W, 4], scratch.
         copied: int64[Y], scratch of -1.
         found: rows to write to; the caller has seen to it that there are enough.
@@ -190,16 +193,17 @@ def _copy_source(program, lanes, op):  # type: ignore[no-untyped-def]
     lanes.limbs[program.rows + op] = lanes.limbs[row]
     if lanes.bounds[row] == 0.0:
         return
+    to, origin, size = np.uintp(scratch), np.uintp(source), np.uintp(width)
     if kind == _ADD_D:
-        for lane in range(width):
-            lanes.doubles[scratch + lane] = lanes.doubles[source + lane]
+        for lane in range(size):
+            lanes.doubles[to + lane] = lanes.doubles[origin + lane]
     elif kind == _LOWER:
-        for lane in range(width):
-            lanes.ranks[scratch + lane] = lanes.ranks[source + lane]
+        for lane in range(size):
+            lanes.ranks[to + lane] = lanes.ranks[origin + lane]
     else:
-        for plane in range(lanes.limbs[row]):
-            for lane in range(width):
-                lanes.counts[plane, scratch + lane] = lanes.counts[plane, source + lane]
+        for plane in range(np.uintp(lanes.limbs[row])):
+            for lane in range(size):
+                lanes.counts[plane, to + lane] = lanes.counts[plane, origin + lane]
 
 
 @inlined
@@ -240,7 +244,9 @@ def _apply(program, lanes, steps, step, op, clocks, staged):  # type: ignore[no-
 
 
 @outlined
-def _apply_weighed(program, lanes, steps, step, op, clocks, source, source_row):  # type: ignore[no-untyped-def]
+def _apply_weighed(  # type: ignore[no-untyped-def]  # noqa: C901 (one case a kind)
+    program, lanes, steps, step, op, clocks, source, source_row
+):
     """The operations of sums and extremes."""
     ops = program.ops
     kind, target, width, number = (
@@ -248,7 +254,7 @@ def _apply_weighed(program, lanes, steps, step, op, clocks, source, source_row):
     )  # fmt: skip
     if source_row < 0:
         target += clocks[ops[op, WINDOW], 1]
-    if kind == _WEIGH or kind == _START_W:
+    if kind in (_WEIGH, _START_W):
         weight = steps.counts[step] if number < 0 else steps.longs[number, step]
         if weight != 0:
             weigh_lanes(
@@ -257,16 +263,16 @@ def _apply_weighed(program, lanes, steps, step, op, clocks, source, source_row):
             )  # fmt: skip
     elif kind == _ADD_D:
         count = np.float64(steps.counts[step])
-        for lane in range(width):
-            lanes.doubles[target + lane] += count * lanes.doubles[source + lane]
+        for lane in range(np.uintp(width)):
+            lanes.doubles[np.uintp(target) + lane] += count * lanes.doubles[np.uintp(source) + lane]
     elif kind == _WEIGH_D:
         _weigh_doubles(lanes, target, source, source_row, width, steps.doubles[number, step])
     elif kind == _START_D:
         lanes.doubles[target] += steps.doubles[number, step]
     elif kind == _LOWER:
-        for lane in range(width):
-            rank = lanes.ranks[source + lane]
-            lanes.ranks[target + lane] = min(lanes.ranks[target + lane], rank)
+        to, origin = np.uintp(target), np.uintp(source)
+        for lane in range(np.uintp(width)):
+            lanes.ranks[to + lane] = min(lanes.ranks[to + lane], lanes.ranks[origin + lane])
     elif kind == _LOWER_OWN:
         rank = steps.ranks[number, step]
         for lane in range(width):

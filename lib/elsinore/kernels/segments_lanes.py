@@ -41,12 +41,12 @@ def settle(counts, starts, limbs, bounds, row, tall):  # type: ignore[no-untyped
     for plane in range(top):
         _carry(counts, plane, low, high)
     while True:
-        largest = 0
-        for lane in range(low, high):
-            largest = max(largest, abs(counts[top, lane]))
+        largest, at = 0, np.uintp(top)
+        for lane in range(np.uintp(low), np.uintp(high)):
+            largest = max(largest, abs(counts[at, lane]))
         if largest < tall or top + 1 == counts.shape[0]:
             break
-        _carry(counts, top, low, high)
+        _carry_up(counts, top, low, high)
         top += 1
     limbs[row] = top + 1
     bounds[row] = np.float64(largest) if top == 0 else max(np.float64(largest), _BASE)
@@ -54,10 +54,21 @@ def settle(counts, starts, limbs, bounds, row, tall):  # type: ignore[no-untyped
 
 @inlined
 def _carry(counts, plane, low, high):  # type: ignore[no-untyped-def]
-    for lane in range(low, high):
-        carried = counts[plane, lane] >> DIGIT
-        counts[plane, lane] -= carried << DIGIT
-        counts[plane + 1, lane] += carried
+    at, above = np.uintp(plane), np.uintp(plane + 1)
+    for lane in range(np.uintp(low), np.uintp(high)):
+        carried = counts[at, lane] >> DIGIT
+        counts[at, lane] -= carried << DIGIT
+        counts[above, lane] += carried
+
+
+@inlined
+def _carry_up(counts, plane, low, high):  # type: ignore[no-untyped-def]
+    """Carry into a plane that is new to the row; a row of scratch may have left something there."""
+    at, above = np.uintp(plane), np.uintp(plane + 1)
+    for lane in range(np.uintp(low), np.uintp(high)):
+        carried = counts[at, lane] >> DIGIT
+        counts[at, lane] -= carried << DIGIT
+        counts[above, lane] = carried
 
 
 @outlined
@@ -80,18 +91,25 @@ def make_room(counts, starts, limbs, bounds, target, source, factor):  # type: i
 
 @inlined
 def add_lanes(counts, target, source, width, limbs, factor):  # type: ignore[no-untyped-def]
-    """`target lanes += factor * source lanes`, plane by plane."""
-    for plane in range(limbs):
+    """`target lanes += factor * source lanes`, plane by plane.
+
+    Indices are unsigned: a signed one may count from the end, and the loop is then not vectorised
+    (1.9 ns a lane against 0.15).
+    """
+    to, origin, size = np.uintp(target), np.uintp(source), np.uintp(width)
+    for plane in range(np.uintp(limbs)):
         if factor == 1:
-            for lane in range(width):
-                counts[plane, target + lane] += counts[plane, source + lane]
+            for lane in range(size):
+                counts[plane, to + lane] += counts[plane, origin + lane]
         else:
-            for lane in range(width):
-                counts[plane, target + lane] += factor * counts[plane, source + lane]
+            for lane in range(size):
+                counts[plane, to + lane] += factor * counts[plane, origin + lane]
 
 
 @outlined
-def weigh_lanes(counts, starts, limbs, bounds, target_row, source_row, target, source, width, weight):  # type: ignore[no-untyped-def]
+def weigh_lanes(  # type: ignore[no-untyped-def]
+    counts, starts, limbs, bounds, target_row, source_row, target, source, width, weight
+):
     """`target lanes += weight * source lanes` for a weight of any size, digit by digit.
 
     `source_row` is -1 to add the weight itself to the one lane `target`.
@@ -101,22 +119,27 @@ def weigh_lanes(counts, starts, limbs, bounds, target_row, source_row, target, s
         small = -(2**DIGIT) < weight < 2**DIGIT
         factor = weight if small else weight & _MASK
         size = np.float64(abs(factor))
-        bounds[target_row] += make_room(
-            counts, starts, limbs, bounds, target_row, source_row, size
-        )
+        bounds[target_row] += make_room(counts, starts, limbs, bounds, target_row, source_row, size)
         taken = 1
         if source_row < 0:
             counts[digit, target] += factor
         else:
             taken = limbs[source_row]
             for plane in range(min(taken, counts.shape[0] - digit)):
-                for lane in range(width):
-                    counts[plane + digit, target + lane] += factor * counts[plane, source + lane]
+                _add_plane(counts, plane + digit, target, plane, source, width, factor)
         limbs[target_row] = max(limbs[target_row], min(taken + digit, counts.shape[0]))
         if small:
             return
         weight >>= DIGIT
         digit += 1
+
+
+@inlined
+def _add_plane(counts, to_plane, target, plane, source, width, factor):  # type: ignore[no-untyped-def]
+    up, at = np.uintp(to_plane), np.uintp(plane)
+    to, origin = np.uintp(target), np.uintp(source)
+    for lane in range(np.uintp(width)):
+        counts[up, to + lane] += factor * counts[at, origin + lane]
 
 
 @inlined

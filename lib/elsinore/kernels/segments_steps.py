@@ -23,7 +23,8 @@ def order_entries(layers, owners, by_time, heads, rows, symbols):  # type: ignor
         owners: int64[N], the event's partition, -1 for none.
         by_time: int64[N], the events in the order of time; empty if they are.
         heads: int64[P + 1], where each partition begins; moved on to where it ends.
-        rows, symbols: int64[M], int32[M] to write to.
+        rows: int64[M] to write to, events.
+        symbols: int32[M] to write to.
     """
     for i in range(owners.size):
         event = by_time[i] if by_time.size else i
@@ -77,25 +78,32 @@ def _begin(longs, doubles, ranks, row, step, step_longs, step_doubles, step_rank
 
 
 @kernel
-def fold_steps(
+def fold_steps(  # type: ignore[no-untyped-def]
     times, rows, symbols, offsets, windows, runs, longs, doubles, ranks, seen, places,
     instants, groups, group_offsets, step_symbols, counts, step_longs, step_doubles, step_ranks,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Fold entries into steps, and steps of one instant into groups.
 
     Args:
-        times: int64[N], of the events.
-        rows, symbols: int64[M], int32[M]: entries by partition, then time; row is an event.
+        times: int64[M], of the entries.
+        rows: int64[M], the event of each entry; entries are in the order of partition and time.
+        symbols: int32[M], the symbol of each entry.
         offsets: int64[P + 1], where each partition's entries begin.
         windows: int64[W, 2], WITHIN and SLIDE; a run ends where a window begins or ends.
         runs: bool[Y]: symbols whose events at several instants may be one step.
-        longs, doubles, ranks: int64[K, N], float64[D, N], int64[E, N], weights of the events.
-        seen, places: int64[Y], scratch, `seen` of -1.
+        longs: int64[K, N], weights of the events.
+        doubles: float64[D, N], weights of the events.
+        ranks: int64[E, N], ranks of the events.
+        seen: int64[Y], scratch of -1.
+        places: int64[Y], scratch.
         instants: int64[M] to write to, the time of each group.
         groups: int64[M + 1] to write to, where each group's steps begin.
         group_offsets: int64[P + 1] to write to, where each partition's groups begin.
-        step_symbols, counts: int32[M], int64[M] to write to, of the steps.
-        step_longs, step_doubles, step_ranks: as the weights, M wide, to write to.
+        step_symbols: int32[M] to write to.
+        counts: int64[M] to write to, the multiplicity of each step.
+        step_longs: int64[K, M] to write to, sums of weights.
+        step_doubles: float64[D, M] to write to, sums of weights.
+        step_ranks: int64[E, M] to write to, smallest ranks.
 
     Returns:
         The number of groups and of steps.
@@ -105,8 +113,8 @@ def fold_steps(
         group_offsets[partition] = group
         entry, end = offsets[partition], offsets[partition + 1]
         while entry < end:
-            time, first = times[rows[entry]], step
-            while entry < end and times[rows[entry]] == time:
+            time, first = times[entry], step
+            while entry < end and times[entry] == time:
                 row, symbol = rows[entry], symbols[entry]
                 place = places[symbol]
                 if seen[symbol] == group and _joins(longs, step_longs, row, place):

@@ -13,7 +13,7 @@ from elsinore.kernels.segments_lanes import DIGIT
 
 #: Columns of `Program.windows`.
 WITHIN, SLIDE, OPEN, FIRST, LAST = range(5)
-#: Columns of the clocks: newest window begun, its lane, whether the clock runs, window to close next.
+#: Columns of the clocks: newest window begun, its lane, whether the clock runs, next to close.
 _NEWEST, _LANE, _RUNS, _CLOSING = range(4)
 _NO_RANK = np.iinfo(np.int64).max
 _MASK = 2**DIGIT - 1
@@ -38,9 +38,7 @@ def tick(program, lanes, time, clocks, partition, found, written):  # type: igno
             clocks[w, _RUNS] = 1
         else:
             closing = clocks[w, _CLOSING]
-            while closing <= newest and (
-                time == last_instant or closing * slide + within <= time
-            ):
+            while closing <= newest and (time == last_instant or closing * slide + within <= time):
                 if program.windows[w, FIRST] <= closing <= program.windows[w, LAST]:
                     written = _close(program, lanes, w, closing, newest, partition, found, written)
                 closing += 1
@@ -112,7 +110,10 @@ def _total(lanes, base, limbs, number, newest, lanes_open, out):  # type: ignore
 def _clear_lane(program, lanes, window, lane):  # type: ignore[no-untyped-def]
     """Forget the START events of an expired lane."""
     low, high = program.count_column_starts[window], program.count_column_starts[window + 1]
-    for plane in range(lanes.counts.shape[0]):
+    planes = 1
+    for row in range(program.rows):
+        planes = max(planes, lanes.limbs[row])
+    for plane in range(planes):
         for column in range(low, high):
             lanes.counts[plane, program.count_columns[column] + lane] = 0
     low, high = program.double_column_starts[window], program.double_column_starts[window + 1]

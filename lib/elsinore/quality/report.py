@@ -18,6 +18,7 @@ from elsinore.quality.bars import StackedBars, stacked_bars
 from elsinore.quality.judgement import Judgement
 from elsinore.quality.report_data import LandedHour, ReportData, read_report_data
 from elsinore.quality.run_verdict import decide
+from elsinore.query.print_bound import print_length
 from elsinore.spark.regions import run_key
 from elsinore.timeline import Interval, hour_label
 
@@ -68,11 +69,12 @@ def render(data: ReportData, judgement: Judgement | None, docs_link: str | None)
     )
     environment.filters |= {
         "instant": _instant, "number": _number, "count": shorten_count, "percent": _percent,
-        "interval": _interval,
+        "interval": _interval, "length_text": print_length,
     }  # fmt: skip
     return environment.get_template("report.html.j2").render(
         data=data,
         verdict=decide(data, judgement),
+        observed=data.stream and Interval(*data.stream.observed),
         judgement=judgement,
         docs_link=docs_link,
         landed=_landed_bars(data.hours),

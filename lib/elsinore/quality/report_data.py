@@ -14,6 +14,7 @@ import pandas as pd
 from elsinore.quality.lake import read_rows
 from elsinore.sharing.explain_plan import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import KleenePart, StaticPlan
+from elsinore.sharing.profile import StreamProfile
 from elsinore.spark.regions import run_key
 from elsinore.timeline import Interval, hour_label, hours_of
 
@@ -78,6 +79,8 @@ class Plan:
     """The static plan that the run's results name."""
 
     fingerprint: str
+    finder: str
+    proven: bool
     score: float
     candidates: tuple[ExplainedCandidate, ...]
     kleene: tuple[KleenePart, ...]
@@ -85,11 +88,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """Everything that the page of one run shows."""
+    """Everything that the page of one run shows.
+
+    `stream` is None where it was not measured; `sharing` says what was shared at run time.
+    """
 
     interval: Interval
     hours: tuple[LandedHour, ...]
+    stream: StreamProfile | None
     plans: tuple[Plan, ...]
+    sharing: tuple[str, ...]
     queries: tuple[QueryResults, ...]
     steps: tuple[Step, ...]
     skip_reasons: tuple[tuple[str, int], ...]
@@ -100,7 +108,7 @@ def read_report_data(lake: Path, interval: Interval) -> ReportData:
 
     Raises:
         DataError: a table is missing or cannot be read.
-        PlanError: the run's plan is damaged.
+        PlanError: the run's plan or profile is damaged.
     """
     hours = [hour_label(hour) for hour in hours_of(interval)]
     landings = read_rows(lake, "landings", landing=hours).sort_by("landing")
@@ -117,18 +125,26 @@ def read_report_data(lake: Path, interval: Interval) -> ReportData:
     return ReportData(
         interval=interval,
         hours=tuple(_hour(row) for row in landings.to_pylist()),
+        stream=_stream(lake, metrics),
         plans=_plans(lake, sorted(staged["plan_fingerprint"].unique())),
+        sharing=_details(metrics, SHARING),
         queries=tuple(_queries(published, staged, validations)),
         steps=tuple(_steps(metrics)),
         skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
     )
 
 
+#: The metric that says what a slice shared.
+SHARING = "sharing"
+
+#: The metric that names the profile of a run's stream.
+PROFILE_FINGERPRINT = "profile_fingerprint"
+
 #: Texts among the figures are mostly fingerprints; this many characters tell them apart.
 _TEXT = 24
 
 #: How the names of the pipeline's steps begin, in their order.
-_STEPS = ("land", "collect", "find", "list", "aggregate", "validate", "publish", "report")
+_STEPS = ("land", "statistics", "plan", "list", "aggregate", "validate", "publish", "report")
 
 
 def _place(step: str) -> tuple[int, str]:
@@ -148,10 +164,34 @@ def _hour(row: dict[str, object]) -> LandedHour:
     )
 
 
+def _details(metrics: pd.DataFrame, metric: str) -> tuple[str, ...]:
+    """The distinct texts of a metric."""
+    return tuple(sorted(metrics.loc[metrics["metric"] == metric, "detail"].dropna().unique()))
+
+
+def _stream(lake: Path, metrics: pd.DataFrame) -> StreamProfile | None:
+    """The profile that the run's metrics name."""
+    named = _details(metrics, PROFILE_FINGERPRINT)
+    rows = read_rows(lake, "plans", kind=["profile"], fingerprint=named)
+    bodies = rows["body"].to_pylist()
+    return StreamProfile.from_json(bodies[0]) if bodies else None
+
+
 def _plans(lake: Path, fingerprints: list[str]) -> tuple[Plan, ...]:
     rows = read_rows(lake, "plans", kind=["plan"], fingerprint=fingerprints).sort_by("fingerprint")
     plans = (StaticPlan.from_json(body) for body in rows["body"].to_pylist())
-    return tuple(Plan(p.fingerprint, p.score, explain_plan(p), p.kleene) for p in plans)
+    return tuple(_plan(p) for p in plans)
+
+
+def _plan(found: StaticPlan) -> Plan:
+    return Plan(
+        found.fingerprint,
+        str(found.finder),
+        found.proven,
+        found.score,
+        explain_plan(found),
+        found.kleene,
+    )
 
 
 def _queries(

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from elsinore.engine.auto import NOTHING_SHARED, Shared, Sharing
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.spark.aggregate_branches import Branch, branches
@@ -45,6 +46,7 @@ class Aggregated:
         events: events that its windows can hold, of the types that the queries read.
         windows: results, one for each (query, group, window).
         rows: rows written, one for each of their aggregates.
+        sharing: what queries of fixed length shared and what that is predicted to save, in words.
     """
 
     events_version: int
@@ -52,6 +54,7 @@ class Aggregated:
     events: int
     windows: int
     rows: int
+    sharing: str
 
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; the version is a name, hence text."""
@@ -59,7 +62,14 @@ class Aggregated:
 
 
 def aggregate(
-    lake: Lake, workload: Workload, owned: Interval, *, plan: str, parts: int, run: str
+    lake: Lake,
+    workload: Workload,
+    owned: Interval,
+    *,
+    plan: str,
+    sharing: Sharing = NOTHING_SHARED,
+    parts: int,
+    run: str,
 ) -> Aggregated:
     """Compute the windows that end in `owned` and make them the staged results of its hours.
 
@@ -70,6 +80,7 @@ def aggregate(
         workload: the queries.
         owned: the slice, whole hours.
         plan: fingerprint of the static plan.
+        sharing: what of it is shared.
         parts: tasks that events and partial results are distributed over.
         run: the run, named in the table's history.
 
@@ -80,23 +91,35 @@ def aggregate(
     require_greta(workload.queries)
     version = lake.version("events")
     with spark_failures():
-        rows = aggregated(lake, workload, owned, version, parts)
+        rows = aggregated(lake, workload, owned, version, parts, sharing.shared)
         rows = rows.withColumn("plan_fingerprint", F.lit(plan))
         rows = rows.withColumn("events_version", F.lit(version).cast("long"))
         lake.replace(STAGED, rows, where=Hours(owned), run=origin(run, workload, [plan]))
         windows, written = _count_staged(lake, owned)
         events = _reachable(lake, workload, owned, version).count()
-    return Aggregated(version, plan, events, windows, written)
+    return Aggregated(
+        version,
+        plan,
+        events,
+        windows,
+        written,
+        sharing.in_words(),
+    )
 
 
 def aggregated(
-    lake: Lake, workload: Workload, owned: Interval, version: int, parts: int
+    lake: Lake,
+    workload: Workload,
+    owned: Interval,
+    version: int,
+    parts: int,
+    shared: Shared = (),
 ) -> DataFrame:
     """The rows of `trend_aggregates` for a slice, without the columns of the run."""
     text = WorkloadText.of(workload)
     partial = reduce(
         DataFrame.unionByName,
-        (_partial(lake, workload, text, branch, owned, version, parts)
+        (_partial(lake, workload, text, branch, owned, version, parts, shared)
          for branch in branches(workload)),
     )  # fmt: skip
     together = partial.repartition(parts, *_GROUP)
@@ -114,6 +137,7 @@ def _partial(
     owned: Interval,
     version: int,
     parts: int,
+    shared: Shared,
 ) -> DataFrame:
     queries = [workload.by_name[name] for name in branch.queries]
     schema = workload.schema
@@ -123,7 +147,7 @@ def _partial(
         columns = columns.repartition(parts, *partition_keys(schema, branch.keys))
     else:
         columns = columns.repartition(1)
-    task = aggregating(text, branch.queries, owned)
+    task = aggregating(text, branch.queries, owned, shared)
     return columns.mapInArrow(task, from_arrow_schema(PARTIAL_SCHEMA))
 
 

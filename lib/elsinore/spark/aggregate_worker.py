@@ -12,7 +12,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.auto import Shared, aggregate_auto
 from elsinore.engine.finish import finish
 from elsinore.errors import EngineError
 from elsinore.events.table import EventTable, arrow_schema
@@ -62,8 +62,12 @@ def _bind(sent: WorkloadText) -> Workload:
     return workload
 
 
-def aggregating(workload: WorkloadText, queries: tuple[str, ...], owned: Interval) -> Task:
+def aggregating(
+    workload: WorkloadText, queries: tuple[str, ...], owned: Interval, shared: Shared
+) -> Task:
     """A task that makes partial rows of some queries from all events of its partitions.
+
+    Queries of fixed length run together and share the segments of `shared` that they have.
 
     It takes batches with `_time`, `_type` and the attributes that the queries read, and holds them
     all: trends need every event of their partition and window. Only windows that end in `owned`
@@ -76,8 +80,8 @@ def aggregating(workload: WorkloadText, queries: tuple[str, ...], owned: Interva
             return
         bound = workload.bind()
         events = event_table(bound.schema, pa.Table.from_batches(held))
-        for name in queries:
-            partial = aggregate_query(bound.by_name[name], events, owned=owned)
+        wanted = [bound.by_name[name] for name in queries]
+        for partial in aggregate_auto(wanted, events, shared, owned=owned):
             yield from partial.cast(PARTIAL_SCHEMA).to_batches()
 
     return task

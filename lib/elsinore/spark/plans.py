@@ -1,4 +1,4 @@
-"""Statistics and static plans in the table `plans`: each written once, found by its fingerprint."""
+"""Statistics, profiles and static plans in the table `plans`: each written once, found by name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from elsinore.query.bound import Workload
 from elsinore.sharing.find_plan import TIME_LIMIT, find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import replan
 from elsinore.sharing.statistics import Statistics
 from elsinore.sharing.verify import verify
@@ -21,11 +22,13 @@ from elsinore.spark.run_metrics import Metric, record_metrics, text_metric, text
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval, parse_instant
 
-STATISTICS, PLAN = "statistics", "plan"
+STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
 #: Metric of the step `plan`: the fingerprint of a run's plan.
 PLAN_FINGERPRINT = "plan_fingerprint"
 #: Metric of the step `statistics`: the fingerprint of a run's statistics.
 STATISTICS_FINGERPRINT = "statistics_fingerprint"
+#: Metric of the step `statistics`: the fingerprint of the profile of a run's stream.
+PROFILE_FINGERPRINT = "profile_fingerprint"
 
 
 class FoundPlan(NamedTuple):
@@ -44,6 +47,27 @@ def store_statistics(lake: Lake, workload: Workload, statistics: Statistics) -> 
     own = statistics.fingerprint
     row = (STATISTICS, own, workload_fingerprint(workload), own, statistics.to_json(), "counted")
     _append_once(lake, row)
+
+
+def store_profile(lake: Lake, profile: StreamProfile, statistics: Statistics) -> None:
+    """Keep the profile of the events that statistics were counted from; the same one once.
+
+    Raises:
+        ConflictError: another run wrote to the table meanwhile.
+    """
+    names = (profile.fingerprint, profile.workload_fingerprint, statistics.fingerprint)
+    _append_once(lake, (PROFILE, *names, profile.to_json(), "measured"))
+
+
+def load_profile(lake: Lake, interval: Interval) -> StreamProfile:
+    """The profile of the events that the run over exactly this interval reads.
+
+    Raises:
+        DataError: the run's step `statistics` has not been done.
+        PlanError: the profile is damaged.
+    """
+    name = text_metric(lake, interval, STATISTICS, PROFILE_FINGERPRINT)
+    return StreamProfile.from_json(_body(lake, PROFILE, name))
 
 
 def plan_run(
@@ -70,7 +94,7 @@ def plan_run(
     if statistics.fingerprint != statistics_name:
         raise PlanError("stored statistics are not what their fingerprint says", hint="recount")
     earlier = _stored_plan(lake, workload, statistics) or _plan_before(lake, interval)
-    known = _statistics(lake, earlier.statistics_fingerprint) if earlier else None
+    known = load_statistics(lake, earlier.statistics_fingerprint) if earlier else None
     decision = replan(earlier, known, workload, statistics)
     if earlier is None or decision.needed:
         plan = _find_and_keep(lake, workload, statistics, time_limit)
@@ -165,7 +189,7 @@ def _plan_before(lake: Lake, interval: Interval) -> StaticPlan | None:
     return StaticPlan.from_json(body) if StaticPlan.is_current(body) else None
 
 
-def _statistics(lake: Lake, fingerprint: str) -> Statistics | None:
+def load_statistics(lake: Lake, fingerprint: str) -> Statistics | None:
     """Stored statistics, if the lake still has them."""
     wanted = (pc.field("kind") == STATISTICS) & (pc.field("fingerprint") == fingerprint)
     found = lake.rows("plans", wanted, columns=["body"])["body"].to_pylist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +14,8 @@ from elsinore.errors import DataError
 from elsinore.quality.bars import HEIGHT, stacked_bars
 from elsinore.quality.judgement import Judgement, Verdict
 from elsinore.quality.report import write_report
+from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
+from elsinore.timeline import HOUR
 from tests.unit.quality import lake
 
 SCRIPT = "<script>alert('x')</script>"
@@ -146,6 +149,42 @@ def test_a_run_in_which_nothing_happened(tmp_path: Path, rows: Rows) -> None:
     page = _page(tmp_path, {table: [] for table in rows}, _judgement())
     assert _headline(page) == "Not validated"
     assert "Nothing landed in these hours." in page
+
+
+def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -> None:
+    assert "The stream of this run was not measured." in _page(tmp_path / "a", rows, _judgement())
+    spread = Spread.of({0: 1, 3: 1, 1234: 1})
+    profile = StreamProfile(
+        workload_fingerprint="c" * 64,
+        observed=(lake.INTERVAL.start - HOUR, lake.INTERVAL.end),
+        pane=HOUR // 2,
+        rates=(TypeRate(event_type="A", events=spread),),
+        bursts=(
+            BurstLengths(event_type="A", kleene="A", queries=("one", SCRIPT), keys=("carrier",),
+                         pane=2 * HOUR, lengths=Spread.of({1: 3, 2: 1})),
+        ),
+        local=(),
+        edges=(),
+        partitions=(PartitionSkew(keys=("carrier",), sizes=Spread.of({1: 3, 5: 1})),),
+    )  # fmt: skip
+    names = ("kind", "fingerprint", "workload_fingerprint", "statistics_fingerprint", "body",
+             "finder")  # fmt: skip
+    row = ("profile", profile.fingerprint, "c" * 64, "d" * 64, profile.to_json(), "measured")
+    rows["plans"].append(dict(zip(names, row, strict=True)))
+    rows["run_metrics"].append(
+        lake.metric("statistics", "profile_fingerprint", None, profile.fingerprint)
+    )
+    page = _page(tmp_path / "b", rows, _judgement())
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in page.splitlines()]
+    assert "in panes of 30 minutes" in page
+    # 1237 events in three panes.
+    assert ["A", "1,237", "412.33", "3", "0", "1,234"] in cells
+    queries = f"one, {html.escape(SCRIPT).replace('&#x27;', '&#39;')}"
+    assert ["A", "carrier", "2 hours", "4", "1.25", "1", "2", queries] in cells
+    assert ["carrier", "4", "2", "1", "5", "62.5%"] in [row[:-1] for row in cells]
+    parser = _Tags()
+    parser.feed(page)
+    assert parser.open == []
 
 
 def test_figures_of_a_step_in_slices_are_added_up(tmp_path: Path, rows: Rows) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from elsinore.query.automaton import Ways, automaton
 from elsinore.query.bound import BoundQuery
 from elsinore.template.ambiguity import is_ambiguous
-from elsinore.query.automaton import Ways, automaton
 from elsinore.template.build import build_conjoined, build_templates
 from elsinore.template.conditions import Floor, Holds
 from elsinore.template.support import greta_refusals

@@ -1,0 +1,93 @@
+"""Measures what the work of segment programs costs, for `engine.segments.costs.SegmentCosts`.
+
+A-Seq runs with 20 to 120 queries and windows that overlap 1 to 40 times; the time of its kernel per
+event is fitted, by least squares over the relative error, to `fixed + operations * operation +
+lanes * lane`. What a skipped operation costs is taken from a stream in which no prefix ever
+matches. `python -m benchmarks.segment_costs`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.sharon import SCHEMA, WITHIN, Case, make_events, make_workload
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.segments.costs import MEASURED
+from elsinore.engine.segments.entries import make_entries
+from elsinore.engine.segments.run import run_segments
+from elsinore.engine.segments.weights import weigh_events
+from elsinore.events.table import EventTable
+from elsinore.kernels.segments import SOURCE_ROW, WIDTH
+from elsinore.lowering.segments.program import Lowered, lower_segments
+
+ROUNDS = 7
+CASES = tuple(
+    Case(queries=queries, slide=WITHIN // overlap)
+    for queries in (20, 60, 120)
+    for overlap in (1, 5, 20, 40)
+)
+
+
+def main() -> None:
+    """Print measured constants beside those in use."""
+    lines, seconds = [], []
+    for case in CASES:
+        lowered = lower_segments(make_workload(case).queries, ())
+        lines.append(_amounts(lowered, make_events(case)))
+        seconds.append(_nanoseconds(lowered, make_events(case)))
+    table, times = np.array(lines), np.array(seconds)
+    fixed, operation, lane = np.linalg.lstsq(table / times[:, None], np.ones(times.size))[0]
+    skipped = (_nanoseconds(*_never_matching()) - fixed) / lines[-1][1]
+    error = np.abs(table @ [fixed, operation, lane] / times - 1).max()
+    shown = Table("constant", "measured, ns", "in use, ns")
+    shown.add_row("fixed, an event", f"{fixed:.1f}", "-")
+    shown.add_row("operation", f"{operation:.2f}", f"{MEASURED.operation}")
+    shown.add_row("lane", f"{lane:.3f}", f"{MEASURED.lane}")
+    shown.add_row("skipped", f"{skipped:.2f}", f"{MEASURED.skipped}")
+    Console().print(shown)
+    Console().print(f"largest error of the fit: {error:.0%}")
+
+
+def _amounts(lowered: Lowered, events: EventTable) -> tuple[float, float, float]:
+    """1, operations and lanes an event."""
+    codes = np.asarray(events.table["_type"])
+    counts = np.bincount(codes, minlength=len(SCHEMA.types)) / codes.size
+    share = [counts[SCHEMA.type_codes[symbol.type]] for symbol in lowered.symbols]
+    often = np.repeat(share, np.diff(lowered.program.op_starts))
+    ops = lowered.program.ops
+    lanes = np.where(ops[:, SOURCE_ROW] < 0, 1, ops[:, WIDTH])
+    return 1.0, float(often.sum()), float((often * lanes).sum())
+
+
+def _never_matching() -> tuple[Lowered, EventTable]:
+    """The last case without the events that begin its patterns."""
+    workload = make_workload(CASES[-1])
+    first = {SCHEMA.type_codes[query.positions[0].type] for query in workload.queries}
+    events = make_events(CASES[-1])
+    kept = ~np.isin(np.asarray(events.table["_type"]), list(first))
+    return lower_segments(workload.queries, ()), replace(events, table=events.table.filter(kept))
+
+
+def _nanoseconds(lowered: Lowered, events: EventTable) -> float:
+    """Best time an event."""
+    columns = EventColumns(events)
+    codes = {"customer": KeyCodes.of(lowered.chains[0].query.keys[0], columns)}
+    entries = make_entries(lowered.chains, lowered.symbols, codes, columns)
+    weights = weigh_events(lowered.weights, columns)
+    best = float("inf")
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        for _ in run_segments(lowered, entries, weights, columns, None):
+            pass
+        best = min(best, time.perf_counter() - began)
+    return best / len(events) * 1e9
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Sharon against A-Seq over the paper's variables: queries, pattern length, events per window.
+
+The setting is the paper's e-commerce one (section 8.1): 50 items, 20 customers, patterns of items
+that one customer buys within 20 minutes, a new window each minute; 20 queries of length 10 over
+200,000 events a window unless varied. As in Figure 2 the queries are made of popular chains of
+purchases: a head and a tail out of three each (or six, where less is shared); in three of ten
+queries one item is their own. The paper does not print its workloads.
+
+In one run, in turns: A-Seq as the paper has it, each query by itself over its own events; A-Seq of
+all queries together, in one pass over the events; Sharon with GWMIN's plan and with the optimal one
+(both by the paper's benefit); and this engine's own choice (by measured costs). Every answer is
+checked to be the same. Two times are taken: of the executor proper (events to counts to rows of
+windows), and of the whole call, which also reads keys, sorts, and writes the rows as Arrow; both as
+CPU time, so that other work on the machine counts little.
+`python -m benchmarks.sharon [--quick] [--json]`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.segments import aggregate_segments
+from elsinore.engine.segments.choose import choose_segments
+from elsinore.engine.segments.entries import make_entries
+from elsinore.engine.segments.run import run_segments
+from elsinore.engine.segments.shared import shared_segments
+from elsinore.engine.segments.weights import weigh_events
+from elsinore.events.table import EventTable, arrow_schema
+from elsinore.lowering.segments.program import lower_segments
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.parse import parse_workload
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.observe import observe
+from elsinore.sharing.plan import Finder
+from elsinore.sharing.segments import Segment
+from elsinore.timeline import TimeUnit
+
+ROUNDS = 7
+ITEMS, CUSTOMERS = 50, 20
+WITHIN, SLIDE = 1_200_000, 60_000  # milliseconds
+METHODS = ("aseq", "greedy", "optimal", "own choice")
+SCHEMA = StreamSchema(
+    "bench",
+    "time",
+    TimeUnit.INTEGER,
+    "type",
+    None,
+    tuple(
+        EventType(f"I{item}", (Attribute("customer", AttributeType.LONG),)) for item in range(ITEMS)
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of the paper's figures."""
+
+    queries: int = 20
+    length: int = 10
+    window_events: int = 200_000
+    slide: int = SLIDE
+    chains: int = 3
+
+    def __str__(self) -> str:
+        tumbling = ", tumbling" if self.slide == WITHIN else ""
+        popular = f", {self.chains} chains" if self.chains != 3 else ""
+        return f"{self.queries} queries of {self.length}, {self.window_events:,}{tumbling}{popular}"
+
+
+CASES = (
+    *(Case(queries=queries) for queries in (20, 40, 60, 80, 100, 120)),
+    *(Case(length=length) for length in (20, 30)),
+    *(Case(window_events=events) for events in (600_000, 1_200_000)),
+    Case(queries=20, slide=WITHIN),
+    Case(queries=120, slide=WITHIN),
+    Case(queries=20, chains=6),
+    Case(queries=120, chains=6),
+)
+QUICK = (Case(), Case(queries=120))
+
+
+@dataclass(frozen=True)
+class Result:
+    """Median CPU seconds of a case by method, of the executor proper and of the whole call."""
+
+    case: Case
+    proper: dict[str, float]
+    whole: dict[str, float]
+    events: int
+
+
+def main() -> None:
+    """Run all cases, print ratios to A-Seq."""
+    cases = QUICK if "--quick" in sys.argv else CASES
+    results = [run_case(case) for case in cases]
+    if "--json" in sys.argv:
+        print(json.dumps([asdict(result) for result in results]))
+        return
+    columns = [*METHODS[1:], "whole: own"]
+    title = f"A-Seq in ns an event; times faster, median of {ROUNDS} rounds"
+    table = Table("case", "A-Seq", "together", *columns, title=title)
+    for result in results:
+        base = result.proper["one by one"]
+        table.add_row(
+            str(result.case),
+            f"{base / result.events * 1e9:,.0f}",
+            *(f"{base / result.proper[name]:.1f}" for name in METHODS),
+            f"{result.whole['aseq'] / result.whole['own choice']:.2f}",
+        )
+    Console().print(table)
+
+
+def run_case(case: Case) -> Result:
+    """Time all methods in turns; their rows must be the same."""
+    workload, events = make_workload(case), make_events(case)
+    found = observe(workload, events)
+    plans: dict[str, list[list[Segment]] | None] = {
+        "aseq": None,
+        "greedy": shared_segments(find_plan(workload, found, finder=Finder.GWMIN)),
+        "optimal": shared_segments(find_plan(workload, found, finder=Finder.OPTIMAL)),
+    }
+    known = [plan for plan in plans.values() if plan]
+    plans["own choice"] = choose_segments(workload, found, known)
+    expected = _sorted(aggregate_segments(workload.queries, events))
+    assert expected.num_rows
+    for shared in plans.values():
+        assert _sorted(aggregate_segments(workload.queries, events, shared)).equals(expected)
+    proper = {name: _prepared(workload, events, shared) for name, shared in plans.items()}
+    whole = {name: _whole(workload, events, shared) for name, shared in plans.items()}
+    alone = {query.name: _alone(query, events) for query in workload.queries}
+    proper["one by one"] = lambda: [task() for task in alone.values()]
+    return Result(case, _medians(proper), _medians(whole), len(events))
+
+
+def make_workload(case: Case) -> Workload:
+    """Seeded queries out of popular chains."""
+    dice = random.Random(f"sharon {case.length}")  # noqa: S311
+    head = case.length // 2
+    items = list(range(ITEMS))
+    heads = [dice.sample(items, head) for _ in range(case.chains)]
+    tails = [dice.sample(items, case.length - head) for _ in range(case.chains)]
+    texts = []
+    for number in range(case.queries):
+        pattern = dice.choice(heads) + dice.choice(tails)
+        if dice.random() < 0.3:
+            pattern[dice.randrange(case.length)] = dice.randrange(ITEMS)
+        names = ", ".join(f"I{item} e{place}" for place, item in enumerate(pattern))
+        texts.append(
+            f"QUERY q{number} RETURN COUNT(*) PATTERN SEQ({names}) WHERE [customer]"
+            f" WITHIN {WITHIN} SLIDE {case.slide};"
+        )
+    return bind_workload(parse_workload("\n".join(texts)), SCHEMA)
+
+
+def make_events(case: Case) -> EventTable:
+    """Seeded purchases over one and a half windows."""
+    dice = np.random.default_rng(case.window_events)
+    size = case.window_events * 3 // 2
+    columns = [
+        pa.array(np.sort(dice.integers(0, WITHIN * 3 // 2, size))),
+        pa.array(dice.integers(0, ITEMS, size).astype(np.int32)),
+        pa.array(dice.integers(0, CUSTOMERS, size)),
+    ]
+    return EventTable(SCHEMA, pa.Table.from_arrays(columns, schema=arrow_schema(SCHEMA)))
+
+
+def _prepared(
+    workload: Workload, events: EventTable, shared: list[list[Segment]] | None
+) -> Callable[[], object]:
+    lowered = lower_segments(workload.queries, shared or ())
+    columns = EventColumns(events)
+    (key,) = workload.queries[0].keys
+    codes = {key.attribute: KeyCodes.of(key, columns)}
+    entries = make_entries(lowered.chains, lowered.symbols, codes, columns)
+    weights = weigh_events(lowered.weights, columns)
+    return lambda: list(run_segments(lowered, entries, weights, columns, None))
+
+
+def _alone(query: BoundQuery, events: EventTable) -> Callable[[], object]:
+    return _prepared(Workload(events.schema, (query,)), events, None)
+
+
+def _whole(
+    workload: Workload, events: EventTable, shared: list[list[Segment]] | None
+) -> Callable[[], object]:
+    return lambda: aggregate_segments(workload.queries, events, shared)
+
+
+def _medians(work: dict[str, Callable[[], object]]) -> dict[str, float]:
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(ROUNDS):
+        for name, task in work.items():
+            began = time.process_time()
+            task()
+            seconds[name].append(time.process_time() - began)
+    return {name: statistics.median(found) for name, found in seconds.items()}
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    return table.sort_by([("query", "ascending"), ("window_start", "ascending")])
+
+
+if __name__ == "__main__":
+    main()

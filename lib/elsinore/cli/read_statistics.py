@@ -1,0 +1,35 @@
+"""The statistics that a command is given: rates that a person states, or events to count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from elsinore.errors import ParameterError
+from elsinore.events.table import EventTable
+from elsinore.files.read_events import read_events
+from elsinore.query.bound import Workload
+from elsinore.sharing.observe import observe
+from elsinore.sharing.rates_file import load_rates
+from elsinore.sharing.statistics import Statistics
+
+
+def read_statistics(
+    rates: Path | None, paths: Sequence[Path] | None, workload: Workload
+) -> tuple[Statistics | None, EventTable | None]:
+    """Statistics from a rates file or from the events in files, and these events.
+
+    What cannot be read as an event does not count.
+
+    Raises:
+        ParameterError: both are given, or the rates file is not valid.
+        DataError: the files hold no events.
+    """
+    if rates is not None and paths:
+        raise ParameterError("give either --rates FILE or --events FILE")
+    if rates is not None:
+        return load_rates(rates, workload.schema), None
+    if not paths:
+        return None, None
+    events, _ = read_events(list(paths), workload.schema, max_bad_share=1.0)
+    return observe(workload, events), events

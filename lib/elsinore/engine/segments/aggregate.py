@@ -1,0 +1,92 @@
+"""Runs queries of fixed length over the events of a table: the executors aseq and sharon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.segments.combine import by_query, combine_groups
+from elsinore.engine.segments.entries import make_entries
+from elsinore.engine.segments.rows import partial_rows
+from elsinore.engine.segments.run import run_segments
+from elsinore.engine.segments.weights import weigh_events
+from elsinore.events.table import EventTable
+from elsinore.lowering.segments.chain import passes
+from elsinore.lowering.segments.program import lower_segments
+from elsinore.query.bound import BoundQuery
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.sharing.segments import Segment
+from elsinore.template.fixed_length import require_aseq
+from elsinore.timeline import Interval
+
+
+def aggregate_segments(
+    queries: Sequence[BoundQuery],
+    events: EventTable,
+    shared: Sequence[Sequence[Segment]] | None = None,
+    *,
+    owned: Interval | None = None,
+) -> pa.Table:
+    """Unfinished rows (`results.partial`) of queries over all events of a table.
+
+    Queries that have the same key attributes are run in one pass over the events.
+
+    Args:
+        queries: what aseq can run.
+        events: in any order; all partitions together.
+        shared: the segments of a plan, each with its places in the queries that share it, no two of
+            which overlap (`shared_segments`); None for A-Seq, which shares nothing.
+        owned: only the windows that end in this interval; None for every window.
+
+    Raises:
+        UnsupportedQueryError: a query needs what these executors lack; see `require_aseq`.
+    """
+    require_aseq(queries, "aseq" if shared is None else "sharon")
+    columns = EventColumns(events)
+    tables = [PARTIAL_SCHEMA.empty_table()]
+    for members in passes(queries):
+        tables += _run_pass(members, shared or (), columns, owned)
+    return pa.concat_tables(tables)
+
+
+def _run_pass(
+    queries: Sequence[BoundQuery],
+    shared: Sequence[Sequence[Segment]],
+    columns: EventColumns,
+    owned: Interval | None,
+) -> list[pa.Table]:
+    lowered = lower_segments(queries, shared)
+    keys = {key.attribute: key for query in queries for key in query.keys}
+    codes = {name: KeyCodes.of(keys[name], columns) for name in sorted(keys)}
+    entries = make_entries(lowered.chains, lowered.symbols, codes, columns)
+    weights = weigh_events(lowered.weights, columns)
+    chunks = list(run_segments(lowered, entries, weights, columns, owned))
+    tables = []
+    for chain, rows in zip(
+        lowered.chains, by_query(chunks, len(lowered.chains)), strict=bool(chunks)
+    ):
+        groups = [entries.keys[key.attribute] for key in chain.query.group_keys]
+        rows = combine_groups(rows, groups, entries.offsets.size - 1)
+        table, overflowed = partial_rows(
+            rows, chain, lowered.weights, weights.extremes, entries.keys, codes
+        )
+        tables.append(table)
+        if overflowed.size:
+            tables.append(_redone(chain.query, columns.events, np.unique(overflowed)))
+    return tables
+
+
+def _redone(query: BoundQuery, events: EventTable, numbers: np.ndarray) -> pa.Table:
+    """The rows of windows whose sums outgrow a double: greta's ladder has wide exponents."""
+    low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
+    table = aggregate_query(
+        query, events.between(low.start, high.end), owned=Interval(low.end - 1, high.end)
+    )
+    starts = pa.array(numbers * query.window.slide)
+    return table.filter(pc.is_in(table["window_start"], value_set=starts))

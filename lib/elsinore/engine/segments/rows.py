@@ -1,0 +1,99 @@
+"""Rows of segment programs as partial rows, which merge over partitions and tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from elsinore.engine.build_graph import Extremes
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.partial_rows import extreme_texts, partial_table
+from elsinore.engine.segments.run import SegmentRows
+from elsinore.kernels.segments_lanes import DIGIT
+from elsinore.lowering.segments.chain import Chain, Column
+from elsinore.lowering.segments.program import Weights
+
+
+def partial_rows(
+    rows: SegmentRows,
+    chain: Chain,
+    weights: Weights,
+    extremes: Sequence[Extremes],
+    keys: dict[str, np.ndarray],
+    codes: dict[str, KeyCodes],
+) -> tuple[pa.Table, np.ndarray]:
+    """The rows of a query, and the numbers of windows in which a sum of doubles overflowed.
+
+    The latter have no row.
+
+    Args:
+        rows: of this query.
+        chain: the query.
+        weights: the numbers of the columns' weights.
+        extremes: the meaning of ranks, by these numbers.
+        keys: the partitions' key codes, by attribute.
+        codes: the meaning of these.
+    """
+    sums = rows.doubles[:, _order(chain.doubles)]
+    overflowed = rows.windows[~np.isfinite(sums).all(axis=1)]
+    mine = np.flatnonzero(~np.isin(rows.windows, overflowed))
+    counts = rows.counts[mine][:, [0, *(1 + n for n in _order(chain.counts))]]
+    texts = [
+        extreme_texts(extremes[weights.number(column, 2)], rows.ranks[mine, place])
+        for place, column in enumerate(chain.ranks)
+    ]
+    minima = [texts[n] for n in _order(chain.ranks) if not chain.ranks[n].largest]
+    maxima = [texts[n] for n in _order(chain.ranks) if chain.ranks[n].largest]
+    table = partial_table(
+        chain.query,
+        _groups(chain, rows.partitions[mine], keys, codes),
+        rows.windows[mine],
+        _digits(counts),
+        (sums[mine], np.zeros(sums[mine].shape, np.int64)),
+        (minima, maxima),
+    )
+    return table, np.unique(overflowed)
+
+
+def _order(columns: Sequence[Column]) -> list[int]:
+    """Places of columns in the order of their carriers."""
+    return sorted(range(len(columns)), key=lambda place: columns[place].number)
+
+
+def _digits(counts: np.ndarray) -> pa.Array:
+    """Digits of 30 bits as decimal text, int64[R, C, digits] row by row."""
+    flat = counts.reshape(-1, counts.shape[2])
+    low = flat[:, 0].copy()
+    for digit in range(1, min(3, flat.shape[1])):
+        low += flat[:, digit] << (DIGIT * digit)
+    small = np.ones(low.size, np.bool_)
+    for digit in range(flat.shape[1]):  # does int64 say the same?
+        same = low >> min(DIGIT * digit, 63)
+        if digit + 1 < flat.shape[1]:
+            same &= 2**DIGIT - 1
+        small &= flat[:, digit] == same
+    if small.all():
+        return pa.array(low).cast(pa.string())
+    texts = low.astype(object)
+    for row in np.flatnonzero(~small):
+        texts[row] = sum(int(value) << (DIGIT * n) for n, value in enumerate(flat[row]))
+    return pa.array([str(value) for value in texts.tolist()], pa.string())
+
+
+def _groups(
+    chain: Chain,
+    partitions: np.ndarray,
+    keys: dict[str, np.ndarray],
+    codes: dict[str, KeyCodes],
+) -> pa.Array:
+    """The JSON array of group values of each row."""
+    named = [key.attribute for key in chain.query.group_keys]
+    if not named or not partitions.size:
+        return pa.array(["[]"] * partitions.size, pa.string())
+    distinct, places = np.unique(partitions, return_inverse=True)
+    values = [codes[name].decoded(keys[name][distinct]) for name in named]
+    texts = [json.dumps(group, ensure_ascii=False) for group in zip(*values, strict=True)]
+    return pa.array(texts, pa.string()).take(pa.array(places))

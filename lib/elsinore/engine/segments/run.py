@@ -1,0 +1,141 @@
+"""Runs a segment program over its entries, as many partitions at a time as results have room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsinore.engine.build_graph import NO_RANK
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.segments.entries import Entries
+from elsinore.engine.segments.weights import EventWeights, planes_needed
+from elsinore.kernels.segments import Found, Lanes, Steps, run_steps
+from elsinore.kernels.segments_steps import fold_steps
+from elsinore.lowering.segments.program import Lowered
+from elsinore.timeline import Interval
+
+#: Result rows to make room for at once, unless one partition alone may have more.
+_ROOM = 50_000
+
+
+@dataclass(frozen=True)
+class SegmentRows:
+    """Result rows of a segment program.
+
+    Attributes:
+        queries, partitions, windows: int64[R]; queries by their place in `Lowered.chains`.
+        counts: int64[R, C, digits], see `kernels.segments_lanes`; columns as in the chain.
+        doubles, ranks: float64[R, D] and int64[R, E].
+    """
+
+    queries: np.ndarray
+    partitions: np.ndarray
+    windows: np.ndarray
+    counts: np.ndarray
+    doubles: np.ndarray
+    ranks: np.ndarray
+
+
+def run_segments(
+    lowered: Lowered,
+    entries: Entries,
+    weights: EventWeights,
+    columns: EventColumns,
+    owned: Interval | None,
+) -> Iterator[SegmentRows]:
+    """The rows of all queries in all windows that end in `owned` (None: in every window)."""
+    if not entries.rows.size:
+        return
+    steps = fold(lowered, entries, weights, columns)
+    program = lowered.program._replace(windows=_windows(lowered, owned))
+    amounts = np.bincount(entries.symbols, minlength=len(lowered.symbols))
+    largest = int(np.diff(entries.offsets).max())
+    planes = planes_needed(lowered.chains, amounts, largest, weights.longs)
+    lanes = make_lanes(lowered, planes)
+    needed = _rows_needed(lowered, program.windows, steps)
+    most = int(max(_ROOM, needed.max()))
+    columns_at_most = lowered.program.finals[:, [3, 5, 7]].max(axis=0)
+    found = Found(
+        np.empty((most, 3), np.int64),
+        np.empty((most, columns_at_most[0], planes + 1), np.int64),
+        np.empty((most, columns_at_most[1])),
+        np.empty((most, columns_at_most[2]), np.int64),
+    )
+    clocks = np.zeros((program.windows.shape[0], 4), np.int64)
+    copied = np.full(len(lowered.symbols), -1, np.int64)
+    first = 0
+    while first < needed.size:
+        last = first + max(1, int(np.searchsorted(np.cumsum(needed[first:]), most, side="right")))
+        size = run_steps(program, lanes, steps, first, last, clocks, copied, found)
+        first = last
+        if size:
+            keys = found.keys[:size].copy()
+            yield SegmentRows(
+                keys[:, 0],
+                keys[:, 1],
+                keys[:, 2],
+                *(column[:size].copy() for column in (found.counts, found.doubles, found.ranks)),
+            )
+
+
+def fold(lowered: Lowered, entries: Entries, weights: EventWeights, columns: EventColumns) -> Steps:
+    """The entries as steps."""
+    size, symbols = entries.rows.size, len(lowered.symbols)
+    instants, groups = np.empty(size, np.int64), np.empty(size + 1, np.int64)
+    offsets = np.empty(entries.offsets.size, np.int64)
+    numbers, counts = np.empty(size, np.int32), np.empty(size, np.int64)
+    own = (weights.longs, weights.doubles, weights.ranks)
+    longs, doubles, ranks = (np.empty((w.shape[0], size), w.dtype) for w in own)
+    many, few = fold_steps(
+        columns.times[entries.rows], entries.rows, entries.symbols, entries.offsets,
+        np.ascontiguousarray(lowered.program.windows[:, :2]), lowered.runs, *own,
+        np.full(symbols, -1, np.int64), np.zeros(symbols, np.int64),
+        instants, groups, offsets, numbers, counts, longs, doubles, ranks,
+    )  # fmt: skip
+    return Steps(
+        instants[:many], groups[: many + 1], offsets, numbers[:few], counts[:few],
+        longs, doubles, ranks,
+    )  # fmt: skip
+
+
+def make_lanes(lowered: Lowered, planes: int) -> Lanes:
+    """Clear lanes for a program."""
+    counts, doubles, ranks = (int(starts[-1]) for starts in lowered.starts)
+    rows = lowered.starts[0].size - 1
+    return Lanes(
+        np.zeros((planes, counts), np.int64),
+        np.zeros(doubles),
+        np.full(ranks, NO_RANK, np.int64),
+        *lowered.starts,
+        np.ones(rows, np.int64),
+        np.zeros(rows),
+    )
+
+
+def _windows(lowered: Lowered, owned: Interval | None) -> np.ndarray:
+    whole = np.iinfo(np.int64)
+    windows = lowered.program.windows.copy()
+    windows[:, 3:] = whole.min, whole.max
+    if owned is not None:
+        for chain in lowered.chains:
+            numbers = chain.query.window.ending_in(owned)
+            windows[chain.window, 3:] = numbers.start, numbers.stop - 1
+    return windows
+
+
+def _rows_needed(lowered: Lowered, windows: np.ndarray, steps: Steps) -> np.ndarray:
+    """int64[P]: rows that each partition has at most."""
+    begin, end = steps.group_offsets[:-1], steps.group_offsets[1:]
+    amounts = end - begin
+    filled = amounts > 0
+    needed = np.zeros(amounts.size, np.int64)
+    first = steps.instants[begin[filled]]
+    last = steps.instants[end[filled] - 1]
+    queries = np.diff(lowered.program.final_starts)
+    for (within, slide, lanes, low, high), number in zip(windows.tolist(), queries, strict=True):
+        numbers = np.minimum(last // slide, high) - np.maximum((first - within) // slide + 1, low)
+        numbers = np.clip(numbers + 1, 0, amounts[filled] * lanes)
+        needed[filled] += number * numbers
+    return needed

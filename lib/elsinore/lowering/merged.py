@@ -1,0 +1,174 @@
+"""The merged template of a sharable set: each event type once, transitions labelled by queries.
+
+Hamlet section 3.1, Figure 3(b). Where a query has a type at several states, each further one has a
+merged state of its own; Kleene states come first, so that the E+ of all queries meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from elsinore.lowering.anonymous import anonymous, anonymous_condition
+from elsinore.query.bound import BoundQuery
+from elsinore.query.expressions import BoundExpression
+from elsinore.template.conditions import Condition
+from elsinore.template.template import State, Template, Transition
+
+#: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
+#: which not all do.
+Admission = tuple[frozenset[BoundExpression], frozenset[frozenset[BoundExpression]]]
+
+
+@dataclass(frozen=True)
+class MergedState:
+    """Where events of one type may stand.
+
+    Attributes:
+        type: the event type.
+        keys: attributes of the keys that the events carry.
+        members: by number of the query, the state of its own template.
+    """
+
+    type: str
+    keys: frozenset[str]
+    members: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A transition between merged states, labelled by the queries that have it.
+
+    Attributes:
+        earlier, later: numbers of merged states.
+        condition: what must hold of each pair of events; None where nothing must.
+        queries: numbers of the queries, ascending.
+    """
+
+    earlier: int
+    later: int
+    condition: Condition | None
+    queries: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MergedTemplate:
+    """The templates of several queries as one.
+
+    Attributes:
+        queries, templates: in the order of the queries' numbers.
+        states: the merged states.
+        links: sorted by (later, earlier).
+        keys: attributes that partition the trends, sorted.
+    """
+
+    queries: tuple[BoundQuery, ...]
+    templates: tuple[Template, ...]
+    states: tuple[MergedState, ...]
+    links: tuple[Link, ...]
+    keys: tuple[str, ...]
+
+    @cached_property
+    def kleene(self) -> tuple[int, ...]:
+        """Merged states at which several queries have E+ (Definition 3.1)."""
+        loops = [link for link in self.links if link.earlier == link.later]
+        users = [
+            {q for link in loops if link.later == number for q in link.queries}
+            for number in range(len(self.states))
+        ]
+        return tuple(number for number, queries in enumerate(users) if len(queries) > 1)
+
+    def starts(self, state: int) -> tuple[int, ...]:
+        """Queries whose trends may start at a merged state."""
+        return tuple(
+            q for q, own in self.states[state].members.items() if own in self.templates[q].starts
+        )
+
+    def ends(self, state: int) -> tuple[int, ...]:
+        """Queries whose trends may end at a merged state."""
+        return tuple(
+            q for q, own in self.states[state].members.items() if own in self.templates[q].ends
+        )
+
+    def admission(self, state: int, query: int) -> Admission:
+        """What a query asks of single events at a merged state."""
+        own = self.templates[query].states[self.states[state].members[query]]
+        bound = self.queries[query]
+        return (
+            frozenset(p for position in own.meets for p in _predicates(bound, position)),
+            frozenset(_predicates(bound, position) for position in own.misses),
+        )
+
+    def admissions(self, state: int) -> frozenset[Admission]:
+        """All that the queries ask of single events at a merged state."""
+        return frozenset(self.admission(state, query) for query in self.states[state].members)
+
+
+def merge_templates(queries: Sequence[BoundQuery], templates: Sequence[Template]) -> MergedTemplate:
+    """The merged template of queries whose trends carry keys of the same attributes."""
+    members: dict[tuple[str, frozenset[str], int], dict[int, int]] = {}
+    places: list[dict[int, tuple[str, frozenset[str], int]]] = []
+    for number, (query, template) in enumerate(zip(queries, templates, strict=True)):
+        places.append(_places(query, template))
+        for own, place in places[number].items():
+            members.setdefault(place, {})[number] = own
+    numbers = {place: index for index, place in enumerate(members)}
+    links: dict[tuple[int, int, Condition | None], list[int]] = {}
+    for number, template in enumerate(templates):
+        for arrow in template.transitions:
+            earlier, later = (numbers[places[number][s]] for s in (arrow.earlier, arrow.later))
+            condition = None if arrow.condition is None else anonymous_condition(arrow.condition)
+            links.setdefault((later, earlier, condition), []).append(number)
+    return MergedTemplate(
+        tuple(queries),
+        tuple(templates),
+        tuple(MergedState(kind, keys, found) for (kind, keys, _), found in members.items()),
+        tuple(
+            Link(earlier, later, condition, tuple(sharing))
+            for (later, earlier, condition), sharing in sorted(
+                links.items(), key=lambda item: item[0][:2]
+            )
+        ),
+        tuple(sorted(key_attributes(queries[0], templates[0].keys))),
+    )
+
+
+def key_attributes(query: BoundQuery, keys: frozenset[int]) -> frozenset[str]:
+    """The attributes of some of a query's keys."""
+    return frozenset(query.keys[number].attribute for number in keys)
+
+
+def type_of(query: BoundQuery, state: State) -> str:
+    """The event type of a state; its positions agree in that."""
+    return query.positions[min(state.meets)].type
+
+
+def loops_at(template: Template, state: int) -> bool:
+    """Whether a state has a transition to itself: a Kleene sub-pattern E+."""
+    return any(_is_loop(arrow, state) for arrow in template.transitions)
+
+
+def _is_loop(arrow: Transition, state: int) -> bool:
+    return arrow.earlier == arrow.later == state
+
+
+def _places(query: BoundQuery, template: Template) -> dict[int, tuple[str, frozenset[str], int]]:
+    """Type, keys and occurrence of each state of a template, Kleene states counted first."""
+    taken: dict[tuple[str, frozenset[str]], int] = {}
+    found = {}
+    order = sorted(range(len(template.states)), key=lambda s: not loops_at(template, s))
+    for number in order:
+        state = template.states[number]
+        kind = type_of(query, state), key_attributes(query, state.keys & template.keys)
+        found[number] = (*kind, taken.setdefault(kind, 0))
+        taken[kind] += 1
+    return dict(sorted(found.items()))
+
+
+def _predicates(query: BoundQuery, position: int) -> frozenset[BoundExpression]:
+    return frozenset(
+        anonymous(predicate.condition)
+        for predicate in query.local_predicates
+        if predicate.position == position
+    )

@@ -1,0 +1,1 @@
+"""Lowers queries of fixed length, and the segments that they share, to segment programs."""

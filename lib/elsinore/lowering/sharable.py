@@ -1,0 +1,203 @@
+"""Breaks a workload into sets of sharable queries (Hamlet Definitions 3.1 and 3.2).
+
+Queries are sharable if their patterns hold a common Kleene sub-pattern E+ and their trends are
+partitioned alike. Two conditions of the paper are not needed here. Aggregates: every query of a set
+has lanes of its own, and all linear aggregates ride along the same edges, MIN and MAX beside them;
+so COUNT(*) shares with SUM, and either with MIN. Windows: bursts end where a window of the set
+begins or ends, which is never more often than at the borders of panes as long as the gcd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from elsinore.lowering.anonymous import anonymous, anonymous_condition
+from elsinore.lowering.merged import (
+    MergedTemplate,
+    key_attributes,
+    loops_at,
+    merge_templates,
+    type_of,
+)
+from elsinore.query.bound import BoundQuery
+from elsinore.query.syntax import Conjunction, Semantics
+from elsinore.template.build import build_templates
+from elsinore.template.conditions import Open, Reaches, leaves_of
+from elsinore.template.subsets import NotUnambiguous
+from elsinore.template.template import Template
+
+#: Queries that one set holds at most; more make several sets, since lanes are kept side by side.
+LARGEST_SET = 256
+
+#: Ways to choose among the events of a type that one set tells apart; each is a bit of an entry.
+MOST_CLASSES = 62
+
+
+@dataclass(frozen=True)
+class SharableSet:
+    """Queries that can share the aggregation of a Kleene sub-pattern.
+
+    Attributes:
+        kleene: the event type E of their common E+.
+        queries: two or more; those that ask for the same stand side by side.
+        merged: their merged template.
+    """
+
+    kleene: str
+    queries: tuple[BoundQuery, ...]
+    merged: MergedTemplate
+
+    @property
+    def pane(self) -> int:
+        """Length of a pane: the gcd of all WITHIN and SLIDE (section 3.1)."""
+        return gcd(*(n for q in self.queries for n in (q.window.within, q.window.slide)))
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What a workload can share.
+
+    Attributes:
+        sets: disjoint sets of sharable queries.
+        beside: the other queries, with the reason why each runs by itself.
+    """
+
+    sets: tuple[SharableSet, ...]
+    beside: tuple[tuple[BoundQuery, str], ...]
+
+
+def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
+    """Partition queries into sharable sets and those that run beside them.
+
+    A query with several Kleene sub-patterns goes where most queries are; E+ that its set has in
+    common beside the set's own are shared all the same.
+    """
+    templates: dict[str, Template] = {}
+    beside: dict[str, str] = {}
+    alike: dict[object, list[BoundQuery]] = {}
+    for query in queries:
+        found = sharable_template(query)
+        if isinstance(found, str):
+            beside[query.name] = found
+        else:
+            templates[query.name] = found
+            alike.setdefault(partition_signature(query, found), []).append(query)
+    sets: list[SharableSet] = []
+    for group in alike.values():
+        sets += _sets_of(group, templates, beside)
+    return Sharing(tuple(sets), tuple((q, beside[q.name]) for q in queries if q.name in beside))
+
+
+def sharable_set(queries: Sequence[BoundQuery]) -> SharableSet | None:
+    """All of the queries as one sharable set; None if they are not one."""
+    sharing = sharable_sets(queries)
+    if sharing.beside or len(sharing.sets) != 1:
+        return None
+    return sharing.sets[0]
+
+
+def sharable_template(query: BoundQuery) -> Template | str:
+    """The template of a query that may share; else the reason why it may not."""
+    if isinstance(query.pattern, Conjunction):
+        return "AND counts pairs of trends"
+    if query.semantics is not Semantics.ANY:
+        return f"{query.semantics} looks at events between"
+    try:
+        templates = build_templates(query)
+    except NotUnambiguous as reason:
+        return str(reason)
+    if len(templates) != 1:
+        return "its trends carry different keys"
+    (template,) = templates
+    if template.guards or template.bars or template.contiguous or _has_floor(template):
+        return "NOT looks at events between"
+    attributes = [key.attribute for key in query.keys]
+    if len(set(attributes)) < len(attributes):
+        return "one attribute is several keys"
+    if not any(loops_at(template, state) for state in template.trend_states):
+        return "no event type is under a Kleene plus"
+    return template
+
+
+def partition_signature(query: BoundQuery, template: Template) -> object:
+    """What must agree for the events of two queries to be partitioned alike."""
+    return (
+        tuple(key.attribute for key in query.group_keys),
+        frozenset((key.attribute, key.equivalence) for key in query.keys),
+        key_attributes(query, template.keys),
+    )
+
+
+def _has_floor(template: Template) -> bool:
+    if any(template.starts.values()) or any(template.ends.values()) or template.ways_out:
+        return True
+    leaves = [
+        leaf
+        for arrow in template.transitions
+        if arrow.condition is not None
+        for leaf in leaves_of(arrow.condition)
+    ]
+    return any(arrow.floor is not None or arrow.closes for arrow in template.transitions) or any(
+        isinstance(leaf, Reaches | Open) for leaf in leaves
+    )
+
+
+def _sets_of(
+    group: list[BoundQuery], templates: dict[str, Template], beside: dict[str, str]
+) -> list[SharableSet]:
+    """Sets of queries that are partitioned alike, by their most common Kleene types."""
+    left = list(group)
+    found = []
+    while left:
+        holders: dict[str, list[BoundQuery]] = {}
+        for query in left:
+            for kind in sorted(_kleene_types(query, templates[query.name])):
+                holders.setdefault(kind, []).append(query)
+        kind, sharing = max(holders.items(), key=lambda item: len(item[1]))
+        if len(sharing) == 1:
+            beside |= {q.name: "no other query has its Kleene types and keys" for q in left}
+            break
+        sharing, merged = _merged(sharing[:LARGEST_SET], templates)
+        found.append(SharableSet(kind, tuple(sharing), merged))
+        taken = {query.name for query in sharing}
+        left = [query for query in left if query.name not in taken]
+    return found
+
+
+def _merged(
+    sharing: list[BoundQuery], templates: dict[str, Template]
+) -> tuple[list[BoundQuery], MergedTemplate]:
+    """As many of the queries as one set can tell apart; those that ask for the same side by side.
+
+    What neighbours have in common is one operation on all of their lanes.
+    """
+    ordered = sorted(sharing, key=lambda query: _demands(query, templates[query.name]))
+    while True:
+        merged = merge_templates(ordered, [templates[query.name] for query in ordered])
+        states = range(len(merged.states))
+        if all(len(merged.admissions(state)) <= MOST_CLASSES for state in states):
+            return ordered, merged
+        ordered = ordered[: len(ordered) // 2]
+
+
+def _demands(query: BoundQuery, template: Template) -> str:
+    """What a query asks of events at its Kleene states and of pairs of them, as text."""
+    loops = [a for a in template.transitions if a.earlier == a.later]
+    pairs = [repr(a.condition and anonymous_condition(a.condition)) for a in loops]
+    positions = {p for a in loops for p in template.states[a.later].meets}
+    events = [
+        repr(anonymous(predicate.condition))
+        for predicate in query.local_predicates
+        if predicate.position in positions
+    ]
+    return " ".join([*pairs, "|", *sorted(events)])
+
+
+def _kleene_types(query: BoundQuery, template: Template) -> set[str]:
+    return {
+        type_of(query, template.states[state])
+        for state in template.trend_states
+        if loops_at(template, state)
+    }

@@ -1,0 +1,211 @@
+"""Draws who shares what under a plan and saves it as a picture."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elsinore.errors import ParameterError
+from elsinore.lowering.kleene_sharers import kleene_sharers
+from elsinore.lowering.sharable import SharableSet, Sharing
+from elsinore.plot.draw import draw, write
+from elsinore.plot.draw_sharing import Rows, draw_rows
+from elsinore.plot.draw_sharing_legend import Legend, draw_legend
+from elsinore.plot.drawing import LOOP, RADIUS, RING, Drawing, capsule_width, drawing_of
+from elsinore.plot.ink import BODY, FAINT, LEADING, TITLE, block_height, block_width, text_width
+from elsinore.plot.layout import Point
+from elsinore.plot.save_templates import require_picture
+from elsinore.plot.sharing_columns import columns_of
+from elsinore.plot.sharing_order import row_order
+from elsinore.plot.sharing_rows import groups_of, units_of
+from elsinore.plot.sharing_sets import merged_diagram
+from elsinore.query.print_bound import print_length
+from elsinore.sharing.explain_cuts import Cut
+from elsinore.sharing.explain_savings import ExplainedSavings, figure_text
+from elsinore.sharing.plan import StaticPlan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: More rows than these are not drawn; those that share most are.
+MOST_ROWS = 120
+_MARGIN, _BETWEEN = 24.0, 34.0
+_DPI = 144.0
+#: Matplotlib draws no image of 2^16 pixels or more on a side.
+_MOST_PIXELS = 65_000.0
+#: Characters of a line of a set's list of queries.
+_LIST_WIDTH = 90
+_SHARED_FILL = "#d7dde1"
+_SETS = (
+    "Merged templates of the sharable sets: arrows are labelled by the numbers of the queries that"
+    " have them; what several queries repeat (E+) is grey; a double ring is where trends end."
+)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A set: its title, lines of text below that, and its merged template."""
+
+    title: str
+    lines: tuple[str, ...]
+    drawing: Drawing
+    shared: tuple[int, ...]
+
+    @property
+    def width(self) -> float:
+        widths = [text_width(self.title, TITLE, bold=True), self.drawing.placed.width]
+        return max(*widths, block_width(list(self.lines), BODY))
+
+    @property
+    def heading(self) -> float:
+        return TITLE * LEADING + block_height(len(self.lines), BODY) + 12.0
+
+    @property
+    def height(self) -> float:
+        return self.heading + self.drawing.placed.height
+
+
+def save_sharing(
+    plan: StaticPlan,
+    cuts: Sequence[Cut],
+    savings: ExplainedSavings,
+    sharing: Sharing,
+    path: Path,
+    *,
+    calendar: bool,
+) -> None:
+    """Draw queries as rows of boxes, what they share as spans, and the sets' merged templates.
+
+    Args:
+        plan: the plan, for the title.
+        cuts: of every query.
+        savings: what the chosen candidates save.
+        sharing: the sharable sets.
+        path: a file that ends in .svg or .png.
+        calendar: whether the stream's time is in microseconds, not in ticks of no unit.
+
+    Raises:
+        ParameterError: another ending, or the file cannot be written.
+    """
+    require_picture(path)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    rows, left_out = _rows(cuts, savings, sharing)
+    legend = Legend.of(rows)
+    blocks = [_block(number, found, calendar=calendar)
+              for number, found in enumerate(sharing.sets, 1)]  # fmt: skip
+    head = _head(plan, len(cuts), left_out)
+    beside = rows.margin + rows.width + 2 * _BETWEEN
+    top = _MARGIN + TITLE * LEADING + block_height(len(head) - 1, BODY) + 14.0
+    below = top + max(rows.height, legend.height) + _BETWEEN
+    texts = [text_width(head[0], TITLE, bold=True), block_width(list(head[1:]), BODY)]
+    texts += [text_width(_SETS, BODY)] if blocks else []
+    width = max(beside + legend.width, *texts)
+    corners, widest, bottom = _corners(blocks, below + BODY * LEADING + 10.0, width)
+    width = max(width, widest) + 2 * _MARGIN
+    height = (bottom if blocks else below) + _MARGIN
+    figure = Figure(figsize=(width / 72, height / 72), facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    axes.set_axis_off()
+    _write_head(axes, head)
+    draw_rows(axes, rows, (_MARGIN, top))
+    draw_legend(axes, legend, (_MARGIN + beside, top))
+    if blocks:
+        write(axes, (_MARGIN, below), _SETS, BODY, colour=FAINT)
+    for block, corner in zip(blocks, corners, strict=True):
+        _draw_block(axes, block, corner)
+    # a fixed salt and no date: the same plan gives the same file
+    with rc_context({"svg.hashsalt": "elsinore"}):
+        try:
+            dpi = min(_DPI, _MOST_PIXELS * 72 / max(width, height))
+            svg = path.suffix.lower() == ".svg"
+            figure.savefig(path, dpi=dpi, metadata={"Date": None} if svg else None)
+        except OSError as error:
+            raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _rows(cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sharing) -> tuple[Rows, int]:
+    """The rows with their places, and how many are left out."""
+    groups = groups_of(cuts, savings, sharing)
+    order = row_order([cut.query for cut in cuts], groups)
+    drawn = [cuts[number] for number in order[:MOST_ROWS]]
+    units = tuple(units_of(cut, groups) for cut in drawn)
+    places, aligned = columns_of(units, groups)
+    names = tuple(cut.query for cut in drawn)
+    return Rows(names, units, places, groups, aligned), len(cuts) - len(drawn)
+
+
+def _head(plan: StaticPlan, queries: int, left_out: int) -> tuple[str, ...]:
+    proof = " (proven optimal)" if plan.proven else ""
+    saved = f"{figure_text(plan.score)}{proof}"
+    lines = [
+        f"{queries} queries, {len(plan.chosen)} shared patterns save {saved}",
+        f"Plan {plan.fingerprint[:12]} by {plan.finder}; figures are count updates per longest"
+        " window. Queries in bold share; what stands on one span is computed once.",
+    ]
+    if left_out:
+        lines.append(f"{left_out:,} queries that share less are not drawn.")
+    return tuple(lines)
+
+
+def _write_head(axes: Axes, head: tuple[str, ...]) -> None:
+    y = _MARGIN + TITLE * LEADING / 2
+    write(axes, (_MARGIN, y), head[0], TITLE, bold=True)
+    y += (TITLE + BODY) * LEADING / 2
+    for line in head[1:]:
+        write(axes, (_MARGIN, y), line, BODY, colour=FAINT)
+        y += BODY * LEADING
+
+
+def _block(number: int, found: SharableSet, *, calendar: bool) -> _Block:
+    listed = ", ".join(f"{n} {query.name}" for n, query in enumerate(found.queries, 1))
+    kinds = ", ".join(f"{t}+" for t in dict.fromkeys(
+        found.merged.states[state].type for state in kleene_sharers(found)))  # fmt: skip
+    keys = ", ".join(found.merged.keys) or "no key"
+    pane = print_length(found.pane) if calendar else str(found.pane)
+    lines = [f"partitioned by {keys}; panes of {pane}", *textwrap.wrap(listed, _LIST_WIDTH)]
+    drawing = drawing_of(merged_diagram(found))
+    title = f"s{number}: {kinds} in {len(found.queries)} queries"
+    return _Block(title, tuple(lines), drawing, found.merged.kleene)
+
+
+def _corners(
+    blocks: Sequence[_Block], top: float, width: float
+) -> tuple[list[Point], float, float]:
+    """The upper left corner of each block, line by line, the widest line, and the lower end."""
+    corners: list[Point] = []
+    x, y, bottom, widest = _MARGIN, top, top, 0.0
+    for block in blocks:
+        if x > _MARGIN and x + block.width > _MARGIN + width:
+            x, y = _MARGIN, bottom
+        corners.append((x, y))
+        bottom = max(bottom, y + block.height + _BETWEEN)
+        widest = max(widest, x + block.width - _MARGIN)
+        x += block.width + 2 * _BETWEEN
+    return corners, widest, bottom
+
+
+def _draw_block(axes: Axes, block: _Block, corner: Point) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    x, y = corner
+    write(axes, (x, y + TITLE * LEADING / 2), block.title, TITLE, bold=True)
+    for number, line in enumerate(block.lines):
+        at = y + TITLE * LEADING + BODY * LEADING * (number + 0.5)
+        write(axes, (x, at), line, BODY, colour=FAINT)
+    y += block.heading
+    for state in block.shared:
+        middle, down = block.drawing.placed.points[state]
+        half = capsule_width(block.drawing.diagram.circles[state]) / 2 + RING + 7.0
+        above = RADIUS + LOOP + 2.0
+        axes.add_patch(
+            FancyBboxPatch((x + middle - half, y + down - above), 2 * half, above + RADIUS + 7.0,
+                           boxstyle="round,pad=0,rounding_size=8", facecolor=_SHARED_FILL,
+                           linewidth=0, zorder=0.2)
+        )  # fmt: skip
+    draw(axes, block.drawing, (x, y))

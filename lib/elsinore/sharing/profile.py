@@ -1,0 +1,215 @@
+"""What a stream looked like to a workload: rates, bursts, selectivities, skew. For people.
+
+A plan is found from `Statistics`; nothing here bears on it, so that a plan's identity does not
+depend on figures that no benefit is computed from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import accumulate
+from typing import Literal
+
+import pydantic
+
+from elsinore.errors import PlanError
+from elsinore.sharing.fingerprints import canonical_json, fingerprint
+
+#: Of the JSON form; other versions are refused.
+_FORMAT = 1
+
+
+class _Part(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Spread(_Part):
+    """How whole numbers are spread.
+
+    Attributes:
+        number: how many there are, 1 or more.
+        total: their sum.
+        least, most: the smallest and the largest.
+        median: the middle one, or the mean of the two in the middle.
+    """
+
+    number: pydantic.PositiveInt
+    total: int
+    least: int
+    median: float
+    most: int
+
+    @classmethod
+    def of(cls, histogram: Mapping[int, int]) -> Spread:
+        """The spread of numbers of which each occurs so many times (1 or more).
+
+        >>> Spread.of({1: 2, 4: 1, 9: 1})
+        Spread(number=4, total=15, least=1, median=2.5, most=9)
+        """
+        values = sorted(histogram)
+        up_to = list(accumulate(histogram[value] for value in values))
+        number = up_to[-1]
+        middle = [
+            next(value for value, reached in zip(values, up_to, strict=True) if reached > place)
+            for place in ((number - 1) // 2, number // 2)
+        ]
+        total = sum(value * times for value, times in histogram.items())
+        return cls(
+            number=number, total=total, least=values[0], median=sum(middle) / 2, most=values[-1]
+        )
+
+    @property
+    def mean(self) -> float:
+        """The sum by the number."""
+        return self.total / self.number
+
+
+class TypeRate(_Part):
+    """Events of a type in each pane of the interval, empty panes included."""
+
+    event_type: str
+    events: Spread
+
+
+class BurstLengths(_Part):
+    """Events in each burst (Hamlet Definition 4.1) of a type, for one set of sharable queries.
+
+    A burst is a maximal run of events of one type within a pane and a partition, among the events
+    of the set's types that pass the local predicates of some position of some query. Events of
+    equal time count in the order of their types in the schema.
+
+    Attributes:
+        event_type: the type of the bursts.
+        kleene: the type E of the set's common E+.
+        queries: the set.
+        keys: the attributes whose values partition; those that every type of the set carries.
+        pane: the gcd of the set's WITHIN and SLIDE.
+        lengths: of the bursts.
+    """
+
+    event_type: str
+    kleene: str
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    pane: pydantic.PositiveInt
+    lengths: Spread
+
+
+class LocalSelectivity(_Part):
+    """How many events of a type pass a predicate on single events.
+
+    Attributes:
+        event_type: the type.
+        condition: the predicate, with the type in place of the alias.
+        queries: those that have it.
+        events, passed: events of the type, and those for which it is true.
+    """
+
+    event_type: str
+    condition: str
+    queries: tuple[str, ...]
+    events: int
+    passed: int
+
+    @property
+    def share(self) -> float | None:
+        """What passes; None where there are no events."""
+        return self.passed / self.events if self.events else None
+
+
+class EdgeSelectivity(_Part):
+    """How many pairs of events that could be adjacent pass an edge predicate.
+
+    Pairs are those of one partition (by the keys that both positions carry) and of one of the
+    intervals `[k * WITHIN, (k + 1) * WITHIN)`, the earlier strictly before the later, each passing
+    the local predicates of its position; as under skip-till-any-match.
+
+    Attributes:
+        earlier, later: the event types.
+        condition: the predicate, with the types in place of the aliases.
+        queries: those that have it, alike in keys, WITHIN and local predicates.
+        keys: the attributes that partition.
+        within: WITHIN.
+        pairs: how many there are.
+        sampled: how many were looked at; all of them where there are few.
+        share: estimate of what passes, exact where all pairs were looked at; None without pairs.
+    """
+
+    earlier: str
+    later: str
+    condition: str
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    within: pydantic.PositiveInt
+    pairs: int
+    sampled: int
+    share: float | None
+
+
+class PartitionSkew(_Part):
+    """Events of the workload's types in each partition by some key attributes.
+
+    NULL and NaN are no values: events that lack one of the attributes are in no partition.
+    """
+
+    keys: tuple[str, ...]
+    sizes: Spread
+
+    @property
+    def largest_share(self) -> float:
+        """The part of the partitioned events that the largest partition holds."""
+        return self.sizes.most / self.sizes.total
+
+
+class StreamProfile(_Part):
+    """The events of an interval, as a workload meets them.
+
+    Attributes:
+        version: of the JSON form.
+        workload_fingerprint: the queries.
+        observed: start and end of the interval.
+        pane: length of the panes of `rates`: the gcd of all WITHIN and SLIDE of the workload.
+        rates: by type, in alphabetical order.
+        bursts: of the types that have any, set by set.
+        local, edges: selectivities, in the order of the workload.
+        partitions: by set of key attributes, in alphabetical order; sets without values are left
+            out.
+    """
+
+    version: Literal[1] = 1
+    workload_fingerprint: str
+    observed: tuple[int, int]
+    pane: pydantic.PositiveInt
+    rates: tuple[TypeRate, ...]
+    bursts: tuple[BurstLengths, ...]
+    local: tuple[LocalSelectivity, ...]
+    edges: tuple[EdgeSelectivity, ...]
+    partitions: tuple[PartitionSkew, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of the canonical JSON of everything that the profile says."""
+        return fingerprint(self.model_dump(mode="json"))
+
+    def to_json(self) -> str:
+        """The canonical JSON text, with the fingerprint beside the figures."""
+        return canonical_json(self.model_dump(mode="json") | {"fingerprint": self.fingerprint})
+
+    @classmethod
+    def from_json(cls, text: str) -> StreamProfile:
+        """A profile from its JSON text.
+
+        Raises:
+            PlanError: the text is no profile of this version, or not what was written.
+        """
+        try:
+            document = json.loads(text)
+            stated = document.pop("fingerprint") if isinstance(document, dict) else None
+            profile = cls.model_validate_json(canonical_json(document), strict=True)
+        except (ValueError, KeyError, RecursionError) as error:
+            raise PlanError(f"this is no stream profile of version {_FORMAT}: {error}") from error
+        if profile.fingerprint != stated:
+            raise PlanError("the stream profile is not what its fingerprint says", hint="recount")
+        return profile

@@ -1,0 +1,197 @@
+"""`elsinore explain`: who shares what, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.cli.main import run_command
+
+SCHEMA = """
+stream: letters
+time: {field: time, unit: s}
+type: {field: type}
+types:
+  A: {k: string, g: string, v: long}
+  B: {k: string, g: string, v: long}
+  C: {k: string, g: string}
+  K: {k: string, g: string, v: long}
+"""
+WORKLOAD = """
+QUERY one RETURN COUNT(*) PATTERN SEQ(A, B, C) WHERE [k] WITHIN 10 seconds;
+QUERY two RETURN COUNT(*) PATTERN SEQ(A, B, K+) WHERE [k] WITHIN 10 seconds;
+QUERY three RETURN SUM(K.v) PATTERN SEQ(C, K+) WHERE [k] WITHIN 30 seconds SLIDE 15 seconds;
+QUERY four RETURN g, COUNT(*) PATTERN K+ WHERE [k] GROUP-BY g WITHIN 10 seconds;
+QUERY five RETURN COUNT(*) PATTERN SEQ(K+, NOT A, B) WHERE [k] WITHIN 10 seconds;
+"""
+RATES = "per: 10\nrates: {A: 10, B: 2, C: 4, K: 3}\n"
+
+
+@pytest.fixture(name="files")
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    Path("s.yaml").write_text(SCHEMA)
+    Path("w.sase").write_text(WORKLOAD)
+    Path("r.yaml").write_text(RATES)
+    return tmp_path
+
+
+def explain(*more: str) -> int:
+    return run_command(["explain", "w.sase", "--schema", "s.yaml", *more])
+
+
+@pytest.fixture(name="as_json")
+def _as_json(files: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def explained(*more: str) -> Any:
+        assert explain("--json", *more) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return explained
+
+
+@pytest.fixture(name="plan")
+def _plan(files: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run_command(["plan", "w.sase", "--schema", "s.yaml", "--rates", "r.yaml", "--json"]) == 0
+    (files / "p.json").write_text(capsys.readouterr().out)
+    return "p.json"
+
+
+# By hand, per window of 10 seconds: (A, B) costs 10 * 12 once. One: 10 * 16 alone, beside it
+# 4 * 4 + 10 * 4 = 56: gains 104. Two: 10 * 15 alone, beside it 3 * 3 + 10 * 3 = 39: gains 111.
+# Net 95. The longest window, 30 seconds, holds three of them.
+def test_the_shared_segment(as_json: Any) -> None:
+    found = as_json("--rates", "r.yaml")
+    assert found["shared"] == [
+        {
+            "id": "p1",
+            "pattern": ["A", "B"],
+            "shared_by": ["one", "two"],
+            "gains": {"one": 312, "two": 333},
+            "once": 360,
+            "net": 285,
+            "left_out": {},
+        }
+    ]
+    assert found["plan"]["score"] == 285
+    assert [query["cut"] for query in found["queries"]] == [
+        "SEQ(shared p1: A, B | C)", "SEQ(shared p1: A, B | K+)", "SEQ(C, K+)", "K+",
+        "SEQ(K+, NOT A, B)",
+    ]  # fmt: skip
+    assert found["queries"][1]["parts"] == [
+        {"shared": "p1", "start": 0, "stop": 2, "pattern": ["A", "B"]},
+        {"shared": None, "start": 2, "stop": 3, "pattern": ["K+"]},
+    ]
+    keys = [(query["keys"], query["window"]) for query in found["queries"][2:4]]
+    assert keys == [
+        ("[k]", "WITHIN 30 seconds SLIDE 15 seconds"),
+        ("[k] GROUP-BY g", "WITHIN 10 seconds"),
+    ]
+
+
+def test_the_kleene_part(as_json: Any) -> None:
+    found = as_json("--rates", "r.yaml")
+    (kleene,) = found["kleene"]
+    assert (kleene["type"], kleene["sets"], kleene["apart"]) == (
+        "K", {"s1": ["two", "three"]}, None,
+    )  # fmt: skip
+    alone = {each["query"]: (each["keys"], each["why"]) for each in kleene["alone"]}
+    assert alone == {
+        "four": ("[k] GROUP-BY g", "no other query has its Kleene types and keys"),
+        "five": ("[k]", "NOT looks at events between"),
+    }
+    (one,) = found["sets"]
+    assert (one["id"], one["types"], one["queries"]) == ("s1", ["K"], ["two", "three"])
+    assert (one["pane"], one["pane_text"]) == (5_000_000, "5 seconds")  # gcd of 10, 30 and 15
+    loops = [t["queries"] for t in one["transitions"] if t["earlier"] == t["later"]]
+    assert loops == [["two", "three"]]
+
+
+def test_two_sets_of_one_type(as_json: Any, files: Path) -> None:
+    more = "QUERY six RETURN g, COUNT(*) PATTERN SEQ(A, K+) WHERE [k] GROUP-BY g WITHIN 20 seconds;"
+    (files / "w.sase").write_text(WORKLOAD + more)
+    (kleene,) = as_json("--rates", "r.yaml")["kleene"]
+    assert kleene["sets"] == {"s1": ["two", "three"], "s2": ["four", "six"]}
+    assert kleene["apart"] == "partitioned otherwise: s1 by [k]; s2 by [k] GROUP-BY g"
+
+
+def test_a_stored_plan_is_the_same_story(as_json: Any, plan: str) -> None:
+    found, stored = as_json("--rates", "r.yaml"), as_json("--plan", plan)
+    assert as_json("--plan", plan, "--rates", "r.yaml") == found
+    (shared,) = stored["shared"]
+    assert (shared["gains"], shared["once"], shared["net"]) == (None, None, 285)
+    assert stored["queries"] == found["queries"]
+
+
+def test_text_for_people(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain("--plan", plan, "--rates", "r.yaml", "--plot", "x.svg") == 0
+    text = capsys.readouterr().out
+    for told in (
+        "by optimal: sharing saves 285 count updates per longest window, proven optimal",
+        "  two    SEQ(shared p1: A, B | K+)  [k] WITHIN 10 seconds\n",
+        "one: 312", "two: 333", "K+ in 4 queries", "s1 shares it: two, three",
+        "not five ([k]): NOT looks at events between", "s1: 2 queries, [k]; panes of 5 seconds",
+        "drawn in x.svg",
+    ):  # fmt: skip
+        assert told in text, told
+    assert Path("x.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_from_events(files: Path, as_json: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    events = [
+        {"time": 10**9 + second, "type": name, "k": "p", "g": "q", "v": 1}
+        for second, name in enumerate("AABBCK")
+    ]
+    (files / "e.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    whole = as_json("--events", "e.jsonl")
+    (found,) = whole["shared"]
+    # In 10 seconds, twice the 5 that were seen: A 4, B 4, C 2, K 2. Each query gains
+    # 4 * 10 - 2 * 2 - 4 * 2 = 28 over a cost of 4 * 8, in three windows.
+    assert found["net"] == pytest.approx(3 * (28 + 28 - 32), rel=1e-5)
+    # `plan` counts the same
+    command = ["plan", "w.sase", "--schema", "s.yaml", "--events", "e.jsonl", "--json"]
+    assert run_command(command) == 0
+    (files / "p.json").write_text(capsys.readouterr().out)
+    assert as_json("--plan", "p.json", "--events", "e.jsonl") == whole
+
+
+def test_a_plan_for_another_workload_is_refused(
+    files: Path, plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "w.sase").write_text(WORKLOAD.replace("SEQ(C, K+)", "SEQ(B, K+)"))
+    assert explain("--plan", plan) == 1
+    error = capsys.readouterr().err
+    assert error == (
+        "elsinore: the static plan was found for another workload (find the plan anew)\n"
+    )
+
+
+def test_a_plan_from_other_rates_is_refused(
+    files: Path, plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "r.yaml").write_text(RATES.replace("10,", "11,"))
+    assert explain("--plan", plan, "--rates", "r.yaml") == 1
+    assert "from other statistics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "give --plan FILE, or --rates FILE or --events FILE"),
+        (["--plan", "none.json"], 2, "cannot read none.json"),
+        (["--plan", "w.sase"], 1, "no JSON"),
+        (["--rates", "r.yaml", "--events", "e.jsonl"], 2, "either --rates FILE or --events FILE"),
+        (["--rates", "r.yaml", "--plot", "x.pdf"], 2, "is no picture"),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_bad_usage_is_one_line(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert explain(*arguments) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1

@@ -1,0 +1,147 @@
+"""The profile of a stream: as a value, and measured from events at hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.profile.assemble import assemble
+from elsinore.engine.profile.edge_sample import ANCHORS, PARTNERS, edge_tally
+from elsinore.engine.profile.measure import measure, tally_bursts
+from elsinore.engine.profile.subjects import Subjects
+from elsinore.errors import PlanError
+from elsinore.events.table import EventTable
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.sharing.profile import Spread, StreamProfile
+from elsinore.timeline import Interval, parse_instant
+from tests import profile_case as case
+from tests.unit.sharing.support import bind, stream
+
+_FLIGHTS = load_schema(Path(__file__).parents[3] / "schemas/events/flights.yaml")
+
+
+def flights() -> tuple[Workload, EventTable]:
+    events = [
+        (
+            kind,
+            parse_instant(f"2013-01-01T{hour:02}:{minute:02}Z"),
+            {"carrier": carrier, "tailnum": aircraft, **case.delays(kind, delay)},
+        )
+        for hour, minute, kind, carrier, aircraft, delay in case.FLIGHTS
+    ]
+    weather = ("Weather", case.RUN.start, {"origin": "JFK", "precip": 0.0, "visib": 10.0})
+    workload = bind_workload(parse_workload(case.QUERIES, "test"), _FLIGHTS)
+    return workload, EventTable.of(_FLIGHTS, [*events, weather])
+
+
+def test_every_figure_is_the_one_worked_out_by_hand() -> None:
+    workload, events = flights()
+    assert measure(events, workload, case.OBSERVED) == case.expected(workload)
+
+
+def test_shares_and_means() -> None:
+    workload, _ = flights()
+    profile = case.expected(workload)
+    assert profile.local[0].share == 8 / 9
+    assert profile.partitions[1].largest_share == 6 / 12
+    assert profile.bursts[1].lengths.mean == 8 / 6
+
+
+def test_without_events_all_panes_are_empty() -> None:
+    workload, events = flights()
+    found = measure(events, workload, Interval(0, 1))
+    assert found.rates[0].events == case.spread(1, 0, 0, 0, 0)
+    assert (found.bursts, found.partitions) == ((), ())
+    assert (found.local[0].share, found.edges[0].share, found.edges[0].pairs) == (None, None, 0)
+
+
+def test_json_reads_back_and_damage_is_noticed() -> None:
+    workload, _ = flights()
+    profile = case.expected(workload)
+    text = profile.to_json()
+    assert StreamProfile.from_json(text) == profile
+    document = json.loads(text)
+    document["pane"] += 1
+    with pytest.raises(PlanError, match="fingerprint"):
+        StreamProfile.from_json(json.dumps(document))
+    for other in (json.dumps(document | {"version": 2}), "[]", "{"):
+        with pytest.raises(PlanError, match="no stream profile"):
+            StreamProfile.from_json(other)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1))
+def test_a_spread_is_that_of_the_numbers(numbers: list[int]) -> None:
+    found = Spread.of({value: numbers.count(value) for value in set(numbers)})
+    assert (found.number, found.total) == (len(numbers), sum(numbers))
+    assert (found.least, found.most) == (min(numbers), max(numbers))
+    assert found.median == np.median(numbers)
+
+
+def _growing(count: int) -> tuple[Workload, list[tuple[str, int, dict[str, int]]]]:
+    """A's at times 0, 1, ... with values that have nothing to do with them."""
+    workload = bind(["RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 100000"], types="AB")
+    values = np.random.default_rng(5).integers(0, 10, count).tolist()
+    return workload, [("A", time, {"x": value}) for time, value in enumerate(values)]
+
+
+def test_of_many_pairs_a_sample_is_looked_at() -> None:
+    count = 2 * ANCHORS
+    workload, events = _growing(count)
+    values = np.array([attributes["x"] for _, _, attributes in events])
+    found = measure(EventTable.of(stream("AB"), events), workload, Interval(0, count)).edges[0]
+    assert found.pairs == count * (count - 1) // 2
+    assert found.pairs > ANCHORS * PARTNERS >= found.sampled
+    passing = sum(int((values[i + 1 :] > values[i]).sum()) for i in range(count))
+    assert found.share == pytest.approx(passing / found.pairs, abs=0.02)
+
+
+def test_the_order_of_events_does_not_matter() -> None:
+    workload, events = _growing(2 * ANCHORS)
+    forth, back = (
+        measure(EventTable.of(stream("AB"), order), workload, Interval(0, len(events)))
+        for order in (events, events[::-1])
+    )
+    assert forth == back
+
+
+def test_parts_give_what_the_whole_gives() -> None:
+    """As in Spark, where each task has some of the partitions and of the windows."""
+    workload = bind(
+        ["RETURN COUNT(*) PATTERN A+ WHERE [k] AND A.x < NEXT(A).x WITHIN 1000",
+         "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [k] AND A.x < NEXT(A).x WITHIN 1000"],
+        types="AB",
+    )  # fmt: skip
+    numbers = np.random.default_rng(6).integers(0, 8, (3 * ANCHORS, 3)).tolist()
+    events = [
+        ("AAAB"[kind % 4], time, {"k": key % 2, "x": value})
+        for time, (kind, key, value) in enumerate(numbers)
+    ]
+    parts = [
+        [event for event in events if (event[2]["k"], event[1] // 1000) in chosen]
+        for chosen in ({(0, 0), (1, 1)}, {(0, 1), (0, 2), (0, 3)}, {(1, 0), (1, 2), (1, 3)})
+    ]
+    assert sum(map(len, parts)) == len(events)
+    subjects = Subjects.of(workload)
+    tallies = [
+        tally
+        for part in parts
+        for columns in [EventColumns(EventTable.of(workload.schema, part))]
+        for tally in (
+            *tally_bursts(columns, subjects, 0),
+            *edge_tally(columns, 0, subjects.edges[0]),
+        )
+    ]
+    observed = Interval(0, len(events))
+    found = assemble(workload, observed, tallies[::-1])
+    whole = measure(EventTable.of(workload.schema, events), workload, observed)
+    assert (found.bursts, found.edges) == (whole.bursts, whole.edges)
+    assert whole.edges[0].sampled < whole.edges[0].pairs
