@@ -16,6 +16,7 @@ from elsinore.engine.aggregate import aggregate_query
 from elsinore.files.read_events import read_events
 from elsinore.query.bound import BoundQuery
 from elsinore.query.load_workload import load_workload
+from elsinore.query.syntax import Semantics
 from elsinore.timeline import Interval
 from tests.e2e.support import ELSINORE, ROOT
 
@@ -87,6 +88,7 @@ def disagreements(row: Row, landing: Path, scratch: Path) -> list[str]:
 def _raw_lines(row: Row, query: BoundQuery, landing: Path) -> list[str]:
     group = json.loads(row["group_key"])
     carried = load_schema(SCHEMA).by_name
+    every = query.semantics is Semantics.CONTIGUOUS  # events of any type part its trends
     lines = []
     for path in sorted(landing.rglob("events-*.jsonl.gz")):
         hour = datetime.fromisoformat(path.name[7:20] + ":00:00+00:00")
@@ -99,7 +101,7 @@ def _raw_lines(row: Row, query: BoundQuery, landing: Path) -> list[str]:
                 event = json.loads(line)
                 known = carried[event["type"]].by_name
                 fits = all(event.get(k) == v for k, v in group.items() if k in known)
-                if event["type"] in query.event_types and fits:
+                if (every or event["type"] in query.event_types) and fits:
                     lines.append(line)
     return lines
 
