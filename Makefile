@@ -46,12 +46,13 @@ format: $(PYTHON_READY) ## rewrite the sources into shape
 .PHONY: docs
 docs: $(PYTHON_READY) ## run every example of the docs and docstrings
 	@$(BIN)/python -m pytest -q lib/elsinore tests/unit/test_readme_example.py \
-	    tests/unit/test_language_page.py
+	    tests/unit/test_language_page.py tests/unit/sharing/test_explain_page.py
 
 .PHONY: bench
-bench: setup ## what an event costs by construct; how long the static plan takes
+bench: setup ## what an event costs by construct; what a sharing plan takes, and what it saves
 	@$(BIN)/python -m benchmarks.greta_cost
 	@$(BIN)/python -m benchmarks.static_plan
+	@$(BIN)/python -m benchmarks.sharon
 
 .PHONY: ui
 ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupted
