@@ -53,6 +53,7 @@ bench: setup ## what an event costs by construct; what a sharing plan takes, and
 	@$(BIN)/python -m benchmarks.greta_cost
 	@$(BIN)/python -m benchmarks.static_plan
 	@$(BIN)/python -m benchmarks.sharon
+	@$(BIN)/python -m benchmarks.hamlet
 
 .PHONY: ui
 ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupted

@@ -15,9 +15,11 @@ from elsinore.cli.progress import progress_line
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.auto import aggregate_auto, share_freely
 from elsinore.engine.finish import finish
+from elsinore.engine.hamlet.aggregate_sets import aggregate_sets
+from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.segments.shared import shared_segments
-from elsinore.errors import DataError, ParameterError, UnsupportedQueryError
+from elsinore.errors import DataError, ParameterError
 from elsinore.events.table import EventTable
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.files.write_rejected import write_rejected
@@ -48,9 +50,9 @@ class Executor(StrEnum):
     TWOSTEP = "twostep"
 
 
-_READY = (Executor.AUTO, Executor.SHARON, Executor.GRETA, Executor.ASEQ, Executor.TWOSTEP)
 _SEGMENTS = (Executor.ASEQ, Executor.SHARON)
-_TOGETHER = (Executor.AUTO, *_SEGMENTS)
+_HAMLET = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
+_TOGETHER = (Executor.AUTO, *_SEGMENTS, *_HAMLET)
 
 
 def run(
@@ -80,15 +82,9 @@ def run(
     ] = None,
 ) -> None:
     """Answer the queries of WORKLOAD from files; JSON lines, by query, group and window."""
-    if executor not in _READY:
-        raise UnsupportedQueryError(
-            f"the executor {executor} is not built yet",
-            hint=f"choose one of {', '.join(_READY)}",
-            executor=str(executor),
-        )
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
-    if executor is Executor.GRETA:
+    if executor is Executor.GRETA or executor in _HAMLET:
         require_greta(bound.queries)
     if executor in _SEGMENTS:
         require_aseq(bound.queries, executor)
@@ -136,7 +132,7 @@ def answer_together(
     plan: StaticPlan | None,
     budget: Budget,
 ) -> list[ResultRow]:
-    """The rows of all queries by aseq, sharon or auto.
+    """The rows of all queries by aseq, sharon, hamlet, hamlet-static or auto.
 
     Without a plan sharon finds GWMIN's; auto shares what should be quickest, and leaves to twostep
     what no compiled executor can run.
@@ -145,6 +141,9 @@ def answer_together(
         return []
     if executor is Executor.ASEQ:
         return finish(workload, aggregate_segments(workload.queries, events))
+    if executor in _HAMLET:
+        shares = aggregate_sets(workload.queries, events, decisions=_HAMLET[executor])
+        return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *shares]))
     statistics = observe(workload, events)
     if executor is Executor.SHARON:
         plan = plan or find_plan(workload, statistics, finder=Finder.GWMIN)

@@ -173,7 +173,10 @@ def _merged(
 
     What neighbours have in common is one operation on all of their lanes.
     """
-    ordered = sorted(sharing, key=lambda query: _demands(query, templates[query.name]))
+    demands = [_demands(query, templates[query.name]) for query in sharing]
+    first = {demand: demands.index(demand) for demand in demands}
+    places = sorted(range(len(sharing)), key=lambda n: first[demands[n]])
+    ordered = [sharing[n] for n in places]
     while True:
         merged = merge_templates(ordered, [templates[query.name] for query in ordered])
         states = range(len(merged.states))

@@ -80,9 +80,10 @@ def plan_run(
 ) -> FoundPlan:
     """The static plan of a run, from the statistics that were collected for it.
 
-    A plan of the same workload and statistics is used again. Otherwise GWMIN's plan is kept at
-    once and then the optimal one, or the best that `time_limit` seconds give, which is the run's;
-    the run's metrics say what had changed since the run before (Sharon section 7.4).
+    The plan of the run before stands while nothing has changed that it depends on; the metrics say
+    what had (Sharon section 7.4), and say the same when the run is repeated. A plan that was found
+    for the same workload and statistics is taken from the table. Otherwise GWMIN's plan is kept at
+    once and then the optimal one, or the best that `time_limit` seconds give, which is the run's.
 
     Raises:
         DataError: no statistics were collected for this run.
@@ -93,13 +94,15 @@ def plan_run(
     statistics = Statistics.from_json(_body(lake, STATISTICS, statistics_name))
     if statistics.fingerprint != statistics_name:
         raise PlanError("stored statistics are not what their fingerprint says", hint="recount")
-    earlier = _stored_plan(lake, workload, statistics) or _plan_before(lake, interval)
+    earlier = _plan_before(lake, interval)
     known = load_statistics(lake, earlier.statistics_fingerprint) if earlier else None
     decision = replan(earlier, known, workload, statistics)
-    if earlier is None or decision.needed:
-        plan = _find_and_keep(lake, workload, statistics, time_limit)
+    stored = None
+    if earlier is not None and not decision.needed:
+        plan = stored = earlier
     else:
-        plan = earlier
+        stored = _stored_plan(lake, workload, statistics)
+        plan = stored or _find_and_keep(lake, workload, statistics, time_limit)
     verify(plan, workload)
     figures: dict[str, Metric] = {
         PLAN_FINGERPRINT: plan.fingerprint,
@@ -115,7 +118,7 @@ def plan_run(
     if plan.bound is not None:
         figures["bound"] = plan.bound
     record_metrics(lake, interval, PLAN, figures, run=run)
-    return FoundPlan(plan, not decision.needed)
+    return FoundPlan(plan, stored is not None)
 
 
 def _find_and_keep(

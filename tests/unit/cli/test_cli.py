@@ -96,11 +96,22 @@ def test_bad_usage_is_one_line(
     assert len(error.splitlines()) == 1
 
 
-def test_an_executor_that_is_not_built_is_refused_by_name(
-    files: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("executor", ["hamlet", "hamlet-static"])
+def test_hamlet_runs_sets_of_sharable_queries_and_others_beside(
+    files: Path, executor: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(files, "--executor", "hamlet") == 2
-    assert "the executor hamlet is not built yet" in capsys.readouterr().err
+    (files / "three.sase").write_text(
+        "QUERY starts RETURN COUNT(*) PATTERN SEQ(A a, B+) WITHIN 60;"
+        "QUERY loops RETURN COUNT(*), COUNT(B) PATTERN B+ WITHIN 60;"
+        "QUERY lone RETURN COUNT(*) PATTERN SEQ(A a, NOT A x, B) WITHIN 60;"
+    )
+    assert run(files, "--executor", executor, workload="three.sase") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["query"]: row["values"] for row in rows} == {
+        "starts": {"COUNT(*)": 6},  # two a, three sets of B
+        "loops": {"COUNT(*)": 3, "COUNT(B)": 4},
+        "lone": {"COUNT(*)": 2},  # a2 with either B; a1 has a2 in between
+    }
 
 
 def test_greta_refuses_by_name_what_auto_gives_to_twostep(

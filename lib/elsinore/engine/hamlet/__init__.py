@@ -1,0 +1,5 @@
+"""Runs sharable sets of queries together: Hamlet (static and dynamic sharing)."""
+
+from elsinore.engine.hamlet.aggregate_set import aggregate_set
+
+__all__ = ["aggregate_set"]

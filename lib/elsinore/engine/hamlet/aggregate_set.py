@@ -1,0 +1,178 @@
+"""Runs the queries of one sharable set over the events of a table: the Hamlet executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.build_graph import Extremes
+from elsinore.engine.climb import Totals
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.hamlet.build import Prepared, prepare
+from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
+from elsinore.engine.hamlet.entries import MergedEntries, merged_entries
+from elsinore.engine.hamlet.observe import Observer, run_observed
+from elsinore.engine.hamlet.tables import Tables, make_tables
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.partial_rows import partial_rows
+from elsinore.engine.partitions import Entries
+from elsinore.engine.run_template import Propagated
+from elsinore.errors import ParameterError
+from elsinore.events.table import EventTable
+from elsinore.kernels.hamlet_extent import measure
+from elsinore.kernels.hamlet_graph import MergedGraph
+from elsinore.kernels.hamlet_lanes import make_lanes
+from elsinore.kernels.hamlet_work import Output, bytes_of_members
+from elsinore.kernels.rows import Rows
+from elsinore.lowering.sharable import SharableSet, sharable_set
+from elsinore.query.bound import BoundQuery
+from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
+from elsinore.timeline import Interval
+
+#: Bytes that the members of open windows may take.
+LARGEST_SCRATCH = 2**30
+
+
+def aggregate_set(
+    queries: Sequence[BoundQuery] | SharableSet,
+    events: EventTable,
+    *,
+    owned: Interval | None = None,
+    decisions: Decisions = DYNAMIC,
+    observer: Observer | None = None,
+) -> pa.Table:
+    """Unfinished rows (`results.partial`) of sharable queries over all events of a table.
+
+    Where the events that edge predicates may ask for, with a value for each window of each query,
+    take more than `LARGEST_SCRATCH`, every query is run by greta instead.
+
+    Args:
+        queries: one sharable set.
+        events: in any order; all partitions together.
+        owned: only the windows that end in this interval; None for every window.
+        decisions: how to decide which queries share a burst.
+        observer: is told what was done.
+
+    Raises:
+        ParameterError: the queries are not one sharable set.
+    """
+    found = queries if isinstance(queries, SharableSet) else sharable_set(queries)
+    if found is None:
+        raise ParameterError("the queries are not one sharable set")
+    merged, columns = found.merged, EventColumns(events)
+    tables = make_tables(merged)
+    codes = {
+        key.attribute: KeyCodes.of(key, columns) for query in merged.queries for key in query.keys
+    }
+    entries = merged_entries(merged, tables.classes, codes, columns)
+    if entries is None:
+        return PARTIAL_SCHEMA.empty_table()
+    prepared = prepare(merged, tables, columns, entries, owned)
+    parts = [PARTIAL_SCHEMA.empty_table()]
+    for window, output in _climb(prepared, decisions, observer):
+        if output is None:
+            return pa.concat_tables(
+                [aggregate_query(query, events, owned=owned) for query in found.queries]
+            )
+        parts += _rows(found, tables, entries, prepared, window, output)
+    return merge_partials(pa.concat_tables(parts))
+
+
+def _climb(
+    prepared: Prepared, decisions: Decisions, observer: Observer | None
+) -> Iterator[tuple[np.ndarray, Output | None]]:
+    """Windows by number, with their carriers, rung by rung; None for those that take too much."""
+    graph, limbs = prepared.graph, 1
+    reach = int(graph.queries["within"].max())
+    live, _, instant = measure(graph.offsets, graph.times, graph.states, reach)
+    policy = decisions.policy(graph.queries.size - 1, live)
+    left = np.arange(graph.windows.size)
+    while left.size:
+        part = _with_windows(prepared, left)
+        if bytes_of_members(part, 3 * live, limbs) > LARGEST_SCRATCH:
+            yield left, None
+            return
+        output = _output(part, limbs)
+        run_observed(part, output, policy, (3 * live, 2 * live, instant, limbs), observer)
+        yield left[~output.outgrown], _where(output, ~output.outgrown)
+        left, limbs = left[output.outgrown], 2 * limbs
+
+
+def _with_windows(prepared: Prepared, chosen: np.ndarray) -> MergedGraph:
+    graph = prepared.graph
+    queries = graph.queries.size - 1
+    cells = np.bincount(
+        prepared.window_owner[chosen] * queries + prepared.window_query[chosen],
+        minlength=graph.window_start.size - 1,
+    )
+    starts = np.concatenate([[0], np.cumsum(cells)]).astype(np.int64)
+    return graph._replace(windows=graph.windows[chosen], window_start=starts)
+
+
+def _output(graph: MergedGraph, limbs: int) -> Output:
+    size = graph.windows.size
+    widths = tuple(
+        int(graph.queries[name].max()) for name in ("longs_of", "doubles_of", "ranks_of")
+    )
+    return Output(
+        make_lanes(size, widths, limbs, graph.no_rank),  # type: ignore[arg-type]
+        np.zeros(size, np.bool_),
+    )
+
+
+def _where(output: Output, chosen: np.ndarray) -> Output:
+    return Output(
+        type(output.lanes)(*(column[chosen] for column in output.lanes)), output.outgrown[chosen]
+    )
+
+
+def _rows(
+    found: SharableSet,
+    tables: Tables,
+    entries: MergedEntries,
+    prepared: Prepared,
+    windows: np.ndarray,
+    output: Output,
+) -> Iterator[pa.Table]:
+    """Partial rows of all queries from the windows of one rung."""
+    lanes, graph = output.lanes, prepared.graph
+    owners = prepared.window_owner[windows]
+    asking = prepared.window_query[windows]
+    trends = lanes.longs[:, 0] != 0
+    trends = trends if trends.ndim == 1 else trends.any(axis=1)
+    empty = np.empty(0, np.int64)
+    named = Entries(empty, empty, empty, empty, pd.DataFrame(), entries.groups)
+    meanings = _meanings(tables, prepared)
+    for q, query in enumerate(found.merged.queries):
+        rows = np.flatnonzero((asking == q) & trends)
+        spans = np.zeros((rows.size, 4), np.int64)
+        spans[:, 2], spans[:, 3] = owners[rows], graph.windows[windows[rows]]
+        carriers, sizes = tables.carriers[q], graph.queries[q]
+        totals = Totals(
+            spans,
+            Rows(
+                lanes.longs[rows, : sizes["longs_of"]],
+                lanes.doubles[rows, : sizes["doubles_of"]],
+                lanes.exponents[rows, : sizes["doubles_of"]],
+                lanes.ranks[rows, : sizes["ranks_of"]],
+            ),
+        )
+        if rows.size:
+            yield from partial_rows(query, carriers, Propagated(named, meanings[q], [totals]))
+
+
+def _meanings(tables: Tables, prepared: Prepared) -> list[list[Extremes]]:
+    """What the ranks of each query's extremes mean."""
+    numbers = tables.columns.ranks
+    return [
+        [
+            prepared.extremes[numbers[str(c.attribute), largest]]
+            for side, largest in ((carriers.minima, False), (carriers.maxima, True))
+            for c in side
+        ]
+        for carriers in tables.carriers
+    ]

@@ -1,0 +1,34 @@
+"""Runs queries with as much Hamlet sharing as they allow; the others run beside, by greta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.hamlet.aggregate_set import aggregate_set
+from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
+from elsinore.events.table import EventTable
+from elsinore.lowering.sharable import sharable_sets
+from elsinore.query.bound import BoundQuery
+from elsinore.timeline import Interval
+
+
+def aggregate_sets(
+    queries: Sequence[BoundQuery],
+    events: EventTable,
+    *,
+    owned: Interval | None = None,
+    decisions: Decisions = DYNAMIC,
+) -> Iterator[pa.Table]:
+    """Unfinished rows (`results.partial`) of queries over all events of a table, set by set.
+
+    Raises:
+        UnsupportedQueryError: greta cannot run a query that shares with no other.
+    """
+    sharing = sharable_sets(queries)
+    for found in sharing.sets:
+        yield aggregate_set(found, events, owned=owned, decisions=decisions)
+    for query, _ in sharing.beside:
+        yield aggregate_query(query, events, owned=owned)

@@ -1,0 +1,161 @@
+"""Splits the events of a sharable set by key into partitions, once for all of its queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.evaluate import holds
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.partitions import _leads_through, _partitions, _place, column_of
+from elsinore.lowering.merged import Admission, MergedTemplate
+from elsinore.template.template import State, Template, Transition
+
+
+@dataclass(frozen=True)
+class MergedEntries:
+    """Events at merged states of partitions, sorted by partition, then time.
+
+    Attributes:
+        rows: int64[N], the event's row in the table.
+        states: int32[N].
+        accepts: int64[N], a bit for each class of queries at the state that takes the event.
+        offsets: int64[P + 1], where each partition begins.
+        groups: the JSON array of group values of each partition.
+    """
+
+    rows: np.ndarray
+    states: np.ndarray
+    accepts: np.ndarray
+    offsets: np.ndarray
+    groups: list[str]
+
+
+def merged_entries(
+    merged: MergedTemplate,
+    classes: tuple[Mapping[Admission, int], ...],
+    codes: Mapping[str, KeyCodes],
+    columns: EventColumns,
+) -> MergedEntries | None:
+    """The entries of a merged template; None where no trend can exist for want of events.
+
+    Args:
+        merged: the merged template.
+        classes: for each state the bits of what its queries ask of single events.
+        codes: the keys by attribute.
+        columns: the events.
+    """
+    taken = [_taken(merged, number, bits, codes, columns) for number, bits in enumerate(classes)]
+    template = _as_template(merged)
+    filled = frozenset(number for number, (rows, _) in enumerate(taken) if rows.size)
+    if not _leads_through(template, filled):
+        return None
+    owners, places, groups = _owners(merged, template, [rows for rows, _ in taken], codes)
+    if not groups:
+        return None
+    rows = np.concatenate([r[place] for (r, _), place in zip(taken, places, strict=True)])
+    accepts = np.concatenate([a[place] for (_, a), place in zip(taken, places, strict=True)])
+    states = np.concatenate([np.full(p.size, s, np.int32) for s, p in enumerate(places)])
+    owner = np.concatenate(owners)
+    order = _order(columns.times[rows], owner, len(groups))
+    offsets = np.searchsorted(owner[order], np.arange(len(groups) + 1)).astype(np.int64)
+    return MergedEntries(rows[order], states[order], accepts[order], offsets, groups)
+
+
+def _taken(
+    merged: MergedTemplate,
+    number: int,
+    bits: Mapping[Admission, int],
+    codes: Mapping[str, KeyCodes],
+    columns: EventColumns,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the events that any query takes at a state, and the bits of those that do."""
+    state = merged.states[number]
+    rows = columns.rows_of(state.type)
+    for attribute in state.keys:
+        rows = rows[codes[attribute].usable[rows]]
+    accepts = np.zeros(rows.size, np.int64)
+    for (meets, misses), bit in bits.items():
+        admitted = np.ones(rows.size, np.bool_)
+        for condition in meets:
+            admitted &= holds(condition, columns, rows)
+        for conditions in misses:
+            all_hold = np.ones(rows.size, np.bool_)
+            for condition in conditions:
+                all_hold &= holds(condition, columns, rows)
+            admitted &= ~all_hold
+        accepts |= admitted.astype(np.int64) << bit
+    return rows[accepts != 0], accepts[accepts != 0]
+
+
+def _owners(
+    merged: MergedTemplate,
+    template: Template,
+    rows: list[np.ndarray],
+    codes: Mapping[str, KeyCodes],
+) -> tuple[list[np.ndarray], list[np.ndarray], list[str]]:
+    """For each state the partitions of its entries, and their places in `rows`; group texts."""
+    if not merged.keys:
+        one = [np.zeros(found.size, np.int64) for found in rows]
+        return one, [np.arange(found.size) for found in rows], _group_texts(merged, None, codes)
+    frames = []
+    for state, found in zip(template.states, rows, strict=True):
+        keys = {column_of(n): codes[merged.keys[n]].values[found] for n in sorted(state.keys)}
+        frames.append(pd.DataFrame({"row": np.arange(found.size)} | keys))
+    partitions = _partitions(template, frames)
+    partitions["partition"] = np.arange(len(partitions), dtype=np.int64)
+    placed = [_place(frame, partitions) for frame in frames]
+    return (
+        [frame["partition"].to_numpy() for frame in placed],
+        [frame["row"].to_numpy() for frame in placed],
+        _group_texts(merged, partitions, codes),
+    )
+
+
+def _as_template(merged: MergedTemplate) -> Template:
+    """States and transitions of all queries together: every trend of each is a way through it."""
+    number = {attribute: n for n, attribute in enumerate(merged.keys)}
+    nothing: frozenset[int] = frozenset()
+    states = tuple(
+        State(nothing, nothing, nothing, frozenset(number[a] for a in state.keys))
+        for state in merged.states
+    )
+    return Template(
+        keys=frozenset(number.values()),
+        states=states,
+        transitions=tuple(Transition(link.earlier, link.later) for link in merged.links),
+        starts={s: None for s in range(len(states)) if merged.starts(s)},
+        bars={},
+        ends={s: None for s in range(len(states)) if merged.ends(s)},
+        ways_out=(),
+        guards=0,
+    )
+
+
+def _group_texts(
+    merged: MergedTemplate, partitions: pd.DataFrame | None, codes: Mapping[str, KeyCodes]
+) -> list[str]:
+    """NULL stands for a key that the trends do not carry, too."""
+    size = 1 if partitions is None else len(partitions)
+    values = []
+    for key in merged.queries[0].group_keys:
+        if partitions is None or key.attribute not in merged.keys:
+            values.append([None] * size)
+        else:
+            column = partitions[column_of(merged.keys.index(key.attribute))]
+            values.append(codes[key.attribute].decoded(column))
+    if not values:
+        return ["[]"] * size
+    return [json.dumps(group, ensure_ascii=False) for group in zip(*values, strict=True)]
+
+
+def _order(times: np.ndarray, owner: np.ndarray, partitions: int) -> np.ndarray:
+    """What sorts by partition, then time."""
+    if partitions == 1:
+        return np.argsort(times, kind="stable")
+    return np.lexsort((times, owner))

@@ -1,0 +1,128 @@
+"""What a run did: decisions, snapshots with their values, coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elsinore.kernels.hamlet import Policy, share_propagation
+from elsinore.kernels.hamlet_graph import MergedGraph
+from elsinore.kernels.hamlet_work import Ledger, Log, Output, Work, make_log, make_work
+
+#: What a row of `Log.decisions` says, in this order.
+NUMBERS = ("burst", "partition", "state", "entry", "b", "n", "s_p", "s_c", "k", "g", "t")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One burst: Equation 7's numbers, both costs, and the queries that shared.
+
+    `entry` is the number of the burst's first event among those of the run; the costs are in the
+    units of the mode that decided.
+    """
+
+    burst: int
+    partition: int
+    state: int
+    entry: int
+    b: int
+    n: int
+    s_p: int
+    s_c: int
+    k: int
+    g: int
+    t: int
+    shared: float
+    alone: float
+    queries: tuple[int, ...]
+
+    @property
+    def benefit(self) -> float:
+        """Equation 7: what sharing saves."""
+        return self.alone - self.shared
+
+
+@dataclass
+class Observer:
+    """Filled by a run on the first rung of the exact ladder.
+
+    Attributes:
+        room: rows of the log kept of decisions, and of values and coefficients each.
+        decisions: burst by burst.
+        values: by (burst, snapshot, query, window number), values of snapshots; 0 is the snapshot
+            at graphlet level, the others are at event level.
+        events: by (burst, snapshot), the number of the event of a snapshot at event level.
+        coefficients: by (burst, entry, snapshot).
+        sums: by (burst, snapshot), coefficients of the whole burst's count.
+        counts: bursts, shared bursts and so on, by name; bytes of scratch.
+        complete: whether the log had room for everything.
+    """
+
+    room: int = 100_000
+    decisions: list[Decision] = field(default_factory=list)
+    values: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
+    events: dict[tuple[int, int], int] = field(default_factory=dict)
+    coefficients: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    sums: dict[tuple[int, int], int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    complete: bool = True
+
+    def take(self, log: Log, ledger: np.ndarray) -> None:
+        """Take over what a log holds."""
+        wanted, value_rows, coefficient_rows = log.used.tolist()
+        self.complete &= max(wanted, value_rows, coefficient_rows) <= self.room
+        for row in range(min(wanted, self.room)):
+            numbers = dict(zip(NUMBERS, log.decisions[row].tolist(), strict=False))
+            queries = tuple(np.flatnonzero(log.shares[row]).tolist())
+            shared, alone = log.costs[row].tolist()
+            self.decisions.append(Decision(**numbers, shared=shared, alone=alone, queries=queries))
+        for burst, snapshot, entry, query, window, value in log.values[:value_rows].tolist():
+            self.values[burst, snapshot, query, window] = value
+            if entry >= 0:
+                self.events[burst, snapshot] = entry
+        for burst, entry, snapshot, value in log.coefficients[:coefficient_rows].tolist():
+            if entry < 0:
+                self.sums[burst, snapshot] = value
+            else:
+                self.coefficients[burst, entry, snapshot] = value
+        names = {
+            "bursts": Ledger.BURSTS,
+            "shared": Ledger.SHARED,
+            "split": Ledger.SPLIT,
+            "merged": Ledger.MERGED,
+            "events in bursts": Ledger.EVENTS,
+            "events shared": Ledger.SHARED_EVENTS,
+            "events beside bursts": Ledger.SINGLE,
+            "event snapshots": Ledger.EVENT_SNAPSHOTS,
+            "pairs": Ledger.PAIRS,
+        }
+        for name, place in names.items():
+            self.counts[name] = self.counts.get(name, 0) + int(ledger[place])
+
+
+def run_observed(
+    graph: MergedGraph,
+    output: Output,
+    policy: Policy,
+    sizes: tuple[int, int, int, int],
+    observer: Observer | None,
+) -> None:
+    """Run the kernels, and tell the observer if there is one.
+
+    `sizes` are those of `make_work`.
+    """
+    work = make_work(graph, *sizes)
+    watched = observer is not None and sizes[3] == 1
+    room = observer.room if observer is not None and watched else 0
+    log = make_log(graph.queries.size - 1, room, room)
+    share_propagation(graph, work, output, policy, log)
+    if observer is not None and watched:
+        observer.take(log, work.ledger)
+        observer.counts["bytes"] = _bytes_of(work)
+
+
+def _bytes_of(work: Work) -> int:
+    """What the scratch takes, members of all open windows included."""
+    arrays = [*work.lanes, *(part for part in work if isinstance(part, np.ndarray))]
+    return sum(array.nbytes for array in arrays)

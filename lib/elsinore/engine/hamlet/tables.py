@@ -1,0 +1,206 @@
+"""The tables of a merged template that do not depend on events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsinore.kernels.hamlet_graph import (
+    BEGIN,
+    DOUBLE,
+    END,
+    KIND,
+    LINK,
+    LONG,
+    NO_LOOP,
+    OWN,
+    RANK,
+    RUN,
+)
+from elsinore.lowering.carriers import Carrier, Carriers, Weight, carriers_of
+from elsinore.lowering.conditions import Programs
+from elsinore.lowering.merged import Admission, MergedTemplate
+
+#: Columns of weights: what an event adds, and of which attribute; for extremes, whether largest.
+WeightColumn = tuple[Weight, str | None]
+RankColumn = tuple[str, bool]
+
+
+@dataclass
+class Columns:
+    """Columns that events are read into, each once."""
+
+    longs: dict[WeightColumn, int]
+    doubles: dict[WeightColumn, int]
+    ranks: dict[RankColumn, int]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """See `kernels.hamlet_graph.MergedGraph` for the arrays.
+
+    Attributes:
+        arrays: parts of the graph by name.
+        classes: for each state the bit of each admission.
+        carriers: of each query.
+        columns: columns of weights by number.
+        programs: conditions on pairs.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    classes: tuple[Mapping[Admission, int], ...]
+    carriers: tuple[Carriers, ...]
+    columns: Columns
+    programs: Programs
+
+
+def make_tables(merged: MergedTemplate) -> Tables:
+    """The tables of a merged template.
+
+    Raises:
+        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
+    """
+    classes, class_of = _classes(merged)
+    carriers = tuple(carriers_of(query) for query in merged.queries)
+    programs, columns = Programs(), Columns({}, {}, {})
+    arrays = _links(merged, class_of, programs) | _own(merged, class_of, carriers, columns)
+    arrays |= _runs("begin", _by_class(class_of, merged.starts), BEGIN)
+    arrays |= _runs("end", _by_class(class_of, merged.ends), END)
+    arrays |= _loops(merged, class_of, programs)
+    arrays = _states(merged, arrays)
+    return Tables(arrays, classes, carriers, columns, programs)
+
+
+#: For each state the bit of each of its queries.
+_ClassOf = list[dict[int, int]]
+
+
+def _classes(merged: MergedTemplate) -> tuple[tuple[Mapping[Admission, int], ...], _ClassOf]:
+    classes: list[dict[Admission, int]] = []
+    class_of: _ClassOf = []
+    for number, state in enumerate(merged.states):
+        bits: dict[Admission, int] = {}
+        class_of.append(
+            {q: bits.setdefault(merged.admission(number, q), len(bits)) for q in state.members}
+        )
+        classes.append(bits)
+    return tuple(classes), class_of
+
+
+def _by_class(
+    class_of: _ClassOf, queries: Callable[[int], Iterable[int]]
+) -> list[dict[int, tuple[int, ...]]]:
+    return [{q: (bits[q],) for q in queries(s)} for s, bits in enumerate(class_of)]
+
+
+def _runs(
+    name: str, states: Sequence[Mapping[int, tuple[int, ...]]], kind: np.dtype
+) -> dict[str, np.ndarray]:
+    """Tables of runs of neighbouring queries that agree, state by state."""
+    return _table(name, [list(_agreeing(marks)) for marks in states], kind)
+
+
+def _agreeing(marks: Mapping[int, Hashable]) -> Iterable[tuple[int, ...]]:
+    """`(low, high, *mark)` of the runs of neighbours with one mark.
+
+    >>> list(_agreeing({0: (7,), 1: (7,), 3: (7,)}))
+    [(0, 2, 7), (3, 4, 7)]
+    """
+    low: int | None = None
+    ordered = sorted(marks)
+    for q in ordered:
+        low = q if low is None else low
+        if marks.get(q + 1) != marks[q]:
+            yield (low, q + 1, *marks[q])  # type: ignore[misc]
+            low = None
+
+
+def _table(
+    name: str, states: Sequence[Sequence[tuple[int, ...]]], kind: np.dtype
+) -> dict[str, np.ndarray]:
+    """The rows of all states, and where those of each begin."""
+    rows = np.array([tuple(row) for rows in states for row in rows], kind)
+    starts = np.cumsum([0, *(len(rows) for rows in states)], dtype=np.int64)
+    return {f"{name}s": rows, f"{name}_start": starts}
+
+
+def _links(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> dict[str, np.ndarray]:
+    states: list[list[tuple[int, ...]]] = [[] for _ in merged.states]
+    for link in merged.links:
+        program = programs.program(link.condition, link.earlier, link.later)
+        marks = {q: (class_of[link.later][q], link.earlier, program) for q in link.queries}
+        states[link.later] += _agreeing(marks)
+    return _table("link", states, LINK)
+
+
+def _loops(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> dict[str, np.ndarray]:
+    own: list[dict[int, int]] = [{} for _ in merged.states]
+    for link in merged.links:
+        if link.earlier == link.later:
+            program = programs.program(link.condition, link.earlier, link.later)
+            own[link.later] |= dict.fromkeys(link.queries, program)
+    marks = [
+        {q: (bit, own[s].get(q, NO_LOOP)) for q, bit in c.items()} for s, c in enumerate(class_of)
+    ]
+    return _runs("run", marks, RUN)
+
+
+def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The table of states, into which the beginnings of the other tables move."""
+    size = len(merged.states)
+    links = arrays["links"]
+    programmed = links["program"] >= 0
+    later = np.repeat(np.arange(size), np.diff(arrays["link_start"]))
+    kept = np.isin(np.arange(size), links["from"][programmed])
+    types = [state.type for state in merged.states]
+    kinds = np.zeros(size + 1, KIND)
+    for name in ("begin", "end", "link", "own", "run"):
+        kinds[f"{name}_start"] = arrays.pop(f"{name}_start")
+    kinds["kept"][:size] = kept
+    kinds["plain"][:size] = ~kept & ~np.isin(np.arange(size), later[programmed])
+    kinds["alone"][:size] = [types.count(kind) == 1 for kind in types]
+    foreign = programmed & (links["from"] != later)
+    kinds["foreign"][:size] = np.isin(np.arange(size), later[foreign])
+    return arrays | {"kinds": kinds}
+
+
+def _own(
+    merged: MergedTemplate, class_of: _ClassOf, carriers: tuple[Carriers, ...], columns: Columns
+) -> dict[str, np.ndarray]:
+    states = []
+    for s, state in enumerate(merged.states):
+        rows: list[tuple[int, ...]] = []
+        for q, own in sorted(state.members.items()):
+            positions = merged.templates[q].states[own].positions
+            rows += [
+                (q, class_of[s][q], kind, index, column)
+                for kind, index, column in _contributions(carriers[q], positions, columns)
+            ]
+        states.append(rows)
+    return _table("own", states, OWN)
+
+
+def _contributions(
+    carriers: Carriers, positions: frozenset[int], columns: Columns
+) -> Iterable[tuple[int, int, int]]:
+    """Kind, number and column of the carriers that count events at some positions."""
+
+    def counts(carrier: Carrier) -> bool:
+        return positions <= carrier.positions
+
+    for index, carrier in enumerate(carriers.counts, start=1):
+        if counts(carrier):
+            place = carrier.weight, carrier.attribute
+            yield LONG, index, columns.longs.setdefault(place, len(columns.longs))
+    for index, carrier in enumerate(carriers.sums):
+        if counts(carrier):
+            place = carrier.weight, carrier.attribute
+            yield DOUBLE, index, columns.doubles.setdefault(place, len(columns.doubles))
+    sides = [(c, False) for c in carriers.minima] + [(c, True) for c in carriers.maxima]
+    for index, (carrier, largest) in enumerate(sides):
+        if counts(carrier):
+            assert carrier.attribute is not None
+            extreme = carrier.attribute, largest
+            yield RANK, index, columns.ranks.setdefault(extreme, len(columns.ranks))

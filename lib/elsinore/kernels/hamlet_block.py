@@ -1,0 +1,205 @@
+"""Pair programs over many earlier events at once: each operation is a loop over a block of them.
+
+A program is a few steps; interpreting them pair by pair costs a dispatch a step and pair. Over a
+block the dispatch is paid once, and the common operations are loops that the compiler vectorises.
+The others go one by one through the interpreter's own functions, which also say what all of them
+mean (`pair_program`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, kernel
+from elsinore.kernels.pair_program import Op, _binary, _unary
+
+#: Pairs of a block.
+BLOCK = 128
+
+_EARLIER_D, _LATER_L, _LATER_D = int(Op.EARLIER_D), int(Op.LATER_L), int(Op.LATER_D)
+_AND, _OR, _NOT = int(Op.AND), int(Op.OR), int(Op.NOT)
+_EQUAL_L, _UNEQUAL_L, _LESS_L = int(Op.EQUAL_L), int(Op.UNEQUAL_L), int(Op.LESS_L)
+_AT_MOST_L, _EQUAL_D, _LESS_D = int(Op.AT_MOST_L), int(Op.EQUAL_D), int(Op.LESS_D)
+_UNEQUAL_D, _AT_MOST_D = int(Op.UNEQUAL_D), int(Op.AT_MOST_D)
+_ADD_L, _SUBTRACT_L, _REMAINDER_L = int(Op.ADD_L), int(Op.SUBTRACT_L), int(Op.REMAINDER_L)
+_ADD_D, _SUBTRACT_D, _MULTIPLY_D = int(Op.ADD_D), int(Op.SUBTRACT_D), int(Op.MULTIPLY_D)
+
+
+@kernel  # one copy for all callers and rungs
+def scan(  # type: ignore[no-untyped-def]
+    program, entries, alive, first, last, later, slots_l, slots_d, known, longs, doubles, sure,
+    one_long, one_double, one_sure, hits,
+):  # fmt: skip
+    """Write the places from `first` up to `last` for which a program is true; how many they are.
+
+    Args:
+        program: int64[n, 2], without `Op.REACHES` and `Op.OPEN`.
+        entries: int64[room], the entry at each place.
+        alive: bool[room], places of no trend are left out.
+        first: the first place.
+        last: the place after the last one.
+        later: the later entry.
+        slots_l: see `pair_program`.
+        slots_d: see `pair_program`.
+        known: see `pair_program`.
+        longs: int64[MAX_STACK, BLOCK], scratch.
+        doubles: float64[MAX_STACK, BLOCK], scratch.
+        sure: bool[MAX_STACK, BLOCK], scratch.
+        one_long: int64[2], scratch.
+        one_double: float64[2], scratch.
+        one_sure: bool[2], scratch.
+        hits: int64[room] to write to.
+    """
+    found = 0
+    for begin in range(first, last, BLOCK):
+        size = min(BLOCK, last - begin)
+        top = 0
+        for step in range(program.shape[0]):
+            op, slot = program[step, 0], program[step, 1]
+            if op <= _LATER_D:
+                if op >= _LATER_L:
+                    _spread(op, slot, later, size, slots_l, slots_d, known,
+                            longs[top], doubles[top], sure[top])  # fmt: skip
+                else:
+                    _collect(op, entries[begin : begin + size], slots_l[slot], slots_d[slot],
+                             known[slot], longs[top], doubles[top], sure[top])  # fmt: skip
+                top += 1
+            elif op < _AND:
+                _change(op, size, longs[top - 1], doubles[top - 1], sure[top - 1],
+                        one_long, one_double, one_sure)  # fmt: skip
+            else:
+                top -= 1
+                _combine(op, size, longs[top - 1], doubles[top - 1], sure[top - 1], longs[top],
+                         doubles[top], sure[top], one_long, one_double, one_sure)  # fmt: skip
+        for i in range(size):
+            if sure[0, i] and longs[0, i] != 0 and alive[begin + i]:
+                hits[found] = begin + i
+                found += 1
+    return found
+
+
+@inlined
+def _spread(op, slot, later, size, slots_l, slots_d, known, longs, doubles, sure):  # type: ignore[no-untyped-def]
+    """The later event's value for every pair."""
+    is_known = known[slot, later]
+    if op == _LATER_D:
+        value = slots_d[slot, later]
+        for i in range(size):
+            doubles[i] = value
+            sure[i] = is_known
+    else:
+        number = slots_l[slot, later]
+        for i in range(size):
+            longs[i] = number
+            sure[i] = is_known
+
+
+@inlined
+def _collect(op, entries, slots_l, slots_d, known, longs, doubles, sure):  # type: ignore[no-untyped-def]
+    """The earlier events' values."""
+    if op == _EARLIER_D:
+        for i in range(entries.size):
+            doubles[i] = slots_d[np.uintp(entries[i])]
+            sure[i] = known[np.uintp(entries[i])]
+    else:
+        for i in range(entries.size):
+            longs[i] = slots_l[np.uintp(entries[i])]
+            sure[i] = known[np.uintp(entries[i])]
+
+
+@inlined
+def _change(op, size, longs, doubles, sure, one_long, one_double, one_sure):  # type: ignore[no-untyped-def]
+    """An operation on one operand."""
+    if op == _NOT:
+        for i in range(size):
+            longs[i] = 1 - longs[i]
+        return
+    for i in range(size):
+        one_long[0], one_double[0], one_sure[0] = longs[i], doubles[i], sure[i]
+        _unary(op, 0, one_long, one_double, one_sure)
+        longs[i], doubles[i], sure[i] = one_long[0], one_double[0], one_sure[0]
+
+
+@inlined
+def _combine(  # type: ignore[no-untyped-def]
+    op, size, longs, doubles, sure, more_l, more_d, more_s, one_long, one_double, one_sure
+):
+    """An operation on two operands."""
+    if op in (_AND, _OR):
+        unit = 0 if op == _AND else 1
+        for i in range(size):
+            decided = (sure[i] and longs[i] == unit) or (more_s[i] and more_l[i] == unit)
+            sure[i] = (sure[i] and more_s[i]) or decided
+            longs[i] = unit if decided else 1 - unit
+    elif op >= _EQUAL_L and op <= _AT_MOST_L:
+        _compare_longs(op, size, longs, sure, more_l, more_s)
+    elif op >= _EQUAL_D and op <= _AT_MOST_D:
+        _compare_doubles(op, size, longs, doubles, sure, more_d, more_s)
+    elif op in (_ADD_L, _SUBTRACT_L):
+        _add_longs(op == _SUBTRACT_L, size, longs, sure, more_l, more_s)
+    elif op in (_ADD_D, _SUBTRACT_D, _MULTIPLY_D):
+        for i in range(size):
+            sure[i] = sure[i] and more_s[i]
+            if op == _ADD_D:
+                doubles[i] += more_d[i]
+            elif op == _SUBTRACT_D:
+                doubles[i] -= more_d[i]
+            else:
+                doubles[i] *= more_d[i]
+    else:
+        for i in range(size):
+            one_long[0], one_double[0], one_sure[0] = longs[i], doubles[i], sure[i]
+            one_long[1], one_double[1], one_sure[1] = more_l[i], more_d[i], more_s[i]
+            _binary(op, 0, 1, one_long, one_double, one_sure)
+            longs[i], doubles[i], sure[i] = one_long[0], one_double[0], one_sure[0]
+
+
+@inlined
+def _compare_longs(op, size, longs, sure, more_l, more_s):  # type: ignore[no-untyped-def]
+    if op == _EQUAL_L:
+        for i in range(size):
+            longs[i] = longs[i] == more_l[i]
+    elif op == _UNEQUAL_L:
+        for i in range(size):
+            longs[i] = longs[i] != more_l[i]
+    elif op == _LESS_L:
+        for i in range(size):
+            longs[i] = longs[i] < more_l[i]
+    else:
+        for i in range(size):
+            longs[i] = longs[i] <= more_l[i]
+    for i in range(size):
+        sure[i] = sure[i] and more_s[i]
+
+
+@inlined
+def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):  # type: ignore[no-untyped-def]
+    if op == _EQUAL_D:
+        for i in range(size):
+            longs[i] = doubles[i] == more_d[i]
+    elif op == _UNEQUAL_D:
+        for i in range(size):
+            longs[i] = doubles[i] != more_d[i]
+    elif op == _LESS_D:
+        for i in range(size):
+            longs[i] = doubles[i] < more_d[i]
+    else:
+        for i in range(size):
+            longs[i] = doubles[i] <= more_d[i]
+    for i in range(size):
+        numbers = doubles[i] == doubles[i] and more_d[i] == more_d[i]
+        sure[i] = sure[i] and more_s[i] and numbers
+
+
+@inlined
+def _add_longs(minus, size, longs, sure, more_l, more_s):  # type: ignore[no-untyped-def]
+    """Sums or differences; unknown where they leave 64 bits."""
+    for i in range(size):
+        left, right = np.uint64(longs[i]), np.uint64(more_l[i])
+        total = np.int64(left - right if minus else left + right)
+        if minus:
+            fits = ((longs[i] ^ more_l[i]) & (longs[i] ^ total)) >= 0
+        else:
+            fits = ((longs[i] ^ total) & (more_l[i] ^ total)) >= 0
+        longs[i] = total
+        sure[i] = sure[i] and more_s[i] and fits

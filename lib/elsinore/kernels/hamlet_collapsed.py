@@ -1,0 +1,214 @@
+"""A burst of a state without edge predicates in closed form.
+
+What enters the burst is a snapshot (Definition 3.9), one value x for each lane. Without ties the
+burst's events count x, 2x, 4x, ... (Hamlet Table 3), and all of them together (2^b - 1) x; m events
+at one instant count alike, and multiply what comes after by 1 + m. The coefficients are worked out
+once for all queries that take the same events. A weighted count s rides along: where w are the
+weights, an instant adds `m * s + w * n`, so that the burst adds `(F - 1) * s + D * n`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.hamlet_lanes import (
+    add_lanes,
+    clear_lanes,
+    counts_any,
+    lower_ranks,
+    multiply_longs,
+    weigh_doubles,
+    weigh_longs,
+)
+from elsinore.kernels.hamlet_log import log_coefficient, log_values
+from elsinore.kernels.hamlet_steps import arrive, enter, settle, takes
+
+_NARROW = 2.0**58
+_ONE = np.int64(1)
+
+
+@outlined
+def step_collapsed(graph, work, p, s, first, after, a, b):  # type: ignore[no-untyped-def]
+    """Work out a burst event by event."""
+    begin = first
+    while begin < after:
+        end = begin + 1
+        while end < after and graph.times[end] == graph.times[begin]:
+            end += 1
+        for entry in range(begin, end):
+            arrive(graph, work, p, s, entry, work.lanes, work.stage + entry - begin, a, b)
+        for entry in range(begin, end):
+            settle(
+                graph, work, s, graph.accepts[entry], work.lanes, work.stage + entry - begin, a, b
+            )
+        begin = end
+
+
+@outlined
+def share_collapsed(graph, work, log, p, s, r, first, after, low, high):  # type: ignore[no-untyped-def]
+    """Work out a burst for queries `low` to `high - 1` of run `r` together; False if too wide.
+
+    Rows of `stage`: what enters, what a part of the burst adds, what all of it adds.
+    """
+    bit, loops = graph.runs[r]["class"], graph.runs[r]["loop"] == -1
+    wide = work.limbs.size > 1
+    if wide and graph.queries[low]["double_start"] < graph.queries[high]["double_start"]:
+        return False
+    enter(graph, work, p, s, _ONE << bit, work.lanes, work.stage + 0, low, high)
+    clear_lanes(graph, work.lanes, work.stage + 2, low, high)
+    log_values(graph, work, log, p, 0, -1, work.lanes, work.stage + 0, low, high)
+    _reset(work)
+    factor, begin = _ONE, first
+    while begin < after:
+        end, taken = _instant(graph, work, begin, after, bit)
+        begin_log = begin
+        begin = end
+        if taken == 0:
+            continue
+        if not _advance(work, factor, taken, loops):
+            if not wide:
+                _outgrow(graph, work, low, high)
+                return True
+            _add_burst(graph, work, s, factor, loops, low, high)
+            _reset_long(work)
+            factor = _ONE
+            if not _advance(work, factor, taken, loops):
+                return False
+        for entry in range(begin_log, end):
+            if takes(graph.accepts[entry], bit):
+                log_coefficient(work, log, entry, 0, factor if loops else _ONE)
+        factor = factor * (1 + taken) if loops else factor + taken
+    log_coefficient(work, log, -1, 0, factor - 1)
+    _add_burst(graph, work, s, factor, loops, low, high)
+    settle(graph, work, s, _ONE << bit, work.lanes, work.stage + 2, low, high)
+    return True
+
+
+@inlined
+def _reset(work):  # type: ignore[no-untyped-def]
+    _reset_long(work)
+    for d in range(work.double_sums.shape[0]):
+        work.double_sums[d, 0] = 0.0
+    for x in range(work.lowest.size):
+        work.lowest[x] = np.iinfo(np.int64).max
+
+
+@inlined
+def _reset_long(work):  # type: ignore[no-untyped-def]
+    for c in range(work.long_sums.shape[0]):
+        work.long_sums[c, 0] = 0
+
+
+@inlined
+def _instant(graph, work, begin, after, bit):  # type: ignore[no-untyped-def]
+    """Sum up the events of one time that a class takes; where they end, and how many they are."""
+    for c in range(work.long_sums.shape[0]):
+        work.long_sums[c, 1] = 0
+        work.heavy[c] = 0.0
+    for d in range(work.double_sums.shape[0]):
+        work.double_sums[d, 1] = 0.0
+    end, taken = begin, 0
+    while end < after and graph.times[end] == graph.times[begin]:
+        if takes(graph.accepts[end], bit):
+            taken += 1
+            for c in range(work.long_sums.shape[0]):
+                work.long_sums[c, 1] += graph.long_weights[c, end]
+                work.heavy[c] += abs(np.float64(graph.long_weights[c, end]))
+            for d in range(work.double_sums.shape[0]):
+                work.double_sums[d, 1] += graph.double_weights[d, end]
+            for x in range(work.lowest.size):
+                work.lowest[x] = min(work.lowest[x], graph.ranks[x, end])
+        end += 1
+    return end, taken
+
+
+@inlined
+def _advance(work, factor, taken, loops):  # type: ignore[no-untyped-def]
+    """Take an instant into the coefficients; False, and nothing done, if they grow too large."""
+    grown = np.float64(factor) * (1.0 + taken)
+    if grown > _NARROW:
+        return False
+    for c in range(work.long_sums.shape[0]):
+        size = abs(np.float64(work.long_sums[c, 0]))
+        size = size * (1.0 + taken) + work.heavy[c] * factor if loops else size + work.heavy[c]
+        if size > _NARROW:
+            return False
+    for c in range(work.long_sums.shape[0]):
+        if loops:
+            work.long_sums[c, 0] = (
+                work.long_sums[c, 0] * (1 + taken) + work.long_sums[c, 1] * factor
+            )
+        else:
+            work.long_sums[c, 0] += work.long_sums[c, 1]
+    for d in range(work.double_sums.shape[0]):
+        if loops:
+            work.double_sums[d, 0] = (
+                work.double_sums[d, 0] * (1 + taken) + work.double_sums[d, 1] * factor
+            )
+        else:
+            work.double_sums[d, 0] += work.double_sums[d, 1]
+    return True
+
+
+@inlined
+def _add_burst(graph, work, s, factor, loops, low, high):  # type: ignore[no-untyped-def]
+    """Add what a part of a burst comes to; where it loops, that enters the next part too."""
+    lanes, now, more, all_of_it = work.lanes, work.stage, work.stage + 1, work.stage + 2
+    multiply_longs(
+        lanes.longs, more, lanes.longs, now, graph.queries[low]["long_start"],
+        graph.queries[high]["long_start"], factor - 1, work.over,
+    )  # fmt: skip
+    for d in range(graph.queries[low]["double_start"], graph.queries[high]["double_start"]):
+        lanes.doubles[more, d] = lanes.doubles[now, d] * (factor - 1)
+        lanes.exponents[more, d] = 0
+    for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
+        lanes.ranks[more, x] = lanes.ranks[now, x]
+    for o in range(graph.kinds[s]["own_start"], graph.kinds[s + 1]["own_start"]):
+        q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
+        if q < low or q >= high:
+            continue
+        counts, width, kind = (
+            graph.queries[q]["long_start"],
+            graph.queries[q]["width"],
+            graph.owns[o]["kind"],
+        )
+        if kind == 0:
+            weigh_longs(
+                lanes.longs, more, counts + j * width, lanes.longs, now, counts, width,
+                work.long_sums[column, 0], work.over, work.limbs,
+            )  # fmt: skip
+        elif kind == 1:
+            place = graph.queries[q]["double_start"] + j * width
+            weigh_doubles(
+                lanes.doubles, lanes.exponents, more, place, lanes.longs, now, counts, width,
+                work.double_sums[column, 0],
+            )  # fmt: skip
+        else:
+            place = graph.queries[q]["rank_start"] + j * width
+            lower_ranks(
+                lanes.ranks, more, place, lanes.longs, now, counts, width, work.lowest[column]
+            )
+    if factor == 1:
+        _forget_ranks(graph, lanes, more, low, high)
+    add_lanes(graph, lanes, all_of_it, lanes, more, low, high, work.over)
+    if loops:
+        add_lanes(graph, lanes, now, lanes, more, low, high, work.over)
+
+
+@inlined
+def _forget_ranks(graph, lanes, more, low, high):  # type: ignore[no-untyped-def]
+    """A part without any event has no extremes."""
+    for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
+        lanes.ranks[more, x] = graph.no_rank
+
+
+@inlined
+def _outgrow(graph, work, low, high):  # type: ignore[no-untyped-def]
+    """Leave the burst of all windows with a trend to the next rung."""
+    for q in range(low, high):
+        for lane in range(
+            graph.queries[q]["long_start"],
+            graph.queries[q]["long_start"] + graph.queries[q]["width"],
+        ):
+            work.over[lane] |= counts_any(work.lanes.longs, work.stage, lane)

@@ -1,0 +1,330 @@
+"""Rows of lanes, and what the Hamlet kernels do with runs of them, on every rung of the ladder.
+
+On the first rung longs are int64 and doubles plain; above it longs have L limbs (`wide`) and
+doubles an exponent of their own (`rows` tells the same story for greta). A lane that outgrows its
+rung is marked and goes on from zero, so that nothing wraps; its window is worked out again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.hamlet_wide import multiply_wide
+from elsinore.kernels.rows import LIMIT
+from elsinore.kernels.wide import (
+    add_product,
+    add_scaled,
+    add_wide,
+    is_zero,
+    normal,
+    to_scaled,
+)
+
+_ROOM = 2.0**61
+
+
+class Lanes(NamedTuple):
+    """R rows of lanes.
+
+    Attributes:
+        longs: int64[R, V], or uint64[R, V, L] in two's complement.
+        doubles, exponents: float64[R, W], int64[R, W]; `double * 2**exponent`.
+        ranks: int64[R, X], the smallest met.
+    """
+
+    longs: np.ndarray
+    doubles: np.ndarray
+    exponents: np.ndarray
+    ranks: np.ndarray
+
+
+def make_lanes(rows: int, widths: tuple[int, int, int], limbs: int, no_rank: int) -> Lanes:
+    """Rows of "no trend"; `widths` are V, W and X, one limb means the first rung."""
+    longs, doubles, ranks = widths
+    shape = (rows, longs) if limbs == 1 else (rows, longs, limbs)
+    return Lanes(
+        np.zeros(shape, np.int64 if limbs == 1 else np.uint64),
+        np.zeros((rows, doubles)),
+        np.zeros((rows, doubles), np.int64),
+        np.full((rows, ranks), no_rank, np.int64),
+    )
+
+
+@outlined
+def _mark(values, over):  # type: ignore[no-untyped-def]
+    for v in range(values.size):
+        if values[v] > LIMIT or values[v] < -LIMIT:
+            values[v] = 0
+            over[v] = True
+
+
+@outlined
+def _add_limbs(target, source, over):  # type: ignore[no-untyped-def]
+    for v in range(target.shape[0]):
+        if add_wide(target[v], source[v]):
+            over[v] = True
+            for limb in range(target.shape[1]):
+                target[v, limb] = 0
+
+
+@outlined
+def _add_longs(target, trow, source, srow, low, high, over):  # type: ignore[no-untyped-def]
+    if target.ndim == 2:
+        mine, more = target[trow, low:high], source[srow, low:high]
+        seen = np.int64(0)
+        for v in range(mine.size):
+            total = mine[v] + more[v]
+            mine[v] = total
+            seen |= total ^ (total >> 63)
+        if seen > LIMIT:
+            _mark(mine, over[low:high])
+    else:
+        _add_limbs(target[trow, low:high], source[srow, low:high], over[low:high])
+
+
+@outlined
+def _add_doubles(longs, target, exponents, trow, source, other, srow, low, high):  # type: ignore[no-untyped-def]
+    for d in range(low, high):
+        if longs.ndim == 2:
+            target[trow, d] += source[srow, d]
+        else:
+            target[trow, d], exponents[trow, d] = add_scaled(
+                target[trow, d], exponents[trow, d], source[srow, d], other[srow, d]
+            )
+
+
+@outlined
+def _lower(target, trow, source, srow, low, high):  # type: ignore[no-untyped-def]
+    for x in range(low, high):
+        target[trow, x] = min(target[trow, x], source[srow, x])
+
+
+@inlined
+def add_lanes(graph, target, trow, source, srow, a, b, over):  # type: ignore[no-untyped-def]
+    """Add the lanes of queries `a` to `b - 1` of one row to those of another."""
+    low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
+    _add_longs(target.longs, trow, source.longs, srow, low, high, over)
+    low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
+    if low < high:
+        _add_doubles(
+            target.longs, target.doubles, target.exponents, trow, source.doubles,
+            source.exponents, srow, low, high,
+        )  # fmt: skip
+    low, high = graph.queries[a]["rank_start"], graph.queries[b]["rank_start"]
+    if low < high:
+        _lower(target.ranks, trow, source.ranks, srow, low, high)
+
+
+@outlined
+def _zero(longs, row, low, high):  # type: ignore[no-untyped-def]
+    if longs.ndim == 2:
+        mine = longs[row, low:high]
+        for v in range(mine.size):
+            mine[v] = 0
+    else:
+        wide = longs[row, low:high]
+        for v in range(wide.shape[0]):
+            for limb in range(wide.shape[1]):
+                wide[v, limb] = 0
+
+
+@outlined
+def _zero_rest(doubles, exponents, ranks, row, low, high, first, after, no_rank):  # type: ignore[no-untyped-def]
+    for d in range(low, high):
+        doubles[row, d] = 0.0
+        exponents[row, d] = 0
+    for x in range(first, after):
+        ranks[row, x] = no_rank
+
+
+@inlined
+def clear_lanes(graph, lanes, row, a, b):  # type: ignore[no-untyped-def]
+    """Set the lanes of queries `a` to `b - 1` to "no trend"."""
+    _zero(lanes.longs, row, graph.queries[a]["long_start"], graph.queries[b]["long_start"])
+    low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
+    first, after = graph.queries[a]["rank_start"], graph.queries[b]["rank_start"]
+    if low < high or first < after:
+        _zero_rest(
+            lanes.doubles, lanes.exponents, lanes.ranks, row, low, high, first, after,
+            graph.no_rank,
+        )  # fmt: skip
+
+
+@inlined
+def clear_window(graph, lanes, row, q, lane):  # type: ignore[no-untyped-def]
+    """Set one window's lane of a query to "no trend" in one row."""
+    width = graph.queries[q]["width"]
+    for j in range(graph.queries[q]["longs_of"]):
+        place = graph.queries[q]["long_start"] + j * width + lane
+        _zero(lanes.longs, row, place, place + 1)
+    for j in range(graph.queries[q]["doubles_of"]):
+        lanes.doubles[row, graph.queries[q]["double_start"] + j * width + lane] = 0.0
+        lanes.exponents[row, graph.queries[q]["double_start"] + j * width + lane] = 0
+    for j in range(graph.queries[q]["ranks_of"]):
+        lanes.ranks[row, graph.queries[q]["rank_start"] + j * width + lane] = graph.no_rank
+
+
+@inlined
+def copy_long(target, trow, place, source, srow, lane):  # type: ignore[no-untyped-def]
+    """Make one long lane a copy of another."""
+    if target.ndim == 2:
+        target[trow, place] = source[srow, lane]
+    else:
+        for limb in range(target.shape[2]):
+            target[trow, place, limb] = source[srow, lane, limb]
+
+
+@inlined
+def set_one(longs, row, lane):  # type: ignore[no-untyped-def]
+    """Let a cleared lane be 1."""
+    if longs.ndim == 2:
+        longs[row, lane] = 1
+    else:
+        longs[row, lane, 0] = 1
+
+
+@inlined
+def overflows(longs, value):  # type: ignore[no-untyped-def]
+    """Whether a double asks for the next rung, where exponents are wide."""
+    if longs.ndim == 2:
+        return not np.isfinite(value)
+    return False
+
+
+@inlined
+def counts_any(longs, row, lane):  # type: ignore[no-untyped-def]
+    """Whether a lane counts any trend."""
+    if longs.ndim == 2:
+        return longs[row, lane] != 0
+    return not is_zero(longs[row, lane])
+
+
+@outlined
+def _any_long(longs, row, low, high):  # type: ignore[no-untyped-def]
+    if longs.ndim == 2:
+        mine = longs[row, low:high]
+        seen = np.int64(0)
+        for v in range(mine.size):
+            seen |= mine[v]
+        return seen != 0
+    wide = longs[row, low:high]
+    bits = np.uint64(0)
+    for v in range(wide.shape[0]):
+        for limb in range(wide.shape[1]):
+            bits |= wide[v, limb]
+    return bits != np.uint64(0)
+
+
+@inlined
+def any_lane(graph, longs, row, a, b):  # type: ignore[no-untyped-def]
+    """Whether any lane of queries `a` to `b - 1` holds anything."""
+    return _any_long(longs, row, graph.queries[a]["long_start"], graph.queries[b]["long_start"])
+
+
+@outlined
+def weigh_longs(  # type: ignore[no-untyped-def]
+    target, trow, place, source, srow, counts, width, weight, over, limbs
+):
+    """Add `weight` times `width` lanes of counts to as many lanes."""
+    for i in range(width):
+        if target.ndim == 2:
+            trends = source[srow, counts + i]
+            if abs(np.float64(weight) * np.float64(trends)) > _ROOM:
+                over[place + i] = True
+                continue
+            total = target[trow, place + i] + weight * trends
+            target[trow, place + i] = total
+            if total > LIMIT or total < -LIMIT:
+                target[trow, place + i] = 0
+                over[place + i] = True
+        elif add_product(target[trow, place + i], source[srow, counts + i], weight, limbs):
+            over[place + i] = True
+            for limb in range(target.shape[2]):
+                target[trow, place + i, limb] = 0
+
+
+@outlined
+def weigh_doubles(  # type: ignore[no-untyped-def]
+    doubles, exponents, trow, place, source, srow, counts, width, weight
+):
+    """Add `weight` times `width` lanes of counts to as many lanes of doubles."""
+    for i in range(width):
+        if not counts_any(source, srow, counts + i):
+            continue
+        if source.ndim == 2:
+            doubles[trow, place + i] += weight * source[srow, counts + i]
+        else:
+            trends, exponent = to_scaled(source[srow, counts + i])
+            fraction, shift = normal(weight, 0)
+            product, places = normal(fraction * trends, shift + exponent)
+            doubles[trow, place + i], exponents[trow, place + i] = add_scaled(
+                doubles[trow, place + i], exponents[trow, place + i], product, places
+            )
+
+
+@outlined
+def lower_ranks(ranks, trow, place, source, srow, counts, width, rank):  # type: ignore[no-untyped-def]
+    """Lower lanes of ranks to `rank` where trends are counted."""
+    for i in range(width):
+        if counts_any(source, srow, counts + i):
+            ranks[trow, place + i] = min(ranks[trow, place + i], rank)
+
+
+@inlined
+def own_value(graph, o, entry, lanes, row, over, limbs):  # type: ignore[no-untyped-def]
+    """Add what an entry itself contributes by row `o` of the `own_*` tables."""
+    q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
+    counts, width, kind = (
+        graph.queries[q]["long_start"],
+        graph.queries[q]["width"],
+        graph.owns[o]["kind"],
+    )
+    if kind == 0:
+        weight = graph.long_weights[column, entry]
+        if weight != 0:
+            place = counts + j * width
+            weigh_longs(
+                lanes.longs, row, place, lanes.longs, row, counts, width, weight, over, limbs
+            )
+    elif kind == 1:
+        value = graph.double_weights[column, entry]
+        if value != 0.0:
+            place = graph.queries[q]["double_start"] + j * width
+            weigh_doubles(
+                lanes.doubles, lanes.exponents, row, place, lanes.longs, row, counts, width, value
+            )
+    else:
+        place = graph.queries[q]["rank_start"] + j * width
+        rank = graph.ranks[column, entry]
+        lower_ranks(lanes.ranks, row, place, lanes.longs, row, counts, width, rank)
+
+
+@outlined
+def _mark_large(target, source, limit, over):  # type: ignore[no-untyped-def]
+    for v in range(source.size):
+        if source[v] > limit or source[v] < -limit:
+            target[v] = 0
+            over[v] = True
+
+
+@outlined
+def multiply_longs(target, trow, source, srow, low, high, factor, over):  # type: ignore[no-untyped-def]
+    """Set lanes to `factor` (not negative, below 2**61) times those of another row."""
+    if target.ndim == 2:
+        mine, more = target[trow, low:high], source[srow, low:high]
+        limit = LIMIT // max(factor, 1)
+        seen = False
+        for v in range(mine.size):
+            seen |= more[v] > limit or more[v] < -limit
+            mine[v] = more[v] * factor
+        if seen:
+            _mark_large(mine, more, limit, over[low:high])
+    else:
+        for lane in range(low, high):
+            if multiply_wide(target[trow, lane], source[srow, lane], factor):
+                over[lane] = True
+                for limb in range(target.shape[2]):
+                    target[trow, lane, limb] = 0
