@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from elsinore.engine.auto import Sharing, fixed_length
+from elsinore.engine.segments.shared import shared_segments
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events.table import EventTable
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.observe import observe
+from elsinore.sharing.plan import Finder
 from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
 from elsinore.spark.aggregate_branches import branches
 from elsinore.spark.regions import Hours
@@ -72,6 +77,20 @@ def test_rows_name_the_plan_the_events_and_the_query(flights: tuple[Lake, EventT
     assert {tuple(row) for row in named} == {
         (query.name, query.fingerprint, "p17", done.events_version) for query in queries.queries
     }
+
+
+def test_shared_segments_change_no_row(flights: tuple[Lake, EventTable]) -> None:
+    lake, events = flights
+    queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
+    owned = hours("15", "18")
+    statistics = observe(queries, events)
+    plan = find_plan(fixed_length(queries), statistics, finder=Finder.GWMIN)
+    segments = tuple(map(tuple, shared_segments(plan)))
+    sharing = Sharing(segments, alone=2.0, together=1.5)
+    done = aggregate(lake, queries, owned, plan="p", sharing=sharing, parts=2, run="test")
+    assert staged(lake, owned) == computed(queries, events, owned)
+    assert len(segments) > 0
+    assert done.sharing == sharing.in_words()
 
 
 def test_slices_give_what_one_run_gives(flights: tuple[Lake, EventTable]) -> None:
@@ -155,7 +174,7 @@ def test_a_query_that_the_engine_lacks_is_refused_before_anything_is_written(
 ) -> None:
     lake, _ = flights
     version = lake.version(STAGED)
-    text = "QUERY odd RETURN COUNT(*) PATTERN Weather W+ WITHIN 1 hour SEMANTICS contiguous;"
+    text = "QUERY odd RETURN COUNT(x) PATTERN SEQ(Weather x+, Weather y+) WITHIN 1 hour;"
     with pytest.raises(UnsupportedQueryError, match="odd"):
         run(lake, text, hours("15", "16"))
     assert lake.version(STAGED) == version
