@@ -96,6 +96,7 @@ def test_bad_usage_is_one_line(
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.timeout(1200)  # compiles the kernels where they are not in the cache
 @pytest.mark.parametrize("executor", ["hamlet", "hamlet-static"])
 def test_hamlet_runs_sets_of_sharable_queries_and_others_beside(
     files: Path, executor: str, capsys: pytest.CaptureFixture[str]
