@@ -55,18 +55,18 @@ def partition(
     """The entries of a template; None where no trend can exist for want of events."""
     rows = [state_rows(query, state, columns) for state in template.states]
     filled = frozenset(number for number, found in enumerate(rows) if found.size)
-    if not _leads_through(template, filled):
+    if not leads_through(template, filled):
         return None
     frames = []
     for state, found in zip(template.states, rows, strict=True):
         carried = sorted(state.keys & template.keys)
         keys = {column_of(n): codes[n].values[found] for n in carried}
         frames.append(pd.DataFrame({"row": found} | keys))
-    partitions = _partitions(template, frames)
+    partitions = find_partitions(template, frames)
     if not len(partitions):
         return None
     partitions["partition"] = np.arange(len(partitions), dtype=np.int64)
-    placed = [_place(frame, partitions) for frame in frames]
+    placed = [place_events(frame, partitions) for frame in frames]
     return _sorted(
         [frame["row"].to_numpy() for frame in placed],
         [frame["partition"].to_numpy() for frame in placed],
@@ -76,16 +76,17 @@ def partition(
     )
 
 
-def _leads_through(template: Template, states: frozenset[int]) -> bool:
+def leads_through(template: Template, states: frozenset[int]) -> bool:
     """Whether a way from START to END leads through the given states alone."""
     trends = frozenset(template.trend_states) & states
     arrows = tuple(t for t in template.transitions if {t.earlier, t.later} <= trends)
     return bool(reached_states(trends & template.starts.keys(), arrows) & template.ends.keys())
 
 
-def _partitions(template: Template, frames: list[pd.DataFrame]) -> pd.DataFrame:
+def find_partitions(template: Template, frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Keys that a trend may carry, each set once; more than there are trends of is no harm.
 
+    `frames` hold for each state the codes of the keys that its events carry (`column_of`).
     Keys come from the states that no trend can go without, joined with the most telling first;
     what these do not carry is taken from all states that do.
     """
@@ -100,7 +101,7 @@ def _partitions(template: Template, frames: list[pd.DataFrame]) -> pd.DataFrame:
     needed = [
         _distinct(frames, states, sorted(keys))
         for keys, states in carriers.items()
-        if keys and not _leads_through(template, everywhere - frozenset(states))
+        if keys and not leads_through(template, everywhere - frozenset(states))
     ]
     covered = {name for keys in needed for name in keys.columns}
     for key in sorted(key for key in template.keys if column_of(key) not in covered):
@@ -114,8 +115,13 @@ def _distinct(frames: list[pd.DataFrame], states: list[int], keys: list[int]) ->
     return pd.concat([frames[state][names] for state in states]).drop_duplicates()
 
 
-def _place(frame: pd.DataFrame, partitions: pd.DataFrame) -> pd.DataFrame:
-    """Each event in every partition that it fits."""
+def place_events(frame: pd.DataFrame, partitions: pd.DataFrame) -> pd.DataFrame:
+    """Each event of a state in every partition that it fits.
+
+    Args:
+        frame: the column `row`, and the codes of the keys that the events carry (`column_of`).
+        partitions: the codes of all keys, and the column `partition`.
+    """
     shared = [name for name in frame.columns if name != "row"]
     return join_keys(frame, partitions[[*shared, "partition"]])
 

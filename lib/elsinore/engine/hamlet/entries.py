@@ -12,7 +12,7 @@ import pandas as pd
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.partitions import _leads_through, _partitions, _place, column_of
+from elsinore.engine.partitions import column_of, find_partitions, leads_through, place_events
 from elsinore.lowering.merged import Admission, MergedTemplate
 from elsinore.template.template import State, Template, Transition
 
@@ -53,7 +53,7 @@ def merged_entries(
     taken = [_taken(merged, number, bits, codes, columns) for number, bits in enumerate(classes)]
     template = _as_template(merged)
     filled = frozenset(number for number, (rows, _) in enumerate(taken) if rows.size)
-    if not _leads_through(template, filled):
+    if not leads_through(template, filled):
         return None
     owners, places, groups = _owners(merged, template, [rows for rows, _ in taken], codes)
     if not groups:
@@ -107,9 +107,9 @@ def _owners(
     for state, found in zip(template.states, rows, strict=True):
         keys = {column_of(n): codes[merged.keys[n]].values[found] for n in sorted(state.keys)}
         frames.append(pd.DataFrame({"row": np.arange(found.size)} | keys))
-    partitions = _partitions(template, frames)
+    partitions = find_partitions(template, frames)
     partitions["partition"] = np.arange(len(partitions), dtype=np.int64)
-    placed = [_place(frame, partitions) for frame in frames]
+    placed = [place_events(frame, partitions) for frame in frames]
     return (
         [frame["partition"].to_numpy() for frame in placed],
         [frame["row"].to_numpy() for frame in placed],
