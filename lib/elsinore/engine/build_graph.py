@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import Column, EventColumns, in_one_dictionary
-from elsinore.engine.evaluate import evaluate
+from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.partitions import Entries
+from elsinore.engine.slots import fill_slots, stack_rows
 from elsinore.kernels.graph import Graph
 from elsinore.lowering.carriers import Carrier, Carriers, Weight
-from elsinore.lowering.conditions import Slot
 from elsinore.lowering.layout import Layout
 from elsinore.template.template import State, Template
 
@@ -58,16 +56,16 @@ def build_graph(
     ]
     counts = [_count_weights(c, template, columns, entries) for c in carriers.counts]
     sums = [_sum_weights(c, template, columns, entries) for c in carriers.sums]
-    longs, doubles, known = _slots(layout.slots, columns, entries)
+    longs, doubles, known = fill_slots(layout.slots, columns, entries.rows, entries.states)
     graph = Graph(
         times=columns.times[entries.rows],
         states=entries.states,
         slots_l=longs,
         slots_d=doubles,
         known=known,
-        count_weights=_stack(counts, entries.rows.size, np.int64),
-        sum_weights=_stack(sums, entries.rows.size, np.float64),
-        ranks=_stack([e.ranks for e in extremes], entries.rows.size, np.int64),
+        count_weights=stack_rows(counts, entries.rows.size, np.int64),
+        sum_weights=stack_rows(sums, entries.rows.size, np.float64),
+        ranks=stack_rows([e.ranks for e in extremes], entries.rows.size, np.int64),
         no_rank=NO_RANK,
         base=last_events,
         **layout.arrays,
@@ -84,13 +82,6 @@ def _counted(carrier: Carrier, template: Template, entries: Entries) -> np.ndarr
     """bool[N]: the entries that a carrier counts."""
     counting = np.array([_counts_at(carrier, state) for state in template.states], np.bool_)
     return counting[entries.states]
-
-
-def _stack(columns: list[np.ndarray], width: int, kind: type) -> np.ndarray:
-    stacked: np.ndarray = np.empty((len(columns), width), kind)
-    for row, column in enumerate(columns):
-        stacked[row] = column
-    return stacked
 
 
 def _values(
@@ -116,26 +107,3 @@ def _sum_weights(
 ) -> np.ndarray:
     column, used = _values(carrier, template, columns, entries)
     return np.where(used, column.values, 0.0)
-
-
-def _slots(
-    slots: tuple[Slot, ...], columns: EventColumns, entries: Entries
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The columns that conditions read, filled at the entries of their states."""
-    size = len(slots), entries.rows.size
-    longs, doubles = np.zeros(size, np.int64), np.zeros(size, np.float64)
-    known = np.zeros(size, np.bool_)
-    places = [np.flatnonzero(entries.states == slot.state) for slot in slots]
-    found = [
-        evaluate(slot.expression, columns, entries.rows[place])
-        for slot, place in zip(slots, places, strict=True)
-    ]
-    texts = [n for n, slot in enumerate(slots) if slot.expression.type is AttributeType.STRING]
-    recoded = in_one_dictionary([found[number] for number in texts]) if texts else []
-    for number, column in zip(texts, recoded, strict=True):
-        found[number] = column
-    for number, (slot, place) in enumerate(zip(slots, places, strict=True)):
-        target = doubles if slot.expression.type is AttributeType.DOUBLE else longs
-        target[number, place] = found[number].values
-        known[number, place] = found[number].known
-    return longs, doubles, known

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from elsinore.lowering.anonymous import anonymous, anonymous_condition
+from elsinore.lowering.anonymous import anonymous_condition
+from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression
 from elsinore.template.conditions import Condition

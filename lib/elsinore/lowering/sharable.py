@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from elsinore.lowering.anonymous import anonymous, anonymous_condition
+from elsinore.lowering.anonymous import anonymous_condition
 from elsinore.lowering.merged import (
     MergedTemplate,
     key_attributes,
@@ -21,6 +21,7 @@ from elsinore.lowering.merged import (
     merge_templates,
     type_of,
 )
+from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction, Semantics
 from elsinore.template.build import build_templates

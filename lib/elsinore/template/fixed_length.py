@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import EventPattern, Semantics, Sequence
+from elsinore.template.support import refuse_all
 
 
 def aseq_refusals(query: BoundQuery) -> tuple[str, ...]:
@@ -32,16 +32,5 @@ def require_aseq(queries: Iterable[BoundQuery], executor: str) -> None:
     Raises:
         UnsupportedQueryError: fields `executor` and `queries`, the names.
     """
-    refused = {query: reasons for query in queries if (reasons := aseq_refusals(query))}
-    if refused:
-        hint = "greta runs the whole language"
-        faults = tuple(
-            Diagnostic(f"{executor} cannot run {query.name}: {'; '.join(reasons)}", query.at, hint)
-            for query, reasons in refused.items()
-        )
-        raise UnsupportedQueryError(
-            " | ".join(str(fault) for fault in faults),
-            diagnostics=faults,
-            executor=executor,
-            queries=tuple(query.name for query in refused),
-        )
+    refusals = {query: aseq_refusals(query) for query in queries}
+    refuse_all(executor, refusals, "greta runs the whole language")

@@ -10,15 +10,16 @@ refused.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain, combinations
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from elsinore.query.anonymous import anonymous
 from elsinore.query.automaton import OPEN_WAY, Ways, one_after_another
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import Field
+from elsinore.query.expressions import BoundExpression
 from elsinore.query.syntax import Semantics
 from elsinore.template.conditions import ALWAYS, Condition, Never, Open, every, some
 from elsinore.template.machine import Accept, Machine, Pairs, any_way, keys_at, transition, way_out
@@ -30,7 +31,7 @@ MAX_STATES = 200
 MAX_UNCERTAIN = 6
 
 Positions = frozenset[int]
-Local = frozenset[Hashable]
+Local = frozenset[BoundExpression]
 Part = TypeVar("Part")
 
 
@@ -197,19 +198,10 @@ def _symbols(pairs: Pairs) -> Iterator[Symbol]:
 def _local(query: BoundQuery, position: int) -> Local:
     """A position's local predicates, whatever the position."""
     return frozenset(
-        _shape(predicate.condition)
+        anonymous(predicate.condition)
         for predicate in query.local_predicates
         if predicate.position == position
     )
-
-
-def _shape(node: Any) -> Hashable:
-    """An expression without the positions that it reads, to compare with others."""
-    if isinstance(node, Field):
-        return Field, node.attribute
-    if is_dataclass(node):
-        return type(node), *(_shape(getattr(node, part.name)) for part in fields(node))
-    return tuple(map(_shape, node)) if isinstance(node, tuple) else (type(node), node)
 
 
 def _few(parts: list[Part]) -> list[Part]:

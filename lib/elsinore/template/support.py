@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.query.bound import BoundQuery
@@ -29,16 +29,25 @@ def require_greta(queries: Iterable[BoundQuery]) -> None:
     Raises:
         UnsupportedQueryError: fields `executor` and `queries`, the names.
     """
-    refused = {query: reasons for query in queries if (reasons := greta_refusals(query))}
+    hint = "give each part of the pattern what tells its events from those of the others"
+    refuse_all("greta", {query: greta_refusals(query) for query in queries}, hint)
+
+
+def refuse_all(executor: str, refusals: Mapping[BoundQuery, tuple[str, ...]], hint: str) -> None:
+    """Refuse every query that an executor has a reason not to run, all in one error.
+
+    Raises:
+        UnsupportedQueryError: fields `executor` and `queries`, the names.
+    """
+    refused = {query: reasons for query, reasons in refusals.items() if reasons}
     if refused:
-        hint = "give each part of the pattern what tells its events from those of the others"
         faults = tuple(
-            Diagnostic(f"greta cannot run {query.name}: {'; '.join(reasons)}", query.at, hint)
+            Diagnostic(f"{executor} cannot run {query.name}: {'; '.join(reasons)}", query.at, hint)
             for query, reasons in refused.items()
         )
         raise UnsupportedQueryError(
             " | ".join(str(fault) for fault in faults),
             diagnostics=faults,
-            executor="greta",
+            executor=executor,
             queries=tuple(query.name for query in refused),
         )

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.catalog.stream import AttributeType
 from elsinore.engine.build_graph import NO_RANK, Extremes
-from elsinore.engine.columns import Column, EventColumns, in_one_dictionary
-from elsinore.engine.evaluate import evaluate
+from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.hamlet.entries import MergedEntries
 from elsinore.engine.hamlet.tables import Tables
+from elsinore.engine.slots import fill_slots, stack_rows
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
 from elsinore.kernels.spans import find_spans
 from elsinore.lowering.carriers import Weight
-from elsinore.lowering.conditions import Slot
 from elsinore.lowering.merged import MergedTemplate
 from elsinore.timeline import Interval
 from elsinore.windows.window import Window
@@ -57,7 +55,9 @@ def prepare(
     slide = np.array([q.window.slide for q in queries], np.int64)
     most = cells.reshape(partitions, len(queries)).max(axis=0)
     width = np.maximum(np.minimum(-(-within // slide), most), 1)
-    longs, doubles, known = _slots(tuple(tables.programs.slots), columns, entries)
+    longs, doubles, known = fill_slots(
+        tuple(tables.programs.slots), columns, entries.rows, entries.states
+    )
     weights, extremes = _weights(tables, columns, entries)
     graph = MergedGraph(
         times=times,
@@ -138,9 +138,9 @@ def _weights(
         extremes.append(Extremes(column, column.known, largest=largest))
     ranks = [extreme.ranks for extreme in extremes]
     return {
-        "long_weights": _stack(longs, size, np.int64),
-        "double_weights": _stack(doubles, size, np.float64),
-        "ranks": _stack(ranks, size, np.int64),
+        "long_weights": stack_rows(longs, size, np.int64),
+        "double_weights": stack_rows(doubles, size, np.float64),
+        "ranks": stack_rows(ranks, size, np.int64),
     }, extremes
 
 
@@ -157,33 +157,3 @@ def _long_weights(
 def _read(name: str | None, columns: EventColumns, entries: MergedEntries) -> Column:
     assert name is not None
     return columns.column(name).take(entries.rows)
-
-
-def _stack(columns: list[np.ndarray], width: int, kind: type) -> np.ndarray:
-    stacked: np.ndarray = np.empty((len(columns), width), kind)
-    for row, column in enumerate(columns):
-        stacked[row] = column
-    return stacked
-
-
-def _slots(
-    slots: tuple[Slot, ...], columns: EventColumns, entries: MergedEntries
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The columns that programs read, filled at the entries of their states."""
-    size = len(slots), entries.rows.size
-    longs, doubles = np.zeros(size, np.int64), np.zeros(size, np.float64)
-    known = np.zeros(size, np.bool_)
-    places = [np.flatnonzero(entries.states == slot.state) for slot in slots]
-    found = [
-        evaluate(slot.expression, columns, entries.rows[place])
-        for slot, place in zip(slots, places, strict=True)
-    ]
-    texts = [n for n, slot in enumerate(slots) if slot.expression.type is AttributeType.STRING]
-    recoded = in_one_dictionary([found[number] for number in texts]) if texts else []
-    for number, column in zip(texts, recoded, strict=True):
-        found[number] = column
-    for number, (slot, place) in enumerate(zip(slots, places, strict=True)):
-        target = doubles if slot.expression.type is AttributeType.DOUBLE else longs
-        target[number, place] = found[number].values
-        known[number, place] = found[number].known
-    return longs, doubles, known

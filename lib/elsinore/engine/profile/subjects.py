@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import gcd
 
-from elsinore.lowering.anonymous import anonymous
 from elsinore.lowering.sharable import SharableSet, sharable_sets
+from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import TIME, BoundExpression, fields_of
 from elsinore.query.print_bound import print_bound
