@@ -1,4 +1,4 @@
-"""`elsinore generate`: raw event files to replay."""
+"""`elsinore generate`: raw event files to replay, and streams of the papers' experiments."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
+from elsinore.cli.generate_streams import add_streams
 from elsinore.cli.progress import progress_line
 from elsinore.generate.flights import generate_flights
 
-generate_app = typer.Typer(help="Write raw event files.", no_args_is_help=True)
+generate_app = typer.Typer(help="Write event files.", no_args_is_help=True)
 
 
 @generate_app.callback()
 def _generators() -> None:
-    """Write raw event files."""
+    """Write event files."""
 
 
 @generate_app.command()
@@ -36,3 +37,6 @@ def flights(
         )
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.events_by_type.items())
     typer.echo(f"{summary.files:,} files, {summary.events:,} events ({kinds}) below {output}")
+
+
+add_streams(generate_app)

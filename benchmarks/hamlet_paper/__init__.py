@@ -1,0 +1,1 @@
+"""The Hamlet paper's experiments; `__main__` says how they are run."""

@@ -1,0 +1,67 @@
+"""Schemas of generated streams: short ways to write them, and their YAML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.timeline import TimeUnit
+
+
+def text(name: str, *allowed: str) -> Attribute:
+    """An attribute of text; of these values only, where some are given."""
+    return Attribute(name, AttributeType.STRING, allowed=allowed or None)
+
+
+def long(name: str, minimum: int = 0, maximum: int | None = None) -> Attribute:
+    """An integer attribute."""
+    return Attribute(name, AttributeType.LONG, minimum=minimum, maximum=maximum)
+
+
+def double(name: str, minimum: float = 0.0, maximum: float | None = None) -> Attribute:
+    """An attribute of doubles."""
+    return Attribute(name, AttributeType.DOUBLE, minimum=minimum, maximum=maximum)
+
+
+def stream_schema(name: str, types: Mapping[str, tuple[Attribute, ...]]) -> StreamSchema:
+    """A stream whose records have `id`, `time` (ISO 8601) and `type`."""
+    kinds = tuple(EventType(kind, attributes) for kind, attributes in types.items())
+    return StreamSchema(name, "time", TimeUnit.ISO, "type", "id", kinds)
+
+
+def schema_yaml(schema: StreamSchema, notes: tuple[str, ...] = ()) -> str:
+    """The YAML file that `load_schema` reads as this schema.
+
+    Args:
+        schema: without timestamps among its attributes.
+        notes: lines of comment for the beginning.
+    """
+    lines = [f"# {note}" for note in notes]
+    lines += [
+        f"stream: {schema.name}",
+        f"time: {{field: {_plain(schema.time_field)}, unit: {schema.time_unit}}}",
+        f"type: {{field: {_plain(schema.type_field)}}}",
+    ]
+    if schema.id_field is not None:
+        lines.append(f"id: {{field: {_plain(schema.id_field)}}}")
+    lines.append("types:")
+    for kind in schema.types:
+        lines.append(f"  {kind.name}:" if kind.attributes else f"  {kind.name}: {{}}")
+        lines += [f"    {item.name}: {_entry(item)}" for item in kind.attributes]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(field: str) -> str:
+    """A field's name, quoted where YAML might take it for something else."""
+    return field if re.fullmatch("[a-z]{2,}", field) else json.dumps(field)
+
+
+def _entry(item: Attribute) -> str:
+    limits = {"min": item.minimum, "max": item.maximum, "allowed": item.allowed}
+    # JSON is YAML too, and quotes what has to be.
+    said = [f"{name}: {json.dumps(value)}" for name, value in limits.items() if value is not None]
+    if item.nullable:
+        said.insert(0, "nullable: true")
+    return f"{{{', '.join([f'type: {item.type}', *said])}}}" if said else str(item.type)

@@ -1,0 +1,111 @@
+"""The skeleton of a stream: who sends which type when, in bursts of the lengths asked for.
+
+A unit is an event of a lead type, then a burst of the main type, all of one slot (a driver, a
+company, a mapper's job). The units of a slot are cut into trips: the first unit of a trip has the
+type that starts it, the last one a type that ends it and no burst. A burst is never followed by its
+own type, in the slot or in the stream, since a lead comes between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsinore.generate.draw import burst_lengths, running_numbers
+from elsinore.generate.options import StreamOptions
+
+
+@dataclass(frozen=True)
+class Script:
+    """What trips are made of, as codes of types.
+
+    Attributes:
+        main: the type of the bursts.
+        start: the type that starts a trip; None where there are no trips, and any of `middle`
+            leads.
+        middle: the types that lead within a trip.
+        weights: how often these occur, relative to each other.
+        end: the types that end a trip, equally often.
+        units: mean number of units of a trip, 2 or more.
+    """
+
+    main: int
+    start: int | None
+    middle: tuple[int, ...]
+    weights: tuple[float, ...]
+    end: tuple[int, ...] = ()
+    units: float = 2.0
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Columns of a stream, one element an event, int64.
+
+    Attributes:
+        types: codes of event types.
+        slots: whose event it is.
+        units: number of the event's unit among those of its slot, from 0.
+        trips: a number below `most_trips` for each trip; a trip has one slot.
+        most_trips: a bound on these numbers.
+    """
+
+    types: np.ndarray
+    slots: np.ndarray
+    units: np.ndarray
+    trips: np.ndarray
+    most_trips: int
+
+
+def draw_skeleton(
+    dice: np.random.Generator, options: StreamOptions, slots: int, script: Script
+) -> Skeleton:
+    """The skeleton of exactly `options.events` events; each unit has a slot at random."""
+    count = int(options.events / (options.burst + 1) * 1.2) + 64
+    while True:
+        slot = dice.integers(0, slots, count)
+        trips, begins, ends = _cut_into_trips(dice, slot, script)
+        sizes = np.where(ends, 1, burst_lengths(dice, count, options) + 1)
+        if sizes.sum() >= options.events:
+            break
+        count *= 2
+    unit = np.repeat(np.arange(count), sizes)[: options.events]
+    types = np.full(options.events, script.main, np.int64)
+    firsts = np.cumsum(sizes) - sizes
+    inside = firsts < options.events
+    types[firsts[inside]] = _leads(dice, begins, ends, script)[inside]
+    return Skeleton(types, slot[unit], running_numbers(slot)[unit], trips[unit], count)
+
+
+def _cut_into_trips(
+    dice: np.random.Generator, slot: np.ndarray, script: Script
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each unit the first unit of its trip; whether it begins one; whether it ends one."""
+    if script.start is None:
+        return np.arange(slot.size), np.zeros(slot.size, np.bool_), np.zeros(slot.size, np.bool_)
+    # Slot by slot; a trip that reaches the end of its slot's units is not finished.
+    order = np.argsort(slot, kind="stable")
+    first = np.concatenate([[True], slot[order][1:] != slot[order][:-1]])
+    planned = np.cumsum(1 + dice.geometric(1 / (script.units - 1), slot.size // 2 + 1)) - 1
+    lasts = np.zeros(slot.size, np.bool_)
+    lasts[planned[planned < slot.size]] = True
+    lasts &= ~first
+    fresh = first | np.concatenate([[False], lasts[:-1]])
+    trips, begins, ends = np.empty(slot.size, np.int64), np.empty_like(lasts), np.empty_like(lasts)
+    trips[order] = order[np.maximum.accumulate(np.where(fresh, np.arange(slot.size), 0))]
+    begins[order] = fresh
+    ends[order] = lasts
+    return trips, begins, ends
+
+
+def _leads(
+    dice: np.random.Generator, begins: np.ndarray, ends: np.ndarray, script: Script
+) -> np.ndarray:
+    """The type of each unit's first event."""
+    weights = np.array(script.weights, float)
+    chosen = dice.choice(weights.size, begins.size, p=weights / weights.sum())
+    leads = np.array(script.middle, np.int64)[chosen]
+    if script.start is not None:
+        leads[begins] = script.start
+        leads[ends] = dice.choice(np.array(script.end, np.int64), int(ends.sum()))
+    return leads

@@ -1,0 +1,67 @@
+"""The workloads of the generated streams: they bind, every query gives rows, and the right ones."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.finish import finish
+from elsinore.events.table import EventTable
+from elsinore.generate.cluster import ClusterOptions
+from elsinore.generate.linear_road import LinearRoadOptions
+from elsinore.generate.options import StreamOptions
+from elsinore.generate.ridesharing import RidesharingOptions
+from elsinore.generate.stock import StockOptions
+from elsinore.generate.streams import STREAMS, make_events
+from elsinore.query.bound import Workload
+from elsinore.query.load_workload import load_workload
+from elsinore.reference.budget import Budget
+from elsinore.reference.two_step import two_step
+from elsinore.template.support import greta_refusals
+
+WORKLOADS = Path(__file__).parents[3] / "schemas" / "workloads"
+#: Where every query has trends, and few enough to enumerate.
+SMALL: dict[str, StreamOptions] = {
+    "ridesharing": RidesharingOptions(
+        seed=6,
+        events=250,
+        rate=200,
+        burst=2,
+        fixed_bursts=True,
+        types=7,
+        drivers=30,
+        riders=60,
+        districts=2,
+        units=2.8,
+    ),
+    "stock": StockOptions(events=160, rate=120, burst=2, companies=40, sectors=3, volatility=0.05),
+    "cluster": ClusterOptions(events=400, rate=400, burst=2, mappers=6, jobs=6),
+    "linear-road": LinearRoadOptions(
+        events=400, rate=100, burst=3, vehicles=20, segments=5, accidents=0.1
+    ),
+}
+
+
+@cache
+def small(name: str) -> tuple[Workload, EventTable]:
+    path = WORKLOADS / f"{name.replace('-', '_')}.sase"
+    return load_workload(path, STREAMS[name].schema), make_events(SMALL[name])
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_query_gives_the_rows_of_the_reference(name: str) -> None:
+    workload, events = small(name)
+    assert 5 <= len(workload.queries) <= 10
+    for query in workload.queries:
+        assert greta_refusals(query) == ()
+        rows = finish(workload, aggregate_query(query, events))
+        assert rows, query.name
+        reference = two_step(query, events, budget=Budget(300_000))
+        assert [row.key for row in rows] == [row.key for row in reference]
+        for row, expected in zip(rows, reference, strict=True):
+            for (label, value), (_, wanted) in zip(row.values, expected.values, strict=True):
+                exact = wanted if isinstance(wanted, int) else pytest.approx(wanted)
+                assert value == exact, (query.name, label)

@@ -1,0 +1,329 @@
+"""Generated streams: what was asked for is what comes out, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.errors import ParameterError
+from elsinore.events.table import EventTable
+from elsinore.generate.cluster import ClusterOptions
+from elsinore.generate.draw import walk
+from elsinore.generate.linear_road import LinearRoadOptions
+from elsinore.generate.options import Resolution, StreamOptions
+from elsinore.generate.ridesharing import MIDDLE_TYPES, RidesharingOptions
+from elsinore.generate.schemas import schema_yaml
+from elsinore.generate.stock import StockOptions
+from elsinore.generate.streams import STREAMS, make_events
+from elsinore.timeline import MINUTE, SECOND, TimeUnit, parse_instant
+
+ROOT = Path(__file__).parents[3]
+KINDS = [stream.options for stream in STREAMS.values()]
+#: The type of a stream's bursts, and the attributes that say whose they are.
+MAIN: dict[type[StreamOptions], tuple[str, tuple[str, ...]]] = {
+    RidesharingOptions: ("Travel", ("driver", "rider")),
+    StockOptions: ("Stock", ("company",)),
+    ClusterOptions: ("Measurement", ("mapper", "job")),
+    LinearRoadOptions: ("Position", ("vehicle",)),
+}
+
+
+def names_of(events: EventTable) -> list[str]:
+    return [events.schema.types[code].name for code in events.table["_type"].to_pylist()]
+
+
+def times_of(events: EventTable) -> np.ndarray:
+    return np.asarray(events.table["_time"].to_numpy())
+
+
+def of_type(events: EventTable, name: str) -> list[dict[str, Any]]:
+    code = events.schema.type_codes[name]
+    return [row for row in events.table.to_pylist() if row["_type"] == code]
+
+
+def runs(keys: list[Any]) -> Iterator[tuple[Any, int]]:
+    for key, members in groupby(keys):
+        yield key, len(list(members))
+
+
+# ---- what all of them promise
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_options_give_the_same_events_and_another_seed_others(
+    kind: type[StreamOptions],
+) -> None:
+    first, again = make_events(kind(events=3_000, seed=5)), make_events(kind(events=3_000, seed=5))
+    assert first.table.equals(again.table)
+    other = make_events(kind(events=3_000, seed=6))
+    assert not other.table.equals(first.table)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("events", [1, 2, 999])
+def test_there_are_as_many_events_as_asked_for(kind: type[StreamOptions], events: int) -> None:
+    assert len(make_events(kind(events=events))) == events
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_times_are_distinct_and_increase(kind: type[StreamOptions]) -> None:
+    """Also at the highest rate, at which several are due in many a microsecond."""
+    for rate in (1_000.0, 6_000_000.0):
+        times = times_of(make_events(kind(events=20_000, rate=rate)))
+        assert (np.diff(times) > 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_events_have_the_attributes_of_their_type_and_no_others(
+    kind: type[StreamOptions],
+) -> None:
+    events = make_events(kind(events=2_000))
+    for row, name in zip(events.table.to_pylist(), names_of(events), strict=True):
+        given = {key for key, value in row.items() if value is not None}
+        assert given == {"_time", "_type", *events.schema.by_name[name].by_name}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_bursts_have_the_length_asked_for(kind: type[StreamOptions]) -> None:
+    """In the stream and among the events of one key; the last one may be cut off."""
+    main, key = MAIN[kind]
+    events = make_events(kind(events=4_000, burst=7, fixed_bursts=True))
+    found = names_of(events)
+    lengths = [length for name, length in runs(found) if name == main]
+    assert len(lengths) > 200
+    assert set(lengths[:-1]) == {7}
+    owners = [tuple(row[part] for part in key) for row in events.table.to_pylist()]
+    for owner in list({owner for owner in owners if None not in owner})[:20]:
+        own = [name for name, whose in zip(found, owners, strict=True) if whose == owner]
+        lengths = [length for name, length in runs(own) if name == main]
+        # An accident has no vehicle: there a burst of a vehicle may follow another.
+        assert all(length % 7 == 0 for length in lengths[:-1])
+        assert kind is LinearRoadOptions or set(lengths[:-1]) <= {7}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_of_bursts_are_geometric(kind: type[StreamOptions]) -> None:
+    """Mean b, and every length has a share of (1 - 1/b) of the one before: a half for b = 2."""
+    main, _ = MAIN[kind]
+    events = make_events(kind(events=60_000, burst=2))
+    lengths = np.array([length for name, length in runs(names_of(events)) if name == main])
+    assert lengths.mean() == pytest.approx(2, rel=0.03)
+    for length in (1, 2, 3):
+        assert (lengths == length).mean() == pytest.approx(0.5**length, rel=0.1)
+
+
+def test_the_rate_is_that_of_a_poisson_process() -> None:
+    """600 a minute: 100 ms between events in the mean, and as much standard deviation."""
+    times = times_of(make_events(StockOptions(events=50_000, rate=600)))
+    gaps = np.diff(times)
+    assert gaps.mean() == pytest.approx(100_000, rel=0.02)
+    assert gaps.std() == pytest.approx(100_000, rel=0.03)
+
+
+def test_the_rate_grows_evenly() -> None:
+    """From 1,000 to 3,000 a minute: 20,000 events take 10 minutes, 7,500 of them the first 5."""
+    options = LinearRoadOptions(events=20_000, first_rate=1_000, rate=3_000)
+    since = times_of(make_events(options)) - options.start_micros
+    assert since[-1] == pytest.approx(10 * MINUTE, rel=0.02)
+    assert (since < 5 * MINUTE).sum() == pytest.approx(7_500, rel=0.03)
+
+
+def test_times_are_cut_to_seconds_on_request() -> None:
+    fine = make_events(ClusterOptions(events=500, rate=6_000))
+    coarse = make_events(ClusterOptions(events=500, rate=6_000, resolution=Resolution.SECONDS))
+    assert (times_of(coarse) == times_of(fine) // SECOND * SECOND).all()
+    assert len(set(times_of(coarse))) < 20
+
+
+def test_streams_begin_when_told() -> None:
+    start = datetime(2020, 2, 29, 12, tzinfo=UTC)
+    (first,) = times_of(make_events(StockOptions(events=1, rate=6_000_000, start=start)))
+    assert 0 <= first - parse_instant("2020-02-29T12:00Z") < SECOND
+    naive = start.replace(tzinfo=None)
+    (again,) = times_of(make_events(StockOptions(events=1, rate=6_000_000, start=naive)))
+    assert again == first
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        (StockOptions, {"events": 0}),
+        (StockOptions, {"rate": 0.0}),
+        (StockOptions, {"rate": float("nan")}),
+        (StockOptions, {"rate": 6_000_001.0}),
+        (StockOptions, {"rate": 10.0, "first_rate": 11.0}),
+        (StockOptions, {"burst": 0.9}),
+        (StockOptions, {"seed": -1}),
+        (StockOptions, {"start": datetime(9999, 12, 31, 23, 59, tzinfo=UTC)}),
+        (StockOptions, {"sectors": 0}),
+        (StockOptions, {"falling": 1.01}),
+        (StockOptions, {"volatility": 0.0}),
+        (RidesharingOptions, {"types": 5}),
+        (RidesharingOptions, {"types": 21}),
+        (RidesharingOptions, {"districts": 0}),
+        (RidesharingOptions, {"units": 1.9}),
+        (RidesharingOptions, {"slow": -0.1}),
+        (ClusterOptions, {"mappers": 10_000, "jobs": 10_000}),
+        (ClusterOptions, {"rising": 2.0}),
+        (LinearRoadOptions, {"accidents": -0.5}),
+    ],
+)
+def test_what_no_stream_can_have_is_refused(
+    kind: type[StreamOptions], wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(ParameterError):
+        kind(**wrong)
+
+
+# ---- each by itself
+
+
+def test_twenty_types_of_rides_occur_or_as_many_as_asked_for() -> None:
+    assert len(set(names_of(make_events(RidesharingOptions(events=20_000))))) == 20
+    few = set(names_of(make_events(RidesharingOptions(events=20_000, types=6))))
+    assert few == {"Request", "Travel", "Pickup", "Dropoff", "Cancel", MIDDLE_TYPES[0]}
+
+
+def test_a_ride_begins_with_its_request_and_ends_once_in_one_district() -> None:
+    """The events of a driver, cut at requests: whole rides, one rider each."""
+    options = RidesharingOptions(events=20_000, drivers=7, riders=1_000, districts=4, units=3)
+    events = make_events(options)
+    rides: dict[str, list[list[tuple[str, dict[str, Any]]]]] = {}
+    for row, name in zip(events.table.to_pylist(), names_of(events), strict=True):
+        of_driver = rides.setdefault(row["driver"], [])
+        if name == "Request":
+            of_driver.append([])
+        of_driver[-1].append((name, row))
+    parts = []
+    for of_driver in rides.values():
+        for ride in of_driver[:-1]:  # the last one may be cut off
+            kinds = [name for name, _ in ride]
+            assert kinds[-1] in ("Dropoff", "Cancel")
+            assert not {"Dropoff", "Cancel", "Request"} & set(kinds[1:-1])
+            assert len({row["rider"] for _, row in ride}) == 1
+            assert len({row["district"] for _, row in ride} - {None}) <= 1
+            parts.append(1 + sum(name != "Travel" for name in kinds[1:]))
+    assert len(rides) == 7
+    assert np.mean(parts) == pytest.approx(3, rel=0.08)
+    assert {len({r["district"] for r in of_type(events, "Travel")})} == {4}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_shares_of_slow_travel_and_of_pool_riders(share: float) -> None:
+    events = make_events(RidesharingOptions(events=20_000, slow=share, pool=share))
+    slow = [row["speed"] < 10 for row in of_type(events, "Travel")]
+    pool = [row["kind"] == "Pool" for row in of_type(events, "Request")]
+    near = 0.0 if share in (0.0, 1.0) else 0.05
+    assert np.mean(slow) == pytest.approx(share, abs=near)
+    assert np.mean(pool) == pytest.approx(share, abs=near)
+
+
+@pytest.mark.parametrize("falling", [0.0, 0.3, 1.0])
+def test_shares_of_steps_down(falling: float) -> None:
+    """Prices and speeds fall, and loads rise, in the share of steps asked for."""
+    cases = [
+        (StockOptions(events=20_000, companies=5, sectors=2, falling=falling), "price", 1),
+        (LinearRoadOptions(events=20_000, vehicles=5, slowing=falling), "speed", 1),
+        (ClusterOptions(events=20_000, mappers=5, jobs=1, rising=falling), "load", -1),
+    ]
+    for options, attribute, sign in cases:
+        main, key = MAIN[type(options)]
+        last: dict[Any, float] = {}
+        steps = []
+        for row in of_type(make_events(options), main):
+            owner = tuple(row[part] for part in key)
+            if owner in last:
+                steps.append(sign * (last[owner] - row[attribute]) > 0)
+            last[owner] = row[attribute]
+        # Past the border it goes on at the other side; and values are rounded.
+        assert np.mean(steps) == pytest.approx(falling, abs=0.03)
+
+
+def test_a_walk_enters_where_it_did_not_leave() -> None:
+    dice = np.random.default_rng(1)
+    keys = np.array([0, 1] * 500)
+    found = walk(dice, keys, 0.0, 1.0, 10.0)
+    assert found.min() >= 0
+    assert found.max() < 10
+    for key in (0, 1):
+        steps = np.diff(found[keys == key])
+        downs = steps[steps < 0]
+        assert len(downs) > 30  # 500 steps of 1 in a range of 10
+        assert downs.max() < -2  # through the border, never a step back
+
+
+def test_loads_are_those_of_the_table() -> None:
+    """GRETA Table 2: Poisson with mean 100; CPU and memory uniform from 0 to 1,000."""
+    rows = of_type(make_events(ClusterOptions(events=30_000)), "Measurement")
+    loads, cpu = [row["load"] for row in rows], [row["cpu"] for row in rows]
+    assert np.mean(loads) == pytest.approx(100, rel=0.01)
+    assert np.var(loads) == pytest.approx(100, rel=0.05)
+    assert np.mean(cpu) == pytest.approx(500, rel=0.02)
+    assert (min(cpu), max(cpu)) == (0, 1_000)
+    assert {row["mapper"] for row in rows} == {row["job"] for row in rows} == set(range(10))
+
+
+def test_vehicles_report_from_where_they_are() -> None:
+    """A segment has 5,280 feet, and a vehicle drives on within it; accidents come as asked for."""
+    events = make_events(LinearRoadOptions(events=20_000, accidents=0.25, segments=9))
+    last: dict[tuple[int, int], int] = {}
+    for row in of_type(events, "Position"):
+        assert row["location"] // 5_280 == row["segment"] < 9
+        last[row["vehicle"], row["segment"]] = row["location"]
+    leads = [name for name in names_of(events) if name != "Position"]
+    assert leads.count("Accident") / len(leads) == pytest.approx(0.25, abs=0.03)
+
+
+# ---- schemas
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_committed_schemas_are_those_of_the_streams(name: str) -> None:
+    path = ROOT / "schemas" / "events" / f"{name.replace('-', '_')}.yaml"
+    assert path.read_text(encoding="utf-8") == STREAMS[name].yaml
+    assert load_schema(path) == STREAMS[name].schema
+
+
+def test_yaml_of_a_schema_is_read_as_that_schema(tmp_path: Path) -> None:
+    schema = StreamSchema(
+        "odd",
+        "at",
+        TimeUnit.INTEGER,
+        "kind: of # event",
+        None,
+        (
+            EventType("Nothing", ()),
+            EventType(
+                "All",
+                (
+                    Attribute("a", AttributeType.STRING, True, allowed=("no", "1", 'a "b"', "ä")),
+                    Attribute("b", AttributeType.LONG, minimum=-3, maximum=2**63 - 1),
+                    Attribute("c", AttributeType.DOUBLE, True, minimum=-1.5),
+                    Attribute("d", AttributeType.BOOLEAN),
+                ),
+            ),
+        ),
+    )
+    path = tmp_path / "s.yaml"
+    path.write_text(schema_yaml(schema, ("a note",)), encoding="utf-8")
+    assert load_schema(path) == schema
+
+
+def test_an_option_of_every_stream_has_its_meaning() -> None:
+    for kind in KINDS:
+        assert all(item.metadata["help"] for item in dataclasses.fields(kind))
+
+
+def test_a_million_events_are_a_table_of_plain_columns() -> None:
+    events = make_events(RidesharingOptions(events=10))
+    assert events.table.schema.field("driver").type == pa.string()
