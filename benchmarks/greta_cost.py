@@ -6,17 +6,15 @@ checked against its closed form. `python -m benchmarks.greta_cost [--json]`.
 
 from __future__ import annotations
 
-import json
-import statistics
-import sys
-import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.alone import run_alone
+from benchmarks.claim import Benchmark, Measured
+from benchmarks.streams import medians
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.events.table import EventTable, arrow_schema
@@ -111,26 +109,21 @@ CASES = (
 )
 
 
-def main() -> None:
-    """Run all cases in turns, check them, print nanoseconds an event and the ratio to plain."""
+def measure() -> Measured:
+    """Run all cases in turns, check them: nanoseconds an event, and the ratio to plain."""
     prepared = [(case, _query(case), _events(case)) for case in CASES]
     for case, query, events in prepared:
         _check(case, aggregate_query(query, events))  # compiles, or loads what was compiled
-    seconds: dict[str, list[float]] = {case.name: [] for case in CASES}
-    for _ in range(ROUNDS):
-        for case, query, events in prepared:
-            began = time.perf_counter()
-            aggregate_query(query, events)
-            seconds[case.name].append(time.perf_counter() - began)
-    cost = {c.name: statistics.median(seconds[c.name]) / c.events * 1e9 for c in CASES}
+    ways = {case.name: partial(aggregate_query, query, events) for case, query, events in prepared}
+    seconds = medians(ways, ROUNDS)
+    cost = {case.name: seconds[case.name] / case.events * 1e9 for case in CASES}
     plain = cost[CASES[0].name]
-    if "--json" in sys.argv:
-        print(json.dumps({n: {"ns_per_event": c, "ratio": c / plain} for n, c in cost.items()}))
-        return
-    table = Table("case", "ns an event", "to plain", title=f"greta, median of {ROUNDS} rounds")
-    for name, value in cost.items():
-        table.add_row(name, f"{value:,.0f}", f"{value / plain:.2f}")
-    Console().print(table)
+    return Measured(
+        plain,
+        "every window inside of the stream, by its closed form",
+        tuple({"case": n, "ns an event": c, "to plain": c / plain} for n, c in cost.items()),
+        "CPU time of the whole call; the figure is that of the plain case.",
+    )
 
 
 def _query(case: Case) -> BoundQuery:
@@ -153,5 +146,15 @@ def _check(case: Case, rows: pa.Table) -> None:
     assert all(row["counts"] == [str(case.trends)] for row in inside), case.name
 
 
+BENCHMARK = Benchmark(
+    "greta-cost",
+    "what an event costs greta, by construct",
+    "one query each, 100,000 to 500,000 events",
+    "ns an event",
+    None,
+    False,
+    measure,
+)
+
 if __name__ == "__main__":
-    main()
+    run_alone(BENCHMARK)

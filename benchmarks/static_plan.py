@@ -10,18 +10,18 @@ weight, GWMIN, whole candidates, all subsets, bound. The time limit is 60 s.
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.alone import run_alone
+from benchmarks.claim import Benchmark, Measured
 from elsinore.catalog.stream import EventType, StreamSchema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
@@ -34,6 +34,7 @@ from elsinore.timeline import TimeUnit
 
 LENGTH = 10
 WINDOW = 1_000
+TIME_LIMIT = 60.0
 
 Draw = Callable[[np.random.Generator], list[int]]
 
@@ -60,26 +61,26 @@ class Row:
     megabytes: float
 
 
-def main() -> None:
-    """Plan 1,000 queries of each kind, and with `--largest` 10,000."""
-    sizes = (1_000, 10_000) if "--largest" in sys.argv else (1_000,)
-    rows = [_measure(kind, draw, size) for size in sizes for kind, draw in KINDS.items()]
-    if "--json" in sys.argv:
-        print(json.dumps([asdict(row) for row in rows]))
-        return
-    table = Table(
-        "queries", "candidates", "gwmin s", "whole s", "optimal s", "CPU s", "gwmin", "whole",
-        "gap", "proven", "peak MB", title="static plans; scores as shares of the optimal plan's",
+def measure(sizes: tuple[int, ...] = (1_000,)) -> Measured:
+    """Plan workloads of each kind; scores are shares of the optimal plan's."""
+    found = [_measure(kind, draw, size) for size in sizes for kind, draw in KINDS.items()]
+    rows: tuple[dict[str, float | str], ...] = tuple(
+        {
+            "queries": f"{row.queries:,} {row.kind}", "candidates": row.candidates,
+            "gwmin s": row.gwmin_seconds, "whole s": row.whole_seconds,
+            "optimal s": row.optimal_seconds, "CPU s": row.processor_seconds,
+            "gwmin": row.gwmin / row.optimal, "whole": row.whole / row.optimal,
+            "gap": row.gap, "proven": "yes" if row.proven else "no", "peak MB": row.megabytes,
+        }
+        for row in found
     )  # fmt: skip
-    for row in rows:
-        table.add_row(
-            f"{row.queries:,} {row.kind}", f"{row.candidates:,}", f"{row.gwmin_seconds:.1f}",
-            f"{row.whole_seconds:.1f}", f"{row.optimal_seconds:.1f}",
-            f"{row.processor_seconds:.1f}",
-            f"{row.gwmin / row.optimal:.3f}", f"{row.whole / row.optimal:.3f}", f"{row.gap:.1e}",
-            "yes" if row.proven else "no", f"{row.megabytes:,.0f}",
-        )  # fmt: skip
-    Console().print(table)
+    slowest = max(row.optimal_seconds if row.proven else TIME_LIMIT for row in found)
+    return Measured(
+        slowest,
+        "every plan against its workload, scores in order, bounds",
+        rows,
+        "Elapsed time from workload to plan, the slowest of three kinds of workload.",
+    )
 
 
 def _measure(kind: str, draw: Draw, size: int) -> Row:
@@ -87,7 +88,7 @@ def _measure(kind: str, draw: Draw, size: int) -> Row:
     found: dict[Finder, tuple[StaticPlan, float, float]] = {}
     for finder in (Finder.GWMIN, Finder.WHOLE, Finder.OPTIMAL):
         began, spent = time.perf_counter(), time.process_time()
-        plan = find_plan(workload, statistics, finder=finder, time_limit=60.0)
+        plan = find_plan(workload, statistics, finder=finder, time_limit=TIME_LIMIT)
         spent = time.process_time() - spent
         found[finder] = plan, time.perf_counter() - began, spent
         verify(plan, workload)
@@ -159,5 +160,16 @@ def _route(rng: np.random.Generator) -> list[int]:
 
 KINDS: dict[str, Draw] = {"even": _even, "zipf": _zipf, "routes": _route}
 
+BENCHMARK = Benchmark(
+    "static-plan",
+    "a static plan, proven optimal, for 1,000 queries",
+    "1,000 queries of length 10 over even types, over types by Zipf's law, and of routes",
+    "s",
+    10.0,
+    False,
+    measure,
+)
+
 if __name__ == "__main__":
-    main()
+    largest = partial(measure, (1_000, 10_000))
+    run_alone(replace(BENCHMARK, measure=largest) if "--largest" in sys.argv else BENCHMARK)

@@ -1,0 +1,67 @@
+"""What a benchmark is: a claim with a bar, and a function that measures and checks answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out.
+
+    Attributes:
+        figure: what is held against the bar.
+        checked: which answers were compared with what; a figure of unchecked answers is none.
+        rows: all that was measured, a mapping of names to figures or texts each, in one shape.
+        note: what a reader must know to read the figure rightly.
+    """
+
+    figure: float
+    checked: str
+    rows: tuple[Mapping[str, float | str], ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A claim, mostly a row of the specification's section on speed.
+
+    Attributes:
+        name: for the command line.
+        claim: what is claimed, in one line.
+        setting: queries, stream, and what is timed.
+        unit: of the figure.
+        bar: the figure that is claimed; None where there is no claim, only a record.
+        at_least: whether more is better.
+        measure: takes some seconds to minutes; raises AssertionError where an answer is wrong.
+    """
+
+    name: str
+    claim: str
+    setting: str
+    unit: str
+    bar: float | None
+    at_least: bool
+    measure: Callable[[], Measured]
+
+    def headroom(self, figure: float) -> float | None:
+        """How many times better than the bar a figure is; below 1 it falls short.
+
+        >>> Benchmark("speed", "", "", "x", 8.0, True, lambda: Measured(0, "")).headroom(4.0)
+        0.5
+        >>> Benchmark("seconds", "", "", "s", 8.0, False, lambda: Measured(0, "")).headroom(4.0)
+        2.0
+        """
+        if self.bar is None:
+            return None
+        return figure / self.bar if self.at_least else self.bar / figure
+
+
+def number(value: float) -> str:
+    """Three significant digits.
+
+    >>> number(1234.5), number(0.01234), number(98.76), number(2.0)
+    ('1,234', '0.0123', '98.8', '2')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"

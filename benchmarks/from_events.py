@@ -1,0 +1,233 @@
+"""From the table `events` to published rows, against Spark alone moving the same events.
+
+The lake holds one day, a file for each hour as it is landed, with the columns of the pipeline.
+Timed are the aggregation of the whole day and its publication, in a session that has done both once
+before; against them reading the columns that the queries read, shuffling them by the key and
+sorting them by key and time, the result thrown away. Validation is left out.
+`python -m benchmarks.from_events [--json] [--events N]`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+
+from benchmarks.alone import run_alone
+from benchmarks.claim import Benchmark, Measured
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.auto import Sharing, share_freely
+from elsinore.engine.finish import finish
+from elsinore.events.table import ARROW_TYPES, EventTable, arrow_schema
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.results.partial import merge_partials
+from elsinore.results.published import to_long
+from elsinore.settings import Settings
+from elsinore.sharing.observe import observe
+from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
+from elsinore.spark.aggregate_counts import TaskCounts
+from elsinore.spark.aggregate_route import Route
+from elsinore.spark.publish import PUBLISHED, publish
+from elsinore.spark.publish_digest import digest
+from elsinore.spark.regions import Hours
+from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.session import open_session
+from elsinore.spark.tables import Lake
+from elsinore.spark.validate import DIGEST, VALIDATE_STEP
+from elsinore.timeline import DAY, HOUR, Interval
+
+EVENTS, QUERIES, ZONES, KINDS, ROUNDS = 10_000_000, 20, 20, 10, 3
+DAY_OF = Interval.parse("2013-01-01", "2013-01-02")
+_CHECKED = Interval(DAY_OF.start + 7 * HOUR, DAY_OF.start + 8 * HOUR)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A lake with events, the queries, and the events once more."""
+
+    lake: Lake
+    workload: Workload
+    sharing: Sharing
+    events: Callable[[Interval], EventTable]
+
+
+def measure() -> Measured:
+    """Median seconds of the pipeline's steps and of Spark alone, in turns."""
+    number = int(sys.argv[sys.argv.index("--events") + 1]) if "--events" in sys.argv else EVENTS
+    with TemporaryDirectory() as folder:
+        ground = _prepare(Path(folder), number)
+        done = _aggregate(ground)
+        assert done.events == number
+        _call_validated(ground.lake)
+        published = publish(ground.lake, ground.workload, DAY_OF, run="r")
+        assert published.rows == done.rows > 0
+        _check(ground)
+        ways: dict[str, Callable[[], object]] = {
+            "aggregate": lambda: _aggregate(ground),
+            "publish": lambda: publish(ground.lake, ground.workload, DAY_OF, run="r"),
+            "by Spark's shuffle": lambda: _shuffled(ground),
+            "Spark alone": lambda: _spark_alone(ground.lake),
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(ROUNDS):
+            for name, way in ways.items():
+                began = time.perf_counter()
+                way()
+                seconds[name].append(time.perf_counter() - began)
+        ground.lake.spark.stop()
+    took = {name: median(found) for name, found in seconds.items()}
+    ours = took["aggregate"] + took["publish"]
+    return Measured(
+        ours / took["Spark alone"],
+        f"every row of one hour ({_CHECKED}) with greta's over one table",
+        tuple({"step": n, "seconds": s, "million events/s": number / s / 1e6}
+              for n, s in took.items()),
+        f"{number:,} events, {done.rows:,} rows, {done.route}. By Spark's shuffle: the same rows,"
+        " not written.",
+    )  # fmt: skip
+
+
+def _prepare(folder: Path, number: int) -> Ground:
+    attributes = "    zone: string\n    value: double\n    price: double\n    seller: string\n"
+    types = "".join(f"  T{n}:\n{attributes}" for n in range(KINDS))
+    schema = folder / "stream.yaml"
+    schema.write_text(
+        f"stream: bench\ntime: {{field: time, unit: us}}\ntype: {{field: type}}\ntypes:\n{types}"
+    )
+    settings = Settings(
+        home=folder, schema_file=schema, spark_master="local[2,4]", spark_java_options=""
+    )
+    lake = Lake.open(open_session(settings, "benchmark"), settings)
+    lake.create_all()
+
+    def events(interval: Interval) -> EventTable:
+        hours = range(interval.start, interval.end, HOUR)
+        return EventTable(
+            lake.stream, pa.concat_tables([_hour(lake, hour, number) for hour in hours])
+        )
+
+    for hour in range(DAY_OF.start, DAY_OF.end, HOUR):
+        _land(lake, folder / "landing.parquet", hour, _hour(lake, hour, number))
+    texts = "\n".join(_query(n) for n in range(QUERIES))
+    workload = bind_workload(parse_workload(texts), lake.stream)
+    sharing = share_freely(workload, observe(workload, events(_CHECKED)))
+    return Ground(lake, workload, sharing, events)
+
+
+def _aggregate(ground: Ground) -> Aggregated:
+    return aggregate(
+        ground.lake, ground.workload, DAY_OF, plan="p", sharing=ground.sharing, parts=4, run="r"
+    )
+
+
+def _query(number: int) -> str:
+    kinds = [f"T{(number + n) % KINDS}" for n in range(3)]
+    if number % 2:
+        pattern, rare = f"SEQ({kinds[0]} a, {kinds[1]} b, {kinds[2]} c)", "abc"
+    else:
+        pattern, rare = f"SEQ({kinds[0]} a, {kinds[1]} b+)", "ab"
+    where = " AND ".join(f"{name}.value > 0.95" for name in rare)
+    return (
+        f"QUERY q{number} RETURN zone, COUNT(*), SUM(b.price) PATTERN {pattern} WHERE {where}"
+        " GROUP-BY zone WITHIN 10 minutes;"
+    )
+
+
+def _hour(lake: Lake, hour: int, number: int) -> pa.Table:
+    """The typed events of an hour, in an order of no meaning."""
+    dice = np.random.default_rng(hour // HOUR)
+    size = number * (hour + HOUR - DAY_OF.start) // DAY - number * (hour - DAY_OF.start) // DAY
+    zones = pa.array([f"zone {n}" for n in range(ZONES)])
+    sellers = pa.array([f"seller {n}" for n in range(1000)])
+    columns = {
+        "_time": hour + dice.integers(0, HOUR, size),
+        "_type": dice.integers(0, KINDS, size).astype(np.int32),
+        "zone": zones.take(pa.array(dice.integers(0, ZONES, size))),
+        "value": dice.random(size),
+        "price": dice.integers(0, 1000, size) / 4,  # sums are exact in any order
+        "seller": sellers.take(pa.array(dice.integers(0, 1000, size))),
+    }
+    layout = arrow_schema(lake.stream)
+    return pa.table({name: columns[name] for name in layout.names}, layout)
+
+
+def _land(lake: Lake, file: Path, hour: int, events: pa.Table) -> None:
+    """Write the events of an hour as one commit of one file, as Spark writes it."""
+    time_of = events["_time"].cast(pa.timestamp("us", "UTC"))
+    names = pa.array([f"T{n}" for n in range(KINDS)])
+    size = events.num_rows
+    columns = {
+        "event_day": time_of.cast(pa.date32()),
+        "event_id": pa.nulls(size, pa.string()),
+        "event_type": names.take(events["_type"].combine_chunks()),
+        "event_time": time_of,
+        "landing": pa.array(["2013-01-01T00"] * size).dictionary_encode(),
+        "file": pa.array(["events.jsonl"] * size).dictionary_encode(),
+        "position": pa.array(np.arange(size)),
+    }
+    columns |= {name: events[name].cast(ARROW_TYPES[kind])
+                for name, kind in lake.stream.attributes.items()}  # fmt: skip
+    declared = lake.schema("events").spark()
+    pq.write_table(pa.table(columns).select(declared.names), file)
+    rows = lake.spark.read.schema(declared).parquet(str(file)).coalesce(1)
+    rows.write.format("delta").mode("append").save(str(lake.path("events")))
+
+
+def _call_validated(lake: Lake) -> None:
+    """Put the digest of what is staged where validation puts it."""
+    staged = lake.read(STAGED).where(Hours(DAY_OF).predicate())
+    record_metrics(lake, DAY_OF, VALIDATE_STEP, {DIGEST: digest(staged)}, run="r")
+
+
+def _spark_alone(lake: Lake) -> None:
+    events = lake.read("events").select("event_time", "event_type", "zone", "value", "price")
+    moved = events.repartition(4, "zone").sortWithinPartitions("zone", "event_time")
+    moved.write.format("noop").mode("overwrite").save()
+
+
+def _shuffled(ground: Ground) -> None:
+    lake = ground.lake
+    rows = aggregated(
+        lake, ground.workload, DAY_OF, lake.version("events"), Route((), "as asked"),
+        sharing=ground.sharing, parts=4, counts=TaskCounts.new(lake.spark),
+    )  # fmt: skip
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def _check(ground: Ground) -> None:
+    queries = ground.workload.queries
+    events = ground.events(Interval(_CHECKED.start - HOUR, _CHECKED.end))
+    partial = [aggregate_query(query, events, owned=_CHECKED) for query in queries]
+    rows = to_long(finish(ground.workload, merge_partials(pa.concat_tables(partial))))
+    names = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
+    found = ground.lake.read(PUBLISHED).where(Hours(_CHECKED).predicate())
+    micros = F.unix_micros("window_start").alias("window_start")
+    there = found.select(*(micros if name == "window_start" else name for name in names)).toArrow()
+    order = [(name, "ascending") for name in names[:4]]
+    assert there.sort_by(order).to_pylist() == rows.select(names).sort_by(order).to_pylist() != []
+
+
+BENCHMARK = Benchmark(
+    "from-events",
+    "from `events` to published results, against Spark's reading, shuffling and sorting them",
+    "20 queries, SEQ(x, y+) and SEQ(x, y, z) by zone within 10 minutes, over one day of 10 million"
+    " events in 24 files; 2 cores",
+    "of the time of Spark alone",
+    0.5,
+    False,
+    measure,
+)
+
+if __name__ == "__main__":
+    run_alone(BENCHMARK)

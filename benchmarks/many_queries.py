@@ -1,0 +1,138 @@
+"""Fifty queries `SEQ(x, B+)` on one core, in bursts of 50 B and without bursts.
+
+Each query has a start type x of its own. `bursts`: a start, then 50 B, in a tumbling window of its
+own. `alternating`: start, B, start, B, ... in tumbling windows of 100 events, whose starts are
+those of one query. Counts fit 64 bits, which bounds the events of a window; so the more queries
+have trends in each window, the more of the work is writing rows: up to one for two events. The
+figures are those of one query a window; beside them stands what it is when all 50 have trends in
+all windows. `python -m benchmarks.many_queries [--json]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.alone import run_alone
+from benchmarks.claim import Benchmark, Measured
+from benchmarks.streams import auto, events_of, medians, stream_of, workload_of
+from elsinore.events.table import EventTable
+
+QUERIES, LENGTH, WINDOWS, ROUNDS = 50, 50, 20_000, 5
+STREAM = stream_of(["B", *(f"S{n}" for n in range(QUERIES))])
+
+#: For each window the starts in it (numbers of types), and what the query counts whose first start
+#: is the n-th of its window.
+_Case = tuple[np.ndarray, Callable[[int], int]]
+
+
+def bursts() -> Measured:
+    """One start and 50 B a window; 50 starts and 50 B a window."""
+    return _measured(
+        {
+            "one query a window": (_drawn(1), lambda n: 2**LENGTH - 1),
+            "all queries in each window": (_each(), lambda n: 2**LENGTH - 1),
+        },
+        alternating=False,
+    )
+
+
+def alternating() -> Measured:
+    """50 starts of one query among 50 B a window; 50 starts of 50 queries."""
+    return _measured(
+        {
+            # starts are followed by 50, 49, ... 1 B
+            "one query a window": (np.repeat(_drawn(1), LENGTH, axis=1), lambda n: 2**51 - 52),
+            "all queries in each window": (_each(), lambda n: 2 ** (LENGTH - n) - 1),
+        },
+        alternating=True,
+    )
+
+
+def _measured(cases: dict[str, _Case], *, alternating: bool) -> Measured:
+    rows: list[dict[str, float | str]] = []
+    for name, (starts, trends) in cases.items():
+        events, within = _events(starts, alternating=alternating)
+        queries = [f"PATTERN SEQ(S{n}, B+) WITHIN {within}" for n in range(QUERIES)]
+        run = auto(workload_of(STREAM, queries), events)
+        _check(run(), starts, within, trends)
+        seconds = medians({name: run}, ROUNDS)[name]
+        rows.append(
+            {
+                "case": name,
+                "events": len(events),
+                "rows": sum(np.unique(row).size for row in starts),
+                "ms": seconds * 1e3,
+                "million events/s": len(events) / seconds / 1e6,
+            }
+        )
+    return Measured(
+        float(rows[0]["million events/s"]),
+        "every row, by its closed form",
+        tuple(rows),
+        "CPU time of the whole call, from an event table to rows of text; nothing is kept between"
+        " calls but compiled code.",
+    )
+
+
+def _drawn(width: int) -> np.ndarray:
+    dice = np.random.default_rng(1)
+    return dice.integers(1, QUERIES + 1, (WINDOWS, width))
+
+
+def _each() -> np.ndarray:
+    return np.tile(np.arange(1, QUERIES + 1), (WINDOWS // 2, 1))
+
+
+def _events(starts: np.ndarray, *, alternating: bool) -> tuple[EventTable, int]:
+    """The stream, and the length of its windows."""
+    size = starts.shape[1]
+    within = size + LENGTH
+    kinds = np.zeros((starts.shape[0], within), np.int32)
+    if alternating:
+        kinds[:, ::2] = starts
+    else:
+        kinds[:, :size] = starts
+    return events_of(STREAM, kinds.ravel()), within
+
+
+def _check(rows: pa.Table, starts: np.ndarray, within: int, trends: Callable[[int], int]) -> None:
+    """One row for each window and each query that starts in it."""
+    rows = rows.sort_by([("window_start", "ascending"), ("query", "ascending")])
+    wanted = [
+        (f"q{kind - 1}", window * within, str(trends(place)))
+        for window, row in enumerate(starts.tolist())
+        for kind, place in {kind: row.index(kind) for kind in row}.items()
+    ]
+    wanted.sort(key=lambda found: (found[1], found[0]))
+    names, begins, counts = zip(*wanted, strict=True)
+    assert rows.column("query").to_pylist() == list(names)
+    assert rows.column("window_start").to_pylist() == list(begins)
+    assert pc.list_flatten(rows.column("counts")).to_pylist() == list(counts)
+
+
+_SETTING = "50 queries SEQ(x, B+), each with a start type of its own; "
+BURSTS = Benchmark(
+    "bursts",
+    "many queries, one core, in bursts",
+    _SETTING + "a start, then a burst of 50 B, in a tumbling window of its own; counts fit 64 bits",
+    "million events/s",
+    100.0,
+    True,
+    bursts,
+)
+ALTERNATING = Benchmark(
+    "alternating",
+    "many queries, one core, no bursts",
+    _SETTING + "starts and B in turns, tumbling windows of 100 events; counts fit 64 bits",
+    "million events/s",
+    50.0,
+    True,
+    alternating,
+)
+
+if __name__ == "__main__":
+    run_alone(BURSTS, ALTERNATING)

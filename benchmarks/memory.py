@@ -1,0 +1,102 @@
+"""Memory against the size of the input, events coming in the order of time, batch by batch.
+
+Two processes read streams of different length and let go of them; their peaks are compared.
+`python -m benchmarks.memory [--json]`.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.alone import run_alone
+from benchmarks.claim import Benchmark, Measured
+from benchmarks.streams import events_of, stream_of, workload_of
+from elsinore.engine.auto import aggregate_auto, share_freely
+from elsinore.engine.in_order import aggregate_in_order
+from elsinore.events.table import EventTable
+from elsinore.sharing.observe import observe
+from elsinore.timeline import Interval
+
+SIZES = (2_000_000, 16_000_000)
+QUERIES, LENGTH, BATCH = 20, 30, 100_000
+STREAM = stream_of(["B", *(f"S{n}" for n in range(QUERIES))])
+#: A window holds a start of each query and a burst of B.
+WITHIN = QUERIES + LENGTH
+
+
+def measure() -> Measured:
+    """Peak memory of a process for each size."""
+    rows = []
+    for size in SIZES:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.memory", "--size", str(size)],
+            check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1],
+        )  # fmt: skip
+        rows.append(json.loads(done.stdout))
+    low, high = (row["peak MB"] for row in rows)
+    grown = (high - low) * 2**20 / (SIZES[1] - SIZES[0])
+    return Measured(
+        max(grown, 0.0),
+        "the number of rows, and each count, by its closed form",
+        tuple(rows),
+        "Peak resident memory of the whole process, Python and compiled kernels included.",
+    )
+
+
+def aggregate(size: int) -> dict[str, float]:
+    """Run one stream through; its rows are checked and let go.
+
+    Each window counts 2^LENGTH - 1 trends for each query.
+    """
+    queries = [f"PATTERN SEQ(S{n}, B+) WITHIN {WITHIN}" for n in range(QUERIES)]
+    workload = workload_of(STREAM, queries)
+    sharing = share_freely(workload, observe(workload, _events(0)))
+
+    def rows_of(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
+        events = EventTable(STREAM, table)
+        yield from aggregate_auto(workload.queries, events, sharing, owned=owned)
+
+    batches = (
+        batch
+        for first in range(0, size, BATCH)
+        for batch in _events(first).table.combine_chunks().to_batches()
+    )
+    rows = 0
+    for table in aggregate_in_order(batches, WITHIN, rows_of):
+        counts = pc.unique(pc.list_flatten(table.column("counts"))).to_pylist()
+        assert counts in ([], [str(2**LENGTH - 1)])
+        rows += table.num_rows
+    assert rows == size // WITHIN * QUERIES
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"events": size, "rows": rows, "peak MB": peak}
+
+
+def _events(first: int) -> EventTable:
+    window = np.concatenate([np.arange(1, QUERIES + 1), np.zeros(LENGTH, int)])
+    return events_of(STREAM, np.tile(window, BATCH // WITHIN), first + np.arange(BATCH))
+
+
+BENCHMARK = Benchmark(
+    "memory",
+    "memory is bounded by a pane and the live windows, not by the input",
+    "20 queries SEQ(x, B+) over 2 and 16 million events that come in batches",
+    "bytes for each further event",
+    1.0,
+    False,
+    measure,
+)
+
+if __name__ == "__main__":
+    if "--size" in sys.argv:
+        print(json.dumps(aggregate(int(sys.argv[-1]))))
+    else:
+        run_alone(BENCHMARK)

@@ -1,0 +1,65 @@
+"""What `elsinore bench` does in a checkout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from benchmarks.alone import bar_text, run_all
+from benchmarks.claim import Benchmark, number
+from benchmarks.registry import BENCHMARKS
+from benchmarks.report import write_report
+from benchmarks.results import Result, as_json, load, save
+from elsinore.errors import ParameterError
+
+
+def run(names: Sequence[str], *, as_lines: bool, keep: bool) -> bool:
+    """Run some benchmarks, or all of them where none is named.
+
+    Args:
+        names: of benchmarks.
+        as_lines: print a line of JSON for each.
+        keep: also take the results over into the docs' table and picture, one by one.
+
+    Returns:
+        Whether all answers were right; a bar that is not met is no failure.
+
+    Raises:
+        ParameterError: there is no benchmark of a name.
+    """
+    by_name = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    for name in names:
+        if name not in by_name:
+            raise ParameterError(f"no benchmark {name}", hint=f"there are {', '.join(by_name)}")
+    right = True
+    for benchmark in [by_name[name] for name in names] or BENCHMARKS:
+        results = run_all([benchmark], json_lines=as_lines)
+        right &= all(result.figure is not None for result in results)
+        if keep:
+            save(results)
+            write_report()
+    return right
+
+
+def show_list(*, as_lines: bool) -> None:
+    """Print all benchmarks with their bars and their last figures."""
+    kept = load()
+    for benchmark in BENCHMARKS:
+        last = kept.get(benchmark.name)
+        if as_lines:
+            about = {
+                "name": benchmark.name, "claim": benchmark.claim, "setting": benchmark.setting,
+                "unit": benchmark.unit, "bar": benchmark.bar, "at_least": benchmark.at_least,
+                "last": None if last is None else as_json(last),
+            }  # fmt: skip
+            print(json.dumps(about))
+        else:
+            print(f"{benchmark.name:<18} {benchmark.claim}: {_standing(benchmark, last)}")
+
+
+def _standing(benchmark: Benchmark, last: Result | None) -> str:
+    """The bar and the last figure, in words."""
+    if last is None:
+        return f"{bar_text(benchmark)} {benchmark.unit}; not run"
+    figure = "-" if last.figure is None else number(last.figure)
+    return f"{bar_text(benchmark)} {benchmark.unit}; last {figure}, {last.verdict}"

@@ -1,0 +1,111 @@
+"""Streams and workloads for benchmarks, and the executor `auto` over them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+
+import numpy as np
+import pyarrow as pa
+
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.engine.auto import aggregate_auto, share_freely
+from elsinore.engine.auto.glimpse import glimpse
+from elsinore.events.table import EventTable, arrow_schema
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.sharing.observe import observe
+from elsinore.timeline import Interval, TimeUnit
+
+Way = Callable[[], object]
+
+
+def stream_of(types: Iterable[str], *attributes: str) -> StreamSchema:
+    """A stream of integer times whose types all have the same long attributes."""
+    own = tuple(Attribute(name, AttributeType.LONG) for name in attributes)
+    kinds = tuple(EventType(kind, own) for kind in types)
+    return StreamSchema("bench", "time", TimeUnit.INTEGER, "type", None, kinds)
+
+
+def workload_of(stream: StreamSchema, queries: Sequence[str]) -> Workload:
+    """Queries `q0`, `q1`, ... that count trends; each text begins with PATTERN."""
+    texts = (f"QUERY q{number} RETURN COUNT(*) {text};" for number, text in enumerate(queries))
+    return bind_workload(parse_workload("\n".join(texts)), stream)
+
+
+def events_of(
+    stream: StreamSchema, kinds: np.ndarray, times: np.ndarray | None = None, **values: np.ndarray
+) -> EventTable:
+    """Events by number of the type and time (else the number of the event), and attributes."""
+    times = np.arange(kinds.size) if times is None else times
+    given = {"_time": times, "_type": kinds.astype(np.int32), **values}
+    layout = arrow_schema(stream)
+    return EventTable(stream, pa.table({name: given[name] for name in layout.names}, layout))
+
+
+def auto(
+    workload: Workload, events: EventTable, owned: Interval | None = None
+) -> Callable[[], pa.Table]:
+    """All rows by the executor `auto`, from events as Arrow columns to rows as Arrow columns.
+
+    Where an interval is given, of the windows that end in it. What is shared is decided beforehand,
+    as in the pipeline.
+    """
+    sharing = share_freely(workload, observe(workload, events), glimpse(workload, events))
+    return lambda: pa.concat_tables(aggregate_auto(workload.queries, events, sharing, owned=owned))
+
+
+def medians(
+    ways: Mapping[str, Way], rounds: int, clock: Callable[[], float] = time.process_time
+) -> dict[str, float]:
+    """Median seconds of each way, run in turns.
+
+    CPU time by default, so that other work on the machine counts little.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            began = clock()
+            way()
+            seconds[name].append(clock() - began)
+    return {name: median(found) for name, found in seconds.items()}
+
+
+def counts_of(rows: pa.Table) -> dict[tuple[str, str, int], int]:
+    """COUNT(*) by query, group and begin of the window."""
+    keys = zip(
+        *(rows.column(name).to_pylist() for name in ("query", "group", "window_start")),
+        strict=True,
+    )
+    values = (int(counts[0]) for counts in rows.column("counts").to_pylist())
+    return dict(zip(keys, values, strict=True))
+
+
+def one_b_in(every: int, size: int) -> np.ndarray:
+    """Types 0 (A) and 1 (B): a B at a random place of each stretch of so many events."""
+    kinds = np.zeros((size // every, every), int)
+    places = np.random.default_rng(5).integers(0, every, len(kinds))
+    kinds[np.arange(len(kinds)), places] = 1
+    return kinds.ravel()
+
+
+def trends_of_a_b(owner: np.ndarray, is_b: np.ndarray, times: np.ndarray) -> dict[int, int]:
+    """Trends of SEQ(A, B+) by owner of the events: an A begins 2^n - 1 with the n B after it.
+
+    Args:
+        owner: int64[N], the partition and window of each event, as one number.
+        is_b: bool[N]; the others are A.
+        times: int64[N], no two of them equal.
+    """
+    order = np.lexsort((times, owner))
+    owner, is_b = owner[order], is_b[order]
+    first = np.flatnonzero(np.concatenate([[True], owner[1:] != owner[:-1]]))
+    last = np.append(first[1:], owner.size) - 1
+    so_far = np.cumsum(is_b)
+    after = np.repeat(so_far[last], last - first + 1) - so_far
+    assert int(after.max(initial=0)) < 45, "the sums below do not fit"
+    begun = np.where(is_b, 0, (np.int64(1) << after) - 1)
+    sums = np.add.reduceat(begun, first).tolist()
+    return {o: n for o, n in zip(owner[first].tolist(), sums, strict=True) if n}
