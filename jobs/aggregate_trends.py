@@ -13,6 +13,7 @@ from elsinore.spark.aggregate import STEP, aggregate
 from elsinore.spark.plans import load_plan, load_statistics
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.session import open_session
+from elsinore.spark.sharing_metrics import sharing_metrics
 from elsinore.spark.tables import Lake
 from jobs.edge import Arguments, run_job
 
@@ -26,19 +27,21 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     slice_ = arguments.interval
     plan = load_plan(lake, workload, slice_)
     statistics = load_statistics(lake, plan.statistics_fingerprint)
+    sharing = share_by_plan(workload, plan, statistics) if statistics else NOTHING_SHARED
     begun = time.perf_counter()
     aggregated = aggregate(
         lake,
         workload,
         slice_,
         plan=plan.fingerprint,
-        sharing=share_by_plan(workload, plan, statistics) if statistics else NOTHING_SHARED,
+        sharing=sharing,
         parts=settings.shuffle_partitions,
         run=arguments.run,
     )
     seconds = time.perf_counter() - begun
     figures = aggregated.figures()
-    record_metrics(lake, slice_, STEP, figures, run=arguments.run)
+    shared = sharing_metrics(sharing, aggregated.counts)
+    record_metrics(lake, slice_, STEP, figures | shared, run=arguments.run)
     return {**figures, "seconds": round(seconds, 3)}
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.engine.auto import Sharing, fixed_length
+from elsinore.engine.auto import NOTHING_SHARED, Sharing, fixed_length
 from elsinore.engine.segments.shared import shared_segments
-from elsinore.errors import UnsupportedQueryError
+from elsinore.errors import ConflictError, UnsupportedQueryError
 from elsinore.events.table import EventTable
+from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
@@ -19,6 +20,13 @@ from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
 from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
 from elsinore.spark.aggregate_branches import branches
+from elsinore.spark.aggregate_counts import TaskCounts
+from elsinore.spark.aggregate_direct import EVENTS
+from elsinore.spark.aggregate_events import events_between, reach_of
+from elsinore.spark.aggregate_parts import cut_into_parts
+from elsinore.spark.aggregate_route import Route, choose_route
+from elsinore.spark.event_files import event_files
+from elsinore.spark.failures import spark_failures
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake
 from elsinore.timeline import HOUR, Interval
@@ -43,6 +51,35 @@ def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[Lake
 
 def run(lake: Lake, queries: str, owned: Interval, parts: int = 2) -> Aggregated:
     return aggregate(lake, workload(lake, queries), owned, plan="p", parts=parts, run="test")
+
+
+def by_route(
+    lake: Lake,
+    queries: Workload,
+    owned: Interval,
+    route: Route,
+    parts: int,
+    sharing: Sharing = NOTHING_SHARED,
+) -> tuple[list[dict], dict[str, int]]:
+    """The rows of one route, and what its tasks counted."""
+    counts = TaskCounts.new(lake.spark)
+    rows = aggregated(
+        lake, queries, owned, lake.version("events"), route,
+        sharing=sharing, parts=parts, counts=counts,
+    )  # fmt: skip
+    found = rows.drop("query_fingerprint").collect()
+    return sorted_results([row.asDict() for row in found]), counts.total()
+
+
+def cut(lake: Lake, queries: Workload, owned: Interval, parts: int) -> Route:
+    """Files read directly in that many parts, whatever it costs."""
+    reached = reach_of(queries.queries, owned)
+    found = event_files(lake, lake.version("events"), reached)
+    reach = owned.start - reached.start + 1
+    return Route(cut_into_parts(found.files, owned, reach, most=parts, cores=100 * parts))
+
+
+SHUFFLED = Route((), "as asked")
 
 
 def test_the_whole_workload_gives_what_one_batch_gives(
@@ -105,13 +142,7 @@ def test_slices_give_what_one_run_gives(flights: tuple[Lake, EventTable]) -> Non
 def test_the_number_of_parts_does_not_matter(flights: tuple[Lake, EventTable]) -> None:
     lake, _ = flights
     queries, owned = workload(lake, QUERIES), hours("16", "18")
-    version = lake.version("events")
-    one, five = (
-        sorted_results(
-            [row.asDict() for row in aggregated(lake, queries, owned, version, n).collect()]
-        )
-        for n in (1, 5)
-    )
+    one, five = (by_route(lake, queries, owned, SHUFFLED, parts=n)[0] for n in (1, 5))
     assert one
     assert one == five
 
@@ -190,3 +221,89 @@ def test_branches_distribute_by_the_keys_that_every_position_carries(
     assert storms.keys == ()
     assert chances.types == {"Weather", "Cancellation", "Departure"}
     assert chances.attributes == ("carrier", "dep_delay", "origin")
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7])
+def test_files_read_directly_give_what_the_shuffle_gives(
+    flights: tuple[Lake, EventTable], parts: int
+) -> None:
+    lake, _ = flights
+    queries, owned = workload(lake, QUERIES), hours("14", "18")
+    direct, counts = by_route(lake, queries, owned, cut(lake, queries, owned, parts), parts)
+    assert direct == by_route(lake, queries, owned, SHUFFLED, parts)[0] != []
+    types = {"Departure", "Weather", "Cancellation"}
+    reached = events_between(lake, lake.version("events"), reach_of(queries.queries, owned), types)
+    assert counts[EVENTS] == reached.count()  # each once, though parts read them again
+
+
+def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
+    flights: tuple[Lake, EventTable],
+) -> None:
+    lake, _ = flights
+    queries = workload(
+        lake,
+        """
+        QUERY few RETURN origin, COUNT(*) PATTERN SEQ(Weather W, Departure D+)
+        WHERE D.dep_delay <= NEXT(D).dep_delay GROUP-BY origin WITHIN 1 hour;
+        QUERY many RETURN origin, COUNT(*) PATTERN SEQ(Cancellation C, Departure D+)
+        WHERE D.dep_delay <= NEXT(D).dep_delay GROUP-BY origin WITHIN 1 hour;
+        """,
+    )
+    owned = hours("06", "16")
+    sharing = Sharing(sets=(("few", "many"),))
+    direct, told = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, sharing)
+    shuffled, also = by_route(lake, queries, owned, SHUFFLED, 2, sharing)
+    assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []
+    assert told["bursts"] == also["bursts"] > 0
+    assert told["events in bursts"] == also["events in bursts"] > told["bursts"]
+
+
+def test_reading_is_of_one_version(flights: tuple[Lake, EventTable]) -> None:
+    lake, events = flights
+    version, owned = lake.version("events"), hours("15", "18")
+    before = event_files(lake, version, owned)
+    put_events(lake, events, mode="overwrite")
+    assert event_files(lake, version, owned) == before
+    after = event_files(lake, lake.version("events"), owned)
+    assert {file.path for file in after.files}.isdisjoint(file.path for file in before.files)
+
+
+def test_files_of_other_times_are_not_read(flights: tuple[Lake, EventTable]) -> None:
+    lake, _ = flights
+    version = lake.version("events")
+    assert event_files(lake, version, Interval.parse("2013-02-05", "2013-02-07")).files == ()
+    assert (
+        len(event_files(lake, version, Interval.parse("2013-02-06", "2013-02-07T20:00")).files) == 1
+    )
+
+
+def test_a_table_with_features_that_change_files_is_shuffled(
+    spark: SparkSession, new_home: Callable[[], Settings]
+) -> None:
+    lake, _ = flights_lake(spark, new_home())
+    queries, owned = workload(lake, QUERIES), hours("15", "18")
+    plain = choose_route(lake, queries, owned, lake.version("events"), 2)
+    assert plain.direct
+    run(lake, QUERIES, owned)
+    expected = staged(lake, owned)
+    spark.sql(
+        f"ALTER TABLE delta.`{lake.path('events')}` "
+        "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    spark.sql(f"DELETE FROM delta.`{lake.path('events')}` WHERE event_type = 'Arrival'")
+    route = choose_route(lake, queries, owned, lake.version("events"), 2)
+    assert "deletionVectors" in route.in_words()
+    done = run(lake, QUERIES, owned)
+    assert done.route == route.in_words()
+    assert staged(lake, owned) == expected != []
+
+
+def test_a_file_that_is_removed_meanwhile_is_a_conflict(
+    spark: SparkSession, new_home: Callable[[], Settings]
+) -> None:
+    lake, _ = flights_lake(spark, new_home())
+    queries, owned = workload(lake, QUERIES), hours("15", "18")
+    route = cut(lake, queries, owned, 2)
+    Path(route.parts[0].files[0].path).unlink()
+    with pytest.raises(ConflictError, match="removed meanwhile"), spark_failures():
+        by_route(lake, queries, owned, route, 2)

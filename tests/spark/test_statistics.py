@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import Any
 
@@ -13,7 +14,7 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
-from elsinore.sharing.find_plan import find_plans
+from elsinore.sharing.find_plan import find_plan, find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.statistics import Statistics
 from elsinore.spark.plans import (
@@ -144,6 +145,30 @@ def test_a_plan_of_another_workload_is_refused(landed: Lake) -> None:
         load_plan(landed, bound(landed, QUERIES.replace("2 hours", "3 hours")), interval)
 
 
+def test_each_workload_has_its_own_plan_of_the_same_hours(landed: Lake) -> None:
+    """A run over a stretch, after another workload's runs over single hours of it."""
+    ours, theirs = bound(landed), bound(landed, QUERIES.replace("2 hours", "3 hours"))
+    for interval in (hours(10, 11), hours(11, 12)):
+        collect(landed, theirs, interval)
+        plan_run(landed, theirs, interval, run="test")
+    collect(landed, ours, hours(10, 12))
+    plan = plan_run(landed, ours, hours(10, 12), run="test").plan
+    assert load_plan(landed, ours, hours(11, 12)) == plan
+    assert load_plan(landed, theirs, hours(11, 12)) != plan
+
+
+def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says(
+    landed: Lake,
+) -> None:
+    workload = bound(landed)
+    reasons = []
+    for interval in (hours(11, 12), hours(10, 13), hours(11, 12)):
+        collect(landed, workload, interval)
+        plan_run(landed, workload, interval, run="test")
+        reasons.append(text_metric(landed, interval, "plan", "reason"))
+    assert reasons[0] == reasons[2] == "no plan was found before"
+
+
 def test_a_plan_needs_statistics(lake: Lake) -> None:
     with pytest.raises(DataError, match="run its step statistics"):
         plan_run(lake, bound(lake), hours(11, 12), run="test")
@@ -200,3 +225,37 @@ def test_a_stream_without_events_has_a_profile(lake: Lake) -> None:
     profile = collect_profile(lake, bound(lake, case.QUERIES), case.RUN)
     assert [rate.events for rate in profile.rates] == [case.spread(4, 0, 0, 0, 0)] * 3
     assert (profile.bursts, profile.partitions) == ((), ())
+
+
+def test_a_plan_of_an_older_build_is_found_anew(landed: Lake) -> None:
+    workload, interval = bound(landed), hours(10, 12)
+    statistics = collect(landed, workload, interval)
+    plan = find_plan(workload, statistics)
+    older = json.dumps(json.loads(plan.to_json()) | {"version": 2})
+    row = {
+        "kind": "plan", "fingerprint": "0" * 64, "body": older, "finder": str(plan.finder),
+        "workload_fingerprint": plan.workload_fingerprint,
+        "statistics_fingerprint": statistics.fingerprint,
+    }  # fmt: skip
+    table = landed.frame("plans", [row])
+    table.write.format("delta").mode("append").save(str(landed.path("plans")))
+    record_metrics(landed, hours(9, 10), "plan", {"plan_fingerprint": "0" * 64}, run="test")
+    with pytest.raises(PlanError, match="version 2; this build reads version 3"):
+        load_plan(landed, workload, hours(9, 10))
+    found = plan_run(landed, workload, interval, run="test")
+    assert (found.reused, found.plan.version) == (False, 3)
+    assert load_plan(landed, workload, interval) == found.plan
+
+
+def test_the_plan_of_a_run_holds_its_kleene_sets(landed: Lake) -> None:
+    kleene = (
+        "QUERY a RETURN COUNT(*) PATTERN SEQ(Departure, Arrival+) WHERE [tailnum] WITHIN 2 hours;"
+        "QUERY b RETURN COUNT(*) PATTERN SEQ(Cancellation, Arrival+) WHERE [tailnum]"
+        " WITHIN 2 hours;"
+    )
+    workload, interval = bound(landed, kleene), hours(10, 12)
+    collect(landed, workload, interval)
+    plan = plan_run(landed, workload, interval, run="test").plan
+    (found,) = plan.sets
+    assert (found.kleene, found.queries, found.keys) == (("Arrival",), ("a", "b"), ("tailnum",))
+    assert load_plan(landed, workload, interval).sets == plan.sets

@@ -58,6 +58,8 @@ def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ("name", "value"),
     [
         ("MAX_BAD_SHARE", "1.5"),
+        ("KEEP_HOURS", "167"),
+        ("SPARK_SLOTS", "0"),
         ("MAX_BAD_SHARE", "nan"),
         ("SLICES", "0"),
         ("SHUFFLE_PARTITIONS", "many"),

@@ -5,27 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from elsinore.engine.auto import Choice, executors_by_plan, sets_of, share_by_plan
+from elsinore.engine.auto.sets import in_words
 from elsinore.lowering.kleene_sharers import kleene_sharers
-from elsinore.lowering.sharable import SharableSet, Sharing, sharable_sets
+from elsinore.lowering.sharable import SharableSet, Sharing
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_bound import print_length
 from elsinore.sharing.explain_cuts import Cut, explain_cuts
 from elsinore.sharing.explain_savings import ExplainedSavings, explain_savings, reason
 from elsinore.sharing.kleene import shared_kleene
 from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.plan_sets import PlannedSet
 from elsinore.sharing.statistics import Statistics
 from elsinore.sharing.verify import verify
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A workload under a plan: how its queries are cut, what that saves, and its Kleene part."""
+    """A workload under a plan: how its queries are cut, what that saves, and its Kleene part.
+
+    Attributes:
+        workload, plan: what is explained.
+        cuts: of the queries.
+        savings: of candidates.
+        sharing: the sharable sets, those of the plan.
+        choices: who runs each query.
+    """
 
     workload: Workload
     plan: StaticPlan
     cuts: tuple[Cut, ...]
     savings: ExplainedSavings
     sharing: Sharing
+    choices: tuple[Choice, ...]
 
 
 def explain_workload(
@@ -42,7 +54,10 @@ def explain_workload(
         plan,
         explain_cuts(plan, workload),
         explain_savings(plan, workload, statistics),
-        sharable_sets(workload.queries),
+        sets_of(workload),
+        share_by_plan(workload, plan, statistics).choices
+        if statistics
+        else executors_by_plan(workload, plan),
     )
 
 
@@ -50,7 +65,8 @@ def describe_sharing(explanation: Explanation) -> dict[str, Any]:
     """The explanation as a mapping that JSON can hold.
 
     Lengths of windows and panes are in microseconds, or in ticks of a stream without a unit; gains,
-    costs and benefits are count updates per longest window of the workload.
+    costs and benefits are count updates per longest window of the workload; what sets cost is in
+    nanoseconds over the span of the statistics.
     """
     plan, queries = explanation.plan, explanation.workload.queries
     calendar = explanation.workload.schema.time_unit.is_calendar
@@ -64,15 +80,17 @@ def describe_sharing(explanation: Explanation) -> dict[str, Any]:
             "proven": plan.proven,
         },
         "queries": [
-            _query(query, cut, calendar=calendar)
-            for query, cut in zip(queries, explanation.cuts, strict=True)
+            _query(query, cut, calendar=calendar) | {"executor": choice.executor, "why": choice.why}
+            for query, cut, choice in zip(
+                queries, explanation.cuts, explanation.choices, strict=True
+            )
         ],
         "shared": _shared(explanation.savings),
         "not_shared": _unshared(explanation.savings, plan.guaranteed_weight),
         "kleene": _kleene(explanation),
         "sets": [
-            _set(number, found, calendar=calendar)
-            for number, found in enumerate(explanation.sharing.sets, 1)
+            _set(found, planned, calendar=calendar)
+            for found, planned in zip(explanation.sharing.sets, plan.sets, strict=True)
         ],
     }
 
@@ -196,9 +214,13 @@ def _sharers(found: SharableSet) -> dict[str, list[str]]:
     return sharers
 
 
-def _set(number: int, found: SharableSet, *, calendar: bool) -> dict[str, Any]:
+def _set(found: SharableSet, planned: PlannedSet, *, calendar: bool) -> dict[str, Any]:
     return {
-        "id": f"s{number}",
+        "id": planned.id,
+        "alone": planned.alone,
+        "together": planned.together,
+        "pays": planned.pays,
+        "words": in_words(planned),
         "types": list(_sharers(found)),
         "queries": [query.name for query in found.queries],
         "keys": _keys(found.queries[0]),

@@ -15,15 +15,19 @@ from rich.text import Text
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.describe_sharing import describe_sharing, explain_workload
 from elsinore.cli.read_statistics import read_statistics
+from elsinore.engine.auto import choose_sets, glimpse
 from elsinore.errors import ParameterError, PlanError
 from elsinore.plot.save_templates import require_picture
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.explain_savings import figure_text
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.plan_sets import cost_text
 
 #: Rows of what is not shared that are printed; JSON holds them all.
 _MOST_ROWS = 40
+#: Queries of a list that are named; JSON holds them all.
+_MOST_NAMES = 8
 
 
 def explain(
@@ -49,14 +53,16 @@ def explain(
         require_picture(plot)
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
-    statistics, _ = read_statistics(rates, events, bound)
+    statistics, counted = read_statistics(rates, events, bound)
     if plan is None and statistics is None:
         raise ParameterError("give --plan FILE, or --rates FILE or --events FILE to find one")
     if plan is not None:
         found = StaticPlan.from_json(_read(plan))
     else:
         assert statistics is not None
-        found = find_plan(bound, statistics)
+        profiles = () if counted is None else glimpse(bound, counted)
+        sets = choose_sets(bound, statistics, profiles).sets
+        found = find_plan(bound, statistics, sets=sets)
     explanation = explain_workload(bound, found, statistics)
     if plot is not None:
         from elsinore.plot.save_sharing import save_sharing  # matplotlib takes its time
@@ -94,6 +100,7 @@ def _print(found: dict[str, Any]) -> None:
     for title, lines in (
         ("Queries", _query_lines(found["queries"])),
         ("Kleene sub-patterns of several queries", _kleene_lines(found)),
+        ("Run by auto", _executor_lines(found["queries"])),
     ):
         console.print(Text(f"\n{title}", "bold cyan"))
         for line in lines:
@@ -180,3 +187,40 @@ def _kleene_lines(found: dict[str, Any]) -> Iterator[Text]:
             f"  {each['id']}: {len(each['queries'])} queries, {each['keys']};"
             f" panes of {each['pane_text']} from {', '.join(each['windows'])}"
         )
+        yield Text(f"    {_verdict(each)}", "green" if each["pays"] else "")
+        for arrow in each["transitions"]:
+            yield Text(f"    {_arrow(each, arrow)}", "dim")
+
+
+def _executor_lines(queries: list[dict[str, Any]]) -> Iterator[Text]:
+    """Who runs which queries, and why."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for query in queries:
+        alike.setdefault((query["executor"], query["why"]), []).append(query["query"])
+    for (executor, why), names in alike.items():
+        line = Text(f"  {executor}: ", "bold")
+        line.append(f"{_listed(names)}: {why}", style="not bold")
+        yield line
+
+
+def _verdict(found: dict[str, Any]) -> str:
+    """Who runs a set, by its predicted costs."""
+    times = (
+        f"{cost_text(found['together'])} together by hamlet,"
+        f" {cost_text(found['alone'])} one by one by greta"
+    )
+    return f"{'sharing pays' if found['pays'] else 'sharing does not pay'}: {times}"
+
+
+def _arrow(found: dict[str, Any], arrow: dict[str, Any]) -> str:
+    """A transition of the merged template with the queries that have it."""
+    earlier, later = (found["states"][arrow[end]]["type"] for end in ("earlier", "later"))
+    names = arrow["queries"]
+    queries = "all" if len(names) == len(found["queries"]) else _listed(names)
+    condition = ", with an edge predicate" if arrow["conditional"] else ""
+    return f"{earlier} -> {later}: {queries}{condition}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more

@@ -11,6 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from elsinore import __version__
+from elsinore.cli.bench import bench
 from elsinore.cli.check import check
 from elsinore.cli.explain import explain
 from elsinore.cli.generate import generate_app
@@ -31,6 +32,7 @@ commands.command()(run)
 commands.command()(check)
 commands.command()(plan)
 commands.command()(explain)
+commands.command()(bench)
 commands.command("replay")(replay_flights)
 commands.add_typer(generate_app, name="generate")
 add_steps(commands)

@@ -12,6 +12,7 @@ from rich.table import Table
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.describe_stream import describe_stream
 from elsinore.cli.read_statistics import read_statistics
+from elsinore.engine.auto import choose_sets, glimpse
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import ParameterError
 from elsinore.query.load_workload import load_workload
@@ -50,7 +51,9 @@ def plan(
     bound = load_workload(workload, stream)
     statistics, counted = read_statistics(rates, events, bound)
     assert statistics is not None
-    found = find_plan(bound, statistics, finder=finder, time_limit=time_limit)
+    profiles = () if counted is None else glimpse(bound, counted)
+    sets = choose_sets(bound, statistics, profiles).sets
+    found = find_plan(bound, statistics, finder=finder, time_limit=time_limit, sets=sets)
     if plot is not None:
         from elsinore.plot.draw_plan import draw_plan  # matplotlib takes its time
 

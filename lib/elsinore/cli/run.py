@@ -11,9 +11,11 @@ import pyarrow as pa
 import typer
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.progress import progress_line
+from elsinore.cli.report_decisions import DecisionsReport
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.auto import aggregate_auto, share_freely
+from elsinore.engine.auto import aggregate_auto, glimpse, share_freely
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.aggregate_sets import aggregate_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
@@ -80,6 +82,10 @@ def run(
         Path | None,
         typer.Option(help="What sharon shares, from `elsinore plan --json`; else GWMIN's plan."),
     ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(help="What hamlet decides burst by burst: a .json, .svg or .png file."),
+    ] = None,
 ) -> None:
     """Answer the queries of WORKLOAD from files; JSON lines, by query, group and window."""
     stream = load_schema(schema)
@@ -89,6 +95,7 @@ def run(
     if executor in _SEGMENTS:
         require_aseq(bound.queries, executor)
     given = _given_plan(plan, bound, executor)
+    told = _decisions_report(decisions, stream, executor)
     with progress_line() as progress:
         task = progress.add_task("reading")
         try:
@@ -107,12 +114,14 @@ def run(
         _set_aside(report, quarantine)
         if executor in _TOGETHER:
             progress.update(task, description=f"all queries over {len(events):,} events")
-            rows = answer_together(bound, events, executor, given, Budget(budget))
+            rows = answer_together(bound, events, executor, given, Budget(budget), told)
         else:
             rows = []
             for query in bound.queries:
                 progress.update(task, description=f"{query.name} over {len(events):,} events")
                 rows += answer(bound, query, events, executor, Budget(budget))
+    if told is not None:
+        typer.echo(f"elsinore: {told.write()}", err=True)
     _write(sorted_rows(rows), output)
 
 
@@ -131,18 +140,24 @@ def answer_together(
     executor: Executor,
     plan: StaticPlan | None,
     budget: Budget,
+    told: DecisionsReport | None = None,
 ) -> list[ResultRow]:
     """The rows of all queries by aseq, sharon, hamlet, hamlet-static or auto.
 
     Without a plan sharon finds GWMIN's; auto shares what should be quickest, and leaves to twostep
-    what no compiled executor can run.
+    what no compiled executor can run. What hamlet decides goes to `told`.
     """
     if not len(events):
         return []
     if executor is Executor.ASEQ:
         return finish(workload, aggregate_segments(workload.queries, events))
     if executor in _HAMLET:
-        shares = aggregate_sets(workload.queries, events, decisions=_HAMLET[executor])
+        shares = aggregate_sets(
+            workload.queries,
+            events,
+            decisions=_HAMLET[executor],
+            observers=None if told is None else told.observe,
+        )
         return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *shares]))
     statistics = observe(workload, events)
     if executor is Executor.SHARON:
@@ -151,12 +166,22 @@ def answer_together(
         return finish(workload, aggregate_segments(workload.queries, events, segments))
     refused = [query for query in workload.queries if greta_refusals(query)]
     compiled = [query for query in workload.queries if query not in refused]
-    shared = share_freely(workload, statistics).shared
-    tables = [PARTIAL_SCHEMA.empty_table(), *aggregate_auto(compiled, events, shared)]
+    sharing = share_freely(workload, statistics, glimpse(workload, events))
+    tables = [PARTIAL_SCHEMA.empty_table(), *aggregate_auto(compiled, events, sharing)]
     rows = finish(workload, pa.concat_tables(tables))
     for query in refused:
         rows += two_step(query, events, budget=budget)
     return rows
+
+
+def _decisions_report(
+    path: Path | None, stream: StreamSchema, executor: Executor
+) -> DecisionsReport | None:
+    if path is None:
+        return None
+    if executor not in _HAMLET:
+        raise ParameterError("--decisions is for --executor hamlet or hamlet-static")
+    return DecisionsReport(path, stream.time_unit.is_calendar)
 
 
 def _given_plan(path: Path | None, workload: Workload, executor: Executor) -> StaticPlan | None:

@@ -23,14 +23,14 @@ def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
     """The result rows of merged partial rows (`results.partial`), in canonical order."""
     calendar = workload.schema.time_unit.is_calendar
     time: Callable[[int], int] = Instant if calendar else int
-    finishers = {query.name: _finishers(query) for query in workload.queries}
+    finishers = {query.name: finishers_of(query) for query in workload.queries}
     rows = []
     for state in partial.to_pylist():
         query = workload.by_name[state["query"]]
         rows.append(
             ResultRow(
                 query.name,
-                _group(query, json.loads(state["group"])),
+                group_of(query, json.loads(state["group"])),
                 time(state["window_start"]),
                 time(state["window_end"]),
                 tuple((label, finisher(state)) for label, finisher in finishers[query.name]),
@@ -39,7 +39,8 @@ def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
     return sorted_rows(rows)
 
 
-def _group(query: BoundQuery, values: list[Value]) -> tuple[tuple[str, Value], ...]:
+def group_of(query: BoundQuery, values: list[Value]) -> tuple[tuple[str, Value], ...]:
+    """The group of a partial row, with labels, from the values in its JSON array."""
     group = []
     for key, value in zip(query.group_keys, values, strict=True):
         if key.type is AttributeType.TIMESTAMP and isinstance(value, int):
@@ -48,7 +49,11 @@ def _group(query: BoundQuery, values: list[Value]) -> tuple[tuple[str, Value], .
     return tuple(group)
 
 
-def _finishers(query: BoundQuery) -> list[tuple[str, Callable[[State], Value]]]:
+def finishers_of(query: BoundQuery) -> list[tuple[str, Callable[[State], Value]]]:
+    """What makes each aggregate of RETURN, by label, out of the states of a merged partial row.
+
+    A state is the lists `counts`, `sums`, `minima` and `maxima` of the row by name.
+    """
     carriers = carriers_of(query)
     return [(item.label, _finisher(item, carriers)) for item in query.aggregates]
 

@@ -26,6 +26,7 @@ from elsinore.query.print_bound import print_length
 from elsinore.sharing.explain_cuts import Cut
 from elsinore.sharing.explain_savings import ExplainedSavings, figure_text
 from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.plan_sets import PlannedSet, cost_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,10 +95,14 @@ def save_sharing(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    rows, left_out = _rows(cuts, savings, sharing)
+    idle = {part.id for part in plan.sets if not part.pays}
+    rows, left_out = _rows(cuts, savings, sharing, idle)
     legend = Legend.of(rows)
-    blocks = [_block(number, found, calendar=calendar)
-              for number, found in enumerate(sharing.sets, 1)]  # fmt: skip
+    planned = {part.queries: part for part in plan.sets}
+    blocks = [
+        _block(number, found, planned.get(tuple(q.name for q in found.queries)), calendar=calendar)
+        for number, found in enumerate(sharing.sets, 1)
+    ]
     head = _head(plan, len(cuts), left_out)
     beside = rows.margin + rows.width + 2 * _BETWEEN
     top = _MARGIN + TITLE * LEADING + block_height(len(head) - 1, BODY) + 14.0
@@ -129,9 +134,11 @@ def save_sharing(
             raise ParameterError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _rows(cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sharing) -> tuple[Rows, int]:
+def _rows(
+    cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sharing, idle: set[str]
+) -> tuple[Rows, int]:
     """The rows with their places, and how many are left out."""
-    groups = groups_of(cuts, savings, sharing)
+    groups = groups_of(cuts, savings, sharing, idle)
     order = row_order([cut.query for cut in cuts], groups)
     drawn = [cuts[number] for number in order[:MOST_ROWS]]
     units = tuple(units_of(cut, groups) for cut in drawn)
@@ -162,16 +169,28 @@ def _write_head(axes: Axes, head: tuple[str, ...]) -> None:
         y += BODY * LEADING
 
 
-def _block(number: int, found: SharableSet, *, calendar: bool) -> _Block:
+def _block(
+    number: int, found: SharableSet, planned: PlannedSet | None, *, calendar: bool
+) -> _Block:
     listed = ", ".join(f"{n} {query.name}" for n, query in enumerate(found.queries, 1))
     kinds = ", ".join(f"{t}+" for t in dict.fromkeys(
         found.merged.states[state].type for state in kleene_sharers(found)))  # fmt: skip
     keys = ", ".join(found.merged.keys) or "no key"
     pane = print_length(found.pane) if calendar else str(found.pane)
     lines = [f"partitioned by {keys}; panes of {pane}", *textwrap.wrap(listed, _LIST_WIDTH)]
+    if planned is not None:
+        lines.insert(1, _verdict(planned))
     drawing = drawing_of(merged_diagram(found))
     title = f"s{number}: {kinds} in {len(found.queries)} queries"
     return _Block(title, tuple(lines), drawing, found.merged.kleene)
+
+
+def _verdict(planned: PlannedSet) -> str:
+    """Who runs a set, by the predicted cost of both ways."""
+    together, alone = cost_text(planned.together), cost_text(planned.alone)
+    if planned.pays:
+        return f"run together: {together}, against {alone} one by one"
+    return f"run one by one: {alone}, against {together} together"
 
 
 def _corners(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from elsinore.lowering.kleene_sharers import kleene_sharers
@@ -39,9 +39,15 @@ class Unit:
 
 
 def groups_of(
-    cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sharing
+    cuts: Sequence[Cut],
+    savings: ExplainedSavings,
+    sharing: Sharing,
+    idle: Collection[str] = (),
 ) -> tuple[Group, ...]:
-    """The chosen candidates, the largest saving first, then the E+ of the sharable sets."""
+    """The chosen candidates, the largest saving first, then the E+ of the sharable sets.
+
+    `idle` names the sets ("s1") whose queries are run one by one: they share nothing.
+    """
     by_name = {cut.query: cut for cut in cuts}
     groups = []
     for each in savings.shared:
@@ -53,7 +59,8 @@ def groups_of(
         text = f"({', '.join(candidate.pattern)})"
         groups.append(Group(candidate.id, text, members, each.net, kleene=False))
     for number, found in enumerate(sharing.sets, 1):
-        groups += _kleene_groups(f"s{number}", found, by_name)
+        if f"s{number}" not in idle:
+            groups += _kleene_groups(f"s{number}", found, by_name)
     return tuple(groups)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from elsinore.quality.report_data import LandedHour, ReportData, read_report_dat
 from elsinore.quality.run_verdict import decide
 from elsinore.query.print_bound import print_length
 from elsinore.spark.regions import run_key
+from elsinore.spark.sharing_metrics import RunTime
 from elsinore.timeline import Interval, hour_label
 
 _FULL_DIGITS = 15
@@ -80,6 +82,8 @@ def render(data: ReportData, judgement: Judgement | None, docs_link: str | None)
         landed=_landed_bars(data.hours),
         quarantine=_quarantine_bars(data.hours),
         totals=_totals(data),
+        shares=_shares(data.run_time),
+        counts=_other_counts(data.run_time),
         reasons=sum((Counter(hour.reasons) for hour in data.hours), Counter()).most_common(),
     )
 
@@ -118,6 +122,55 @@ def _totals(data: ReportData) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A part of a whole, to be drawn as a bar."""
+
+    name: str
+    part: float
+    whole: float
+    unit: str = ""
+
+
+#: Counts of Hamlet's observers that are parts of each other.
+_PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
+
+
+def _shares(found: RunTime) -> list[_Share]:
+    """What was shared of what could be, and what that saves."""
+    shares = [
+        _Share(name, found.counts.get(part, 0), found.counts[whole])
+        for name, part, whole in _PARTS
+        if found.counts.get(whole)
+    ]
+    if found.alone:
+        shares.append(
+            _Share("Predicted cost, and what sharing saves of it", found.saved, found.alone, " s")
+        )
+    return shares
+
+
+#: How other counts are called on the page, in this order; others follow under their own names.
+_COUNTS = {
+    "events beside bursts": "events beside bursts",
+    "event snapshots": "snapshots at event level",
+    "split": "splits of queries that shared",
+    "merged": "merges",
+    "pairs": "pairs of events compared",
+    "bytes": "bytes of scratch in a task, at most",
+}
+
+
+def _other_counts(found: RunTime) -> list[tuple[str, int]]:
+    shown = {name for _, *parts in _PARTS for name in parts}
+    names = [*_COUNTS, *(name for name in found.counts if name not in _COUNTS)]
+    return [
+        (_COUNTS.get(name, name), found.counts[name])
+        for name in names
+        if name in found.counts and name not in shown
+    ]
+
+
 def _short(hour: str) -> str:
     """'2013-01-01T10' as '01-01 10h'."""
     return f"{hour[5:10]} {hour[11:]}h"
@@ -154,5 +207,5 @@ def _number(value: float | None) -> str:
     return f"{value:,.2f}" if abs(value) >= 0.01 else f"{value:.2g}"
 
 
-def _percent(part: int, whole: int) -> str:
+def _percent(part: float, whole: float) -> str:
     return f"{part / whole:.1%}" if whole else "–"

@@ -16,7 +16,11 @@ from elsinore.sharing.explain_plan import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import KleenePart, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.spark.regions import run_key
+from elsinore.spark.sharing_metrics import RunTime, is_of_sharing, run_time_sharing
 from elsinore.timeline import Interval, hour_label, hours_of
+
+#: A metric, its value, its text.
+Figure = tuple[str, float | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Step:
     name: str
     seconds: float | None
     throughput: float | None
-    others: tuple[tuple[str, float | None, str | None], ...]
+    others: tuple[Figure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,8 @@ class Plan:
 class ReportData:
     """Everything that the page of one run shows.
 
-    `stream` is None where it was not measured; `sharing` says what was shared at run time.
+    `stream` is None where it was not measured; `sharing` says in words what was shared at run
+    time, `run_time` in figures.
     """
 
     interval: Interval
@@ -98,6 +103,7 @@ class ReportData:
     stream: StreamProfile | None
     plans: tuple[Plan, ...]
     sharing: tuple[str, ...]
+    run_time: RunTime
     queries: tuple[QueryResults, ...]
     steps: tuple[Step, ...]
     skip_reasons: tuple[tuple[str, int], ...]
@@ -128,6 +134,7 @@ def read_report_data(lake: Path, interval: Interval) -> ReportData:
         stream=_stream(lake, metrics),
         plans=_plans(lake, sorted(staged["plan_fingerprint"].unique())),
         sharing=_details(metrics, SHARING),
+        run_time=run_time_sharing(_figures(metrics)),
         queries=tuple(_queries(published, staged, validations)),
         steps=tuple(_steps(metrics)),
         skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
@@ -142,6 +149,7 @@ PROFILE_FINGERPRINT = "profile_fingerprint"
 
 #: Texts among the figures are mostly fingerprints; this many characters tell them apart.
 _TEXT = 24
+_SENTENCE = 120
 
 #: How the names of the pipeline's steps begin, in their order.
 _STEPS = ("land", "statistics", "plan", "list", "aggregate", "validate", "publish", "report")
@@ -249,13 +257,7 @@ def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
     """Steps in the order of the pipeline; steps that it does not know come last."""
     by_step = {str(name): rows for name, rows in metrics.groupby("step")}
     for name in sorted(by_step, key=_place):
-        rows = by_step[name].sort_values(["metric", "detail"])
-        figures = [
-            (str(metric), None if pd.isna(value) else float(value), detail)
-            for metric, value, detail in zip(
-                rows["metric"], rows["value"], rows["detail"], strict=True
-            )
-        ]
+        figures = [row for row in _figures(by_step[name]) if not is_of_sharing(row[0])]
         seconds = sum(value or 0.0 for metric, value, _ in figures if metric == "seconds")
         events = sum(value or 0.0 for metric, value, _ in figures if metric == "events")
         yield Step(
@@ -266,9 +268,16 @@ def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
         )
 
 
-def _added_up(
-    figures: list[tuple[str, float | None, str | None]],
-) -> tuple[tuple[str, float | None, str | None], ...]:
+def _figures(metrics: pd.DataFrame) -> list[Figure]:
+    """In the order of their names."""
+    rows = metrics.sort_values(["metric", "detail"])
+    return [
+        (str(metric), None if pd.isna(value) else float(value), detail)
+        for metric, value, detail in zip(rows["metric"], rows["value"], rows["detail"], strict=True)
+    ]
+
+
+def _added_up(figures: list[Figure]) -> tuple[Figure, ...]:
     """Figures without the seconds; numbers of the same metric from several slices are added."""
     sums: dict[str, float | None] = {}
     texts: dict[str, str] = {}
@@ -276,7 +285,8 @@ def _added_up(
         known = sums.get(metric)
         sums[metric] = known if value is None else value + (known or 0.0)
         if detail is not None:
-            texts[metric] = detail[:_TEXT] + ("..." if len(detail) > _TEXT else "")
+            longest = _SENTENCE if " " in detail else _TEXT
+            texts[metric] = detail[:longest] + ("..." if len(detail) > longest else "")
     return tuple(
         (metric, value, texts.get(metric)) for metric, value in sums.items() if metric != "seconds"
     )

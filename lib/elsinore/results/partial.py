@@ -6,8 +6,11 @@ rows; combined they give the result. Integers travel as decimal text, since they
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -39,46 +42,52 @@ def merge_partials(table: pa.Table) -> pa.Table:
 
     Rows that stand alone pass through untouched.
     """
-    table = table.cast(PARTIAL_SCHEMA)
-    numbered = table.select(_KEY).append_column("row", pa.array(range(table.num_rows), pa.int64()))
+    table = table.cast(PARTIAL_SCHEMA).combine_chunks()  # taking from many chunks is slow
+    numbered = table.select(_KEY).append_column("row", pa.array(np.arange(table.num_rows)))
     groups = numbered.group_by(_KEY).aggregate([("row", "list"), ("row", "count")])
     several = groups.filter(pc.greater(groups["row_count"], 1))
     if not several.num_rows:
         return table
     alone = groups.filter(pc.equal(groups["row_count"], 1))
     single = table.take(pc.list_flatten(alone["row_list"]))
-    merged = []
-    for key_row, rows in zip(
-        several.select(_KEY).to_pylist(), several["row_list"].to_pylist(), strict=True
-    ):
-        states = table.take(pa.array(rows)).to_pylist()
-        merged.append(key_row | _combine(states))
-    return pa.concat_tables([single, pa.Table.from_pylist(merged, schema=PARTIAL_SCHEMA)])
-
-
-def _combine(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    sums = []
-    for column in zip(*(row["sums"] for row in rows), strict=True):
-        total = Scaled(0.0)
-        for state in column:
-            total += Scaled(state["mantissa"], state["exponent"])
-        sums.append({"mantissa": total.mantissa, "exponent": total.exponent})
-    return {
-        "counts": [
-            str(sum(int(text) for text in column))
-            for column in zip(*(row["counts"] for row in rows), strict=True)
-        ],
-        "sums": sums,
-        "minima": [_extreme(column, min) for column in _columns(rows, "minima")],
-        "maxima": [_extreme(column, max) for column in _columns(rows, "maxima")],
+    rows = table.take(pc.list_flatten(several["row_list"])).combine_chunks()
+    spans = np.concatenate([[0], np.cumsum(np.asarray(several["row_count"]))])
+    merged = {
+        "counts": _merged(rows["counts"], spans, _count),
+        "sums": _merged(rows["sums"], spans, _total),
+        "minima": _merged(rows["minima"], spans, lambda texts: _extreme(texts, min)),
+        "maxima": _merged(rows["maxima"], spans, lambda texts: _extreme(texts, max)),
     }
+    keys = {name: several[name] for name in _KEY}
+    return pa.concat_tables([single, pa.table(keys | merged, schema=PARTIAL_SCHEMA)])
 
 
-def _columns(rows: list[dict[str, Any]], name: str) -> list[tuple[str | None, ...]]:
-    return list(zip(*(row[name] for row in rows), strict=True))
+def _merged(
+    column: pa.ChunkedArray, spans: np.ndarray, combine: Callable[[list[Any]], Any]
+) -> list[list[Any]]:
+    """Lists element by element combined over spans of rows, in each of which they are as long."""
+    values = pc.list_flatten(column).to_pylist()
+    begins = np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(column)))])
+    found = []
+    for low, high in pairwise(spans.tolist()):
+        part = values[begins[low] : begins[high]]
+        width = len(part) // (high - low)
+        found.append([combine(part[place::width]) for place in range(width)])
+    return found
 
 
-def _extreme(texts: tuple[str | None, ...], choose: Any) -> str | None:
+def _count(texts: list[str]) -> str:
+    return str(sum(map(int, texts)))
+
+
+def _total(states: list[dict[str, Any]]) -> dict[str, Any]:
+    total = Scaled(0.0)
+    for state in states:
+        total += Scaled(state["mantissa"], state["exponent"])
+    return {"mantissa": total.mantissa, "exponent": total.exponent}
+
+
+def _extreme(texts: list[str | None], choose: Any) -> str | None:
     """The extreme of what is there; NaN only where nothing else is."""
     values = [decode_extreme(text) for text in texts if text is not None]
     comparable = [value for value in values if value == value]

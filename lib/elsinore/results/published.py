@@ -45,7 +45,7 @@ def to_long(rows: Iterable[ResultRow]) -> pa.Table:
                 int(row.window_start),
                 int(row.window_end),
                 label,
-                *_numbers(value),
+                *numbers_of(value),
             )
             for column, field in zip(columns.values(), fields, strict=True):
                 column.append(field)
@@ -58,11 +58,17 @@ def group_key(row: ResultRow) -> str:
     >>> group_key(ResultRow("q", (("carrier", "UA"), ("hub", None)), 0, 1, ()))
     '{"carrier": "UA", "hub": null}'
     """
-    group = {name: str(v) if isinstance(v, Instant) else v for name, v in row.group}
-    return json.dumps(group, ensure_ascii=False)
+    return group_text(row.group)
 
 
-def _numbers(value: Value) -> tuple[float | None, str | None, float | None]:
+def group_text(group: tuple[tuple[str, Value], ...]) -> str:
+    """`group_key` of a group by itself."""
+    texts = {name: str(v) if isinstance(v, Instant) else v for name, v in group}
+    return json.dumps(texts, ensure_ascii=False)
+
+
+def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:
+    """The columns `value`, `exact` and `log2` of an aggregate."""
     if value is None:
         return None, None, None
     assert isinstance(value, int | float)

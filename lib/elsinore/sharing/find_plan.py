@@ -11,6 +11,7 @@ from elsinore.sharing.choose import Problem, choose
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.kleene import shared_kleene
 from elsinore.sharing.plan import Finder, KleenePart, StaticPlan
+from elsinore.sharing.plan_sets import PlannedSet
 from elsinore.sharing.statistics import Statistics
 from elsinore.sharing.tell_story import tell_story
 from elsinore.sharing.weigh import weigh
@@ -25,22 +26,29 @@ def find_plan(
     *,
     finder: Finder = Finder.OPTIMAL,
     time_limit: float = TIME_LIMIT,
+    sets: tuple[PlannedSet, ...] = (),
 ) -> StaticPlan:
     """The plan that a finder chooses for a workload under the statistics of its stream.
 
     A pure function: the same workload, in whatever order of its queries, and the same statistics
-    give the same plan, byte for byte (while the time limit is not met).
+    give the same plan, byte for byte (while the time limit is not met). `sets` is the Kleene part,
+    which is weighed by what this engine costs and taken into the plan as it is
+    (`elsinore.engine.auto.choose_sets`).
 
     Raises:
         ParameterError: the statistics lack a type of the workload, its rates are too large, or the
             time limit is not positive.
         BudgetError: the finder `sharon` or `exhaustive` met its bound.
     """
-    return _plan(workload, statistics, _problem(workload, statistics, time_limit), finder)
+    return _plan(workload, statistics, _problem(workload, statistics, time_limit), finder, sets)
 
 
 def find_plans(
-    workload: Workload, statistics: Statistics, *, time_limit: float = TIME_LIMIT
+    workload: Workload,
+    statistics: Statistics,
+    *,
+    time_limit: float = TIME_LIMIT,
+    sets: tuple[PlannedSet, ...] = (),
 ) -> Iterator[StaticPlan]:
     """GWMIN's plan at once, then the optimal one, or the best that was found in time.
 
@@ -49,7 +57,7 @@ def find_plans(
     """
     problem = _problem(workload, statistics, time_limit)
     for finder in (Finder.GWMIN, Finder.OPTIMAL):
-        yield _plan(workload, statistics, problem, finder)
+        yield _plan(workload, statistics, problem, finder, sets)
 
 
 def _problem(workload: Workload, statistics: Statistics, time_limit: float) -> Problem:
@@ -59,7 +67,11 @@ def _problem(workload: Workload, statistics: Statistics, time_limit: float) -> P
 
 
 def _plan(
-    workload: Workload, statistics: Statistics, problem: Problem, finder: Finder
+    workload: Workload,
+    statistics: Statistics,
+    problem: Problem,
+    finder: Finder,
+    sets: tuple[PlannedSet, ...],
 ) -> StaticPlan:
     choice = choose(problem, finder)
     kleene = shared_kleene(workload)
@@ -75,4 +87,5 @@ def _plan(
         bound=choice.bound,
         proven=choice.proven,
         kleene=tuple(KleenePart(event_type=kind, queries=names) for kind, names in kleene),
+        sets=sets,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from elsinore.query.bound import Workload
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import (
     EventPattern,
     KleenePlus,
@@ -28,6 +28,11 @@ def shared_kleene(workload: Workload) -> tuple[tuple[str, tuple[str, ...]], ...]
     return tuple(
         (kind, tuple(sorted(names))) for kind, names in sorted(found.items()) if len(names) > 1
     )
+
+
+def has_kleene(query: BoundQuery) -> bool:
+    """Whether a query holds an E+ or E* that counts."""
+    return any(True for _ in _repeated_types(query.pattern))
 
 
 def _repeated_types(pattern: Pattern) -> Iterator[str]:

@@ -11,9 +11,11 @@ import pydantic
 
 from elsinore.errors import PlanError
 from elsinore.sharing.fingerprints import canonical_json, fingerprint
+from elsinore.sharing.plan_part import PlanPart
+from elsinore.sharing.plan_sets import PlannedSet
 
 #: Version of the JSON form; other versions are refused.
-FORMAT = 2
+FORMAT = 3
 
 
 class Fate(StrEnum):
@@ -43,13 +45,7 @@ class Finder(StrEnum):
     OPTIMAL = "optimal"
 
 
-class _Part(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, use_enum_values=False
-    )
-
-
-class Occurrence(_Part):
+class Occurrence(PlanPart):
     """Positions `start` to `stop - 1` of a query's pattern."""
 
     query: str
@@ -57,7 +53,7 @@ class Occurrence(_Part):
     stop: pydantic.NonNegativeInt
 
 
-class PlannedCandidate(_Part):
+class PlannedCandidate(PlanPart):
     """A sharing candidate and its fate.
 
     Its conflicts are not listed, since a large workload has millions: they follow from the
@@ -103,15 +99,15 @@ class PlannedCandidate(_Part):
         return tuple(place for place in self.occurrences if place.query in sharing)
 
 
-class KleenePart(_Part):
-    """An `E+` that several queries hold; for information, no decision yet."""
+class KleenePart(PlanPart):
+    """An `E+` that several queries hold, whether or not they can share it."""
 
     event_type: str
     queries: tuple[str, ...]
 
 
-class StaticPlan(_Part):
-    """Which queries share the aggregation of which fixed-length patterns (Sharon Definition 7).
+class StaticPlan(PlanPart):
+    """Which queries share the aggregation of what: fixed-length patterns (Sharon Definition 7), E+.
 
     Attributes:
         version: of the JSON form.
@@ -126,9 +122,12 @@ class StaticPlan(_Part):
         bound: no plan in the finder's search space scores more; None if the finder knows none.
         proven: whether the score reaches the bound, up to a millionth of it.
         kleene: Kleene sub-patterns that several queries hold.
+        sets: sharable sets of queries with Kleene sub-patterns (Hamlet Definition 3.2), disjoint,
+            and whether running each together is predicted to pay; what a burst shares is decided
+            at run time.
     """
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     workload_fingerprint: str
     statistics_fingerprint: str
     queries: dict[str, str]
@@ -140,6 +139,7 @@ class StaticPlan(_Part):
     bound: float | None
     proven: bool
     kleene: tuple[KleenePart, ...]
+    sets: tuple[PlannedSet, ...]
 
     @cached_property
     def by_id(self) -> dict[str, PlannedCandidate]:

@@ -1,7 +1,7 @@
-"""What a stream looked like to a workload: rates, bursts, selectivities, skew. For people.
+"""What a stream looked like to a workload: rates, bursts, selectivities, skew.
 
-A plan is found from `Statistics`; nothing here bears on it, so that a plan's identity does not
-depend on figures that no benefit is computed from.
+A plan is found from `Statistics`. From here come the burst lengths and selectivities by which it
+says what its Kleene sets will cost; whether a stored plan still stands does not depend on them.
 """
 
 from __future__ import annotations

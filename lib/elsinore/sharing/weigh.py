@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import fsum
 
 from elsinore.errors import ParameterError
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.sharing.benefit import Rates, Split, non_shared, shared, shared_once
 from elsinore.sharing.candidates import Candidate, mine_candidates
+from elsinore.sharing.kleene import has_kleene
 from elsinore.sharing.segments import Segment
 from elsinore.sharing.signature import keys_of
 from elsinore.sharing.statistics import Statistics
@@ -105,7 +106,11 @@ def split(query: BoundQuery, segment: Segment) -> Split:
 
 
 def partition_keys(workload: Workload) -> tuple[tuple[str, ...], ...]:
-    """The sets of key attributes whose distinct values `weigh` asks the statistics for."""
+    """The sets of key attributes whose distinct values predictions ask the statistics for.
+
+    They are those of candidates, for `weigh`, and of what queries with a Kleene sub-pattern are
+    partitioned by, the whole and what each position carries.
+    """
     found: set[tuple[str, ...]] = set()
     for candidate in mine_candidates(workload):
         attributes = _key_attributes(candidate, workload)
@@ -115,12 +120,24 @@ def partition_keys(workload: Workload) -> tuple[tuple[str, ...], ...]:
             for position in workload.by_name[name].positions
         }
         found |= {attributes, *(_carried(name, attributes, workload) for name in types)}
+    for query in workload.queries:
+        if has_kleene(query):
+            found.add(_attributes(query.keys))
+            found |= {
+                _attributes([key for key in query.keys if position.index in key.positions])
+                for position in query.positions
+                if not position.negated
+            }
     return tuple(sorted(found - {()}))
 
 
 def _key_attributes(candidate: Candidate, workload: Workload) -> tuple[str, ...]:
     place = candidate.occurrences[0]  # all agree: the keys are part of the signature
     keys = keys_of(workload.by_name[place.query], place)
+    return tuple(sorted({key.attribute for key in keys}))
+
+
+def _attributes(keys: Iterable[Key]) -> tuple[str, ...]:
     return tuple(sorted({key.attribute for key in keys}))
 
 

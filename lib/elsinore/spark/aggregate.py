@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from functools import reduce
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from elsinore.engine.auto import NOTHING_SHARED, Shared, Sharing
+from elsinore.engine.auto import NOTHING_SHARED, Sharing
 from elsinore.query.bound import Workload
-from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.spark.aggregate_branches import Branch, branches
-from elsinore.spark.aggregate_events import (
-    engine_columns,
-    events_between,
-    partition_keys,
-    reach_of,
-)
+from elsinore.spark.aggregate_branches import branches
+from elsinore.spark.aggregate_counts import Counts, TaskCounts
+from elsinore.spark.aggregate_direct import EVENTS, aggregate_direct
+from elsinore.spark.aggregate_events import events_between, reach_of
 from elsinore.spark.aggregate_origin import origin
-from elsinore.spark.aggregate_worker import FINISHED_SCHEMA, WorkloadText, aggregating, finishing
+from elsinore.spark.aggregate_route import Route, choose_route
+from elsinore.spark.aggregate_shuffled import aggregate_shuffled
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake
@@ -33,8 +28,6 @@ STAGED = "trend_aggregates_staged"
 STEP = "aggregate"
 EVENTS_VERSION = "events_version"
 
-_GROUP = ("query", "group", "window_start", "window_end")
-
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
@@ -46,7 +39,9 @@ class Aggregated:
         events: events that its windows can hold, of the types that the queries read.
         windows: results, one for each (query, group, window).
         rows: rows written, one for each of their aggregates.
-        sharing: what queries of fixed length shared and what that is predicted to save, in words.
+        route: how tasks came by their events, in words.
+        sharing: what queries shared and what that is predicted to save, in words.
+        counts: bursts and so on, over all tasks (`engine.hamlet.observe.Observer.counts`).
     """
 
     events_version: int
@@ -54,11 +49,21 @@ class Aggregated:
     events: int
     windows: int
     rows: int
+    route: str
     sharing: str
+    counts: Counts = field(default_factory=dict)
 
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; the version is a name, hence text."""
-        return {**asdict(self), EVENTS_VERSION: str(self.events_version)}
+        return {
+            EVENTS_VERSION: str(self.events_version),
+            "plan_fingerprint": self.plan_fingerprint,
+            "events": self.events,
+            "windows": self.windows,
+            "rows": self.rows,
+            "route": self.route,
+            "sharing": self.sharing,
+        }
 
 
 def aggregate(
@@ -81,7 +86,7 @@ def aggregate(
         owned: the slice, whole hours.
         plan: fingerprint of the static plan.
         sharing: what of it is shared.
-        parts: tasks that events and partial results are distributed over.
+        parts: tasks that the work is distributed over, at most.
         run: the run, named in the table's history.
 
     Raises:
@@ -90,20 +95,22 @@ def aggregate(
     """
     require_greta(workload.queries)
     version = lake.version("events")
+    counts = TaskCounts.new(lake.spark)
     with spark_failures():
-        rows = aggregated(lake, workload, owned, version, parts, sharing.shared)
+        route = choose_route(lake, workload, owned, version, parts)
+        rows = aggregated(
+            lake, workload, owned, version, route, sharing=sharing, parts=parts, counts=counts
+        )
         rows = rows.withColumn("plan_fingerprint", F.lit(plan))
         rows = rows.withColumn("events_version", F.lit(version).cast("long"))
         lake.replace(STAGED, rows, where=Hours(owned), run=origin(run, workload, [plan]))
         windows, written = _count_staged(lake, owned)
-        events = _reachable(lake, workload, owned, version).count()
+        told = counts.total()
+        events = told.pop(EVENTS, None)
+        if events is None:
+            events = _reachable(lake, workload, owned, version).count()
     return Aggregated(
-        version,
-        plan,
-        events,
-        windows,
-        written,
-        sharing.in_words(),
+        version, plan, events, windows, written, route.in_words(), sharing.in_words(), told
     )
 
 
@@ -112,43 +119,22 @@ def aggregated(
     workload: Workload,
     owned: Interval,
     version: int,
+    route: Route,
+    *,
+    sharing: Sharing = NOTHING_SHARED,
     parts: int,
-    shared: Shared = (),
+    counts: TaskCounts,
 ) -> DataFrame:
     """The rows of `trend_aggregates` for a slice, without the columns of the run."""
-    text = WorkloadText.of(workload)
-    partial = reduce(
-        DataFrame.unionByName,
-        (_partial(lake, workload, text, branch, owned, version, parts, shared)
-         for branch in branches(workload)),
-    )  # fmt: skip
-    together = partial.repartition(parts, *_GROUP)
-    finished = together.mapInArrow(finishing(text), from_arrow_schema(FINISHED_SCHEMA))
+    if route.direct:
+        finished = aggregate_direct(lake, workload, route.parts, sharing=sharing, counts=counts)
+    else:
+        finished = aggregate_shuffled(
+            lake, workload, owned, version, sharing=sharing, parts=parts, counts=counts
+        )
     return finished.withColumns(
         {name: F.timestamp_micros(name) for name in ("window_start", "window_end")}
     )
-
-
-def _partial(
-    lake: Lake,
-    workload: Workload,
-    text: WorkloadText,
-    branch: Branch,
-    owned: Interval,
-    version: int,
-    parts: int,
-    shared: Shared,
-) -> DataFrame:
-    queries = [workload.by_name[name] for name in branch.queries]
-    schema = workload.schema
-    events = events_between(lake, version, reach_of(queries, owned), branch.types)
-    columns = events.select(*engine_columns(schema, branch.attributes))
-    if branch.keys:
-        columns = columns.repartition(parts, *partition_keys(schema, branch.keys))
-    else:
-        columns = columns.repartition(1)
-    task = aggregating(text, branch.queries, owned, shared)
-    return columns.mapInArrow(task, from_arrow_schema(PARTIAL_SCHEMA))
 
 
 def _reachable(lake: Lake, workload: Workload, owned: Interval, version: int) -> DataFrame:

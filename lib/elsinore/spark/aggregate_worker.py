@@ -5,27 +5,31 @@ Nothing here knows Spark: the functions are made on the driver and called in Pyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.auto import Shared, aggregate_auto
-from elsinore.engine.finish import finish
+from elsinore.engine.auto import Sharing, aggregate_auto
+from elsinore.engine.finish_long import finish_long
+from elsinore.engine.hamlet.observe import Observer
+from elsinore.engine.in_order import aggregate_in_order
 from elsinore.errors import EngineError
 from elsinore.events.table import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
-from elsinore.query.bound import Workload
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_query
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
-from elsinore.results.published import LONG_SCHEMA, to_long
+from elsinore.results.published import LONG_SCHEMA
 from elsinore.timeline import Interval
 
 Batches = Iterable[pa.RecordBatch]
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
+#: Takes the counts of a task.
+Tell = Callable[[Mapping[str, int]], None]
 
 #: What `finishing` makes: the long table of results, and the fingerprint of each row's query.
 FINISHED_SCHEMA = LONG_SCHEMA.append(pa.field("query_fingerprint", pa.string(), False))
@@ -62,27 +66,74 @@ def _bind(sent: WorkloadText) -> Workload:
     return workload
 
 
-def aggregating(
-    workload: WorkloadText, queries: tuple[str, ...], owned: Interval, shared: Shared
-) -> Task:
-    """A task that makes partial rows of some queries from all events of its partitions.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a task is asked for.
 
-    Queries of fixed length run together and share the segments of `shared` that they have.
+    Attributes:
+        workload: the workload.
+        queries: names of those to be computed.
+        owned: the windows that end here, and no others.
+        sharing: who shares what.
+    """
 
-    It takes batches with `_time`, `_type` and the attributes that the queries read, and holds them
-    all: trends need every event of their partition and window. Only windows that end in `owned`
-    are computed.
+    workload: WorkloadText
+    queries: tuple[str, ...]
+    owned: Interval
+    sharing: Sharing
+
+    def bound(self) -> list[BoundQuery]:
+        """The queries."""
+        known = self.workload.bind().by_name
+        return [known[name] for name in self.queries]
+
+    def partial_rows(
+        self, batches: Batches, observer: Observer, *, ordered: bool
+    ) -> Iterator[pa.Table]:
+        """Partial rows from all events of some partitions.
+
+        Args:
+            batches: `_time`, `_type` and the attributes that the queries read.
+            observer: is told what queries shared.
+            ordered: whether time never falls. Then no more events are held than the live windows
+                need, and a table has all partial rows of the windows that it has any of.
+        """
+        queries, schema = self.bound(), self.workload.schema
+
+        def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
+            parts = [PARTIAL_SCHEMA.empty_table()]
+            events = event_table(schema, table)
+            for partial in aggregate_auto(
+                queries, events, self.sharing, owned=owned, observer=observer
+            ):
+                parts.append(partial.cast(PARTIAL_SCHEMA))
+            yield pa.concat_tables(parts)
+
+        if ordered:
+            reach = max(query.window.within for query in queries)
+            yield from aggregate_in_order(batches, reach, aggregate, owned=self.owned)
+            return
+        held = [batch for batch in batches if batch.num_rows]
+        if held:
+            yield from aggregate(pa.Table.from_batches(held), self.owned)
+
+
+def new_observer() -> Observer:
+    """One that counts, and keeps no log."""
+    return Observer(room=0, details=False)
+
+
+def aggregating(asked: Asked, tell: Tell, *, ordered: bool) -> Task:
+    """A task that makes partial rows from all events of its partitions; see `Asked`.
+
+    `tell` is told counts of what was done, when all is done.
     """
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        held = [batch for batch in batches if batch.num_rows]
-        if not held:
-            return
-        bound = workload.bind()
-        events = event_table(bound.schema, pa.Table.from_batches(held))
-        wanted = [bound.by_name[name] for name in queries]
-        for partial in aggregate_auto(wanted, events, shared, owned=owned):
-            yield from partial.cast(PARTIAL_SCHEMA).to_batches()
+        observer = new_observer()
+        for partial in asked.partial_rows(batches, observer, ordered=ordered):
+            yield from partial.to_batches()
+        tell(observer.counts)
 
     return task
 
@@ -94,20 +145,18 @@ def finishing(workload: WorkloadText) -> Task:
         held = [batch for batch in batches if batch.num_rows]
         if not held:
             return
-        bound = workload.bind()
-        merged = merge_partials(pa.Table.from_batches(held))
-        yield from finished(bound, merged).to_batches()
+        yield from finished(workload.bind(), pa.Table.from_batches(held)).to_batches()
 
     return task
 
 
-def finished(workload: Workload, merged: pa.Table) -> pa.Table:
-    """Merged partial rows as rows of `FINISHED_SCHEMA`."""
-    long = to_long(finish(workload, merged))
-    fingerprints = [workload.by_name[name].fingerprint for name in long["query"].to_pylist()]
-    return long.append_column(
-        FINISHED_SCHEMA.field("query_fingerprint"), pa.array(fingerprints, pa.string())
-    )
+def finished(workload: Workload, partial: pa.Table) -> pa.Table:
+    """All partial rows of some (query, group, window)s as rows of `FINISHED_SCHEMA`."""
+    long = finish_long(workload, merge_partials(partial))
+    names = long["query"].combine_chunks().dictionary_encode()
+    fingerprints = [workload.by_name[name].fingerprint for name in names.dictionary.to_pylist()]
+    column = pa.array(fingerprints, pa.string()).take(names.indices)
+    return long.append_column(FINISHED_SCHEMA.field("query_fingerprint"), column)
 
 
 def event_table(schema: StreamSchema, table: pa.Table) -> EventTable:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
+from elsinore.engine.auto import choose_sets
 from elsinore.errors import DataError, PlanError
 from elsinore.query.bound import Workload
 from elsinore.sharing.find_plan import TIME_LIMIT, find_plans
@@ -97,18 +98,21 @@ def plan_run(
     earlier = _plan_before(lake, interval)
     known = load_statistics(lake, earlier.statistics_fingerprint) if earlier else None
     decision = replan(earlier, known, workload, statistics)
+    profiles = _profiles(lake, interval)
     stored = None
     if earlier is not None and not decision.needed:
         plan = stored = earlier
     else:
         stored = _stored_plan(lake, workload, statistics)
-        plan = stored or _find_and_keep(lake, workload, statistics, time_limit)
+        plan = stored or _find_and_keep(lake, workload, statistics, profiles, time_limit)
     verify(plan, workload)
     figures: dict[str, Metric] = {
         PLAN_FINGERPRINT: plan.fingerprint,
         "finder": plan.finder,
         "candidates": len(plan.candidates),
         "chosen": len(plan.chosen),
+        "sets": len(plan.sets),
+        "sets_that_pay": sum(found.pays for found in plan.sets),
         "score": plan.score,
         "guaranteed_weight": plan.guaranteed_weight,
         "proven": plan.proven,
@@ -122,10 +126,15 @@ def plan_run(
 
 
 def _find_and_keep(
-    lake: Lake, workload: Workload, statistics: Statistics, time_limit: float
+    lake: Lake,
+    workload: Workload,
+    statistics: Statistics,
+    profiles: tuple[StreamProfile, ...],
+    time_limit: float,
 ) -> StaticPlan:
     """Every plan as soon as it is found; the last is the best."""
-    for plan in find_plans(workload, statistics, time_limit=time_limit):
+    sets = choose_sets(workload, statistics, profiles).sets
+    for plan in find_plans(workload, statistics, time_limit=time_limit, sets=sets):
         verify(plan, workload)
         _append_once(
             lake,
@@ -141,10 +150,17 @@ def _find_and_keep(
     return plan
 
 
+def _profiles(lake: Lake, interval: Interval) -> tuple[StreamProfile, ...]:
+    """The profile of a run's stream, if it was measured: what Kleene sets cost depends on it."""
+    named = text_metrics(lake, STATISTICS, PROFILE_FINGERPRINT)
+    return (load_profile(lake, interval),) if run_key(interval) in named else ()
+
+
 def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     """The plan of the run that an interval, or a slice of one, belongs to.
 
-    Of several runs that contain the interval the narrowest counts, and the earliest of these.
+    Of several runs of the workload that contain the interval the narrowest counts, and the earliest
+    of these.
 
     Raises:
         DataError: no plan was found for such a run.
@@ -158,8 +174,10 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     ]
     if not around:
         raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
-    narrowest = min(around, key=lambda found: (found.length, found.start))
-    plan = StaticPlan.from_json(_body(lake, PLAN, named[run_key(narrowest)]))
+    around.sort(key=lambda found: (found.length, found.start))
+    plans = [StaticPlan.from_json(_body(lake, PLAN, named[run_key(found)])) for found in around]
+    own = workload_fingerprint(workload)
+    plan = next((plan for plan in plans if plan.workload_fingerprint == own), plans[0])
     verify(plan, workload)
     return plan
 
@@ -183,12 +201,16 @@ def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> Stat
 
 
 def _plan_before(lake: Lake, interval: Interval) -> StaticPlan | None:
-    """The plan of the latest run that began before an interval, if this build can read it."""
+    """The plan of the last run over hours before an interval, if this build can read it.
+
+    A run that reaches into the interval or beyond it, such as a day's, is none: it may have come
+    after this one the first time, and a repeated run is to say the same.
+    """
     named = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
-    before = [key for key in named if _interval(key).start < interval.start]
+    before = {key: found for key in named if (found := _interval(key)).end <= interval.start}
     if not before:
         return None
-    body = _body(lake, PLAN, named[max(before)])
+    body = _body(lake, PLAN, named[max(before, key=lambda key: (before[key].end, key))])
     return StaticPlan.from_json(body) if StaticPlan.is_current(body) else None
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from elsinore.errors import ParameterError
-from elsinore.orchestration.run_interval import run_interval, slices
+from elsinore.orchestration.run_interval import day_interval, run_interval, slices
 from elsinore.timeline import Interval
 
 SEVEN = datetime(2013, 2, 8, 7, tzinfo=UTC)
@@ -62,3 +62,13 @@ def test_slices_are_whole_hours_that_cover_the_run(hours: int, parts: int) -> No
     assert cut[-1].end == whole.end
     assert all(one.end == following.start for one, following in itertools.pairwise(cut))
     assert all(part.length % 3_600_000_000 == 0 for part in cut)
+
+
+def test_a_day_has_24_hours() -> None:
+    assert day_interval("2013-03-10") == Interval.parse("2013-03-10T00:00", "2013-03-11T00:00")
+
+
+@pytest.mark.parametrize("text", ["", "2013-02-30", "2013-2-8", "2013-02-08T00:00", "{{ ds }}"])
+def test_what_is_no_day_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError):
+        day_interval(text)

@@ -73,6 +73,7 @@ def plan() -> StaticPlan:
         bound=1234.5,
         proven=True,
         kleene=(KleenePart(event_type="A", queries=("delays", "cascade")),),
+        sets=(),
     )  # fmt: skip
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from elsinore.engine.auto import GRETA, HAMLET, Choice, Sharing
 from elsinore.errors import DataError
 from elsinore.quality.bars import HEIGHT, stacked_bars
 from elsinore.quality.judgement import Judgement, Verdict
 from elsinore.quality.report import write_report
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
+from elsinore.spark.sharing_metrics import sharing_metrics
 from elsinore.timeline import HOUR
 from tests.unit.quality import lake
 
@@ -225,3 +227,30 @@ def test_bars_stack_from_the_base_to_the_total() -> None:
     assert lone.height == pytest.approx((drawing.base - first[1].y) / 2)
     assert stacked_bars(["a"], {"good": [0]}) is None
     assert stacked_bars([], {"good": []}) is None
+
+
+def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> None:
+    choices = (
+        Choice("delays", HAMLET, "set 1 saves 60 %"),
+        Choice("cascade", HAMLET, "set 1 saves 60 %"),
+        Choice("lonely", GRETA, "shares with no other"),
+    )
+    sharing = Sharing((), (("delays", "cascade"),), choices, alone=5e9, together=2e9)
+    for first_hour, bursts in (("10", 40), ("11", 10)):  # two slices
+        counts = {"bursts": bursts, "shared": bursts // 2, "event snapshots": bursts * 100}
+        key = f"2013-01-01T{first_hour}_2013-01-01T{int(first_hour) + 1}"
+        rows["run_metrics"] += [
+            lake.metric("shares", name, None if isinstance(value, str) else float(value),
+                        value if isinstance(value, str) else None) | {"run_key": key}
+            for name, value in sharing_metrics(sharing, counts).items()
+        ]  # fmt: skip
+    page = _page(tmp_path, rows, _judgement())
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    at = cells.index("hamlet")
+    assert cells[at : at + 4] == ["hamlet", "set 1 saves 60 %", "2", "cascade, delays"]
+    at = cells.index("Bursts")
+    assert cells[at + 1 : at + 4] == ["50", "25", "50.0%"]
+    at = cells.index("Predicted cost, and what sharing saves of it")
+    assert cells[at + 1 : at + 4] == ["5 s", "3 s", "60.0%"]
+    assert "5,000 snapshots at event level." in page
+    assert "executor of" not in page, "the step's figures do not repeat them"

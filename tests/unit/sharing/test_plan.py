@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from elsinore.engine.auto import choose_sets
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
 from elsinore.sharing.explain_plan import explain_plan
@@ -35,7 +36,7 @@ def _workload(parts: dict[str, Any] = PARTS) -> Workload:
 
 @pytest.fixture(name="plan")
 def _plan() -> StaticPlan:
-    return find_plan(_workload(), RATES)
+    return find_plan(_workload(), RATES, sets=choose_sets(_workload(), RATES).sets)
 
 
 def test_the_whole_story(plan: StaticPlan) -> None:
@@ -54,6 +55,7 @@ def test_the_whole_story(plan: StaticPlan) -> None:
     # Degrees: 2, 3, 3, 2 (only (A, B) and (C, D) do not overlap).
     assert plan.guaranteed_weight == pytest.approx(94 / 3 + 159 / 4 + 89 / 4 + 6 / 3)
     assert [(part.event_type, part.queries) for part in plan.kleene] == [("B", ("q4", "q5"))]
+    assert [(part.kleene, part.queries) for part in plan.sets] == [(("B",), ("q4", "q5"))]
     assert plan.by_id["p1"].excluded_by == ("p2",)
     assert plan.by_id["p2"].excluded_by == ()
     assert plan.by_id["p2"].shared_by == ("q1", "q3")
@@ -195,8 +197,9 @@ def _signed(document: dict[str, Any]) -> str:
 def test_other_versions_and_unknown_fields_are_refused_even_when_signed(plan: StaticPlan) -> None:
     document = json.loads(plan.to_json())
     assert StaticPlan.from_json(_signed(document)) == plan
-    with pytest.raises(PlanError, match="version 1"):
-        StaticPlan.from_json(_signed(document | {"version": 1}))
+    for other in (1, 2, 4):
+        with pytest.raises(PlanError, match=f"version {other}; this build reads version 3"):
+            StaticPlan.from_json(_signed(document | {"version": other}))
     with pytest.raises(PlanError, match="more"):
         StaticPlan.from_json(_signed(document | {"more": 1}))
     with pytest.raises(PlanError, match="damaged"):

@@ -72,6 +72,8 @@ def aggregate_set(
     if entries is None:
         return PARTIAL_SCHEMA.empty_table()
     prepared = prepare(merged, tables, columns, entries, owned)
+    if observer is not None:
+        observer.times, observer.groups = prepared.graph.times, entries.groups
     parts = [PARTIAL_SCHEMA.empty_table()]
     for window, output in _climb(prepared, decisions, observer):
         if output is None:

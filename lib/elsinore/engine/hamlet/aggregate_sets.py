@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.hamlet.aggregate_set import aggregate_set
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
+from elsinore.engine.hamlet.observe import Observer
 from elsinore.events.table import EventTable
-from elsinore.lowering.sharable import sharable_sets
+from elsinore.lowering.sharable import SharableSet, sharable_sets
 from elsinore.query.bound import BoundQuery
 from elsinore.timeline import Interval
 
@@ -21,14 +22,18 @@ def aggregate_sets(
     *,
     owned: Interval | None = None,
     decisions: Decisions = DYNAMIC,
+    observers: Callable[[SharableSet], Observer] | None = None,
 ) -> Iterator[pa.Table]:
     """Unfinished rows (`results.partial`) of queries over all events of a table, set by set.
+
+    `observers` makes for each set the observer that is told what was done.
 
     Raises:
         UnsupportedQueryError: greta cannot run a query that shares with no other.
     """
     sharing = sharable_sets(queries)
     for found in sharing.sets:
-        yield aggregate_set(found, events, owned=owned, decisions=decisions)
+        observer = None if observers is None else observers(found)
+        yield aggregate_set(found, events, owned=owned, decisions=decisions, observer=observer)
     for query, _ in sharing.beside:
         yield aggregate_query(query, events, owned=owned)

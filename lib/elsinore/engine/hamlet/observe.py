@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,6 +58,9 @@ class Observer:
         sums: by (burst, snapshot), coefficients of the whole burst's count.
         counts: bursts, shared bursts and so on, by name; bytes of scratch.
         complete: whether the log had room for everything.
+        details: whether values and coefficients are kept, too.
+        times, groups: of the run that was observed last, the time of each entry, and the JSON array
+            of group values of each partition: what a decision's `entry` and `partition` mean.
     """
 
     room: int = 100_000
@@ -67,11 +71,15 @@ class Observer:
     sums: dict[tuple[int, int], int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     complete: bool = True
+    details: bool = True
+    times: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    groups: Sequence[str] = ()
 
     def take(self, log: Log, ledger: np.ndarray) -> None:
         """Take over what a log holds."""
         wanted, value_rows, coefficient_rows = log.used.tolist()
-        self.complete &= max(wanted, value_rows, coefficient_rows) <= self.room
+        rows = max(wanted, value_rows, coefficient_rows) if self.details else wanted
+        self.complete &= rows <= self.room
         for row in range(min(wanted, self.room)):
             numbers = dict(zip(NUMBERS, log.decisions[row].tolist(), strict=False))
             queries = tuple(np.flatnonzero(log.shares[row]).tolist())
@@ -115,7 +123,8 @@ def run_observed(
     work = make_work(graph, *sizes)
     watched = observer is not None and sizes[3] == 1
     room = observer.room if observer is not None and watched else 0
-    log = make_log(graph.queries.size - 1, room, room)
+    details = observer is not None and observer.details
+    log = make_log(graph.queries.size - 1, room, room if details else 0)
     share_propagation(graph, work, output, policy, log)
     if observer is not None and watched:
         observer.take(log, work.ledger)

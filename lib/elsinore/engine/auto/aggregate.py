@@ -1,0 +1,57 @@
+"""Runs queries as `auto` decided."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.auto.sharing import NOTHING_SHARED, Sharing
+from elsinore.engine.hamlet import aggregate_set
+from elsinore.engine.hamlet.observe import Observer
+from elsinore.engine.segments import aggregate_segments
+from elsinore.events.table import EventTable
+from elsinore.lowering.sharable import sharable_sets
+from elsinore.query.bound import BoundQuery
+from elsinore.template.fixed_length import aseq_refusals
+from elsinore.timeline import Interval
+
+
+def aggregate_auto(
+    queries: Collection[BoundQuery],
+    events: EventTable,
+    sharing: Sharing = NOTHING_SHARED,
+    *,
+    owned: Interval | None = None,
+    observer: Observer | None = None,
+) -> Iterator[pa.Table]:
+    """Unfinished rows (`results.partial`) of queries over all events of a table.
+
+    Queries of fixed length run in one pass, with the segments that they share; the queries of a
+    set run by Hamlet; each of the others runs by itself. The rows do not depend on what is shared.
+
+    Args:
+        queries: some or all of the workload's; what sharing says of the others is left aside.
+        events: in any order; all partitions together.
+        sharing: who shares what.
+        owned: only the windows that end in this interval; None for every window.
+        observer: is told what the sets did.
+
+    Raises:
+        UnsupportedQueryError: greta cannot run a query.
+    """
+    fixed = {query.name: query for query in queries if not aseq_refusals(query)}
+    here = [[place for place in places if place.query in fixed] for places in sharing.segments]
+    if fixed:
+        wanted = [places for places in here if len(places) > 1]
+        yield aggregate_segments(list(fixed.values()), events, wanted, owned=owned)
+    alone = {query.name: query for query in queries if query.name not in fixed}
+    for names in sharing.sets:
+        # Some queries of a set may not be here; what is left of it need not be one set.
+        for found in sharable_sets([alone[name] for name in names if name in alone]).sets:
+            yield aggregate_set(found, events, owned=owned, observer=observer)
+            for query in found.queries:
+                del alone[query.name]
+    for query in alone.values():
+        yield aggregate_query(query, events, owned=owned)

@@ -1,0 +1,113 @@
+"""Decides which queries run together: by the segments and sets that pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from elsinore.engine.auto.sets import SetChoice, choose_sets, in_words, planned_sets
+from elsinore.engine.auto.sharing import GRETA, HAMLET, SEGMENTS, TWOSTEP, Choice, Sharing
+from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
+from elsinore.engine.segments.costs import MEASURED
+from elsinore.engine.segments.predict import predict
+from elsinore.engine.segments.shared import shared_segments
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.profile import StreamProfile
+from elsinore.sharing.segments import Segment
+from elsinore.sharing.statistics import Statistics
+from elsinore.template.fixed_length import aseq_refusals
+from elsinore.template.support import greta_refusals
+
+#: Segments that are shared, and what the queries of fixed length cost without and with them.
+_Segments = tuple[Sequence[Sequence[Segment]], float, float]
+
+
+def fixed_length(workload: Workload) -> Workload:
+    """The queries of a workload that A-Seq and Sharon can run."""
+    queries = tuple(query for query in workload.queries if not aseq_refusals(query))
+    return Workload(workload.schema, queries)
+
+
+def share_by_plan(workload: Workload, plan: StaticPlan, statistics: Statistics) -> Sharing:
+    """The segments of a static plan that pay by measured costs, and its sets that it says pay.
+
+    Raises:
+        ParameterError: the statistics lack a type of the workload.
+        PlanError: a set of the plan is none of this workload; the plan is for another, or for
+            another build.
+    """
+    queries = fixed_length(workload)
+    known = queries.by_name
+    planned = [[p for p in places if p.query in known] for places in shared_segments(plan)]
+    planned = [places for places in planned if len(places) > 1]
+    paying = segments_that_pay(planned, queries, statistics)
+    kept = without_losers(paying, queries, statistics)
+    return _sharing(workload, _weighed(queries, kept, statistics), planned_sets(workload, plan))
+
+
+def executors_by_plan(workload: Workload, plan: StaticPlan) -> tuple[Choice, ...]:
+    """Who runs each query under a plan; which segments pay is not known without statistics.
+
+    Raises:
+        PlanError: as `share_by_plan`.
+    """
+    chosen = planned_sets(workload, plan)
+    return tuple(_choice(query, lambda _: "", chosen) for query in workload.queries)
+
+
+def share_freely(
+    workload: Workload, statistics: Statistics, profiles: Sequence[StreamProfile] = ()
+) -> Sharing:
+    """The segments and sets with which a workload should be quickest.
+
+    Args:
+        workload: the queries.
+        statistics: of their stream.
+        profiles: of parts of it, for bursts and selectivities.
+
+    Raises:
+        ParameterError: the statistics lack a type of the workload.
+    """
+    queries = fixed_length(workload)
+    segments = choose_segments(queries, statistics)
+    weighed = _weighed(queries, segments, statistics)
+    return _sharing(workload, weighed, choose_sets(workload, statistics, profiles))
+
+
+def _weighed(
+    queries: Workload, shared: Sequence[Sequence[Segment]], statistics: Statistics
+) -> _Segments:
+    """Segments, or none of them if they do not pay."""
+    alone, together = (
+        predict(queries, segments, statistics, MEASURED) * statistics.per
+        for segments in ([], shared)
+    )
+    return (shared, alone, together) if together < alone else ((), alone, alone)
+
+
+def _sharing(workload: Workload, fixed: _Segments, chosen: SetChoice) -> Sharing:
+    segments, alone, together = fixed
+    sharing = {place.query for places in segments for place in places}
+
+    def shares(name: str) -> str:
+        return "; shares segments" if name in sharing else "; shares no segment"
+
+    return Sharing(
+        tuple(map(tuple, segments)),
+        tuple(found.queries for found in chosen.sets if found.pays),
+        tuple(_choice(query, shares, chosen) for query in workload.queries),
+        alone + sum(found.alone for found in chosen.sets),
+        together + sum(found.together if found.pays else found.alone for found in chosen.sets),
+    )
+
+
+def _choice(query: BoundQuery, shares: Callable[[str], str], chosen: SetChoice) -> Choice:
+    name = query.name
+    if not aseq_refusals(query):
+        return Choice(name, SEGMENTS, f"of fixed length{shares(name)}")
+    if refusals := greta_refusals(query):
+        return Choice(name, TWOSTEP, "; ".join(refusals))
+    found = chosen.by_query.get(name)
+    if found is None:
+        return Choice(name, GRETA, chosen.beside[name])
+    return Choice(name, HAMLET if found.pays else GRETA, in_words(found))

@@ -1,0 +1,116 @@
+"""Reads files of events straight into Arrow, in the order of time.
+
+Nothing here knows Spark: it runs in Python workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.errors import ConflictError
+from elsinore.events.table import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
+from elsinore.spark.event_files import EventFile
+from elsinore.timeline import Interval
+
+#: Events of a batch, at most.
+_BATCH = 100_000
+
+_INSTANT = pa.timestamp("us", tz="UTC")
+
+
+def events_in_order(
+    files: Sequence[EventFile],
+    interval: Interval,
+    schema: StreamSchema,
+    types: Collection[str],
+    attributes: Sequence[str],
+) -> Iterator[pa.RecordBatch]:
+    """The events of some types in an interval: `_time`, `_type` and attributes, ascending in time.
+
+    A file is read whole, and its events are let go when no file that is still to be read can hold
+    earlier ones: in memory are the files whose times overlap.
+
+    Raises:
+        ConflictError: a file is gone, since another process cleaned the table up meanwhile.
+    """
+    codes = pa.array([code if name in types else None for name, code in schema.type_codes.items()])
+    names = pa.array(list(schema.type_codes))
+    ordered = sorted(files, key=lambda file: file.first)
+    waiting: list[pa.Table] = []
+    for number, file in enumerate(ordered):
+        waiting.append(_read(file, interval, schema, attributes, names, codes))
+        following = [later.first for later in ordered[number + 1 : number + 2]]
+        if following and sum(table.num_rows for table in waiting) < _BATCH:
+            continue
+        merged = _sorted(pa.concat_tables(waiting, promote_options="permissive"))
+        ready = merged.num_rows
+        if following:
+            ready = int(np.searchsorted(np.asarray(merged[TIME_COLUMN]), following[0]))
+        yield from merged.slice(0, ready).to_batches(max_chunksize=_BATCH)
+        waiting = [merged.slice(ready)]
+
+
+def _read(
+    file: EventFile,
+    interval: Interval,
+    schema: StreamSchema,
+    attributes: Sequence[str],
+    names: pa.Array,
+    codes: pa.Array,
+) -> pa.Table:
+    """The events of one file, in its order."""
+    table = _columns(file, schema, attributes)
+    times = _micros(table["event_time"])
+    kinds = _codes(table["event_type"], names, codes)
+    columns = {TIME_COLUMN: times, TYPE_COLUMN: kinds}
+    for name in attributes:
+        kind = schema.attributes[name]
+        if name not in table.column_names:  # the file is older than the attribute
+            columns[name] = pa.nulls(table.num_rows, ARROW_TYPES[kind])
+        else:
+            instant = kind is AttributeType.TIMESTAMP
+            columns[name] = _micros(table[name]) if instant else table[name]
+    inside = pc.and_(pc.greater_equal(times, interval.start), pc.less(times, interval.end))
+    return pa.table(columns).filter(pc.and_(inside, pc.is_valid(kinds)))
+
+
+def _columns(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) -> pa.Table:
+    strings = [name for name in attributes if schema.attributes[name] is AttributeType.STRING]
+    try:
+        with pq.ParquetFile(
+            file.path,
+            read_dictionary=["event_type", *strings],
+            coerce_int96_timestamp_unit="us",
+        ) as parquet:
+            there = set(parquet.schema_arrow.names)
+            read = [name for name in attributes if name in there]
+            return parquet.read(["event_time", "event_type", *read], use_threads=False)
+    except FileNotFoundError as error:
+        raise ConflictError(f"a file of events was removed meanwhile: {file.path}") from error
+
+
+def _micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(_INSTANT).cast(pa.int64())
+
+
+def _codes(kinds: pa.ChunkedArray, names: pa.Array, codes: pa.Array) -> pa.ChunkedArray:
+    """Codes of event types; NULL for those that nobody asks for."""
+    chunks = []
+    for chunk in kinds.chunks:
+        meaning = codes.take(pc.index_in(chunk.dictionary, names))
+        chunks.append(meaning.take(chunk.indices).cast(pa.int32()))
+    return pa.chunked_array(chunks, pa.int32())
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    """By time, which it is already as a rule."""
+    times = np.asarray(table[TIME_COLUMN])
+    if bool((times[1:] >= times[:-1]).all()):
+        return table
+    return table.unify_dictionaries().combine_chunks().take(np.argsort(times, kind="stable"))

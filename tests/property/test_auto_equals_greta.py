@@ -1,0 +1,117 @@
+"""`auto` with any sharing whatsoever against greta, on random workloads of all kinds of queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pytest
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.auto import Sharing, aggregate_auto, fixed_length, glimpse, share_freely
+from elsinore.engine.finish import finish
+from elsinore.engine.hamlet.observe import Observer
+from elsinore.events.table import EventTable
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.results.row import ResultRow
+from elsinore.sharing.observe import observe
+from elsinore.template.support import greta_refusals
+from elsinore.timeline import Interval
+from tests.property.compare import assert_same_rows
+from tests.property.random_cases import SCHEMA
+from tests.property.random_cases.dice import Dice
+from tests.property.random_workloads import RandomWorkload, random_workload
+from tests.unit.hamlet.random_sets import random_set
+
+#: The first case compiles kernels where they are not in the cache: minutes.
+pytestmark = pytest.mark.timeout(1200)
+
+WORKLOADS = 40
+
+
+@dataclass(frozen=True)
+class _Case:
+    """Queries of fixed length and others over the events of both."""
+
+    name: str
+    workload: Workload
+    events: EventTable
+
+    def sharings(self) -> list[Sharing]:
+        """Nothing, what should be quickest, and anything: sets need not even be sharable."""
+        statistics = observe(self.workload, self.events)
+        freely = share_freely(self.workload, statistics, glimpse(self.workload, self.events))
+        dice = Dice(f"sharing of {self.name}")
+        fixed = RandomWorkload(self.name, fixed_length(self.workload), ())
+        others = [q.name for q in self.workload.queries if q.name not in fixed.workload.by_name]
+        found = [Sharing(), freely]
+        for plan in fixed.plans(3):
+            dice.shuffle(others)
+            cuts = sorted(dice.number(0, len(others)) for _ in "12")
+            sets = (others[: cuts[0]], others[cuts[0] : cuts[1]])
+            found.append(Sharing(tuple(map(tuple, plan)), tuple(map(tuple, sets))))
+        return found
+
+
+def _case(number: int) -> _Case:
+    """A sharable workload beside one of fixed length, whose queries are called f0, f1, ..."""
+    kleene, fixed = random_set(f"short:{number}"), random_workload(number)
+    named = (
+        replace(query, source=replace(query.source, name=f"f{n}"))
+        for n, query in enumerate(fixed.workload.queries[:3])
+    )
+    queries = [*(q for q in kleene.workload.queries if not greta_refusals(q)), *named]
+    Dice(f"order {number}").shuffle(queries)
+    events = EventTable.of(SCHEMA, [*kleene.rows, *fixed.rows])
+    return _Case(str(number), Workload(SCHEMA, tuple(queries)), events)
+
+
+def _rows(workload: Workload, tables: list[pa.Table]) -> list[ResultRow]:
+    return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
+
+
+def _judge(case: _Case, expected: dict[str, list[ResultRow]], sharing: Sharing) -> None:
+    found = _rows(
+        case.workload, list(aggregate_auto(case.workload.queries, case.events, sharing))
+    )  # fmt: skip
+    for query in case.workload.queries:
+        mine = [row for row in found if row.query == query.name]
+        assert_same_rows(mine, expected[query.name])
+
+
+def _greta(query: BoundQuery, case: _Case) -> list[ResultRow]:
+    return _rows(case.workload, [aggregate_query(query, case.events)])
+
+
+def test_any_sharing_gives_the_rows_of_greta() -> None:
+    tally: Counter[str] = Counter()
+    for number in range(WORKLOADS):
+        case = _case(number)
+        expected = {query.name: _greta(query, case) for query in case.workload.queries}
+        for sharing in case.sharings():
+            _judge(case, expected, sharing)
+            tally["sets"] += sum(len(names) > 1 for names in sharing.sets)
+            tally["segments"] += len(sharing.segments)
+        tally["answers"] += sum(map(bool, expected.values()))
+    assert tally["answers"] > WORKLOADS
+    assert tally["sets"] > WORKLOADS
+    assert tally["segments"] > WORKLOADS
+
+
+def test_some_queries_and_some_windows_of_a_set() -> None:
+    """Of a set of three one query is not asked for here; only owned windows are worked out."""
+    case = _case(3)
+    sharing = Sharing(sets=(tuple(query.name for query in case.workload.queries),))
+    for left_out in case.workload.queries:
+        queries = [query for query in case.workload.queries if query is not left_out]
+        owned = Interval(0, 20)
+        observer = Observer(room=0)
+        found = _rows(
+            case.workload,
+            list(aggregate_auto(queries, case.events, sharing, owned=owned, observer=observer)),
+        )
+        expected = [aggregate_query(query, case.events, owned=owned) for query in queries]
+        assert_same_rows(found, _rows(case.workload, expected))
+        assert observer.counts["bursts"] > 0

@@ -1,0 +1,158 @@
+"""Maintenance on real Delta tables: rows stay, small files go, and no version goes too early."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.errors import ParameterError
+from elsinore.settings import Settings
+from elsinore.spark.maintain import LEAST_KEPT, is_worth_compacting, maintain
+from elsinore.spark.tables import Lake
+from tests.spark.landing_zone import rows
+
+pytestmark = pytest.mark.slow
+
+HOUR = 3600
+
+
+def many_small_files(lake: Lake) -> None:
+    """Three appends: three files in one partition of `events`, and one each in three elsewhere."""
+    for hour in (10, 11, 12):
+        label = f"2013-01-01T{hour}"
+        place = {"landing": label, "file": f"{label}.jsonl", "position": 1}
+        event = {
+            "event_day": date(2013, 1, 1),
+            "event_id": f"d{hour}",
+            "event_type": "Departure",
+            "event_time": datetime(2013, 1, 1, hour, tzinfo=UTC),
+        }
+        _append(lake, "events", event | place)
+        _append(lake, "raw_events", {"line": "{}"} | place)
+
+
+def _append(lake: Lake, table: str, row: dict[str, Any]) -> None:
+    lake.frame(table, [row]).write.format("delta").mode("append").save(str(lake.path(table)))
+
+
+def live(lake: Lake, table: str) -> set[str]:
+    return set(deltalake.DeltaTable(str(lake.path(table))).file_uris())
+
+
+def on_disk(lake: Lake, table: str) -> set[str]:
+    found = lake.path(table).rglob("*.parquet")
+    return {str(path) for path in found if path.parent.name != "_delta_log"}
+
+
+def age(path: Path, seconds: float) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def age_removals(lake: Lake, table: str, seconds: float) -> None:
+    """Makes the log say that files were removed earlier than they were."""
+    for entry in (lake.path(table) / "_delta_log").glob("*.json"):
+        actions = [json.loads(line) for line in entry.read_text().splitlines()]
+        for action in actions:
+            if "remove" in action:
+                action["remove"]["deletionTimestamp"] -= int(seconds * 1000)
+        entry.write_text("".join(json.dumps(action) + "\n" for action in actions))
+        (entry.parent / f".{entry.name}.crc").unlink(missing_ok=True)
+    jvm = lake.spark.sparkContext._jvm
+    assert jvm is not None
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+def test_small_files_of_a_partition_become_one_and_rows_stay(lake: Lake) -> None:
+    many_small_files(lake)
+    before = rows(lake, "events")
+    assert len(live(lake, "events")) == 3
+    assert is_worth_compacting(lake, "events")
+    assert not is_worth_compacting(lake, "raw_events"), "one file in each partition"
+
+    done = maintain(lake, keep_hours=LEAST_KEPT, run="night")
+
+    assert (done["events"].live_before, done["events"].live) == (3, 1)
+    assert done["raw_events"].live_before == done["raw_events"].live == 3
+    assert rows(lake, "events") == before
+    assert not is_worth_compacting(lake, "events")
+    history = deltalake.DeltaTable(str(lake.path("events"))).history(1)
+    assert (history[0]["operation"], history[0]["userMetadata"]) == ("OPTIMIZE", "night")
+    # What OPTIMIZE has replaced is young: the versions before it can still be read.
+    assert done["events"].removed == 0
+    assert lake.read("events", lake.version("events") - 1).count() == 3
+
+
+def test_maintained_again_nothing_is_left_to_do(lake: Lake) -> None:
+    many_small_files(lake)
+    maintain(lake, keep_hours=LEAST_KEPT, run="night")
+    versions = {table: lake.version(table) for table in ("events", "raw_events")}
+    maintain(lake, keep_hours=LEAST_KEPT, run="night")
+    assert {table: lake.version(table) for table in versions} == versions, "no commit"
+
+
+def test_only_what_is_old_and_needed_by_no_version_is_removed(lake: Lake) -> None:
+    many_small_files(lake)
+    maintain(lake, keep_hours=LEAST_KEPT, run="night")
+    replaced = on_disk(lake, "events") - live(lake, "events")
+    assert len(replaced) == 3
+    # A week and an hour ago, but one: OPTIMIZE replaced them, and a killed writer left another.
+    age_removals(lake, "events", (LEAST_KEPT + 1) * HOUR)
+    for name in replaced:
+        age(Path(name), (LEAST_KEPT + 1) * HOUR)
+    partition = Path(next(iter(live(lake, "events")))).parent
+    old, young = partition / "part-old.parquet", partition / "part-young.parquet"
+    for path in (old, young):
+        path.write_bytes(b"PAR1")
+    age(old, (LEAST_KEPT + 1) * HOUR)
+    age(young, (LEAST_KEPT - 1) * HOUR)
+    for name in live(lake, "events"):
+        age(Path(name), 10 * LEAST_KEPT * HOUR)
+    before = rows(lake, "events")
+
+    done = maintain(lake, keep_hours=LEAST_KEPT, run="night")
+
+    assert done["events"].removed == 4
+    assert on_disk(lake, "events") == live(lake, "events") | {str(young)}
+    assert rows(lake, "events") == before
+
+
+def test_a_longer_retention_keeps_more(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    """Also where the lake's path holds what SQL would take for the end of a name."""
+    home = tmp_path / "it's ; a home"
+    shutil.copytree(settings.home, home)
+    lake = Lake.open(spark, settings.model_copy(update={"home": home}))
+    many_small_files(lake)
+    stray = lake.path("events") / "part-stray.parquet"
+    stray.write_bytes(b"PAR1")
+    age(stray, 2 * LEAST_KEPT * HOUR)
+    maintain(lake, keep_hours=3 * LEAST_KEPT, run="night")
+    lake.delta("events").vacuum()
+    assert stray.exists(), "nor may a vacuum by hand remove it"
+    done = maintain(lake, keep_hours=LEAST_KEPT, run="night")
+    assert not stray.exists()
+    assert done["events"].removed == 1
+
+
+@pytest.mark.parametrize("keep_hours", [LEAST_KEPT - 1, 0, -1])
+def test_a_retention_that_could_hurt_a_reader_is_refused_first(lake: Lake, keep_hours: int) -> None:
+    with pytest.raises(ParameterError, match="168 hours at least"):
+        maintain(lake, keep_hours=keep_hours, run="night")
+
+
+def test_the_longest_run_is_far_below_what_is_kept() -> None:
+    from elsinore.orchestration.house_rules import LONGEST_RUN
+
+    assert LONGEST_RUN.total_seconds() * 3 <= LEAST_KEPT * HOUR
+    assert Settings().keep_hours >= LEAST_KEPT

@@ -1,0 +1,62 @@
+"""The scripts of the deployment that need no container: secrets, and Spark's configuration."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.deployment.compose import COMPOSE, DOCKER
+
+
+def make_secrets(folder: Path) -> dict[str, str]:
+    subprocess.run([DOCKER / "make_secrets", folder], check=True, capture_output=True)
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_every_secret_is_made_once_and_at_random(tmp_path: Path) -> None:
+    first = make_secrets(tmp_path / "one")
+    assert set(first) == set(COMPOSE["secrets"])
+    assert make_secrets(tmp_path / "one") == first, "kept"
+    second = make_secrets(tmp_path / "two")
+    assert not [name for name in first if first[name] == second[name]]
+    assert min(map(len, first.values())) >= 20
+
+
+def test_the_folder_is_closed_and_the_values_fit_their_use(tmp_path: Path) -> None:
+    made = make_secrets(tmp_path / "secrets")
+    assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
+    password = made["database_password"]
+    assert made["database_url"] == f"postgresql+psycopg://airflow:{password}@database:5432/airflow"
+    assert list(json.loads(made["airflow_passwords"])) == ["admin"]
+    assert len(base64.urlsafe_b64decode(made["fernet_key"])) == 32
+
+
+def spark_start(tmp_path: Path, part: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "secret").write_text("shared")
+    env = {
+        "PATH": os.environ["PATH"],
+        "SPARK_CONF_DIR": str(tmp_path / "conf"),
+        "SPARK_SECRET_FILE": str(tmp_path / "secret"),
+    }
+    return subprocess.run(
+        [DOCKER / "spark/start", part], env=env, capture_output=True, text=True, check=False
+    )
+
+
+def test_spark_learns_the_secret_from_a_file_that_others_cannot_read(tmp_path: Path) -> None:
+    assert spark_start(tmp_path, "configure").returncode == 0
+    file = tmp_path / "conf" / "spark-defaults.conf"
+    assert file.stat().st_mode & 0o077 == 0
+    options = dict(line.split() for line in file.read_text().splitlines())
+    assert options["spark.authenticate"] == "true"
+    assert options["spark.authenticate.secret"] == "shared"
+
+
+@pytest.mark.parametrize("part", ["", "history", "configure; ls"])
+def test_an_unknown_part_is_refused(tmp_path: Path, part: str) -> None:
+    assert spark_start(tmp_path, part).returncode != 0

@@ -1,0 +1,201 @@
+"""Events in the order of time, chunk by chunk: the rows of the whole table, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+import pytest
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.auto import aggregate_auto
+from elsinore.engine.finish import finish
+from elsinore.engine.in_order import Aggregate, aggregate_in_order
+from elsinore.errors import EngineError
+from elsinore.events.table import TIME_COLUMN, EventTable
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.parse import parse_workload
+from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
+from elsinore.results.row import ResultRow
+from elsinore.template.support import greta_refusals
+from elsinore.timeline import Interval
+from tests.property.compare import assert_same_rows
+from tests.property.random_cases import SCHEMA, random_case
+from tests.property.random_cases.dice import Dice
+from tests.property.random_workloads import random_workload
+
+Seen = list[tuple[int, Interval | None]]
+
+
+def chunked(
+    workload: Workload,
+    events: EventTable,
+    aggregate: Callable[[EventTable, Interval | None], Iterator[pa.Table]],
+    dice: Dice,
+    owned: Interval | None = None,
+) -> tuple[list[ResultRow], Seen]:
+    """Finished rows by way of chunks of a random size, and what was worked on in each."""
+    seen: Seen = []
+
+    def watched(table: pa.Table, part: Interval | None) -> Iterator[pa.Table]:
+        seen.append((table.num_rows, part))
+        yield from aggregate(EventTable(events.schema, table), part)
+
+    found = aggregate_in_order(
+        batches_of(events, dice),
+        max(query.window.within for query in workload.queries),
+        watched,
+        owned=owned,
+        chunk_events=dice.pick((1, 1, 2, 5, 20)),
+    )
+    return finished(workload, found), seen
+
+
+def batches_of(events: EventTable, dice: Dice) -> Iterator[pa.RecordBatch]:
+    """The events by time in batches of random sizes, some of them empty."""
+    table = events.table.sort_by(TIME_COLUMN).combine_chunks()
+    at = 0
+    while at < table.num_rows:
+        size = dice.pick((0, 1, 1, 2, 3, 7, 100))
+        yield from table.slice(at, size).to_batches() or [_none(table)]
+        at += size
+
+
+def _none(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def finished(workload: Workload, partial: Iterator[pa.Table]) -> list[ResultRow]:
+    return finish(
+        workload, merge_partials(pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *partial]))
+    )
+
+
+def repeated(rows: Sequence[tuple[str, int, dict]], within: int, dice: Dice) -> list:
+    """A stream again and again, overlapping, adjoining or after a gap, huge at times."""
+    found, shift = [], dice.pick((0, -3 * within, 10**6))
+    for _ in range(dice.number(1, 5)):
+        found += [(kind, time + shift, values) for kind, time, values in rows]
+        shift += dice.pick((within // 2, within, within + 1, 3 * within, 10**12))
+    return found
+
+
+def test_any_chunks_give_the_rows_of_the_whole_table_for_any_query() -> None:
+    chunks = 0
+    for seed in range(150):
+        case = random_case(seed)
+        if greta_refusals(case.query):
+            continue
+        dice = Dice(f"chunks {seed}")
+        events = EventTable.of(case.schema, repeated(case.rows, case.query.window.within, dice))
+        workload = Workload(case.schema, (case.query,))
+        owned = _some_interval(events, dice)
+
+        def aggregate(
+            table: EventTable, part: Interval | None, query: BoundQuery = case.query
+        ) -> Iterator[pa.Table]:
+            yield aggregate_query(query, table, owned=part)
+
+        expected = finished(workload, aggregate(events, owned))
+        rows, seen = chunked(workload, events, aggregate, dice, owned)
+        assert_same_rows(rows, expected)
+        chunks += len(seen) > 1
+    assert chunks > 40
+
+
+def test_any_chunks_give_the_rows_of_the_whole_table_for_workloads() -> None:
+    chunks = 0
+    for seed in range(60):
+        drawn = random_workload(seed)
+        dice = Dice(f"chunks of workload {seed}")
+        reach = max(query.window.within for query in drawn.workload.queries)
+        events = EventTable.of(SCHEMA, repeated(drawn.rows, reach, dice))
+        owned = _some_interval(events, dice)
+
+        def aggregate(
+            table: EventTable, part: Interval | None, workload: Workload = drawn.workload
+        ) -> Iterator[pa.Table]:
+            return aggregate_auto(workload.queries, table, owned=part)
+
+        expected = finished(drawn.workload, aggregate(events, owned))
+        rows, seen = chunked(drawn.workload, events, aggregate, dice, owned)
+        assert_same_rows(rows, expected)
+        chunks += len(seen) > 1
+    assert chunks > 20
+
+
+def _some_interval(events: EventTable, dice: Dice) -> Interval | None:
+    """None, or an interval that the stream overlaps, or not."""
+    times = events.table[TIME_COLUMN].to_pylist()
+    if not times or dice.chance(0.4):
+        return None
+    start = dice.number(min(times) - 5, max(times) + 5)
+    return Interval(start, start + dice.pick((1, 10, 50, 10**13)))
+
+
+def _count(text: str) -> Workload:
+    return bind_workload(parse_workload(f"QUERY q RETURN COUNT(*) PATTERN {text};"), SCHEMA)
+
+
+def _stream(times: Sequence[int]) -> pa.RecordBatch:
+    rows = EventTable.of(SCHEMA, [("A", time, {}) for time in times]).table.to_batches()
+    return rows[0]
+
+
+def _spy(seen: Seen) -> Aggregate:
+    def aggregate(table: pa.Table, part: Interval | None) -> Iterator[pa.Table]:
+        seen.append((table.num_rows, part))
+        yield PARTIAL_SCHEMA.empty_table()
+
+    return aggregate
+
+
+def test_chunks_are_as_long_as_the_reach_and_no_event_is_in_three() -> None:
+    seen: Seen = []
+    batches = (_stream([time]) for time in range(100))
+    list(aggregate_in_order(batches, 10, _spy(seen), chunk_events=1))
+    # Windows that end at 10 hold times 0 to 9; those that end up to 20 hold times from 1 on.
+    assert seen[0] == (10, Interval(0, 10))
+    assert seen[1] == (19, Interval(10, 20))
+    assert seen[-1] == (19, Interval(90, 109))
+    assert len(seen) == 10
+    assert sum(size for size, _ in seen) < 2 * 100
+
+
+def test_a_chunk_has_as_many_new_events_as_asked_for() -> None:
+    seen: Seen = []
+    batches = (_stream(range(start, start + 10)) for start in range(0, 100, 10))
+    list(aggregate_in_order(batches, 1, _spy(seen), chunk_events=25))
+    # After 30 events the last time seen is 29, whose events may go on: the border.
+    assert seen[:2] == [(29, Interval(0, 29)), (30, Interval(29, 59))]
+
+
+def test_windows_that_are_longer_than_the_stream_hold_everything_at_once() -> None:
+    seen: Seen = []
+    batches = (_stream([time]) for time in range(100))
+    list(aggregate_in_order(batches, 1000, _spy(seen), chunk_events=1))
+    assert seen == [(100, None)]
+
+
+def test_events_of_equal_time_that_batches_cut_apart_stay_together() -> None:
+    workload = _count("SEQ(A a, A b) WITHIN 2")
+    batches = [_stream(times) for times in ([0, 1, 1], [1], [2, 2], [2, 3])]
+
+    def aggregate(table: pa.Table, part: Interval | None) -> Iterator[pa.Table]:
+        yield aggregate_query(workload.queries[0], EventTable(SCHEMA, table), owned=part)
+
+    found = aggregate_in_order(batches, 2, aggregate, chunk_events=1)
+    # Window 0: 0 before three 1s. Window 2: three 2s before 3.
+    assert [row.values[0][1] for row in finished(workload, found)] == [3, 3]
+
+
+def test_no_events_make_no_rows() -> None:
+    assert list(aggregate_in_order([], 5, _spy([]))) == []
+    assert list(aggregate_in_order([_stream([0]).slice(1)], 5, _spy([]))) == []
+
+
+@pytest.mark.parametrize("batches", [[[2, 1]], [[1, 3], [2]]])
+def test_time_that_falls_is_refused(batches: list[list[int]]) -> None:
+    with pytest.raises(EngineError, match="order of time"):
+        list(aggregate_in_order(map(_stream, batches), 5, _spy([])))

@@ -1,0 +1,86 @@
+"""Alerts: one line each, in the log and in the file, and only where a person is needed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from elsinore.orchestration.alerts import (
+    Alert,
+    alert_run_failed,
+    alert_run_late,
+    alert_task_failed,
+    raise_alert,
+)
+
+DAG = SimpleNamespace(dag_id="hourly_replay")
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path / "var"))
+    return tmp_path / "var" / "alerts.jsonl"
+
+
+def alerts(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_an_alert_is_one_line_in_both_places(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        raise_alert(Alert("task_failed", "d", "r", 'two\nlines, "quoted" %s', at="now"))
+    (line,) = file.read_text().splitlines()
+    assert json.loads(line)["reason"] == 'two\nlines, "quoted" %s'
+    assert [record.getMessage() for record in caplog.records] == [f"ALERT {line}"]
+
+
+def test_a_long_reason_is_cut(file: Path) -> None:
+    raise_alert(Alert("task_failed", "d", "r", "x" * 100_000))
+    assert 1_000 < file.stat().st_size < 4_000
+
+
+def test_a_failed_task_names_itself_its_slice_and_its_log(file: Path) -> None:
+    task = SimpleNamespace(task_id="aggregate", slice_label="07 to 08")
+    error = ValueError("no such query")
+    alert_task_failed(
+        {"dag": DAG, "run_id": "r1", "task": task, "exception": error,
+         "ti": SimpleNamespace(log_url="http://here")}
+    )  # fmt: skip
+    (alert,) = alerts(file)
+    assert alert.pop("at").endswith("Z")
+    assert alert == {
+        "kind": "task_failed", "dag": "hourly_replay", "run": "r1", "reason": "no such query",
+        "task": "aggregate", "label": "07 to 08", "log": "http://here",
+    }  # fmt: skip
+
+
+def test_a_task_that_was_killed_has_no_words(file: Path) -> None:
+    task = SimpleNamespace(task_id="land")
+    alert_task_failed({"dag": DAG, "run_id": "r1", "task": task, "ti": SimpleNamespace()})
+    assert alerts(file)[0]["reason"] == "the task ended without a word"
+
+
+@pytest.mark.parametrize(("reason", "raised"), [("timed_out", True), ("task_failure", False)])
+def test_a_failed_run_is_told_once(file: Path, reason: str, raised: bool) -> None:
+    alert_run_failed({"dag": DAG, "run_id": "r1", "reason": reason})
+    assert file.exists() is raised
+    if raised:
+        assert alerts(file)[0]["reason"] == "timed out"
+
+
+@pytest.mark.parametrize(("kind", "raised"), [("scheduled", True), ("backfill", False)])
+def test_a_late_run_is_told_unless_it_waits_in_a_backfill(
+    file: Path, kind: str, raised: bool
+) -> None:
+    run = {"dag_id": "d", "dag_run_id": "r1", "run_type": kind, "state": "running"}
+    alert_run_late({"dag_run": run, "deadline": {"deadline_time": "2013-02-08 09:00"}})
+    assert file.exists() is raised
+    if raised:
+        (alert,) = alerts(file)
+        assert (alert["kind"], alert["dag"], alert["run"]) == ("run_late", "d", "r1")
+        assert alert["reason"] == "not done by 2013-02-08 09:00, but running"

@@ -1,0 +1,105 @@
+"""Files of events read straight into Arrow: all events of an interval, once each, by time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elsinore.errors import ConflictError
+from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
+from elsinore.spark.event_files import EventFile
+from elsinore.spark.files_in_order import events_in_order
+from elsinore.timeline import Interval
+from tests.golden_cases import stream_schema
+from tests.property.random_cases.dice import Dice
+
+SCHEMA = stream_schema(
+    {
+        "A": {"k": "long", "s": "string", "t": "timestamp"},
+        "B": {"k": "long", "y": "double", "f": "boolean"},
+        "C": {"k": "long"},
+    },
+    "us",
+)
+NAMES = ("k", "s", "t", "y", "f")
+_INSTANT = pa.timestamp("us", tz="UTC")
+_LAYOUT = pa.schema(
+    [("event_type", pa.string()), ("event_time", _INSTANT), ("k", pa.int64()), ("s", pa.string()),
+     ("t", _INSTANT), ("y", pa.float64()), ("f", pa.bool_()), ("landing", pa.string())]
+)  # fmt: skip
+
+Row = dict[str, Any]
+
+
+def write(path: Path, rows: list[Row], *, older: bool = False, int96: bool = False) -> EventFile:
+    """A file as Spark writes it; an older one lacks the attributes `y` and `f`."""
+    table = pa.Table.from_pylist(rows, schema=_LAYOUT)
+    if older:
+        table = table.drop_columns(["y", "f"])
+    pq.write_table(table, path, use_deprecated_int96_timestamps=int96)
+    times = [row["event_time"] for row in rows]
+    return EventFile(str(path), path.stat().st_size, min(times), max(times) + 1000)
+
+
+def draw(dice: Dice, start: int, size: int, older: bool) -> list[Row]:
+    return [
+        {
+            "event_type": dice.pick("ABBC"),
+            "event_time": start + dice.number(0, 500),
+            "k": dice.pick((1, 2, None)),
+            "s": dice.pick(("u", "v", "", None)),
+            "t": dice.pick((0, 5, None)),
+            "y": None if older else dice.pick((0.5, -1.0, None)),
+            "f": None if older else dice.pick((True, None)),
+        }
+        for _ in range(size)
+    ]
+
+
+def wanted(rows: list[Row], interval: Interval, types: str) -> list[tuple[Any, ...]]:
+    return sorted(
+        (row["event_time"], SCHEMA.type_codes[row["event_type"]], *map(str, map(row.get, NAMES)))
+        for row in rows
+        if row["event_type"] in types and interval.contains(row["event_time"])
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_events_of_overlapping_files_come_by_time(tmp_path: Path, seed: int) -> None:
+    dice = Dice(f"files {seed}")
+    files, rows = [], []
+    for number in range(dice.number(1, 7)):
+        older = dice.chance(0.3)
+        drawn = draw(dice, -800 + 300 * number, dice.number(1, 40), older)
+        path = tmp_path / f"{number} %3A ä.parquet"
+        files.append(write(path, drawn, older=older, int96=dice.chance(0.5)))
+        rows += drawn
+    dice.shuffle(files)
+    interval = Interval(dice.number(-900, 0), dice.number(1, 2000))
+    batches = list(events_in_order(files, interval, SCHEMA, set("AB"), NAMES))
+    times = [time for batch in batches for time in batch[TIME_COLUMN].to_pylist()]
+    assert times == sorted(times)
+    found = [
+        (row[TIME_COLUMN], row[TYPE_COLUMN], *(str(row[name]) for name in NAMES))
+        for batch in batches
+        for row in batch.to_pylist()
+    ]
+    assert sorted(found) == wanted(rows, interval, "AB")
+
+
+def test_later_files_are_read_only_when_earlier_events_are_done(tmp_path: Path) -> None:
+    rows = [{"event_type": "A", "event_time": n, "k": 1} for n in range(120_000)]
+    first = write(tmp_path / "first.parquet", rows)
+    gone = EventFile(str(tmp_path / "gone.parquet"), 1, 200_000, 300_000)
+    batches = events_in_order([gone, first], Interval(0, 10**6), SCHEMA, set("A"), ["k"])
+    assert sum(next(batches).num_rows for _ in range(2)) == 120_000
+    with pytest.raises(ConflictError, match=r"removed meanwhile.*gone\.parquet"):
+        next(batches)
+
+
+def test_no_files_make_no_events() -> None:
+    assert list(events_in_order([], Interval(0, 1), SCHEMA, set("A"), ["k"])) == []
