@@ -31,7 +31,7 @@ def draw(experiment: Experiment, points: list[Point], path: Path) -> None:
         panels = figure.subplots(1, 3)
         _panel(panels[0], experiment, points, "ms a window", _milliseconds(experiment))
         _panel(panels[1], experiment, points, "events a second", _throughput)
-        _panel(panels[2], experiment, points, "MB more at the peak", _megabytes)
+        _panel(panels[2], experiment, points, "MB more at the peak", _megabytes, log=False)
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,6 +44,8 @@ def _panel(
     points: list[Point],
     title: str,
     value_of: Callable[[Point, Found], float],
+    *,
+    log: bool = True,
 ) -> None:
     from matplotlib.ticker import LogLocator, NullLocator
 
@@ -70,11 +72,14 @@ def _panel(
                 color=colour,
                 fontsize=7,
             )
-    panel.set_yscale("log")
     panel.margins(y=0.18)
-    panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    panel.yaxis.set_major_formatter(lambda value, _: _short(value))
-    panel.yaxis.set_minor_locator(NullLocator())
+    if log:
+        panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.yaxis.set_major_formatter(lambda value, _: _short(value))
+        panel.yaxis.set_minor_locator(NullLocator())
+    else:
+        panel.set_ylim(bottom=0)
     panel.set_xticks(
         [_place(experiment, point) for point in points], [_short(point.value) for point in points]
     )
@@ -104,4 +109,4 @@ def _throughput(point: Point, found: Found) -> float:
 
 
 def _megabytes(_: Point, found: Found) -> float:
-    return max(statistics.median(found.megabytes), 0.01)
+    return statistics.median(found.megabytes)

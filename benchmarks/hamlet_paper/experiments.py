@@ -206,8 +206,8 @@ EXPERIMENTS = (
     ),
     Experiment(
         "snapshots",
-        "Snapshots: events that only some queries take",
-        "no figure of its own; Hamlet section 5.2, on 4K to 20K snapshots",
+        "Selectivity of predicates that only some queries have",
+        "no figure of its own; Hamlet section 5.2, on the number of snapshots",
         "The first workload, 20 queries, 5,000 events a minute, the edge predicate, bursts of 50;"
         " every other query has a local predicate which leaves out some `Travel` events.",
         "share of events left out",
