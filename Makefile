@@ -21,7 +21,7 @@ export GX_ANALYTICS_ENABLED := False
 
 .PHONY: help
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: setup ## replay real flights through the whole pipeline and print the top results
@@ -30,6 +30,10 @@ run: setup ## replay real flights through the whole pipeline and print the top r
 .PHONY: test
 test: setup lint ## lint, then all tests
 	@$(BIN)/python -m pytest
+
+.PHONY: test-topology
+test-topology: setup ## a backfill of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
+	@ELSINORE_TOPOLOGY=1 $(BIN)/python -m pytest -s tests/topology
 
 .PHONY: lint
 lint: $(PYTHON_READY) ## style, format, types and import rules; changes nothing
@@ -49,11 +53,8 @@ docs: $(PYTHON_READY) ## run every example of the docs and docstrings
 	    tests/unit/test_language_page.py tests/unit/sharing/test_explain_page.py
 
 .PHONY: bench
-bench: setup ## what an event costs by construct; what a sharing plan takes, and what it saves
-	@$(BIN)/python -m benchmarks.greta_cost
-	@$(BIN)/python -m benchmarks.static_plan
-	@$(BIN)/python -m benchmarks.sharon
-	@$(BIN)/python -m benchmarks.hamlet
+bench: setup ## measure every claim on speed and memory; figures go to docs/benchmarks.md
+	@$(BIN)/elsinore bench --keep
 
 .PHONY: ui
 ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupted
@@ -67,7 +68,7 @@ lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned ja
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --no-header requirements-bootstrap.in -o requirements-bootstrap.lock
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
-	    --no-header --extra dev pyproject.toml -o requirements.lock
+	    --no-header --extra dev --extra deployment pyproject.toml -o requirements.lock
 	@$(MAKE) $(PACKAGES_READY)
 	@$(BIN)/python docker/jars/fetch_jars.py --pin .jars
 

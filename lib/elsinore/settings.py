@@ -51,12 +51,17 @@ class Settings(BaseSettings):
         spark_memory: heap of the driver's JVM, as Spark writes sizes.
         spark_java_options: for that JVM. These halve the time of short jobs, which mostly start up
             and compile; where a run has millions of events, set it to nothing.
+        spark_slots: how many tasks may run Spark at once; Airflow's pool gets as many at set-up.
+            One machine has room for one.
         shuffle_partitions: parts that Spark shuffles into.
         slices: time slices of a run that are aggregated as tasks of their own.
         max_bad_share: share of quarantined lines above which a landing fails, 0 to 1.
         sample_windows: how many (query, group, window) results a run checks at most.
         sample_budget: how many steps the two-step reference may take for one of them.
         sample_seed: seed of the sample.
+        keep_hours: how long files that no table's latest version names are kept before VACUUM may
+            remove them: versions that a run reads, or that a result names, stay readable that long.
+            At least a week, many times the longest run.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -73,12 +78,14 @@ class Settings(BaseSettings):
     )
     spark_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mg]$")] = "2g"
     spark_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    spark_slots: Annotated[int, Field(ge=1, le=1_000)] = 1
     shuffle_partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
     slices: Annotated[int, Field(ge=1, le=100)] = 3
     max_bad_share: Annotated[float, Field(ge=0, le=1)] = 0.05
     sample_windows: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     sample_budget: Annotated[int, Field(ge=1)] = 200_000
     sample_seed: int = 0
+    keep_hours: Annotated[int, Field(ge=168, le=87_600)] = 168
 
     @classmethod
     def load(cls) -> Self:
@@ -121,6 +128,11 @@ class Settings(BaseSettings):
     def reports(self) -> Path:
         """Finished reports."""
         return self.home / "reports"
+
+    @property
+    def alerts(self) -> Path:
+        """Alerts of scheduled runs, one line of JSON each."""
+        return self.home / "alerts.jsonl"
 
     @property
     def quality(self) -> Path:

@@ -129,3 +129,38 @@ def test_only_lost_work_is_tried_again() -> None:
     assert action(LostWorkerError("gone")) is RetryAction.RETRY
     assert action(AirflowTaskTimeout()) is RetryAction.FAIL
     assert action(ZeroDivisionError()) is RetryAction.FAIL
+
+
+def test_a_workload_is_looked_up_by_its_name(run: Any, tmp_path: Path) -> None:
+    from elsinore.orchestration.job_operator import JobFailed
+
+    folder = tmp_path / "schemas" / "workloads"
+    folder.mkdir(parents=True)
+    (folder / "flights_storms.sase").touch()
+    program = "import json, os\nprint(json.dumps({'file': os.environ['ELSINORE_WORKLOAD_FILE']}))"
+    chosen = {**HOURS, "params": {"workload": "flights_storms"}}
+    assert run(program, chosen) == {"file": str(folder / "flights_storms.sase")}
+    with pytest.raises(JobFailed, match="no workload") as caught:
+        run(program, {**HOURS, "params": {"workload": "../workloads/flights_storms"}})
+    assert caught.value.exit_code == 2
+
+
+def test_a_day_comes_before_the_interval(run: Any) -> None:
+    found = run(
+        "import json, sys\nprint(json.dumps({'argv': sys.argv[1:]}))",
+        {**HOURS, "params": {"day": "2013-01-31"}},
+    )
+    assert found["argv"][1::2] == ["2013-01-31T00:00:00.000000Z", "2013-02-01T00:00:00.000000Z"]
+
+
+def test_replacing_other_results_by_accident_fails_for_good() -> None:
+    from elsinore.orchestration.job_operator import JobFailed, decide_replay
+
+    found = {"hours": 1, "published_hours": 1, "other_queries": ["a"]}
+    params: dict[str, Any] = {"force": False}
+    context: Any = {"params": params}
+    with pytest.raises(JobFailed, match="set force") as caught:
+        decide_replay(found, context)
+    assert caught.value.exit_code == 2
+    params["force"] = True
+    assert decide_replay(found, context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -31,19 +32,44 @@ class Home:
     def lake(self) -> Path:
         return self.path / "var" / "lake"
 
-    def start(self) -> subprocess.Popen[str]:
-        """Starts a replay, in a process group of its own."""
-        env = {
+    @property
+    def environment(self) -> dict[str, str]:
+        """For whatever is to work on this home."""
+        return {
             **os.environ,
             "AIRFLOW_HOME": str(self.path / "airflow"),
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.path / 'airflow.db'}",
             "ELSINORE_HOME": str(self.path / "var"),
             "ELSINORE_SLICES": str(SLICES),
         }
+
+    def copy(self, to: Path) -> Home:
+        """The same tables and raw files in another place, to be changed."""
+        shutil.copytree(self.path / "var", to / "var")
+        shutil.copytree(self.path / "airflow", to / "airflow")
+        shutil.copy(self.path / "airflow.db", to)
+        return Home(to)
+
+    def run_dag(self, dag: str, conf: dict[str, object], **variables: str) -> tuple[int, str]:
+        """Runs a DAG by `airflow dags test`; its exit code and all that it printed."""
+        airflow = [sys.executable, "-m", "airflow", "dags", "test", dag, "--conf", json.dumps(conf)]
+        done = subprocess.run(
+            [sys.executable, "-m", "elsinore.orchestration.airflow_environment", *airflow],
+            cwd=ROOT,
+            env=self.environment | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    def start(self) -> subprocess.Popen[str]:
+        """Starts a replay, in a process group of its own."""
         return subprocess.Popen(
             [ELSINORE, "replay", "--start", START, "--end", END],
             cwd=ROOT,
-            env=env,
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

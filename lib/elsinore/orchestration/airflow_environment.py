@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 from elsinore.errors import SetupError
+from elsinore.settings import Settings
 
-#: Tasks that start Spark share the slots of this pool; one machine has room for one Spark.
+#: Tasks that start Spark share the slots of this pool (`Settings.spark_slots`).
 SPARK_POOL = "spark"
-_SLOTS = 1
 
 _READY = ".prepared"
 
@@ -24,7 +24,8 @@ def airflow_environment(root: Path) -> dict[str, str]:
     """This process's environment with what the embedded Airflow needs.
 
     It has a home in the checkout, listens on the loopback address only and sends nothing anywhere.
-    A variable that is set already stays as it is, so that a deployment brings its own.
+    A variable that is set already stays as it is, so that a deployment brings its own; so does an
+    option that Airflow is to get from a command or a secret.
 
     Args:
         root: the checkout.
@@ -41,11 +42,16 @@ def airflow_environment(root: Path) -> dict[str, str]:
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__WORKERS": "1",
-        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "GX_ANALYTICS_ENABLED": "False",
     }
+    ours = {name: value for name, value in defaults.items() if not _comes_otherwise(name)}
     path = os.environ.get("PATH", os.defpath)
-    return {**defaults, **os.environ, "PATH": f"{scripts}{os.pathsep}{path}"}
+    return {**ours, **os.environ, "PATH": f"{scripts}{os.pathsep}{path}"}
+
+
+def _comes_otherwise(name: str) -> bool:
+    """Whether Airflow has another source for an option, which the variable itself would hide."""
+    return any(f"{name}{source}" in os.environ for source in ("_CMD", "_SECRET"))
 
 
 def prepare_airflow(root: Path) -> None:
@@ -55,12 +61,13 @@ def prepare_airflow(root: Path) -> None:
         SetupError: Airflow refuses; its own words are in `prepare.log` in its home.
     """
     env = airflow_environment(root)
+    slots = str(Settings.load().spark_slots)
     log = Path(env["AIRFLOW_HOME"]) / "prepare.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
         for command in (
             ["db", "migrate"],
-            ["pools", "set", SPARK_POOL, str(_SLOTS), "tasks that start Spark"],
+            ["pools", "set", SPARK_POOL, slots, "tasks that start Spark"],
         ):
             done = subprocess.run(
                 [sys.executable, "-m", "airflow", *command],

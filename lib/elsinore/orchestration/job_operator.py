@@ -1,4 +1,4 @@
-"""The Airflow operator that runs one job: the one module of the library that knows Airflow."""
+"""The Airflow operator that runs one job."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from elsinore.errors import ElsinoreError, LostWorkerError
 from elsinore.orchestration.job_command import job_command
+from elsinore.orchestration.known_workloads import workload_path
 from elsinore.orchestration.process_group import ProcessGroup
+from elsinore.orchestration.replay_choice import is_worth_replaying
 from elsinore.orchestration.retry_rule import Verdict, judge_exit
-from elsinore.orchestration.run_interval import run_interval, slices
+from elsinore.orchestration.run_interval import day_interval, run_interval, slices
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hour_label
 
@@ -42,7 +44,8 @@ class JobOperator(BaseOperator):
 
     The job's output goes to the task's log line by line. Its last line of standard output is a
     JSON object, its figures, which become the task's XCom. No shell is involved and nothing of a
-    parameter becomes an argument as it was typed: instants are parsed and written anew.
+    parameter becomes an argument as it was typed: instants are parsed and written anew, and a
+    workload is looked up by its name.
 
     Args:
         job: module in `jobs/`.
@@ -75,7 +78,8 @@ class JobOperator(BaseOperator):
         """
         try:
             argv = job_command(self.job, self._interval(context))
-            root = Settings.load().root
+            settings = Settings.load()
+            env = {**os.environ, **_job_environment(context, settings)}
         except ElsinoreError as error:
             raise JobFailed(str(error), error.exit_code) from error
         self.log.info("%s", shlex.join(argv))
@@ -92,9 +96,7 @@ class JobOperator(BaseOperator):
                 errors[:] = [line]
             self.log.info("%s", line)
 
-        # Each commit that the job makes carries the run in its table's history.
-        env = {**os.environ, "PYTHONUNBUFFERED": "1", "ELSINORE_RUN_ID": context["run_id"]}
-        self._group = ProcessGroup(argv, cwd=root, env=env)
+        self._group = ProcessGroup(argv, cwd=settings.root, env=env)
         code = self._group.run(on_output=on_output, on_error=on_error)
         return self._conclude(code, output, errors)
 
@@ -130,6 +132,17 @@ class JobOperator(BaseOperator):
         return figures
 
 
+def _job_environment(context: Context, settings: Settings) -> dict[str, str]:
+    """What a job is told of its run beside the interval."""
+    # Each commit that the job makes carries the run in its table's history.
+    told = {"PYTHONUNBUFFERED": "1", "ELSINORE_RUN_ID": context["run_id"]}
+    name = context["params"].get("workload")
+    if name is not None:
+        path = workload_path(settings.root, settings.schema_file.stem, name)
+        told["ELSINORE_WORKLOAD_FILE"] = str(path)
+    return told
+
+
 def context_interval(context: Context) -> Interval:
     """The hours that the run of a task's context works on.
 
@@ -137,6 +150,9 @@ def context_interval(context: Context) -> Interval:
         ParameterError: see `run_interval`.
     """
     params = context["params"]
+    day = params.get("day")
+    if day is not None:
+        return day_interval(day)
     return run_interval(
         params.get("start"),
         params.get("end"),
@@ -153,5 +169,17 @@ def list_slices(context: Context) -> list[dict[str, str]]:
     """
     try:
         return slices(context_interval(context), Settings.load().slices)
+    except ElsinoreError as error:
+        raise JobFailed(str(error), error.exit_code) from error
+
+
+def decide_replay(found: dict[str, Any], context: Context) -> bool:
+    """Whether a run goes on, by what the lake holds of its hours and its parameter `force`.
+
+    Raises:
+        JobFailed: results of other queries would be replaced.
+    """
+    try:
+        return is_worth_replaying(found, force=context["params"]["force"])
     except ElsinoreError as error:
         raise JobFailed(str(error), error.exit_code) from error

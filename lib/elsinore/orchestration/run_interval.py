@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from calendar import timegm
 from datetime import datetime
 
 from elsinore.errors import ParameterError
-from elsinore.timeline import HOUR, SECOND, Interval, format_instant, require_whole_hours
+from elsinore.timeline import (
+    DAY,
+    HOUR,
+    SECOND,
+    Interval,
+    format_instant,
+    parse_instant,
+    require_whole_hours,
+)
 
 #: JSON-schema pattern of an instant that a user may give to a run: a whole hour in UTC, or a date.
 WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?(Z|[+]00:00)?)?$"
+
+#: JSON-schema pattern of a day in UTC.
+DAY_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
 def run_interval(
@@ -42,6 +54,24 @@ def run_interval(
         interval = Interval(_micros(data_start), _micros(data_end))
     require_whole_hours(interval)
     return interval
+
+
+def day_interval(day: str) -> Interval:
+    """The 24 hours of a day in UTC.
+
+    Raises:
+        ParameterError: the text is no day, as `YYYY-MM-DD`.
+
+    >>> str(day_interval("2013-02-08"))
+    '[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)'
+    """
+    if not re.fullmatch(DAY_PATTERN, day):
+        raise ParameterError(f"not a day: {day[:40]!r}", hint="write it as 2013-02-08")
+    try:
+        start = parse_instant(day)
+    except ValueError as error:
+        raise ParameterError(str(error)) from error
+    return Interval(start, start + DAY)
 
 
 def slices(interval: Interval, parts: int) -> list[dict[str, str]]:

@@ -8,8 +8,12 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
+from elsinore.query.check_size import MAX_TEXT
 from elsinore.query.faults import in_text_order
 from elsinore.query.parse import parse_statements
+
+#: No character takes more than four bytes in UTF-8.
+_MAX_BYTES = 4 * MAX_TEXT
 
 
 def load_workload(path: Path, schema: StreamSchema) -> Workload:
@@ -19,7 +23,11 @@ def load_workload(path: Path, schema: StreamSchema) -> Workload:
         QueryError: the file cannot be read, or every fault of its text, as `read_workload`.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            raw = file.read(_MAX_BYTES + 1)  # whatever the file is, and however large
+        if len(raw) > _MAX_BYTES:
+            raise QueryError(f"{path} is larger than {_MAX_BYTES} bytes")
+        text = raw.decode("utf-8-sig")
     except OSError as error:
         raise QueryError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -7,25 +7,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from lark import Lark, Token, Tree, UnexpectedInput
+from lark import Lark, UnexpectedInput
 
 from elsinore.errors import Diagnostic, Location, QueryError
 from elsinore.query.build_syntax import BuildFault, SyntaxBuilder
+from elsinore.query.check_size import (
+    MAX_NESTING,
+    MAX_QUERIES,
+    MAX_TEXT,
+    find_too_deep,
+    find_too_large,
+)
 from elsinore.query.faults import closest
 from elsinore.query.syntax import Query
 from elsinore.query.syntax_fault import describe_fault
 
 Locate = Callable[[int, int], Location]
 
-MAX_TEXT = 2_000_000
-MAX_NESTING = 100
-MAX_NAME = 200
-
-#: Statements end with ";", which means nothing inside a comment or a string.
-_PIECE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|;|[^;'-]+|.", re.DOTALL)
-
+#: Statements end with ";", which means nothing inside a comment or a string. A string with doubled
+#: quotes is several pieces side by side.
+_PIECE = re.compile(r"--[^\n]*|'[^']*'|;|[^;'-]+|.", re.DOTALL)
 
 #: How a query begins; the word after its name should be RETURN.
 _BEGIN = re.compile(r"\bQUERY\s+[a-z_][a-z0-9_]*\s+([a-z_]+)", re.ASCII | re.IGNORECASE)
@@ -68,9 +71,14 @@ def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...]
     if surrogate is not None:
         _, line, column = _placed(text, surrogate.start(), surrogate.end())
         return (), [Diagnostic("half of a character (a surrogate)", Location(file, line, column))]
+    statements = list(islice(_statements(text), MAX_QUERIES + 1))
+    if len(statements) > MAX_QUERIES:
+        _, line, column = statements[-1]
+        place = Location(file, line, column)
+        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", place)]
     queries: list[Query] = []
     faults: list[Diagnostic] = []
-    for statement, line, column in _statements(text):
+    for statement, line, column in statements:
         found, wrong = _Statement(statement, file, line, column).parsed()
         queries += found
         faults += wrong
@@ -83,13 +91,16 @@ def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...]
 
 def _statements(text: str) -> Iterator[tuple[str, int, int]]:
     """Each statement without its ";" and the line and column where it starts."""
-    start = 0
+    start = counted = 0
+    line = 1
     blank = True
     for piece in _PIECE.finditer(text):
         token = piece.group()
         if token == ";":
             if not blank:
-                yield _placed(text, start, piece.start())
+                line += text.count("\n", counted, start)
+                counted = start
+                yield text[start : piece.start()], line, start - text.rfind("\n", 0, start)
             start, blank = piece.end(), True
         elif not token.startswith("--") and token.strip():
             blank = False
@@ -113,6 +124,9 @@ class _Statement:
 
     def parsed(self) -> tuple[list[Query], list[Diagnostic]]:
         """Its query, or its faults; both where it is several for want of a `;`."""
+        too_large = find_too_large(self.text)
+        if too_large is not None:
+            return [], [Diagnostic(too_large.message, self._at(too_large.offset))]
         try:
             return [self._query()], []
         except UnexpectedInput as error:
@@ -127,7 +141,10 @@ class _Statement:
 
     def _query(self) -> Query:
         tree = _parser().parse(self.text)
-        _check_size(tree, self._locate)
+        too_deep = find_too_deep(tree)
+        if too_deep is not None:
+            place = self._locate(too_deep.meta.line, too_deep.meta.column)
+            raise BuildFault(Diagnostic(f"nested deeper than {MAX_NESTING} levels", place))
         return SyntaxBuilder(self._locate).build(tree)
 
     def _several(self, begins: list[int]) -> tuple[list[Query], list[Diagnostic]]:
@@ -169,19 +186,3 @@ def _later_queries(text: str) -> Iterator[int]:
     for found in _BEGIN.finditer(text):
         if found.start() > first and closest(found[1], ["RETURN"]) is not None:
             yield found.start()
-
-
-def _check_size(tree: Tree[Token], locate: Locate) -> None:
-    """Refuse what no person writes before any recursion of ours meets it, or any message."""
-    level = [tree]
-    for _ in range(MAX_NESTING):
-        below = [child for node in level for child in node.children]
-        for token in below:
-            if isinstance(token, Token) and token.type == "NAME" and len(token) > MAX_NAME:
-                place = locate(token.line or 1, token.column or 1)
-                raise BuildFault(Diagnostic(f"a name of more than {MAX_NAME} characters", place))
-        level = [child for child in below if isinstance(child, Tree)]
-        if not level:
-            return
-    place = locate(level[0].meta.line, level[0].meta.column)
-    raise BuildFault(Diagnostic(f"nested deeper than {MAX_NESTING} levels", place))

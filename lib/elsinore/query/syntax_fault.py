@@ -38,7 +38,7 @@ _TOKEN_NAMES = {
 _SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z_][A-Za-z0-9_-]*)?", re.ASCII)
 _LAST_WORD = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z_][A-Za-z0-9_]*)\s*\Z", re.ASCII)
-_LAST_CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(\s*\w+\s*\)\s*\Z", re.ASCII)
+_LAST_CALL = re.compile(r"(?<![A-Za-z_])([A-Za-z_][A-Za-z0-9_]*)\s*\(\s*\w+\s*\)\s*\Z", re.ASCII)
 _LONGEST_FOUND = 40
 #: Names of one or two letters are no misspelt keywords; those this much alike are.
 _SURELY_ALIKE = 0.8

@@ -1,0 +1,58 @@
+"""The DAG `backfill_replay`: hours of choice in one run, with a workload of choice."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import DAG, task
+
+from elsinore.orchestration.assets import assets
+from elsinore.orchestration.dag_params import force, required_hours, workload
+from elsinore.orchestration.house_rules import LIGHT, dag_rules
+from elsinore.orchestration.job_operator import JobOperator, decide_replay
+from elsinore.orchestration.replay_tasks import replay_tasks
+
+DOC = """
+### Replay of history in one run
+
+For a query that is new, a workload that was not run before, or hours that were missed. *Trigger*
+asks for
+
+- `start` and `end`: whole hours in UTC; the run owns the windows that end after `start` and at
+  `end` at the latest, and reads back as far as the longest `WITHIN`;
+- `workload`: a file of `schemas/workloads`, by name;
+- `force`: off, hours that are published for exactly these queries are left alone and the run is
+  over in a moment; hours that hold results of other queries are refused. On, the hours are
+  replayed whatever they hold, and **hold this workload's results afterwards, and no others**.
+
+The tables end as after the same hours in `hourly_replay`. That DAG, through `airflow backfill
+create`, is the better choice where each hour is to succeed or fail by itself.
+"""
+
+with DAG(
+    dag_id="backfill_replay",
+    description="Replays hours of choice in one run, for a workload of choice",
+    doc_md=DOC,
+    schedule=None,
+    start_date=datetime(2013, 1, 1, tzinfo=UTC),
+    params=required_hours() | workload() | force(),
+    tags=["elsinore", "replay", "backfill"],
+    **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
+) as dag:
+    check_published = JobOperator(
+        task_id="check_published",
+        job="check_published",
+        inlets=assets("trend_aggregates", "run_metrics"),
+        doc_md="Looks up which of the hours are published for the workload's queries.",
+        **LIGHT,
+    )
+
+    @task.short_circuit(**LIGHT)
+    def needs_replay(found: dict[str, Any], **context: Any) -> bool:
+        """Goes on if `force` is on or an hour is not published; refuses to replace by accident."""
+        return decide_replay(found, context)
+
+    needs_replay(check_published.output) >> replay_tasks(
+        timeout=timedelta(hours=2), aggregate_timeout=timedelta(hours=8)
+    )

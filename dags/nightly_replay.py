@@ -1,0 +1,68 @@
+"""The DAG `nightly_replay`: the day's plan, the tables' maintenance, the day's report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from airflow.providers.standard.sensors.time_delta import TimeDeltaSensor
+from airflow.sdk import DAG, CronDataIntervalTimetable, chain
+
+from elsinore.orchestration.assets import assets
+from elsinore.orchestration.dag_params import optional_day
+from elsinore.orchestration.house_rules import LIGHT, dag_rules
+from elsinore.orchestration.job_operator import JobOperator
+from elsinore.orchestration.replay_tasks import planning_tasks, report_tasks
+
+DOC = """
+### What is done once for a day
+
+For the day of the run (UTC): counts the whole day's stream and finds the plan that fits it, judges
+the day's rows by every expectation, compacts the tables and removes files that no version needs
+any more, and writes the day's data-quality report.
+
+It **publishes nothing**: results are what `hourly_replay` published. So it can run beside it, be
+repeated, and be run for any day (*Trigger*, with `day`). It waits for an hour after midnight, for
+the day's last hours to be published.
+
+VACUUM keeps what is younger than `ELSINORE_KEEP_HOURS`, a week at least: a version of a table that
+a running task reads, or that a result names, stays readable that long.
+"""
+
+with DAG(
+    dag_id="nightly_replay",
+    description="Plans from a day's statistics, maintains the tables, reports on the day",
+    doc_md=DOC,
+    schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
+    start_date=datetime(2013, 1, 1, tzinfo=UTC),
+    params=optional_day(),
+    tags=["elsinore", "maintenance", "quality"],
+    **dag_rules(due=timedelta(hours=4), timeout=timedelta(hours=8)),
+) as dag:
+    wait_for_last_hours = TimeDeltaSensor(
+        task_id="wait_for_last_hours",
+        delta=timedelta(hours=1),
+        mode="reschedule",
+        poke_interval=60,
+        timeout=2 * 3600,
+        doc_md="Waits until an hour after the day's end.",
+        **{**LIGHT, "execution_timeout": timedelta(hours=2)},
+    )
+    collect_statistics, find_plan = planning_tasks()
+    judge_day = JobOperator(
+        task_id="judge_day",
+        job="judge_quality",
+        inlets=assets("landings", "quarantine", "events", "plans", "validations"),
+        doc_md="Judges the day's rows by the suites of `expectations/` and builds Data Docs. A "
+        "failed critical expectation fails the run; the report says which.",
+        **{**LIGHT, "execution_timeout": timedelta(minutes=30)},
+    )
+    maintain_tables = JobOperator(
+        task_id="maintain_tables",
+        job="maintain_tables",
+        execution_timeout=timedelta(hours=2),
+        outlets=assets("run_metrics"),
+        doc_md="OPTIMIZE where a partition has several small files, then VACUUM.",
+    )
+    chain(wait_for_last_hours, collect_statistics, find_plan, maintain_tables)
+    wait_for_last_hours >> judge_day
+    report_tasks(maintain_tables, judge_day)

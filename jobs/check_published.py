@@ -1,0 +1,27 @@
+"""Looks up which hours of an interval are published, and for which queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.quality.published_hours import published_hours
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+from jobs.edge import Arguments, run_job
+
+
+def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+    """Figures that `orchestration.replay_choice` decides by; without a lake, nothing is there."""
+    workload = load_workload(settings.workload_file, load_schema(settings.schema_file))
+    found = published_hours(settings.lake, workload, arguments.interval)
+    return {
+        "hours": found.hours,
+        "published_hours": found.published,
+        "other_queries": list(found.other_queries),
+    }
+
+
+if __name__ == "__main__":
+    run_job("check_published", main)

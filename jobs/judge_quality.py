@@ -1,0 +1,30 @@
+"""Judges the rows of an interval by the suites, whichever runs brought them; builds Data Docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from elsinore.quality.checkpoint import judge
+from elsinore.quality.judgement import require_accepted
+from elsinore.quality.run_tables import read_run_tables
+from elsinore.settings import Settings
+from elsinore.spark.regions import run_key
+from jobs.edge import Arguments, run_job
+
+
+def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+    """Judge; a failed critical expectation fails the job after its page was built."""
+    interval = arguments.interval
+    judgement = judge(
+        read_run_tables(settings.lake, interval),
+        settings.quality,
+        run_key(interval),
+        expectations_dir=settings.expectations_dir,
+    )
+    require_accepted(judgement)
+    return {"warnings": len(judgement.warnings), "data_docs": judgement.docs_index}
+
+
+if __name__ == "__main__":
+    run_job("judge_quality", main)

@@ -1,0 +1,31 @@
+"""Puts small files of the tables together and removes files that no version needs any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from elsinore.settings import Settings
+from elsinore.spark.maintain import MAINTAIN_STEP, figures, maintain
+from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.session import open_session
+from elsinore.spark.tables import Lake
+from jobs.edge import Arguments, run_job
+
+JOB = "maintain_tables"
+
+
+def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+    """Maintain all tables, whatever the interval, which only names the run in the metrics."""
+    lake = Lake.open(open_session(settings, JOB), settings)
+    lake.create_all()
+    begun = time.perf_counter()
+    done = figures(maintain(lake, keep_hours=settings.keep_hours, run=arguments.run))
+    seconds = round(time.perf_counter() - begun, 3)
+    record_metrics(lake, arguments.interval, MAINTAIN_STEP, done, run=arguments.run)
+    return {**done, "seconds": seconds}
+
+
+if __name__ == "__main__":
+    run_job(JOB, main)

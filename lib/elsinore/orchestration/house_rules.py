@@ -1,0 +1,73 @@
+"""What holds for every DAG and every task of ours: who, how long, how often, and who is told."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk.definitions.callback import SyncCallback
+from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+
+from elsinore.orchestration.airflow_environment import SPARK_POOL
+from elsinore.orchestration.alerts import alert_run_failed, alert_run_late, alert_task_failed
+from elsinore.orchestration.job_operator import RETRY_TRANSIENT
+from elsinore.orchestration.task_progress import note_progress
+
+#: No run of any DAG goes on for longer; what is vacuumed must be older than that by far.
+LONGEST_RUN = timedelta(hours=24)
+
+#: For tasks that need neither Spark nor its pool, and for those that are over in a moment.
+LIGHT: dict[str, Any] = {
+    "pool": "default_pool",
+    "retries": 0,
+    "execution_timeout": timedelta(minutes=5),
+}
+
+#: `default_args` of every DAG.
+TASK_DEFAULTS: dict[str, Any] = {
+    "owner": "elsinore",
+    "pool": SPARK_POOL,
+    "retries": 2,
+    "retry_policy": RETRY_TRANSIENT,
+    "retry_delay": timedelta(seconds=10),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=5),
+    "execution_timeout": timedelta(minutes=30),
+    "on_execute_callback": note_progress("started"),
+    "on_success_callback": note_progress("done"),
+    "on_retry_callback": note_progress("retried"),
+    "on_failure_callback": [note_progress("failed"), alert_task_failed],
+}
+
+
+def dag_rules(*, due: timedelta, timeout: timedelta) -> dict[str, Any]:
+    """Arguments that every DAG is made with.
+
+    Args:
+        due: how long after it was queued a run should be done; an alert says so if it is not.
+        timeout: how long it may run; then it is failed. At most `LONGEST_RUN`.
+    """
+    deadline = DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=due,
+        callback=SyncCallback(alert_run_late),
+        name="done in time",
+    )
+    return {
+        "catchup": False,
+        "max_active_runs": 1,
+        "dagrun_timeout": timeout,
+        "default_args": TASK_DEFAULTS,
+        "on_failure_callback": alert_run_failed,
+        "deadline": None if _is_tested() else deadline,
+    }
+
+
+def _is_tested() -> bool:
+    """Whether `airflow dags test` loads the DAG: nobody waits for such a run to be late.
+
+    Airflow 3.3.2 breaks off there when a run with a deadline has succeeded: it looks up in its
+    database the deadline of a DAG that it has never put there.
+    """
+    return sys.argv[1:3] == ["dags", "test"]

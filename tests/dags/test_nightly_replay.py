@@ -1,0 +1,65 @@
+"""The DAG `nightly_replay`: a day's plan, maintenance and report, and nothing published."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.dags
+
+
+@pytest.fixture(scope="module")
+def dag(load_dag: Callable[[str], Any]) -> Any:
+    return load_dag("nightly_replay")
+
+
+def test_tasks_wait_for_the_day_and_end_in_a_report(dag: Any) -> None:
+    tasks = {task.task_id: task.downstream_task_ids for task in dag.tasks}
+    assert tasks == {
+        "wait_for_last_hours": {"collect_statistics", "judge_day"},
+        "collect_statistics": {"find_plan"},
+        "find_plan": {"maintain_tables"},
+        "judge_day": {"report", "ended"},
+        "maintain_tables": {"report", "ended"},
+        "report": {"ended"},
+        "ended": set(),
+    }
+
+
+def test_nothing_is_landed_aggregated_or_published(dag: Any) -> None:
+    outlets = {asset.name for task in dag.tasks for asset in task.outlets}
+    assert outlets == {"plans", "run_metrics", "quality_reports"}
+
+
+def test_intervals_are_days_in_utc_that_touch(
+    dag: Any, intervals: Callable[..., list[Any]]
+) -> None:
+    found = intervals(dag, datetime(2013, 3, 9, tzinfo=UTC), datetime(2013, 3, 12, tzinfo=UTC))
+    assert [interval.start.day for interval in found] == [9, 10, 11, 12]
+    assert all(interval.end - interval.start == timedelta(days=1) for interval in found)
+    assert all(one.end == following.start for one, following in itertools.pairwise(found))
+
+
+def test_waiting_takes_no_slot_and_not_for_ever(dag: Any) -> None:
+    wait = dag.task_dict["wait_for_last_hours"]
+    assert wait.mode == "reschedule"
+    assert wait.delta.total_seconds() < wait.timeout <= wait.execution_timeout.total_seconds()
+
+
+@pytest.mark.parametrize(
+    "value", ["2013-02-30", "2013-02-08T00:00:00Z", "08.02.2013", "{{ ds }}", "", "x; ls", 20130208]
+)
+def test_what_is_no_day_is_refused(dag: Any, value: object) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    with pytest.raises(ParamValidationError):
+        dag.params.get_param("day").resolve(value)
+
+
+@pytest.mark.parametrize("value", [None, "2013-02-08"])
+def test_a_day_is_taken(dag: Any, value: object) -> None:
+    assert dag.params.get_param("day").resolve(value) == value

@@ -1,0 +1,99 @@
+"""The other DAGs, and a run whose validation fails, on copies of a home after one clean replay."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.conftest import CleanRun
+from tests.e2e.support import END, ROOT, START
+
+pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+LAST_HOUR = {"start": "2013-02-08T22:00:00Z", "end": END}
+
+
+def queries(rows: list[str], hour: str) -> set[str]:
+    """The queries that have results in an hour."""
+    found = (json.loads(row) for row in rows)
+    return {row["query"] for row in found if row["owned_hour"] == hour}
+
+
+def test_a_night_reports_on_the_day_and_publishes_nothing(clean: CleanRun, tmp_path: Path) -> None:
+    home, _, before = clean
+    mine = home.copy(tmp_path)
+    code, output = mine.run_dag("nightly_replay", {"day": "2013-02-08"})
+    assert code == 0, output
+    after = mine.rows()
+    unchanged = set(before) - {"run_metrics", "plans"}
+    assert {table: after[table] for table in unchanged} == {t: before[t] for t in unchanged}
+    assert set(before["plans"]) <= set(after["plans"])
+    steps = {
+        json.loads(row)["step"] for row in set(after["run_metrics"]) - set(before["run_metrics"])
+    }
+    assert steps == {"statistics", "plan", "maintain"}
+    day = "2013-02-08T00_2013-02-09T00"
+    page = (mine.path / "var" / "reports" / f"{day}.html").read_text()
+    assert "Published and validated" in page
+    assert (mine.path / "var" / "quality" / day / "judgement.json").is_file()
+    assert not (mine.path / "var" / "alerts.jsonl").exists()
+
+
+def test_a_backfill_leaves_alone_what_is_published(clean: CleanRun, tmp_path: Path) -> None:
+    home, _, before = clean
+    mine = home.copy(tmp_path)
+    hours: dict[str, object] = {"start": START, "end": END}
+    code, output = mine.run_dag("backfill_replay", hours)
+    assert code == 0, output
+    assert mine.rows() == before
+    code, output = mine.run_dag("backfill_replay", hours | {"workload": "flights_cancellations"})
+    assert code != 0
+    assert "these hours hold results of other queries" in output
+    assert mine.rows() == before
+
+
+def spoilt_expectations(folder: Path) -> Path:
+    """The suites with a critical expectation that no run can meet."""
+    shutil.copytree(ROOT / "expectations", folder)
+    file = folder / "reference_diff.yaml"
+    suite = yaml.safe_load(file.read_text())
+    suite["tables"]["validations"].append(
+        {
+            "expectation": "expect_column_values_to_be_in_set",
+            "description": "Nothing is ever right.",
+            "severity": "critical",
+            "arguments": {"column": "status", "value_set": ["never"]},
+        }
+    )
+    file.write_text(yaml.safe_dump(suite))
+    return folder
+
+
+def test_a_failed_validation_publishes_nothing_reports_and_fails(
+    clean: CleanRun, tmp_path: Path
+) -> None:
+    home, _, before = clean
+    mine = home.copy(tmp_path)
+    forced: dict[str, object] = {**LAST_HOUR, "workload": "flights_cancellations", "force": True}
+    spoilt = str(spoilt_expectations(tmp_path / "spoilt"))
+    code, output = mine.run_dag("backfill_replay", forced, ELSINORE_EXPECTATIONS_DIR=spoilt)
+    assert code != 0, output
+    assert mine.rows()["trend_aggregates"] == before["trend_aggregates"]
+    page = mine.path / "var" / "reports" / "2013-02-08T22_2013-02-08T23.html"
+    assert "Do not rely on this run" in page.read_text()
+    (alert,) = map(json.loads, (mine.path / "var" / "alerts.jsonl").read_text().splitlines())
+    assert (alert["kind"], alert["task"]) == ("task_failed", "validate")
+    assert "Nothing is ever right" in alert["reason"]
+
+    # The same without the fault: the hour holds the chosen workload's results, the others stay.
+    code, output = mine.run_dag("backfill_replay", forced)
+    assert code == 0, output
+    after = mine.rows()["trend_aggregates"]
+    ours = {"cancellation_runs", "departures_after_cancellation"}
+    assert queries(after, "2013-02-08T22") == ours
+    assert queries(after, "2013-02-08T21") == queries(before["trend_aggregates"], "2013-02-08T21")
+    assert "Published and validated" in page.read_text()
