@@ -65,8 +65,7 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
         yield "template", _template_lines(template, of_several=len(found["templates"]) > 1)
     local = [f"{p['alias']}: {p['condition']}" for p in found["local_predicates"]]
     yield "local", local or ["-"]
-    edges = [f"{e['earlier']} to {e['later']}: {e['condition']}" for e in found["edge_predicates"]]
-    yield "edge", edges or ["-"]
+    yield "edge", [_edge_line(edge) for edge in found["edge_predicates"]] or ["-"]
     yield "keys", [_key_line(key) for key in found["keys"]] or ["-"]
     yield "returns", [", ".join(found["aggregates"])]
     yield "window", [found["window"]]
@@ -83,6 +82,12 @@ def _template_lines(template: dict[str, Any], *, of_several: bool) -> list[str]:
     side = "" if template["of"] == WHOLE else f"{template['of']}, "
     keys = ", ".join(template["keys"]) or "no key"
     return [f"{side}trends that carry {keys}:", *(f"  {line}" for line in template["text"])]
+
+
+def _edge_line(edge: dict[str, Any]) -> str:
+    """An edge predicate, and whether it is more than a look at every pair."""
+    suffix = "  (by order)" if edge["by_order"] else ""
+    return f"{edge['earlier']} to {edge['later']}: {edge['condition']}{suffix}"
 
 
 def _key_line(key: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from elsinore.lowering.ordered_edges import answered_by_order
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.print_bound import print_bound, print_length
 from elsinore.query.print_query import print_pattern
@@ -13,6 +14,7 @@ from elsinore.template.negations import numbered_nots
 from elsinore.template.parts import carried_keys, template_parts
 from elsinore.template.subsets import NotUnambiguous
 from elsinore.template.support import greta_refusals
+from elsinore.template.template import Template
 
 
 def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
@@ -24,12 +26,14 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
 
     Returns:
         A mapping that JSON can hold. `within`, `slide` and `pane` are numbers, `window` says the
-        same in words; `templates` is empty where the pattern cannot be made unambiguous.
+        same in words; `templates` is empty where the pattern cannot be made unambiguous. `by_order`
+        of an edge predicate: greta answers it from order statistics, not by pairs.
     """
     refusals = greta_refusals(query)
     executors = [] if refusals else ["greta"]
     executors += [] if aseq_refusals(query) else ["sharon", "aseq"]
     executors.append("twostep")
+    parts = _parts(query)
     aliases = {position.index: position.alias for position in query.positions}
     return {
         "query": query.name,
@@ -39,7 +43,7 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
             {"number": found.number, "pattern": print_pattern(found.body), "inside": found.inside}
             for found in numbered_nots(query)
         ],
-        "templates": _templates(query),
+        "templates": _templates(query, parts),
         "local_predicates": [
             {"alias": aliases[p.position], "condition": print_bound(p.condition, aliases)}
             for p in query.local_predicates
@@ -49,6 +53,7 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
                 "earlier": aliases[edge.earlier],
                 "later": aliases[edge.later],
                 "condition": print_bound(edge.condition, aliases),
+                "by_order": answered_by_order(edge, (template for _, template in parts)),
             }
             for edge in query.edge_predicates
         ],
@@ -61,11 +66,14 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     }
 
 
-def _templates(query: BoundQuery) -> list[dict[str, Any]]:
+def _parts(query: BoundQuery) -> list[tuple[str, Template]]:
     try:
-        parts = template_parts(query)
+        return template_parts(query)
     except NotUnambiguous:
         return []
+
+
+def _templates(query: BoundQuery, parts: list[tuple[str, Template]]) -> list[dict[str, Any]]:
     return [
         {
             "of": side,

@@ -6,10 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from elsinore.engine.rank_orders import rank_orders
 from elsinore.kernels.graph import Graph
+from elsinore.kernels.orders import Orders
 from elsinore.kernels.propagate import propagate
-from elsinore.kernels.rows import Rows, rows_for
-from elsinore.kernels.work import entries_to_hold, make_work
+from elsinore.kernels.rows import Rows, rows_for, widened_rows
+from elsinore.kernels.upkeep import find_upkeep
+from elsinore.kernels.work import Work, entries_to_hold, make_work, widened
+from elsinore.lowering.orders import Order
+
+#: Entries of a window from which on trees are quicker than pairs. CPU nanoseconds an event of `A+`
+#: under `A.v < NEXT(A).v`, random values, all of `aggregate_query` (`python -m benchmarks.order`):
+#: by pairs 251 at 32 entries, 294 at 64, 341 at 96, 383 at 128, 579 at 256; by trees 292, 279,
+#: 275, 294, 275. (An earlier run: 258, 301, 350, 387, 539 and 323, 326, 326, 328, 316.)
+BY_ORDER = 64
+
+#: Entries of a window from which on it is worth a pass of its own, that goes on with wider counts
+#: where it stands instead of starting again.
+BY_ITSELF = 4_096
+
+#: Bytes of a tree's counts that may be set aside for a guess.
+ROOM = 2**29
 
 
 @dataclass(frozen=True)
@@ -33,29 +50,98 @@ class Totals:
         """The windows that are chosen by number or by a bool[R]."""
         return Totals(self.spans[chosen], Rows(*(column[chosen] for column in self.rows)))
 
+    def with_trend(self) -> Totals:
+        """The windows that have a trend."""
+        trends = self.rows.counts[:, 0].reshape(self.spans.shape[0], self.limbs)
+        return self.where(np.flatnonzero(trends.any(axis=1)))
 
-def climb(graph: Graph, spans: np.ndarray) -> list[Totals]:
+
+def climb(
+    graph: Graph, spans: np.ndarray, ordered: tuple[tuple[int, Order], ...] = ()
+) -> list[Totals]:
     """Aggregate every window on the lowest rung that holds it; those without a trend are left out.
 
-    Only the windows that outgrew a rung take the next, so that one hot window costs the others
-    nothing.
+    Args:
+        graph: the graph.
+        spans: int64[R, 4] in the order of `kernels.spans.fill_spans`.
+        ordered: the transitions that order statistics can answer; they do in all but small windows.
     """
+    if not ordered:
+        return _rungs(graph, spans, None)
+    lengths = spans[:, 1] - spans[:, 0]
+    rungs = _rungs(graph, spans[lengths < BY_ORDER], None)
+    spans, lengths = spans[lengths >= BY_ORDER], lengths[lengths >= BY_ORDER]
+    if not spans.shape[0]:
+        return rungs
+    orders = rank_orders(graph, ordered, spans)
+    alone = (lengths >= BY_ITSELF) & find_upkeep(graph, orders).plain
+    rungs += _rungs(graph, spans[~alone], orders.where(~alone))
+    for number in np.flatnonzero(alone).tolist():
+        chosen = np.array([number])
+        rungs.append(_climb_on(graph, spans[chosen], orders.where(chosen)).with_trend())
+    return rungs
+
+
+def _rungs(graph: Graph, spans: np.ndarray, orders: Orders | None) -> list[Totals]:
+    """Only windows that outgrew a rung take the next: a hot window costs the others nothing."""
     rungs = []
     limbs = 1
     while spans.shape[0]:
-        totals, outgrown = _rung(graph, spans, limbs)
-        found = totals.where(~outgrown)
-        trends = found.rows.counts[:, 0].reshape(-1, limbs)
-        rungs.append(found.where(np.flatnonzero(trends.any(axis=1))))
+        totals, outgrown = _rung(graph, spans, limbs, orders)
+        rungs.append(totals.where(~outgrown).with_trend())
         spans = spans[outgrown]
+        orders = None if orders is None else orders.where(outgrown)
         limbs *= 2
     return rungs
 
 
-def _rung(graph: Graph, spans: np.ndarray, limbs: int) -> tuple[Totals, np.ndarray]:
+def _rung(
+    graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None
+) -> tuple[Totals, np.ndarray]:
     rows = rows_for(graph, spans.shape[0], limbs)
     outgrown = np.zeros(spans.shape[0], np.bool_)
-    propagate(graph, spans, make_work(graph, entries_to_hold(graph, spans), limbs), rows, outgrown)
+    work = make_work(graph, entries_to_hold(graph, spans, orders), limbs, orders)
+    propagate(graph, spans, work, rows, outgrown)
     if limbs == 1:  # plain doubles overflow; the sums of the next rung have wide exponents
         outgrown |= ~np.isfinite(rows.sums).all(axis=1)
     return Totals(spans, rows), outgrown
+
+
+def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> Totals:
+    """One window of a plain graph: where its counts outgrow a rung it goes on with the next."""
+    work, rows = _begin(graph, span, orders, 1)
+    outgrown = np.zeros(1, np.bool_)
+    limbs = 1
+    while True:
+        propagate(graph, span, work, rows, outgrown)
+        if limbs == 1 and not _finite(work, rows):
+            limbs = 2
+            work, rows = _begin(graph, span, orders, limbs)
+        elif outgrown[0]:
+            passed = (work.cursor[0] - span[0, 0] + 1) / (span[0, 1] - span[0, 0])
+            limbs = _wider(limbs, float(passed), work.trees.rows.ranks.shape[0])
+            work, rows = widened(graph, work, limbs), widened_rows(rows, limbs)
+        else:
+            return Totals(span, rows)
+
+
+def _begin(graph: Graph, span: np.ndarray, orders: Orders, limbs: int) -> tuple[Work, Rows]:
+    work = make_work(graph, entries_to_hold(graph, span, orders), limbs, orders)
+    return work, rows_for(graph, 1, limbs)
+
+
+def _finite(work: Work, rows: Rows) -> bool:
+    kept = rows, work.states, work.entries, work.trees.rows
+    return all(bool(np.isfinite(each.sums).all()) for each in kept)
+
+
+def _wider(limbs: int, passed: float, nodes: int) -> int:
+    """The next width for a window of which a part is passed: 128 bit, then what the rest may need.
+
+    Without any order in the values the counts' logarithms grow with the root of what is passed.
+    Where they grow faster there are more rungs; where they grow no more, `ROOM` bounds the loss.
+    """
+    if limbs == 1:
+        return 2
+    room = max(2 * limbs, ROOM // (8 * nodes))
+    return max(limbs + limbs // 4 + 1, min(room, int(1.05 * limbs / passed**0.5) + 1))

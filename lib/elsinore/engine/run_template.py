@@ -60,9 +60,10 @@ def run_template(
     last: np.ndarray = np.empty(0, np.int64)
     if template.contiguous:
         last = last_events(query, columns.events.schema, codes, columns, entries)
-    graph, extremes = build_graph(template, lay_out(template), carriers, columns, entries, last)
+    layout = lay_out(template)
+    graph, extremes = build_graph(template, layout, carriers, columns, entries, last)
     spans = _spans(query, graph.times, entries, owned)
-    return Propagated(entries, extremes, climb(graph, spans))
+    return Propagated(entries, extremes, climb(graph, spans, layout.orders))
 
 
 def _spans(

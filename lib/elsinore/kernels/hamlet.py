@@ -11,41 +11,73 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined, kernel, outlined
-from elsinore.kernels.hamlet_coefficients import chosen_high, share_coefficients
+from elsinore.kernels.apart import INTEGER, address_of, call
+from elsinore.kernels.borrowed import borrow, borrowed_types
+from elsinore.kernels.compiled import inlined, kernel
+from elsinore.kernels.hamlet_block import scan
+from elsinore.kernels.hamlet_coefficients import share_coefficients
 from elsinore.kernels.hamlet_collapsed import share_collapsed, step_collapsed
-from elsinore.kernels.hamlet_decide import decide
-from elsinore.kernels.hamlet_edges import keep_members, share_adjacency, take_members
+from elsinore.kernels.hamlet_decide import Policy, decide, plan_burst
+from elsinore.kernels.hamlet_edges import share_adjacency
+from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
-from elsinore.kernels.hamlet_steps import instant, make_room
+from elsinore.kernels.hamlet_instants import step_instant
+from elsinore.kernels.hamlet_log import Log
+from elsinore.kernels.hamlet_members import keep_members, make_room, take_members
+from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.kernels.hamlet_windows import begin_partition, close_all, pass_border
-from elsinore.kernels.hamlet_work import Log, Output, Work
+from elsinore.kernels.hamlet_work import LONGEST_BURST, Output, Work, make_work
 
-#: Bursts for which coefficients are not tried again after there were too many snapshots.
-_PATIENCE = 16
+#: Bursts for which snapshots are not tried again after there were too many; then twice as many.
+_PATIENCE, _LONGEST_PATIENCE = 16, 1 << 12
 
 
-class Policy(NamedTuple):
-    """How to decide.
+class Addresses(NamedTuple):
+    """Functions that are compiled apart."""
 
-    Attributes:
-        mode: of `hamlet_decide`.
-        costs: float64[COSTS], see there.
-        given: bool[*, k], for `GIVEN` the queries that share, burst by burst and over again.
-        longest: events of a burst at most; a longer run makes several.
+    plan_burst: int
+    share_collapsed: int
+    step_collapsed: int
+    share_coefficients: int
+    share_adjacency: int
+    step_instant: int
+    pass_border: int
+    close_all: int
+
+
+def prepare_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
+    """Scratch for partitions of a given extent, on the rung of so many limbs."""
+    found = make_work(graph, extent, limbs)
+    kinds = borrowed_types(graph, found.block)
+    return found._replace(scan=address_of(scan, *kinds, *[INTEGER] * 6))
+
+
+def addresses_for(*tuples: NamedTuple) -> Addresses:
+    """The functions that are compiled apart, for a graph, work, output, policy and log like these.
+
+    They are compiled, or read from the cache, when first asked for.
     """
-
-    mode: int
-    costs: np.ndarray
-    given: np.ndarray
-    longest: int
+    graph, work, output, policy, log = borrowed_types(*tuples)
+    number, narrow = INTEGER, tuples[1].lanes.longs.ndim == 2  # type: ignore[attr-defined]
+    return Addresses(
+        plan_burst=address_of(plan_burst, graph, work, policy, log, *[number] * 4),
+        share_collapsed=address_of(share_collapsed, graph, work, log, *[number] * 6),
+        step_collapsed=address_of(step_collapsed, graph, work, *[number] * 5),
+        share_coefficients=(  # expressions are for one limb
+            address_of(share_coefficients, graph, work, log, *[number] * 3) if narrow else 0
+        ),
+        share_adjacency=address_of(share_adjacency, graph, work, *[number] * 5),
+        step_instant=address_of(step_instant, graph, work, *[number] * 2),
+        pass_border=address_of(pass_border, graph, work, output, *[number] * 2),
+        close_all=address_of(close_all, graph, work, output),
+    )
 
 
 def share_propagation(
     graph: MergedGraph, work: Work, output: Output, policy: Policy, log: Log
 ) -> None:
-    """Aggregate the trends of each window of `graph.windows`."""
-    _partitions(graph, work, output, policy, log)
+    """Aggregate the trends of each window of `graph.windows`; `work` is from `prepare_work`."""
+    _partitions(graph, work, output, policy, log, addresses_for(graph, work, output, policy, log))
 
 
 @inlined
@@ -57,13 +89,13 @@ def _end_of_instant(times, first, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _end_of_burst(graph, first, end, border, longest):  # type: ignore[no-untyped-def]
+def _end_of_burst(graph, first, end, border):  # type: ignore[no-untyped-def]
     """Where the burst that begins with an entry ends; at its begin if there is none."""
-    s, after = np.int64(graph.states[first]), first
+    s, after = graph.states[first], first
     if not graph.kinds[s]["alone"]:
         return first
     while after < end and graph.states[after] == s and graph.times[after] < border:
-        if after - first >= longest and graph.times[after] != graph.times[after - 1]:
+        if after - first >= LONGEST_BURST and graph.times[after] != graph.times[after - 1]:
             break
         after += 1
     if after < end and graph.times[after] == graph.times[after - 1]:  # a tie across types
@@ -74,7 +106,9 @@ def _end_of_burst(graph, first, end, border, longest):  # type: ignore[no-untype
 
 
 @kernel
-def _partitions(graph, work, output, policy, log):  # type: ignore[no-untyped-def]
+def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):  # type: ignore[no-untyped-def]
+    graph, work, output = borrow(in_graph), borrow(in_work), borrow(in_output)
+    policy, log = borrow(in_policy), borrow(in_log)
     queries = work.cursors.size
     for p in range(graph.offsets.size - 1):
         if graph.window_start[p * queries] == graph.window_start[(p + 1) * queries]:
@@ -84,80 +118,110 @@ def _partitions(graph, work, output, policy, log):  # type: ignore[no-untyped-de
         border = np.iinfo(np.int64).min
         while first < end:
             if graph.times[first] >= border:
-                border = pass_border(graph, work, output, p, graph.times[first])
+                border = call(apart.pass_border, (graph, work, output, p, graph.times[first]))
                 if work.ledger[15] == 0:  # no window is open: on to the next that opens
                     while first < end and graph.times[first] < border:
                         first += 1
                     continue
-            after = _end_of_burst(graph, first, end, border, policy.longest)
+            after = _end_of_burst(graph, first, end, border)
             if after > first:
-                _burst(graph, work, policy, log, p, np.int64(graph.states[first]), first, after)
+                s = np.int64(graph.states[first])
+                decide(apart.plan_burst, graph, work, policy, log, p, s, first, after)
+                if graph.kinds[s]["plain"]:
+                    _plain_burst(apart, graph, work, log, s, first, after)
+                else:
+                    _edge_burst(apart, graph, work, log, s, first, after)
                 work.ledger[0] += 1
             else:
                 after = _end_of_instant(graph.times, first, end)
-                instant(graph, work, p, first, after)
+                call(apart.step_instant, (graph, work, first, after))
                 work.ledger[8] += after - first
                 work.ledger[10] = -1
                 work.ledger[13] = 0
             first = after
-        close_all(graph, work, output, p)
-
-
-@outlined
-def _burst(graph, work, policy, log, p, s, first, after):  # type: ignore[no-untyped-def]
-    chosen = decide(graph, work, log, policy, p, s, first, after)
-    if graph.kinds[s]["plain"]:
-        _plain_burst(graph, work, log, p, s, first, after)
-        return
-    make_room(graph, work, s, after - first)
-    take_members(graph, work, s, first, after)
-    used = 0
-    if chosen and work.stores[s]["skips"] == 0:
-        used = _by_coefficients(work.lanes.longs, graph, work, log, p, s, first, after)
-        work.ledger[5] += max(used - 1, 0)
-        work.stores[s]["skips"] = _PATIENCE if used == 0 else 0
-    elif work.stores[s]["skips"] > 0:
-        work.stores[s]["skips"] -= 1
-    if used == 0:
-        take_members(graph, work, s, first, after)
-    for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-        a, high = graph.runs[r]["low"], graph.runs[r]["high"]
-        while a < high:
-            b = max(chosen_high(work, a, high), a + 1)
-            if used == 0 or not work.cursors[a]["chosen"]:
-                share_adjacency(graph, work, p, s, first, after, a, b)
-            a = b
-    keep_members(graph, work, s, first, after)
+        call(apart.close_all, (graph, work, output))
 
 
 @inlined
-def _plain_burst(graph, work, log, p, s, first, after):  # type: ignore[no-untyped-def]
-    for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-        a, high = graph.runs[r]["low"], graph.runs[r]["high"]
-        while a < high:
-            b = max(chosen_high(work, a, high), a + 1)
-            if not work.cursors[a]["chosen"] or not share_collapsed(
-                graph, work, log, p, s, r, first, after, a, b
-            ):
-                step_collapsed(graph, work, p, s, first, after, a, b)
-            a = b
+def _plain_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+    begin = work.stores[s]["part_start"]
+    for i in range(begin, begin + work.stores[s]["parts"]):
+        a, b, r = work.parts[i]["low"], work.parts[i]["high"], work.parts[i]["run"]
+        done = np.int64(0)
+        if work.parts[i]["way"] == SHARED:
+            done = call(apart.share_collapsed, (graph, work, log, s, r, first, after, a, b))
+        if done == 0:
+            call(apart.step_collapsed, (graph, work, s, first, after, a, b))
     work.ledger[4] += 1
 
 
 @inlined
-def _by_coefficients(longs, graph, work, log, p, s, first, after):  # type: ignore[no-untyped-def]
+def _edge_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+    make_room(graph, work, s, after - first)
+    take_members(graph, work, s, first, after)
+    used = np.int64(0)
+    if work.stores[s]["by_snapshots"] > 0:
+        used = _by_snapshots(apart, graph, work, log, s, first, after)
+        if used == 0:
+            take_members(graph, work, s, first, after)
+    i = work.stores[s]["part_start"]
+    end = i + work.stores[s]["parts"]
+    while i < end:
+        way, a, b = work.parts[i]["way"], work.parts[i]["low"], work.parts[i]["high"]
+        i += 1
+        if way == SHARED and used > 0:
+            continue
+        while (  # neighbours that have no snapshots go side by side
+            i < end
+            and way != ALONE
+            and work.parts[i]["low"] == b
+            and (work.parts[i]["way"] == BESIDE or (work.parts[i]["way"] == SHARED and used == 0))
+        ):
+            b = work.parts[i]["high"]
+            i += 1
+        call(apart.share_adjacency, (graph, work, s, first, after, a, b))
+    keep_members(graph, work, s, first, after)
+
+
+@inlined
+def _by_snapshots(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
     """The snapshots that a burst took as expressions over them; 0 if it must not be done so."""
-    if longs.ndim == 3:
-        return 0
-    if graph.kinds[s]["foreign"]:
-        return 0
-    for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-        for q in range(graph.runs[r]["low"], graph.runs[r]["high"]):
-            query = graph.queries[q]
-            if work.cursors[q]["chosen"] and (query["doubles_of"] or query["ranks_of"]):
-                return 0
+    if work.lanes.longs.ndim == 3 or graph.kinds[s]["foreign"]:
+        return np.int64(0)
+    begin = work.stores[s]["part_start"]
+    for i in range(begin, begin + work.stores[s]["parts"]):
+        if work.parts[i]["way"] == SHARED and not graph.runs[work.parts[i]["run"]]["linear"]:
+            return np.int64(0)
+    outside = work.stores[s]["tail"] > work.stores[s]["head"]
+    skips = work.stores[s]["skips_outside"] if outside else work.stores[s]["skips"]
+    if skips > 0:
+        _wait(work, s, outside, skips - 1)
+        return np.int64(0)
     values, coefficients = log.used[1], log.used[2]
-    used = share_coefficients(graph, work, log, p, s, first, after)
-    if used == 0:
-        log.used[1], log.used[2] = values, coefficients
+    used = call(apart.share_coefficients, (graph, work, log, s, first, after))
+    if used > 0:
+        work.ledger[5] += used - 1
+        if outside:
+            work.stores[s]["used"] = used
+            work.stores[s]["wait_outside"] = 0
+        else:
+            work.stores[s]["wait"] = 0
+        return used
+    log.used[1], log.used[2] = values, coefficients
+    before = work.stores[s]["wait_outside"] if outside else work.stores[s]["wait"]
+    longer = min(max(2 * before, _PATIENCE), _LONGEST_PATIENCE)
+    if outside:
+        work.stores[s]["wait_outside"] = longer
+    else:
+        work.stores[s]["wait"] = longer
+    _wait(work, s, outside, longer)
     return used
+
+
+@inlined
+def _wait(work, s, outside, bursts):  # type: ignore[no-untyped-def]
+    """Try no snapshots for so many bursts, by whether members lie before them."""
+    if outside:
+        work.stores[s]["skips_outside"] = bursts
+    else:
+        work.stores[s]["skips"] = bursts

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined, kernel
-from elsinore.kernels.pair_program import Op, _binary, _unary
+from elsinore.kernels.compiled import inlined
+from elsinore.kernels.pair_program import Op, binary, unary
 
 #: Pairs of a block.
 BLOCK = 128
@@ -25,31 +25,27 @@ _ADD_L, _SUBTRACT_L, _REMAINDER_L = int(Op.ADD_L), int(Op.SUBTRACT_L), int(Op.RE
 _ADD_D, _SUBTRACT_D, _MULTIPLY_D = int(Op.ADD_D), int(Op.SUBTRACT_D), int(Op.MULTIPLY_D)
 
 
-@kernel  # one copy for all callers and rungs
-def scan(  # type: ignore[no-untyped-def]
-    program, entries, alive, first, last, later, slots_l, slots_d, known, longs, doubles, sure,
-    one_long, one_double, one_sure, hits,
-):  # fmt: skip
-    """Write the places from `first` up to `last` for which a program is true; how many they are.
+def scan(graph, block, number, start, first, last, later, into):  # type: ignore[no-untyped-def]
+    """Write the places of members for which a program is true; how many they are.
+
+    Compiled apart (`apart`), once for all rungs.
 
     Args:
-        program: int64[n, 2], without `Op.REACHES` and `Op.OPEN`.
-        entries: int64[room], the entry at each place.
-        alive: bool[room], places of no trend are left out.
-        first: the first place.
-        last: the place after the last one.
+        graph: a `MergedGraph`.
+        block: a `Block`.
+        number: the program's number; it has no `Op.REACHES` and `Op.OPEN`.
+        start: where in `block.entries` the earlier state's members begin.
+        first: place of the first member looked at; members of no trend are left out.
+        last: place after the last one.
         later: the later entry.
-        slots_l: see `pair_program`.
-        slots_d: see `pair_program`.
-        known: see `pair_program`.
-        longs: int64[MAX_STACK, BLOCK], scratch.
-        doubles: float64[MAX_STACK, BLOCK], scratch.
-        sure: bool[MAX_STACK, BLOCK], scratch.
-        one_long: int64[2], scratch.
-        one_double: float64[2], scratch.
-        one_sure: bool[2], scratch.
-        hits: int64[room] to write to.
+        into: the row of `block.sets` to write to.
     """
+    program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
+    slots_l, slots_d, known = graph.slots_l, graph.slots_d, graph.known
+    entries, alive = block.entries[start : start + last], block.alive[start : start + last]
+    longs, doubles, sure = block.longs, block.doubles, block.sure
+    one_long, one_double, one_sure = block.one_long, block.one_double, block.one_sure
+    hits = block.sets[into]
     found = 0
     for begin in range(first, last, BLOCK):
         size = min(BLOCK, last - begin)
@@ -72,9 +68,8 @@ def scan(  # type: ignore[no-untyped-def]
                 _combine(op, size, longs[top - 1], doubles[top - 1], sure[top - 1], longs[top],
                          doubles[top], sure[top], one_long, one_double, one_sure)  # fmt: skip
         for i in range(size):
-            if sure[0, i] and longs[0, i] != 0 and alive[begin + i]:
-                hits[found] = begin + i
-                found += 1
+            hits[found] = begin + i  # without a branch, which would be foretold wrongly
+            found += 1 if sure[0, i] and longs[0, i] != 0 and alive[begin + i] else 0
     return found
 
 
@@ -116,7 +111,7 @@ def _change(op, size, longs, doubles, sure, one_long, one_double, one_sure):  # 
         return
     for i in range(size):
         one_long[0], one_double[0], one_sure[0] = longs[i], doubles[i], sure[i]
-        _unary(op, 0, one_long, one_double, one_sure)
+        unary(op, 0, one_long, one_double, one_sure)
         longs[i], doubles[i], sure[i] = one_long[0], one_double[0], one_sure[0]
 
 
@@ -150,7 +145,7 @@ def _combine(  # type: ignore[no-untyped-def]
         for i in range(size):
             one_long[0], one_double[0], one_sure[0] = longs[i], doubles[i], sure[i]
             one_long[1], one_double[1], one_sure[1] = more_l[i], more_d[i], more_s[i]
-            _binary(op, 0, 1, one_long, one_double, one_sure)
+            binary(op, 0, 1, one_long, one_double, one_sure)
             longs[i], doubles[i], sure[i] = one_long[0], one_double[0], one_sure[0]
 
 

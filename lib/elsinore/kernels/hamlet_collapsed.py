@@ -11,53 +11,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined, outlined
-from elsinore.kernels.hamlet_lanes import (
-    add_lanes,
-    clear_lanes,
-    counts_any,
+from elsinore.kernels.compiled import inlined
+from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, counts_any
+from elsinore.kernels.hamlet_log import log_coefficient, log_values
+from elsinore.kernels.hamlet_steps import enter, own, settle, takes
+from elsinore.kernels.hamlet_weights import (
     lower_ranks,
     multiply_longs,
     weigh_doubles,
     weigh_longs,
 )
-from elsinore.kernels.hamlet_log import log_coefficient, log_values
-from elsinore.kernels.hamlet_steps import arrive, enter, settle, takes
 
 _NARROW = 2.0**58
 _ONE = np.int64(1)
 
 
-@outlined
-def step_collapsed(graph, work, p, s, first, after, a, b):  # type: ignore[no-untyped-def]
-    """Work out a burst event by event."""
+def step_collapsed(graph, work, s, first, after, a, b):  # type: ignore[no-untyped-def]
+    """Work out a burst event by event; 0. Compiled apart."""
     begin = first
     while begin < after:
         end = begin + 1
         while end < after and graph.times[end] == graph.times[begin]:
             end += 1
         for entry in range(begin, end):
-            arrive(graph, work, p, s, entry, work.lanes, work.stage + entry - begin, a, b)
+            row, accepts = work.stage + entry - begin, graph.accepts[entry]
+            enter(graph, work, s, accepts, row, a, b)
+            own(graph, work, s, entry, accepts, row, a, b)
         for entry in range(begin, end):
-            settle(
-                graph, work, s, graph.accepts[entry], work.lanes, work.stage + entry - begin, a, b
-            )
+            settle(graph, work, s, graph.accepts[entry], work.stage + entry - begin, a, b)
         begin = end
+    return 0
 
 
-@outlined
-def share_collapsed(graph, work, log, p, s, r, first, after, low, high):  # type: ignore[no-untyped-def]
-    """Work out a burst for queries `low` to `high - 1` of run `r` together; False if too wide.
+def share_collapsed(graph, work, log, s, r, first, after, low, high):  # type: ignore[no-untyped-def]
+    """Work out a burst for queries `low` to `high - 1` of run `r` together; 0 if too wide, else 1.
 
-    Rows of `stage`: what enters, what a part of the burst adds, what all of it adds.
+    Compiled apart. Rows of `stage`: what enters, what a part of the burst adds, what all of it
+    adds.
     """
     bit, loops = graph.runs[r]["class"], graph.runs[r]["loop"] == -1
     wide = work.limbs.size > 1
     if wide and graph.queries[low]["double_start"] < graph.queries[high]["double_start"]:
-        return False
-    enter(graph, work, p, s, _ONE << bit, work.lanes, work.stage + 0, low, high)
+        return 0
+    enter(graph, work, s, _ONE << bit, work.stage + 0, low, high)
     clear_lanes(graph, work.lanes, work.stage + 2, low, high)
-    log_values(graph, work, log, p, 0, -1, work.lanes, work.stage + 0, low, high)
+    log_values(graph, work, log, 0, -1, work.stage + 0, low, high)
     _reset(work)
     factor, begin = _ONE, first
     while begin < after:
@@ -69,20 +67,20 @@ def share_collapsed(graph, work, log, p, s, r, first, after, low, high):  # type
         if not _advance(work, factor, taken, loops):
             if not wide:
                 _outgrow(graph, work, low, high)
-                return True
+                return 1
             _add_burst(graph, work, s, factor, loops, low, high)
             _reset_long(work)
             factor = _ONE
             if not _advance(work, factor, taken, loops):
-                return False
+                return 0
         for entry in range(begin_log, end):
             if takes(graph.accepts[entry], bit):
                 log_coefficient(work, log, entry, 0, factor if loops else _ONE)
         factor = factor * (1 + taken) if loops else factor + taken
     log_coefficient(work, log, -1, 0, factor - 1)
     _add_burst(graph, work, s, factor, loops, low, high)
-    settle(graph, work, s, _ONE << bit, work.lanes, work.stage + 2, low, high)
-    return True
+    settle(graph, work, s, _ONE << bit, work.stage + 2, low, high)
+    return 1
 
 
 @inlined

@@ -45,8 +45,10 @@ LINK = _table("low", "high", "class", "from", "program")
 #: of its kind, and the column of weights.
 OWN = _table("query", "class", "kind", "index", "column")
 #: Queries that take the same entries, and loop at the state alike: by a program, without one (-1),
-#: or not (`NO_LOOP`).
-RUN = _table("low", "high", "class", "loop")
+#: or not (`NO_LOOP`). How many queries of the state loop so; whether all that the queries ask for
+#: can be expressions over snapshots (`linear`); whether that is so and most such queries loop so
+#: (`common`); whether most queries of the state take the same entries (`largest`).
+RUN = _table("low", "high", "class", "loop", "company", "linear", "common", "largest")
 
 
 class MergedGraph(NamedTuple):

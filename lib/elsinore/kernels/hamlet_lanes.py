@@ -12,18 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
-from elsinore.kernels.hamlet_wide import multiply_wide
 from elsinore.kernels.rows import LIMIT
-from elsinore.kernels.wide import (
-    add_product,
-    add_scaled,
-    add_wide,
-    is_zero,
-    normal,
-    to_scaled,
-)
-
-_ROOM = 2.0**61
+from elsinore.kernels.wide import add_scaled, add_wide, is_zero
 
 
 class Lanes(NamedTuple):
@@ -116,6 +106,42 @@ def add_lanes(graph, target, trow, source, srow, a, b, over):  # type: ignore[no
     low, high = graph.queries[a]["rank_start"], graph.queries[b]["rank_start"]
     if low < high:
         _lower(target.ranks, trow, source.ranks, srow, low, high)
+
+
+@outlined
+def _add_long_rows(longs, row, base, hits, low, high, over):  # type: ignore[no-untyped-def]
+    if longs.ndim == 2:
+        mine, flags = longs[row, low:high], over[low:high]
+        for h in range(hits.size):
+            more = longs[base + hits[h], low:high]
+            seen = np.int64(0)
+            for v in range(mine.size):
+                total = mine[v] + more[v]
+                mine[v] = total
+                seen |= total ^ (total >> 63)
+            if seen > LIMIT:
+                _mark(mine, flags)
+    else:
+        for h in range(hits.size):
+            _add_limbs(longs[row, low:high], longs[base + hits[h], low:high], over[low:high])
+
+
+@inlined
+def add_rows(graph, lanes, row, base, hits, a, b, over):  # type: ignore[no-untyped-def]
+    """Add the lanes of queries `a` to `b - 1` of rows `base + hits` to those of another row."""
+    low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
+    _add_long_rows(lanes.longs, row, base, hits, low, high, over)
+    low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
+    if low < high:
+        for h in range(hits.size):
+            _add_doubles(
+                lanes.longs, lanes.doubles, lanes.exponents, row, lanes.doubles,
+                lanes.exponents, base + hits[h], low, high,
+            )  # fmt: skip
+    low, high = graph.queries[a]["rank_start"], graph.queries[b]["rank_start"]
+    if low < high:
+        for h in range(hits.size):
+            _lower(lanes.ranks, row, lanes.ranks, base + hits[h], low, high)
 
 
 @outlined
@@ -222,109 +248,3 @@ def _any_long(longs, row, low, high):  # type: ignore[no-untyped-def]
 def any_lane(graph, longs, row, a, b):  # type: ignore[no-untyped-def]
     """Whether any lane of queries `a` to `b - 1` holds anything."""
     return _any_long(longs, row, graph.queries[a]["long_start"], graph.queries[b]["long_start"])
-
-
-@outlined
-def weigh_longs(  # type: ignore[no-untyped-def]
-    target, trow, place, source, srow, counts, width, weight, over, limbs
-):
-    """Add `weight` times `width` lanes of counts to as many lanes."""
-    for i in range(width):
-        if target.ndim == 2:
-            trends = source[srow, counts + i]
-            if abs(np.float64(weight) * np.float64(trends)) > _ROOM:
-                over[place + i] = True
-                continue
-            total = target[trow, place + i] + weight * trends
-            target[trow, place + i] = total
-            if total > LIMIT or total < -LIMIT:
-                target[trow, place + i] = 0
-                over[place + i] = True
-        elif add_product(target[trow, place + i], source[srow, counts + i], weight, limbs):
-            over[place + i] = True
-            for limb in range(target.shape[2]):
-                target[trow, place + i, limb] = 0
-
-
-@outlined
-def weigh_doubles(  # type: ignore[no-untyped-def]
-    doubles, exponents, trow, place, source, srow, counts, width, weight
-):
-    """Add `weight` times `width` lanes of counts to as many lanes of doubles."""
-    for i in range(width):
-        if not counts_any(source, srow, counts + i):
-            continue
-        if source.ndim == 2:
-            doubles[trow, place + i] += weight * source[srow, counts + i]
-        else:
-            trends, exponent = to_scaled(source[srow, counts + i])
-            fraction, shift = normal(weight, 0)
-            product, places = normal(fraction * trends, shift + exponent)
-            doubles[trow, place + i], exponents[trow, place + i] = add_scaled(
-                doubles[trow, place + i], exponents[trow, place + i], product, places
-            )
-
-
-@outlined
-def lower_ranks(ranks, trow, place, source, srow, counts, width, rank):  # type: ignore[no-untyped-def]
-    """Lower lanes of ranks to `rank` where trends are counted."""
-    for i in range(width):
-        if counts_any(source, srow, counts + i):
-            ranks[trow, place + i] = min(ranks[trow, place + i], rank)
-
-
-@inlined
-def own_value(graph, o, entry, lanes, row, over, limbs):  # type: ignore[no-untyped-def]
-    """Add what an entry itself contributes by row `o` of the `own_*` tables."""
-    q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
-    counts, width, kind = (
-        graph.queries[q]["long_start"],
-        graph.queries[q]["width"],
-        graph.owns[o]["kind"],
-    )
-    if kind == 0:
-        weight = graph.long_weights[column, entry]
-        if weight != 0:
-            place = counts + j * width
-            weigh_longs(
-                lanes.longs, row, place, lanes.longs, row, counts, width, weight, over, limbs
-            )
-    elif kind == 1:
-        value = graph.double_weights[column, entry]
-        if value != 0.0:
-            place = graph.queries[q]["double_start"] + j * width
-            weigh_doubles(
-                lanes.doubles, lanes.exponents, row, place, lanes.longs, row, counts, width, value
-            )
-    else:
-        place = graph.queries[q]["rank_start"] + j * width
-        rank = graph.ranks[column, entry]
-        lower_ranks(lanes.ranks, row, place, lanes.longs, row, counts, width, rank)
-
-
-@outlined
-def _mark_large(target, source, limit, over):  # type: ignore[no-untyped-def]
-    for v in range(source.size):
-        if source[v] > limit or source[v] < -limit:
-            target[v] = 0
-            over[v] = True
-
-
-@outlined
-def multiply_longs(target, trow, source, srow, low, high, factor, over):  # type: ignore[no-untyped-def]
-    """Set lanes to `factor` (not negative, below 2**61) times those of another row."""
-    if target.ndim == 2:
-        mine, more = target[trow, low:high], source[srow, low:high]
-        limit = LIMIT // max(factor, 1)
-        seen = False
-        for v in range(mine.size):
-            seen |= more[v] > limit or more[v] < -limit
-            mine[v] = more[v] * factor
-        if seen:
-            _mark_large(mine, more, limit, over[low:high])
-    else:
-        for lane in range(low, high):
-            if multiply_wide(target[trow, lane], source[srow, lane], factor):
-                over[lane] = True
-                for limb in range(target.shape[2]):
-                    target[trow, lane, limb] = 0

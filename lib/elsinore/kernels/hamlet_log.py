@@ -2,9 +2,47 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from elsinore.kernels.compiled import inlined
+
+#: Numbers of a decision, see `Log`.
+DECISION = 12
+
+
+class Log(NamedTuple):
+    """What an observer is told; arrays of no rows ask for nothing.
+
+    Attributes:
+        decisions: int64[*, DECISION]: burst, partition, state, first entry, b, n, s_p, s_c, k, g,
+            t, how many share.
+        costs: float64[*, 2], shared and not.
+        shares: bool[*, k], the queries that share.
+        values: int64[*, 6]: burst, snapshot, entry (-1 at graphlet level), query, window, value.
+        coefficients: int64[*, 4]: burst, entry (-1 for the sum), snapshot, coefficient.
+        used: int64[3], rows wanted of `decisions`, `values` and `coefficients`.
+    """
+
+    decisions: np.ndarray
+    costs: np.ndarray
+    shares: np.ndarray
+    values: np.ndarray
+    coefficients: np.ndarray
+    used: np.ndarray
+
+
+def make_log(queries: int, decisions: int, rows: int) -> Log:
+    """A log with room for so many decisions, and values and coefficients."""
+    return Log(
+        np.zeros((decisions, DECISION), np.int64),
+        np.zeros((decisions, 2)),
+        np.zeros((decisions, queries), np.bool_),
+        np.zeros((rows, 6), np.int64),
+        np.zeros((rows, 4), np.int64),
+        np.zeros(3, np.int64),
+    )
 
 
 @inlined
@@ -15,23 +53,27 @@ def _low(longs, row, lane):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log_values(graph, work, log, p, snapshot, entry, lanes, row, a, b):  # type: ignore[no-untyped-def]
+def log_values(graph, work, log, snapshot, entry, row, a, b):  # type: ignore[no-untyped-def]
     """Note a snapshot's value for each open window of queries `a` to `b - 1`."""
     if log.values.shape[0] == 0:
         return
     for q in range(a, b):
-        first = graph.window_start[p * work.cursors.size + q]
+        lane = work.cursors[q]["lane"]
         for window in range(work.cursors[q]["closing"], work.cursors[q]["opening"]):
             used = log.used[1]
             log.used[1] += 1
             if used < log.values.shape[0]:
-                lane = graph.queries[q]["long_start"] + (window - first) % graph.queries[q]["width"]
                 log.values[used, 0] = work.ledger[0]
                 log.values[used, 1] = snapshot
                 log.values[used, 2] = entry
                 log.values[used, 3] = q
                 log.values[used, 4] = graph.windows[window]
-                log.values[used, 5] = _low(lanes.longs, row, lane)
+                log.values[used, 5] = _low(
+                    work.lanes.longs, row, graph.queries[q]["long_start"] + lane
+                )
+            lane += 1
+            if lane == graph.queries[q]["width"]:
+                lane = 0
 
 
 @inlined

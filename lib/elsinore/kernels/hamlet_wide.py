@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import outlined
-from elsinore.kernels.wide import _multiply
+from elsinore.kernels.wide import multiply
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -23,7 +23,7 @@ def multiply_wide(target, source, factor):  # type: ignore[no-untyped-def]
     short = np.uint64(factor)
     carry = _ZERO
     for i in range(size):
-        high, low = _multiply(source[i], short)
+        high, low = multiply(source[i], short)
         total = low + carry
         carry = high + (_ONE if total < low else _ZERO)
         target[i] = total

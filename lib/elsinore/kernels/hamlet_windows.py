@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined, outlined
-from elsinore.kernels.hamlet_lanes import clear_window, copy_long, overflows
+from elsinore.kernels.compiled import inlined
+from elsinore.kernels.hamlet_lanes import clear_lanes, clear_window, copy_long, overflows
 
 _FOREVER = np.iinfo(np.int64).max
 
 
 @inlined
-def lane_of(graph, first, window, q):  # type: ignore[no-untyped-def]
-    """The lane of a window among its query's; `first` is the query's first window of all."""
-    return (window - first) % graph.queries[q]["width"]
-
-
-@outlined
 def begin_partition(graph, work, p):  # type: ignore[no-untyped-def]
     """Forget all that was before; every lane is clear, since all windows were closed."""
     queries = work.cursors.size
     for q in range(queries):
-        work.cursors[q]["opening"] = work.cursors[q]["closing"] = graph.window_start[
-            p * queries + q
-        ]
+        work.cursors[q]["opening"] = graph.window_start[p * queries + q]
+        work.cursors[q]["closing"] = graph.window_start[p * queries + q]
+        work.cursors[q]["lane"] = 0
     for s in range(work.stores.size):
         work.stores[s]["head"] = work.stores[s]["tail"] = 0
     work.ledger[10] = -1
     work.ledger[14] = graph.offsets[p]
 
 
-@outlined
 def pass_border(graph, work, output, p, time):  # type: ignore[no-untyped-def]
     """Close and open windows up to an instant; the next instant at which one closes or opens."""
     queries = work.cursors.size
+    _expire(graph, work, p, time)
     border = _FOREVER
     work.ledger[15] = 0
+    bulk = _all_close(graph, work, time)
     for q in range(queries):
         last = graph.window_start[p * queries + q + 1]
         within, slide = graph.queries[q]["within"], graph.queries[q]["slide"]
@@ -43,7 +38,7 @@ def pass_border(graph, work, output, p, time):  # type: ignore[no-untyped-def]
             work.cursors[q]["closing"] < work.cursors[q]["opening"]
             and graph.windows[work.cursors[q]["closing"]] * slide + within <= time
         ):
-            _close(graph, work, output, p, q)
+            _close(graph, work, output, q, bulk)
         while (
             work.cursors[q]["opening"] < last
             and graph.windows[work.cursors[q]["opening"]] * slide <= time
@@ -54,23 +49,45 @@ def pass_border(graph, work, output, p, time):  # type: ignore[no-untyped-def]
             work.ledger[15] += 1
         if work.cursors[q]["opening"] < last:
             border = min(border, graph.windows[work.cursors[q]["opening"]] * slide)
-    _expire(graph, work, p)
+    if bulk:
+        _clear_all(graph, work)
     return border
 
 
-@outlined
-def close_all(graph, work, output, p):  # type: ignore[no-untyped-def]
-    """Close all windows that are open."""
+def close_all(graph, work, output):  # type: ignore[no-untyped-def]
+    """Close all windows that are open; 0."""
     for q in range(work.cursors.size):
         while work.cursors[q]["closing"] < work.cursors[q]["opening"]:
-            _close(graph, work, output, p, q)
+            _close(graph, work, output, q, True)
+    _clear_all(graph, work)
+    return 0
 
 
 @inlined
-def _close(graph, work, output, p, q):  # type: ignore[no-untyped-def]
-    """Write out the oldest window of a query, and clear its lane everywhere."""
-    row = work.cursors[q]["closing"]
-    lane = lane_of(graph, graph.window_start[p * work.cursors.size + q], row, q)
+def _all_close(graph, work, time):  # type: ignore[no-untyped-def]
+    """Whether no window that is open stays open."""
+    for q in range(work.cursors.size):
+        opening = work.cursors[q]["opening"]
+        if (
+            work.cursors[q]["closing"] < opening
+            and graph.windows[opening - 1] * graph.queries[q]["slide"] + graph.queries[q]["within"]
+            > time
+        ):
+            return False
+    return True
+
+
+@inlined
+def _clear_all(graph, work):  # type: ignore[no-untyped-def]
+    """Clear the rows of all states and the total; members are gone."""
+    for row in range(work.total + 1):
+        clear_lanes(graph, work.lanes, row, 0, work.cursors.size)
+
+
+@inlined
+def _close(graph, work, output, q, bulk):  # type: ignore[no-untyped-def]
+    """Write out the oldest window of a query, and clear its lane unless all will be cleared."""
+    row, lane = work.cursors[q]["closing"], work.cursors[q]["lane"]
     width, outgrown = graph.queries[q]["width"], False
     for j in range(graph.queries[q]["longs_of"]):
         place = graph.queries[q]["long_start"] + j * width + lane
@@ -86,27 +103,34 @@ def _close(graph, work, output, p, q):  # type: ignore[no-untyped-def]
         place = graph.queries[q]["rank_start"] + j * width + lane
         output.lanes.ranks[row, j] = work.lanes.ranks[work.total, place]
     output.outgrown[row] = outgrown
-    clear_window(graph, work.lanes, work.total, q, lane)
-    for s in range(work.stores.size):
-        clear_window(graph, work.lanes, s, q, lane)
-        for m in range(work.stores[s]["head"], work.stores[s]["tail"]):
-            clear_window(graph, work.lanes, work.stores[s]["base"] + m, q, lane)
+    if not bulk:
+        clear_window(graph, work.lanes, work.total, q, lane)
+        for s in range(work.stores.size):
+            clear_window(graph, work.lanes, s, q, lane)
+            for m in range(work.stores[s]["head"], work.stores[s]["tail"]):
+                clear_window(graph, work.lanes, work.stores[s]["base"] + m, q, lane)
     work.cursors[q]["closing"] += 1
+    work.cursors[q]["lane"] = lane + 1 if lane + 1 < width else 0
 
 
 @inlined
-def _expire(graph, work, p):  # type: ignore[no-untyped-def]
-    """Let go of members, and of entries, that no open window holds."""
-    oldest = _FOREVER
-    for q in range(work.cursors.size):
-        if work.cursors[q]["closing"] < work.cursors[q]["opening"]:
-            oldest = min(
-                oldest, graph.windows[work.cursors[q]["closing"]] * graph.queries[q]["slide"]
-            )
+def _expire(graph, work, p, time):  # type: ignore[no-untyped-def]
+    """Let go of members, and of entries, that no window holds that is open at an instant."""
+    queries, oldest = work.cursors.size, _FOREVER
+    for q in range(queries):
+        last = graph.window_start[p * queries + q + 1]
+        within, slide = graph.queries[q]["within"], graph.queries[q]["slide"]
+        window = work.cursors[q]["closing"]
+        while window < last and graph.windows[window] * slide + within <= time:
+            window += 1
+        if window < last and graph.windows[window] * slide <= time:
+            oldest = min(oldest, graph.windows[window] * slide)
+    oldest = min(oldest, time)
     for s in range(work.stores.size):
+        start = work.stores[s]["start"]
         while (
             work.stores[s]["head"] < work.stores[s]["tail"]
-            and graph.times[work.entries[s, work.stores[s]["head"]]] < oldest
+            and graph.times[work.block.entries[start + work.stores[s]["head"]]] < oldest
         ):
             work.stores[s]["head"] += 1
         if work.stores[s]["head"] == work.stores[s]["tail"]:

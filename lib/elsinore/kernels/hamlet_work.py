@@ -7,29 +7,70 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.hamlet_block import BLOCK
+from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_lanes import Lanes, make_lanes
-from elsinore.kernels.pair_program import MAX_STACK
+from elsinore.kernels.pair_program import MAX_STACK, Op
 
 #: Snapshots that a burst propagates at most; with more, events keep values instead of coefficients.
 MAX_SNAPSHOTS = 8
 
-#: Numbers of a decision, see `Log`.
-DECISION = 16
-
+#: Events of a burst at most; a longer run makes several.
+LONGEST_BURST = 1024
 
 #: Rows of `Work.coefficients`: of the burst's sum, of what precedes an event, of the first event.
 SUM, PART, FIRST = range(3)
 
-#: A query's next window to open and to close in `MergedGraph.windows`; whether it shares a burst.
-CURSOR = np.dtype([("opening", np.int64), ("closing", np.int64), ("chosen", np.bool_)])
+#: A query's next window to open and to close in `MergedGraph.windows`, and the lane of the latter
+#: among those of the query.
+CURSOR = np.dtype([(name, np.int64) for name in ("opening", "closing", "lane")])
 
-#: A state's members: the first of an open window, the end, and the first row of lanes; bursts to
-#: pass before coefficients are tried again.
-STORE = np.dtype([(name, np.int64) for name in ("head", "tail", "base", "skips")])
+#: Queries `low` to `high - 1`, neighbours at a state, do a burst in one way; where they share, they
+#: are of one run.
+PART_OF_PLAN = np.dtype([(name, np.int64) for name in ("way", "run", "low", "high")])
+
+#: What is known of a state.
+#: Members: the first of an open window, the end; the first row of lanes and the first place in
+#: `Block.entries`, and how many there may be. The plan of the last burst: its parts, how many
+#: queries share in all and by snapshots, for which lengths of bursts it holds. Pairs that programs
+#: looked at and found. Bursts to pass before coefficients are tried again, and how many to pass
+#: next time: in a burst without members before it, and with.
+STORE = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            *("head", "tail", "base", "start", "room"),
+            *("part_start", "parts", "sharing", "by_snapshots", "low", "high"),
+            *("looked", "found", "used", "skips", "wait", "skips_outside", "wait_outside"),
+        )
+    ]
+)
 
 #: How many members a program has found, and had for the burst's first event.
 TALLY = np.dtype([(name, np.int64) for name in ("found", "first_found")])
+
+
+class Block(NamedTuple):
+    """Members of the states, and what is found among them; the same on every rung.
+
+    Attributes:
+        entries: int64[M], the entry of each member.
+        alive: bool[M], whether it ends any trend.
+        sets: int64[programs + 1, room], places of members found by each program, then others.
+        first_sets: int64[programs, room], those for a burst's first event.
+        longs, doubles, sure, one_long, one_double, one_sure: for pair programs, see `hamlet_block`.
+    """
+
+    entries: np.ndarray
+    alive: np.ndarray
+    sets: np.ndarray
+    first_sets: np.ndarray
+    longs: np.ndarray
+    doubles: np.ndarray
+    sure: np.ndarray
+    one_long: np.ndarray
+    one_double: np.ndarray
+    one_sure: np.ndarray
 
 
 class Work(NamedTuple):
@@ -37,25 +78,25 @@ class Work(NamedTuple):
 
     Attributes:
         lanes: first a row for each state: its events so far; then those below.
+        block: members.
         total: the row of END events so far.
         stage: the first row of entries that are not kept, and of what enters a burst.
         snapshots: the first row of snapshots' values.
         over: bool[V], long lanes that outgrew the rung.
         cursors, stores, tallies: `CURSOR`[k], `STORE`[S], `TALLY`[programs + 1].
-        entries: int64[S, room], the entry of each member.
-        alive: bool[S, room], whether it ends any trend.
-        hits: int64[room], members found last; sets: int64[*, room], members found by each program;
-            first_sets: for the burst's first event.
+        ways: int8[S, k], how each query does the present burst, see `hamlet_decide`.
+        parts: `PART_OF_PLAN`[*], the same by state, in runs.
         coefficients: int64[*, MAX_SNAPSHOTS]; weighted: int64[*, *, MAX_SNAPSHOTS], by column.
         long_sums, heavy, double_sums, lowest: int64[*, 2], float64[*], float64[*, 2], int64[*]: by
             column, see `hamlet_collapsed`.
         seen: int64[64], entries of a burst by class.
-        longs, doubles, sure, one_long, one_double, one_sure: for pair programs, see `hamlet_block`.
         limbs: uint64[L].
         ledger: int64[16], see `Ledger`.
+        scan: address of `hamlet_block.scan`.
     """
 
     lanes: Lanes
+    block: Block
     total: int
     stage: int
     snapshots: int
@@ -63,11 +104,8 @@ class Work(NamedTuple):
     cursors: np.ndarray
     stores: np.ndarray
     tallies: np.ndarray
-    entries: np.ndarray
-    alive: np.ndarray
-    hits: np.ndarray
-    sets: np.ndarray
-    first_sets: np.ndarray
+    ways: np.ndarray
+    parts: np.ndarray
     coefficients: np.ndarray
     weighted: np.ndarray
     long_sums: np.ndarray
@@ -75,14 +113,9 @@ class Work(NamedTuple):
     double_sums: np.ndarray
     lowest: np.ndarray
     seen: np.ndarray
-    longs: np.ndarray
-    doubles: np.ndarray
-    sure: np.ndarray
-    one_long: np.ndarray
-    one_double: np.ndarray
-    one_sure: np.ndarray
     limbs: np.ndarray
     ledger: np.ndarray
+    scan: int
 
 
 class Ledger:
@@ -90,7 +123,7 @@ class Ledger:
 
     BURSTS, SHARED, SPLIT, MERGED, GRAPHLET_SNAPSHOTS, EVENT_SNAPSHOTS = range(6)
     EVENTS, SHARED_EVENTS, SINGLE, PAIRS = range(6, 10)
-    GRAPHLET_STATE, GRAPHLET_EVENTS, GRAPHLET_LIVE, LAST_SHARED, LOW = range(10, 15)
+    GRAPHLET_STATE, GRAPHLET_EVENTS, GRAPHLET_LIVE, LAST_SHARED, LOW, OPEN = range(10, 16)
 
 
 class Output(NamedTuple):
@@ -105,79 +138,54 @@ class Output(NamedTuple):
     outgrown: np.ndarray
 
 
-class Log(NamedTuple):
-    """What an observer is told; arrays of no rows ask for nothing.
-
-    Attributes:
-        decisions: int64[*, DECISION]: burst, partition, state, first entry, b, n, s_p, s_c, k, g,
-            t, whether any share, how many share, events of other queries' ..., see `hamlet_decide`.
-        costs: float64[*, 2], shared and not.
-        shares: bool[*, k], the queries that share.
-        values: int64[*, 6]: burst, snapshot, entry (-1 at graphlet level), query, window, value.
-        coefficients: int64[*, 4]: burst, entry (-1 for the sum), snapshot, coefficient.
-        used: int64[3], rows wanted of `decisions`, `values` and `coefficients`.
-    """
-
-    decisions: np.ndarray
-    costs: np.ndarray
-    shares: np.ndarray
-    values: np.ndarray
-    coefficients: np.ndarray
-    used: np.ndarray
-
-
-def make_log(queries: int, decisions: int, rows: int) -> Log:
-    """A log with room for so many decisions, and values and coefficients."""
-    return Log(
-        np.zeros((decisions, DECISION), np.int64),
-        np.zeros((decisions, 2)),
-        np.zeros((decisions, queries), np.bool_),
-        np.zeros((rows, 6), np.int64),
-        np.zeros((rows, 4), np.int64),
-        np.zeros(3, np.int64),
-    )
-
-
 def widths_of(graph: MergedGraph) -> tuple[int, int, int]:
     """Lanes of a row, by kind."""
     last = graph.queries[-1]
     return int(last["long_start"]), int(last["double_start"]), int(last["rank_start"])
 
 
-def bytes_of_members(graph: MergedGraph, room: int, limbs: int) -> int:
+def _rooms(graph: MergedGraph, extent: Extent) -> np.ndarray:
+    """int64[S], members of each state at once, with some more so that they seldom move."""
+    kinds = graph.kinds[:-1]
+    kept = extent.live + extent.live // 2 + extent.instant
+    passing = np.minimum(extent.live, min(extent.burst, LONGEST_BURST) + extent.instant)
+    rooms: np.ndarray = np.where(kinds["kept"] != 0, kept, passing)
+    return np.where(kinds["plain"] != 0, 0, rooms)
+
+
+def bytes_of_members(graph: MergedGraph, extent: Extent, limbs: int) -> int:
     """What the lanes of members take."""
     longs, doubles, ranks = widths_of(graph)
-    keeping = int((graph.kinds["plain"][:-1] == 0).sum())
-    return keeping * room * 8 * (longs * limbs + 2 * doubles + ranks)
+    return int(_rooms(graph, extent).sum()) * 8 * (longs * limbs + 2 * doubles + ranks)
 
 
-def make_work(graph: MergedGraph, room: int, burst: int, instant: int, limbs: int) -> Work:
-    """Scratch for members of up to `room` entries a state, bursts and instants of given lengths."""
+def make_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
+    """Scratch for partitions of a given extent, without the address of `scan`."""
     states, queries = graph.kinds.size - 1, graph.queries.size - 1
-    widths = widths_of(graph)
-    keeping = graph.kinds["plain"][:states] == 0
-    held = room if keeping.any() else 0
-    programs, columns = graph.program_start.size, graph.long_weights.shape[0]
-    deep = FIRST + burst if held else 0
+    widths, rooms = widths_of(graph), _rooms(graph, extent)
+    members = int(rooms.sum())
+    columns = graph.long_weights.shape[0]
+    deep = FIRST + min(extent.burst, LONGEST_BURST) + extent.instant if members else 0
     total, stage = states, states + 1
-    snapshots = stage + max(instant, 3)
+    snapshots = stage + max(extent.instant, 3)
     first = snapshots + MAX_SNAPSHOTS
     stores = np.zeros(states, STORE)
-    stores["base"] = first + (np.cumsum(keeping) - keeping) * held
+    stores["room"], stores["start"] = rooms, np.cumsum(rooms) - rooms
+    stores["base"] = first + stores["start"]
+    sizes = _members_of(graph)
+    stores["part_start"] = np.cumsum(sizes) - sizes
     return Work(
-        lanes=make_lanes(first + int(keeping.sum()) * held, widths, limbs, graph.no_rank),
+        lanes=make_lanes(first + members, widths, limbs, graph.no_rank),
+        block=_make_block(graph, members, int(rooms.max(initial=0))),
         total=total,
         stage=stage,
         snapshots=snapshots,
         over=np.zeros(widths[0], np.bool_),
         cursors=np.zeros(queries, CURSOR),
         stores=stores,
-        tallies=np.zeros(programs, TALLY),
-        entries=np.zeros((states, held), np.int64),
-        alive=np.zeros((states, held), np.bool_),
-        hits=np.zeros(held, np.int64),
-        sets=np.zeros((programs, held), np.int64),
-        first_sets=np.zeros((programs, held), np.int64),
+        tallies=np.zeros(graph.program_start.size, TALLY),
+        ways=np.zeros((states, queries), np.int8),
+        parts=np.zeros(int(sizes.sum()), PART_OF_PLAN),
         coefficients=np.zeros((deep, MAX_SNAPSHOTS), np.int64),
         weighted=np.zeros((columns, deep, MAX_SNAPSHOTS), np.int64),
         long_sums=np.zeros((columns, 2), np.int64),
@@ -185,12 +193,33 @@ def make_work(graph: MergedGraph, room: int, burst: int, instant: int, limbs: in
         double_sums=np.zeros((graph.double_weights.shape[0], 2)),
         lowest=np.zeros(graph.ranks.shape[0], np.int64),
         seen=np.zeros(64, np.int64),
-        longs=np.zeros((MAX_STACK, BLOCK), np.int64),
-        doubles=np.zeros((MAX_STACK, BLOCK)),
-        sure=np.zeros((MAX_STACK, BLOCK), np.bool_),
+        limbs=np.empty(limbs, np.uint64),
+        ledger=np.zeros(16, np.int64),
+        scan=0,
+    )
+
+
+def _members_of(graph: MergedGraph) -> np.ndarray:
+    """int64[S], how many queries have each state."""
+    sizes = np.concatenate([[0], np.cumsum(graph.runs["high"] - graph.runs["low"])])
+    starts = graph.kinds["run_start"]
+    found: np.ndarray = sizes[starts[1:]] - sizes[starts[:-1]]
+    return found
+
+
+def _make_block(graph: MergedGraph, members: int, room: int) -> Block:
+    programs = graph.program_start.size - 1
+    pushing = int((graph.program[:, 0] <= Op.OPEN).sum()) if members else 0
+    deep = min(pushing, MAX_STACK)
+    return Block(
+        entries=np.zeros(members, np.int64),
+        alive=np.zeros(members, np.bool_),
+        sets=np.zeros((programs + 1, room), np.int64),
+        first_sets=np.zeros((programs, room), np.int64),
+        longs=np.zeros((deep, BLOCK), np.int64),
+        doubles=np.zeros((deep, BLOCK)),
+        sure=np.zeros((deep, BLOCK), np.bool_),
         one_long=np.zeros(2, np.int64),
         one_double=np.zeros(2),
         one_sure=np.zeros(2, np.bool_),
-        limbs=np.empty(limbs, np.uint64),
-        ledger=np.zeros(16, np.int64),
     )

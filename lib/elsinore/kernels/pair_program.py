@@ -143,15 +143,15 @@ def pair_holds(  # type: ignore[no-untyped-def]
             sure[top] = True
             top += 1
         elif op < _AND:
-            _unary(op, top - 1, longs, doubles, sure)
+            unary(op, top - 1, longs, doubles, sure)
         else:
             top -= 1
-            _binary(op, top - 1, top, longs, doubles, sure)
+            binary(op, top - 1, top, longs, doubles, sure)
     return sure[0] and longs[0] != 0
 
 
 @inlined
-def _unary(op, a, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def unary(op, a, longs, doubles, sure):  # type: ignore[no-untyped-def]
     """Change stack place a."""
     if op == _TO_DOUBLE:
         doubles[a] = np.float64(longs[a])
@@ -178,7 +178,7 @@ def _unary(op, a, longs, doubles, sure):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
     """Combine stack places a and b into a."""
     both = sure[a] and sure[b]
     if op <= _OR:

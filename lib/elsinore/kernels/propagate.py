@@ -2,7 +2,8 @@
 
 GRETA Algorithm 2, for each window: an event's count is the sum of its predecessors' counts, plus
 one for a START event. A transition without a condition reads one accumulator for all earlier events
-of its state, one with a floor a sliding sum (`sliding`), one with a program compares the pairs.
+of its state, one with a floor a sliding sum (`sliding`), one that compares two values a prefix of a
+tree (`trees`), one with any other program looks at the pairs.
 Events of equal time are worked out together before any of them becomes a predecessor or closes
 one, so their order cannot matter.
 """
@@ -19,6 +20,8 @@ from elsinore.kernels.guards import run_guards
 from elsinore.kernels.pairs import find_pairs
 from elsinore.kernels.rows import Rows, add_own, add_row, clear, has_trend, start_trend
 from elsinore.kernels.sliding import add_reaching, empty_slides, push
+from elsinore.kernels.trees import add_predecessors, empty_trees, enter_trees, fetch_paths
+from elsinore.kernels.words import BLOCK
 from elsinore.kernels.work import Work
 
 
@@ -44,29 +47,63 @@ def _plain_windows(graph, spans, work, totals, outgrown):  # type: ignore[no-unt
     """Windows of a graph that needs accumulators only, and no more entries than an instant's."""
     for row in range(spans.shape[0]):
         high = spans[row, 1]
-        _begin(graph, work, totals, row)
         over = False
-        first = spans[row, 0]
+        first = settled = spans[row, 0]
+        if row == 0 and work.cursor[0] >= 0:
+            first, settled = work.cursor[0], work.cursor[1]
+        else:
+            _begin(graph, work, totals, row)
+        shift, size = _domain(work.orders, row)
         while first < high and not over:
             after = _end_of_instant(graph.times, first, high)
-            for entry in range(first, after):
-                over |= _arrive_plainly(graph, entry, entry - first, work)
-            if work.upkeep.closing:
+            if settled == first:
                 for entry in range(first, after):
-                    _close_states(graph, graph.states[entry], work)
-            for entry in range(first, after):
-                state, place = graph.states[entry], entry - first
-                if has_trend(work.entries.counts, place):
-                    if work.upkeep.collected[state]:
-                        over |= add_row(work.states, state, work.entries, place)
-                    if graph.ends[state]:
-                        over |= add_row(totals, row, work.entries, place)
-            first = after
+                    over |= _arrive_plainly(graph, entry, entry - first, shift, work)
+                if over:
+                    break
+                if work.upkeep.closing:
+                    for entry in range(first, after):
+                        _close_states(graph, graph.states[entry], work)
+                if after < high and work.trees.width > BLOCK:  # narrow nodes lie close by
+                    carriers = work.entries.counts.shape[1]
+                    fetch_paths(
+                        graph, work.orders, work.trees, after, after + shift, size, carriers
+                    )
+            while settled < after and not over:  # what is outgrown may be added to no more
+                over = _settle_plainly(graph, settled, first, shift, size, work, totals, row)
+                settled += 1
+            if settled == after:
+                first = after
+        work.cursor[0], work.cursor[1] = first, settled
         outgrown[row] = over
 
 
 @inlined
-def _arrive_plainly(graph, entry, place, work):  # type: ignore[no-untyped-def]
+def _domain(orders, row):  # type: ignore[no-untyped-def]
+    """How far a span's places are from its entries, and its highest rank."""
+    if orders.exact.size:
+        return orders.shifts[row], orders.sizes[row]
+    return np.int64(0), np.int64(0)
+
+
+@inlined
+def _settle_plainly(graph, entry, first, shift, size, work, totals, row):  # type: ignore[no-untyped-def]
+    """`_settle` where nothing but accumulators and trees is kept."""
+    over = False
+    state, place = graph.states[entry], entry - first
+    if has_trend(work.entries.counts, place):
+        if work.upkeep.collected[state]:
+            over |= add_row(work.states, state, work.entries, place)
+        over |= enter_trees(
+            work.orders, work.trees, state, entry + shift, size, work.entries, place
+        )
+        if graph.ends[state]:
+            over |= add_row(totals, row, work.entries, place)
+    return over
+
+
+@inlined
+def _arrive_plainly(graph, entry, place, shift, work):  # type: ignore[no-untyped-def]
     """`_arrive` where nothing depends on the pair."""
     state = graph.states[entry]
     clear(work.entries, place, graph.no_rank)
@@ -74,7 +111,10 @@ def _arrive_plainly(graph, entry, place, work):  # type: ignore[no-untyped-def]
         start_trend(work.entries.counts, place)
     over = False
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
-        over |= add_row(work.entries, place, work.states, graph.transition_from[t])
+        if work.orders.transition_tree[t] >= 0:
+            over |= add_predecessors(work.orders, work.trees, t, entry + shift, work.entries, place)
+        else:
+            over |= add_row(work.entries, place, work.states, graph.transition_from[t])
     if has_trend(work.entries.counts, place):
         over |= add_own(graph, entry, work.entries, place, work.limbs)
     return over
@@ -93,12 +133,13 @@ def _windows(graph, spans, work, totals, outgrown):  # type: ignore[no-untyped-d
         for state in range(graph.starts.size):
             work.member_count[state] = 0
         over = False
+        shift, size = _domain(work.orders, row)
         first = low
         while first < high and not over:
             after = _end_of_instant(graph.times, first, high)
             for entry in range(first, after):
                 if graph.guard_of[graph.states[entry]] < 0:
-                    over |= _arrive(graph, entry, low, work)
+                    over |= _arrive(graph, entry, low, shift, work)
             for entry in range(first, after):
                 close_events(
                     graph, work.upkeep, work.lists, work.pairs, work.members, work.member_count,
@@ -108,7 +149,7 @@ def _windows(graph, spans, work, totals, outgrown):  # type: ignore[no-untyped-d
                     _close_states(graph, graph.states[entry], work)
             for entry in range(first, after):
                 if graph.guard_of[graph.states[entry]] < 0:
-                    over |= _settle(graph, entry, low, high, work, totals, row)
+                    over |= _settle(graph, entry, low, high, shift, size, work, totals, row)
             first = after
         outgrown[row] = over
 
@@ -122,6 +163,7 @@ def _begin(graph, work, totals, row):  # type: ignore[no-untyped-def]
     for slide in range(work.slides.head.size):
         work.slides.head[slide] = work.slides.split[slide] = 0
         clear(work.slides.newer, slide, graph.no_rank)
+    empty_trees(graph, work.orders, work.trees, totals.counts.shape[1], row)
 
 
 @inlined
@@ -144,7 +186,7 @@ def _close_states(graph, later, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _arrive(graph, entry, low, work):  # type: ignore[no-untyped-def]
+def _arrive(graph, entry, low, shift, work):  # type: ignore[no-untyped-def]
     """Work out an entry's row from its predecessors (GRETA Theorem 2); True if outgrown."""
     place, state = entry - low, graph.states[entry]
     clear(work.entries, place, graph.no_rank)
@@ -154,7 +196,9 @@ def _arrive(graph, entry, low, work):  # type: ignore[no-untyped-def]
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
         earlier, slide = graph.transition_from[t], work.upkeep.slide_of[t]
         members, count = work.members[earlier], work.member_count[earlier]
-        if graph.transition_program[t] >= 0:
+        if work.orders.transition_tree[t] >= 0:
+            over |= add_predecessors(work.orders, work.trees, t, entry + shift, work.entries, place)
+        elif graph.transition_program[t] >= 0:
             program = graph.transition_program[t]
             found = find_pairs(graph, work.pairs, program, members, count, entry, low)
             for h in range(found):
@@ -172,7 +216,7 @@ def _arrive(graph, entry, low, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _settle(graph, entry, low, high, work, totals, row):  # type: ignore[no-untyped-def]
+def _settle(graph, entry, low, high, shift, size, work, totals, row):  # type: ignore[no-untyped-def]
     """Make an entry a predecessor of later ones, and add it to the total if it is an END event."""
     over = False
     place, state = entry - low, graph.states[entry]
@@ -180,6 +224,9 @@ def _settle(graph, entry, low, high, work, totals, row):  # type: ignore[no-unty
         upkeep = work.upkeep
         if upkeep.collected[state]:
             over |= add_row(work.states, state, work.entries, place)
+        over |= enter_trees(
+            work.orders, work.trees, state, entry + shift, size, work.entries, place
+        )
         if upkeep.kept[state]:
             work.members[state, work.member_count[state]] = entry
             work.member_count[state] += 1

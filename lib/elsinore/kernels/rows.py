@@ -60,6 +60,16 @@ def rows_for(graph: Graph, rows: int, limbs: int) -> Rows:
     return make_rows(rows, 1 + counts, sums, extremes, limbs)
 
 
+def widened_rows(rows: Rows, limbs: int) -> Rows:
+    """The same rows with counts of more limbs; at least 2."""
+    counts = rows.counts.view(np.uint64).reshape(*rows.counts.shape[:2], -1)
+    wide = np.empty((*rows.counts.shape[:2], limbs), np.uint64)
+    wide[..., : counts.shape[2]] = counts
+    negative = counts[..., -1:].view(np.int64) < 0
+    wide[..., counts.shape[2] :] = np.where(negative, ~np.uint64(0), np.uint64(0))
+    return rows._replace(counts=wide)
+
+
 @inlined
 def _clear_counts(counts, row):  # type: ignore[no-untyped-def]
     for k in range(counts.shape[1]):
@@ -147,11 +157,17 @@ def _add_sums(counts, target, row, source, other):  # type: ignore[no-untyped-de
 
 
 @inlined
-def add_row(target, row, source, other):  # type: ignore[no-untyped-def]
-    """Add a row of `source` to a row of `target`; True if a count outgrew its width."""
-    _add_sums(target.counts, target, row, source, other)
+def add_others(counts, target, row, source, other):  # type: ignore[no-untyped-def]
+    """Add what is not a count to a row of `target`; `counts` are anyone's of the rung."""
+    _add_sums(counts, target, row, source, other)
     for x in range(target.ranks.shape[1]):
         target.ranks[row, x] = min(target.ranks[row, x], source.ranks[other, x])
+
+
+@inlined
+def add_row(target, row, source, other):  # type: ignore[no-untyped-def]
+    """Add a row of `source` to a row of `target`; True if a count outgrew its width."""
+    add_others(target.counts, target, row, source, other)
     return _add_counts(target.counts, row, source.counts, other)
 
 

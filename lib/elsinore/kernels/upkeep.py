@@ -2,7 +2,7 @@
 
 A state whose ways out are all unconditional needs one accumulator, whatever the number of its
 events; one with a floor on its way out a **slide** (see `sliding`); one with a program on its way
-out, or whose events close one by one, a list of its events.
+out that no tree answers, or whose events close one by one, a list of its events.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.graph import Graph
+from elsinore.kernels.orders import Orders
 from elsinore.kernels.pair_program import Op
 
 _PUSHES = frozenset({Op.EARLIER_L, Op.EARLIER_D, Op.LATER_L, Op.LATER_D, Op.REACHES, Op.OPEN})
@@ -55,18 +56,20 @@ class Upkeep(NamedTuple):
     retires: np.ndarray
 
 
-def find_upkeep(graph: Graph) -> Upkeep:
-    """The upkeep of a graph."""
+def find_upkeep(graph: Graph, orders: Orders | None = None) -> Upkeep:
+    """The upkeep of a graph, but for what is kept in trees."""
     states, sources = graph.starts.size, graph.transition_from
     programmed = graph.transition_program >= 0
     floored = ~programmed & (graph.transition_floor >= 0)
+    ordered = np.zeros_like(programmed) if orders is None else orders.transition_tree >= 0
+    programmed &= ~ordered
     listed = np.zeros(states, np.bool_)
     listed[sources[programmed]] = True
     trend = graph.guard_of < 0
     listed[sources[floored]] |= trend[sources[floored]]
     listed |= np.diff(graph.open_start) > 0
     collected = np.zeros(states, np.bool_)
-    collected[sources[~programmed & ~floored]] = True
+    collected[sources[~programmed & ~floored & ~ordered]] = True
     slides = sorted(set(zip(sources[floored], graph.transition_floor[floored], strict=True)))
     slide_of = np.full(sources.size, -1, np.int64)
     for t in np.flatnonzero(floored):

@@ -37,7 +37,7 @@ def add_wide(target, more):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _multiply(left, right):  # type: ignore[no-untyped-def]
+def multiply(left, right):  # type: ignore[no-untyped-def]
     """High and low halves of a 64 x 64 bit product."""
     a, b = left >> _HALF, left & _LOW
     c, d = right >> _HALF, right & _LOW
@@ -54,7 +54,7 @@ def add_product(target, count, weight, scratch):  # type: ignore[no-untyped-def]
     factor = np.uint64(weight) if weight >= 0 else np.uint64(-(weight + 1)) + _ONE
     carry = _ZERO
     for i in range(size):
-        high, low = _multiply(count[i], factor)
+        high, low = multiply(count[i], factor)
         scratch[i] = low + carry
         carry = high + (_ONE if scratch[i] < low else _ZERO)
     if carry != _ZERO or _crowded(scratch):

@@ -9,9 +9,11 @@ import numpy as np
 from elsinore.kernels.closing import OpenLists, make_open_lists
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.guards import Guards, make_guards
+from elsinore.kernels.orders import Orders, no_orders
 from elsinore.kernels.pairs import Pairs, make_pairs
-from elsinore.kernels.rows import Rows, rows_for
+from elsinore.kernels.rows import Rows, rows_for, widened_rows
 from elsinore.kernels.sliding import Slides, make_slides
+from elsinore.kernels.trees import Trees, make_trees, widened_trees
 from elsinore.kernels.upkeep import Upkeep, find_upkeep
 
 
@@ -24,8 +26,11 @@ class Work(NamedTuple):
         entries: W rows: of a window's entries, or of one instant's where the graph is plain.
         members: int64[S, W], the entries of each kept state that end some trend, in time order.
         member_count: int64[S].
-        pairs, guards, slides, lists: see there.
+        pairs, guards, slides, lists, orders, trees: see there.
         limbs: uint64[L].
+        cursor: int64[2], where a plain pass goes on in its first span: the first entry of an
+            instant, -1 to begin; and its first entry that is not yet a predecessor. After a pass
+            whose last span was outgrown: where that one stopped.
     """
 
     upkeep: Upkeep
@@ -38,25 +43,31 @@ class Work(NamedTuple):
     slides: Slides
     lists: OpenLists
     limbs: np.ndarray
+    orders: Orders
+    trees: Trees
+    cursor: np.ndarray
 
 
-def entries_to_hold(graph: Graph, spans: np.ndarray) -> int:
+def entries_to_hold(graph: Graph, spans: np.ndarray, orders: Orders | None = None) -> int:
     """The `buffer` that `make_work` needs for some spans: entries of a window, or of an instant.
 
     Args:
         graph: the graph.
         spans: int64[R, 4], see `spans.fill_spans`; at least one.
+        orders: what is answered by order; None for nothing.
     """
-    if not find_upkeep(graph).plain:
+    if not find_upkeep(graph, orders).plain:
         return int((spans[:, 1] - spans[:, 0]).max())
     changes = np.flatnonzero(np.diff(graph.times)) + 1
     borders = np.concatenate([[0], changes, [graph.times.size]])
     return int(np.diff(borders).max())
 
 
-def make_work(graph: Graph, buffer: int, limbs: int) -> Work:
+def make_work(graph: Graph, buffer: int, limbs: int, orders: Orders | None = None) -> Work:
     """Scratch for a graph; `buffer` is the number of entries to hold at once."""
-    upkeep = find_upkeep(graph)
+    upkeep = find_upkeep(graph, orders)
+    if orders is None:
+        orders = no_orders(graph.transition_from.size, graph.starts.size)
     states, width = graph.starts.size, 0 if upkeep.plain else buffer
     return Work(
         upkeep,
@@ -69,4 +80,17 @@ def make_work(graph: Graph, buffer: int, limbs: int) -> Work:
         make_slides(graph, upkeep, width, limbs),
         make_open_lists(upkeep, width),
         np.empty(limbs, np.uint64),
+        orders,
+        make_trees(graph, orders, limbs),
+        np.full(2, -1, np.int64),
+    )
+
+
+def widened(graph: Graph, work: Work, limbs: int) -> Work:
+    """The same state of a plain pass, with counts of more limbs; at least 2."""
+    return work._replace(
+        states=widened_rows(work.states, limbs),
+        entries=widened_rows(work.entries, limbs),
+        limbs=np.empty(limbs, np.uint64),
+        trees=widened_trees(graph, work.orders, work.trees, limbs),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.lowering.conditions import Programs, Slot
+from elsinore.lowering.orders import Order, find_orders
 from elsinore.template.conditions import Floor
 from elsinore.template.template import Template
 
@@ -19,10 +20,12 @@ class Layout:
     Attributes:
         arrays: see `kernels.graph.Graph`.
         slots: the columns that programs read, by number.
+        orders: the transitions whose condition is one comparison, by number.
     """
 
     arrays: Mapping[str, np.ndarray]
     slots: tuple[Slot, ...]
+    orders: tuple[tuple[int, Order], ...]
 
 
 def lay_out(template: Template) -> Layout:
@@ -34,8 +37,9 @@ def lay_out(template: Template) -> Layout:
     programs = Programs()
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)
+    orders = find_orders(arrays, programs.programs)
     arrays |= _programs(programs) | _floors(tuple(programs.floors))
-    return Layout(arrays, tuple(programs.slots))
+    return Layout(arrays, tuple(programs.slots), orders)
 
 
 def _states(template: Template, programs: Programs) -> dict[str, np.ndarray]:

@@ -80,7 +80,9 @@ def test_a_query_as_json(as_json: Any) -> None:
             {"alias": "A", "condition": "A.v > 1"},
             {"alias": "N", "condition": "N.v < 3"},
         ],
-        "edge_predicates": [{"earlier": "A", "later": "A", "condition": "A.v < NEXT(A).v"}],
+        "edge_predicates": [
+            {"earlier": "A", "later": "A", "condition": "A.v < NEXT(A).v", "by_order": False}
+        ],
         "keys": [
             {
                 "attribute": "k",
@@ -213,3 +215,13 @@ def test_a_picture_with_another_ending_is_bad_usage(
     captured = capsys.readouterr()
     assert "is no picture (let it end in .svg or .png)" in captured.err
     assert captured.out == ""
+
+
+def test_edge_predicates_answered_by_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = "A.v < NEXT(A).v AND A.v != NEXT(B).v"
+    assert check(tmp_path, f"COUNT(*) PATTERN SEQ(A+, B) WHERE {where} WITHIN 1 day") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  edge         A to A: A.v < NEXT(A).v  (by order)" in lines
+    assert "               A to B: A.v != NEXT(B).v" in lines

@@ -9,8 +9,10 @@ from typing import Any
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet import aggregate_set
+from elsinore.engine.hamlet.aggregate_sets import aggregate_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, EQUATION, NEVER, Decisions
 from elsinore.errors import BudgetError, UnsupportedQueryError
+from elsinore.kernels.hamlet_ways import BESIDE
 from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget
@@ -34,6 +36,7 @@ def judge_set(case: RandomSet, tally: Counter[str], *, reference: bool) -> None:
     sharing = sharable_sets(queries)
     tally["workloads"] += 1
     tally["beside"] += len(sharing.beside)
+    _check_beside(case, queries, {query.name for query, _ in sharing.beside}, tally, reference)
     for found in sharing.sets:
         tally["sets"] += 1
         tally["queries"] += len(found.queries)
@@ -41,7 +44,7 @@ def judge_set(case: RandomSet, tally: Counter[str], *, reference: bool) -> None:
         if reference:
             for query in found.queries:
                 _check_reference(query, case, expected[query.name], tally)
-        for name, options in decisions_of(case.name):
+        for name, options in decisions_of(case.name, len(found.queries)):
             table = aggregate_set(found, case.events, **options)
             rows = finish(Workload(SCHEMA, found.queries), table)
             for query in found.queries:
@@ -58,7 +61,27 @@ def judge_set(case: RandomSet, tally: Counter[str], *, reference: bool) -> None:
                 tally["answers"] += bool(mine)
 
 
-def decisions_of(name: str) -> list[tuple[str, dict[str, Any]]]:
+def _check_beside(
+    case: RandomSet,
+    queries: list[BoundQuery],
+    beside: set[str],
+    tally: Counter[str],
+    reference: bool,
+) -> None:
+    """What shares nothing runs with the sets in one call, and answers as by itself."""
+    named = {query.name: query for query in queries}
+    rows: list[ResultRow] = []
+    for table in aggregate_sets(queries, case.events):
+        rows += finish(Workload(SCHEMA, tuple(queries)), table)
+    assert {row.query for row in rows} <= set(named)
+    for name in sorted(beside):
+        expected = _greta(named[name], case)
+        assert_same_rows([row for row in rows if row.query == name], expected)
+        if reference:
+            _check_reference(named[name], case, expected, tally)
+
+
+def decisions_of(name: str, queries: int) -> list[tuple[str, dict[str, Any]]]:
     """The ways to decide that every case is run with."""
     return [
         ("dynamic", {}),
@@ -66,6 +89,7 @@ def decisions_of(name: str) -> list[tuple[str, dict[str, Any]]]:
         ("never", {"decisions": NEVER}),
         ("equation", {"decisions": EQUATION}),
         ("random", {"decisions": Decisions.random(zlib.crc32(name.encode()))}),
+        ("side by side", {"decisions": Decisions.of(((BESIDE,) * queries,))}),
     ]
 
 

@@ -19,10 +19,13 @@ _PATTERNS = (
     *("K+", "K+", "SEQ(X, K+)", "SEQ(X, K+)", "SEQ(X, K+)", "SEQ(K+, X)", "SEQ(X, K+, Y)"),
     *("(SEQ(X, K+))+", "(SEQ(K+, X))+", "SEQ(X+, K+)", "SEQ(K+, X+, Y)", "SEQ(X OR Y, K+)"),
     *("SEQ(X, K+, Y)", "SEQ(K k1+, X, K k2)", "SEQ(K k1, X, K k2+)", "SEQ(X?, K+)", "(K OR X)+"),
-    *("SEQ(K+, Y*)", "SEQ(K k1+, K k2)", "SEQ(X, Y, K+)"),
+    *("SEQ(K+, Y*)", "SEQ(K k1+, K k2)", "SEQ(X, Y, K+)", "(SEQ(X, (SEQ(K+, Y))+))+"),
+    *("SEQ(X+, K+, Y+)", "SEQ(K k1+, K k2+)", "(SEQ(K+, X?))+"),
 )
 #: What does not share, and runs beside.
-_BESIDE = ("SEQ(K+, NOT X, Y)", "SEQ(NOT X, K+)", "SEQ(X, K)")
+_BESIDE = ("SEQ(K+, NOT X, Y)", "SEQ(NOT X, K+)", "SEQ(X, K+, NOT Y)", "SEQ(X, K)", "K+ AND X")
+#: Ways to select that share nothing either.
+_SEMANTICS = ("SEMANTICS contiguous", "SEMANTICS skip-till-next-match")
 
 _LOCALS = ("K.x > 0", "K.x <= 2", "K.x >= 0", "K.y < 2 OR K.y IS NULL", "K.time % 2 = 0", "X.x < 3")
 _EDGES = (
@@ -89,7 +92,8 @@ def random_set(name: str) -> RandomSet:
 
 def _keys(dice: random.Random) -> tuple[str, str]:
     """Equivalence and grouping of all queries of the workload."""
-    return dice.choice([("", ""), ("", ""), ("[k]", ""), ("", "GROUP-BY g"), ("[k]", "GROUP-BY g")])
+    grouped = ("", "GROUP-BY g"), ("[k]", "GROUP-BY g"), ("[K.k]", ""), ("[K.k]", "GROUP-BY K.g")
+    return dice.choice([("", ""), ("", ""), ("", ""), ("[k]", ""), *grouped])
 
 
 def _query(
@@ -100,7 +104,7 @@ def _query(
     edged: bool,
     aggregates: tuple[str, ...],
 ) -> str:
-    pattern = dice.choice(_BESIDE if dice.random() < 0.06 else _PATTERNS)
+    pattern = dice.choice(_BESIDE if dice.random() < 0.08 else _PATTERNS)
     where = [keys[0]] if keys[0] else []
     if dice.random() < 0.3:
         where.append(f"({dice.choice(_LOCALS)})")
@@ -109,9 +113,13 @@ def _query(
     where = [w for w in where if "X" not in w or "X" in pattern]
     returns = list(dict.fromkeys(dice.choices(aggregates, k=dice.choice((1, 1, 2, 3)))))
     returns = [r for r in returns if "X" not in r or "X" in pattern] or ["COUNT(*)"]
+    if " AND " in pattern:
+        returns = ["COUNT(*)"]
     body = f"RETURN {', '.join(returns)} PATTERN {pattern} "
     body += f"WHERE {' AND '.join(where)} " if where else ""
     body += f"{keys[1]} {dice.choice(_WINDOWS)}"
+    if dice.random() < 0.04:
+        body += f" {dice.choice(_SEMANTICS)}"
     if "K k1" in pattern:  # the type occurs twice: what is said of K means all of them
         body = body.replace("K.", "k1.").replace("NEXT(K)", "NEXT(k1)")
         body = body.replace("(K)", "(k1)")

@@ -25,10 +25,10 @@ def aggregate(graph: Graph, spans: np.ndarray, limbs: int) -> list[Expected]:
     """The aggregates of each window; none of them may be outgrown."""
     totals, outgrown = propagated(graph, spans, limbs)
     assert not outgrown.any()
-    return [_read(totals, row) for row in range(spans.shape[0])]
+    return [read(totals, row) for row in range(spans.shape[0])]
 
 
-def _read(totals: Rows, row: int) -> Expected:
+def read(totals: Rows, row: int) -> Expected:
     trends, events = (
         int.from_bytes(count.tobytes(), "little", signed=True) for count in totals.counts[row]
     )

@@ -90,16 +90,16 @@ def _climb(
     """Windows by number, with their carriers, rung by rung; None for those that take too much."""
     graph, limbs = prepared.graph, 1
     reach = int(graph.queries["within"].max())
-    live, _, instant = measure(graph.offsets, graph.times, graph.states, reach)
-    policy = decisions.policy(graph.queries.size - 1, live)
+    states = graph.kinds.size - 1
+    extent = measure(graph.offsets, graph.times, graph.states, states, reach)
     left = np.arange(graph.windows.size)
     while left.size:
         part = _with_windows(prepared, left)
-        if bytes_of_members(part, 3 * live, limbs) > LARGEST_SCRATCH:
+        if bytes_of_members(part, extent, limbs) > LARGEST_SCRATCH:
             yield left, None
             return
         output = _output(part, limbs)
-        run_observed(part, output, policy, (3 * live, 2 * live, instant, limbs), observer)
+        run_observed(part, output, decisions.policy(graph, limbs), (extent, limbs), observer)
         yield left[~output.outgrown], _where(output, ~output.outgrown)
         left, limbs = left[output.outgrown], 2 * limbs
 

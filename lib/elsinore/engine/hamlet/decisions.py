@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.engine.hamlet.costs import load_costs
+from elsinore.engine.hamlet.costs import load_costs, load_wide_costs
+from elsinore.engine.hamlet.turns import turns_of
 from elsinore.kernels import hamlet_decide
-from elsinore.kernels.hamlet import Policy
+from elsinore.kernels.hamlet_decide import Policy
+from elsinore.kernels.hamlet_graph import MergedGraph
 
 
 @dataclass(frozen=True)
@@ -17,30 +19,33 @@ class Decisions:
 
     Attributes:
         mode: of `kernels.hamlet_decide`.
-        given: for given decisions, rows of a truth value a query, used in turn.
+        given: for given decisions, rows of a number a query, used in turn: 0 by itself, 1 shared,
+            2 side by side without snapshots (`kernels.hamlet_ways`).
         seed: for random decisions.
     """
 
     mode: int
-    given: tuple[tuple[bool, ...], ...] = ()
+    given: tuple[tuple[int, ...], ...] = ()
     seed: int | None = None
 
     @classmethod
     def random(cls, seed: int) -> Decisions:
-        """Every query shares every burst with a probability of one half."""
+        """Every query does every burst in one of the three ways, each as likely."""
         return cls(hamlet_decide.GIVEN, seed=seed)
 
     @classmethod
-    def of(cls, given: tuple[tuple[bool, ...], ...]) -> Decisions:
-        """Given decisions: for each burst in turn, whether each query shares."""
+    def of(cls, given: tuple[tuple[int, ...], ...]) -> Decisions:
+        """Given decisions: for each burst in turn, how each query does it; true means shared."""
         return cls(hamlet_decide.GIVEN, given=given)
 
-    def policy(self, queries: int, longest: int) -> Policy:
-        """What the kernels decide by."""
-        given = np.array(self.given, np.bool_).reshape(-1, queries)
+    def policy(self, graph: MergedGraph, limbs: int) -> Policy:
+        """What the kernels decide by, on the rung of so many limbs."""
+        queries = graph.queries.size - 1
+        given = np.array(self.given, np.int8).reshape(-1, queries)
         if self.seed is not None:
-            given = np.random.default_rng(self.seed).random((997, queries)) < 0.5
-        return Policy(self.mode, load_costs(), given, longest)
+            given = np.random.default_rng(self.seed).integers(0, 3, (997, queries), np.int8)
+        costs = load_costs() if limbs == 1 else load_wide_costs(limbs)
+        return Policy(self.mode, costs, given, turns_of(graph, costs, limbs))
 
 
 #: Burst by burst, by measured costs: the `hamlet` executor.

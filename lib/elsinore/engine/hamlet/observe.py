@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from elsinore.kernels.hamlet import Policy, share_propagation
+from elsinore.kernels.hamlet import prepare_work, share_propagation
+from elsinore.kernels.hamlet_decide import Policy
+from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
-from elsinore.kernels.hamlet_work import Ledger, Log, Output, Work, make_log, make_work
+from elsinore.kernels.hamlet_log import Log, make_log
+from elsinore.kernels.hamlet_work import Ledger, Output, Work
 
 #: What a row of `Log.decisions` says, in this order.
 NUMBERS = ("burst", "partition", "state", "entry", "b", "n", "s_p", "s_c", "k", "g", "t")
@@ -58,6 +62,7 @@ class Observer:
         sums: by (burst, snapshot), coefficients of the whole burst's count.
         counts: bursts, shared bursts and so on, by name; bytes of scratch.
         complete: whether the log had room for everything.
+        seconds: of processor time that the kernels took, by the limbs of the rung.
         details: whether values and coefficients are kept, too.
         times, groups: of the run that was observed last, the time of each entry, and the JSON array
             of group values of each partition: what a decision's `entry` and `partition` mean.
@@ -71,6 +76,7 @@ class Observer:
     sums: dict[tuple[int, int], int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     complete: bool = True
+    seconds: dict[int, float] = field(default_factory=dict)
     details: bool = True
     times: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     groups: Sequence[str] = ()
@@ -113,25 +119,28 @@ def run_observed(
     graph: MergedGraph,
     output: Output,
     policy: Policy,
-    sizes: tuple[int, int, int, int],
+    sizes: tuple[Extent, int],
     observer: Observer | None,
 ) -> None:
     """Run the kernels, and tell the observer if there is one.
 
-    `sizes` are those of `make_work`.
+    `sizes` are how much of a partition there is at once, and the limbs of the rung.
     """
-    work = make_work(graph, *sizes)
-    watched = observer is not None and sizes[3] == 1
+    work = prepare_work(graph, *sizes)
+    watched = observer is not None and sizes[1] == 1
     room = observer.room if observer is not None and watched else 0
     details = observer is not None and observer.details
     log = make_log(graph.queries.size - 1, room, room if details else 0)
+    began = time.thread_time()
     share_propagation(graph, work, output, policy, log)
+    if observer is not None:
+        observer.seconds[sizes[1]] = time.thread_time() - began
     if observer is not None and watched:
         observer.take(log, work.ledger)
-        observer.counts["bytes"] = _bytes_of(work)
+        observer.counts["bytes"] = max(observer.counts.get("bytes", 0), _bytes_of(work))
 
 
 def _bytes_of(work: Work) -> int:
     """What the scratch takes, members of all open windows included."""
-    arrays = [*work.lanes, *(part for part in work if isinstance(part, np.ndarray))]
+    arrays = [*work.lanes, *work.block, *(part for part in work if isinstance(part, np.ndarray))]
     return sum(array.nbytes for array in arrays)

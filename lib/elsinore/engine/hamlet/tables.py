@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -68,7 +69,7 @@ def make_tables(merged: MergedTemplate) -> Tables:
     arrays = _links(merged, class_of, programs) | _own(merged, class_of, carriers, columns)
     arrays |= _runs("begin", _by_class(class_of, merged.starts), BEGIN)
     arrays |= _runs("end", _by_class(class_of, merged.ends), END)
-    arrays |= _loops(merged, class_of, programs)
+    arrays |= _loops(merged, class_of, carriers, programs)
     arrays = _states(merged, arrays)
     return Tables(arrays, classes, carriers, columns, programs)
 
@@ -135,16 +136,35 @@ def _links(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> di
     return _table("link", states, LINK)
 
 
-def _loops(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> dict[str, np.ndarray]:
+def _loops(
+    merged: MergedTemplate, class_of: _ClassOf, carriers: tuple[Carriers, ...], programs: Programs
+) -> dict[str, np.ndarray]:
     own: list[dict[int, int]] = [{} for _ in merged.states]
     for link in merged.links:
         if link.earlier == link.later:
             program = programs.program(link.condition, link.earlier, link.later)
             own[link.later] |= dict.fromkeys(link.queries, program)
-    marks = [
-        {q: (bit, own[s].get(q, NO_LOOP)) for q, bit in c.items()} for s, c in enumerate(class_of)
-    ]
+    linear = [not (c.sums or c.minima or c.maxima) for c in carriers]
+    marks = [_run_marks(bits, own[s], linear) for s, bits in enumerate(class_of)]
     return _runs("run", marks, RUN)
+
+
+def _run_marks(
+    bits: Mapping[int, int], own: Mapping[int, int], linear: Sequence[bool]
+) -> dict[int, tuple[int, ...]]:
+    """The fields of `RUN` that follow low and high, for each query of a state."""
+    loops = {q: own.get(q, NO_LOOP) for q in bits}
+    company, classes = Counter(loops.values()), Counter(bits.values())
+    able = Counter(loop for q, loop in loops.items() if linear[q])
+    common = max(able, key=able.__getitem__, default=None)
+    largest = max(classes, key=classes.__getitem__)
+    return {
+        q: (
+            *(bit, loops[q], company[loops[q]], linear[q]),
+            *(linear[q] and loops[q] == common, bit == largest),
+        )
+        for q, bit in bits.items()
+    }
 
 
 def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -1,0 +1,246 @@
+"""Sums over the predecessors of an event by the order of a value (Fenwick, 1994).
+
+A Fenwick tree over ranks 1 to n: node i holds the sum of the ranks `i - (i & -i) + 1` to i. A
+prefix is the sum of the nodes `i, i & (i - 1), ...`; an event is added to the nodes `i, i + (i &
+-i), ...`: log2(n) additions for both together. Nothing is subtracted, so that sums of doubles and
+extremes stay right. Where equal values are asked for, nodes are the ranks themselves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, kernel, outlined
+from elsinore.kernels.graph import Graph
+from elsinore.kernels.orders import Orders
+from elsinore.kernels.prefetch import prefetch
+from elsinore.kernels.rows import Rows, add_others, add_row, clear, make_rows
+from elsinore.kernels.words import BLOCK, add_path, add_words, blocks_for, sum_path, to_words
+
+#: Nodes that are multiples of this are few enough to stay in a near cache.
+_NEAR = 512
+
+
+class Trees(NamedTuple):
+    """O trees of N nodes each, node 0 of no use; node i of tree o has row `o * N + i`.
+
+    Attributes:
+        nodes: N.
+        rows: a row for each node; above the first rung without its counts.
+        words, used: the counts above the first rung, a cell for each node and count; see
+            `words.sum_path`.
+        width: words a cell.
+        row: int64[*], one cell's words and more.
+        limbs: uint64[*], the same as limbs.
+    """
+
+    nodes: int
+    rows: Rows
+    words: np.ndarray
+    used: np.ndarray
+    width: int
+    row: np.ndarray
+    limbs: np.ndarray
+
+
+def make_trees(graph: Graph, orders: Orders, limbs: int) -> Trees:
+    """Trees for the largest domain; what they hold means nothing yet."""
+    trees, nodes = orders.exact.size, int(orders.sizes.max(initial=0)) + 1
+    sides = graph.count_weights, graph.sum_weights, graph.ranks
+    counts, sums, extremes = (side.shape[0] for side in sides)
+    width = 0 if limbs == 1 else BLOCK * blocks_for(limbs)
+    cells = 0 if limbs == 1 else trees * nodes * (1 + counts)
+    return Trees(
+        nodes,
+        make_rows(trees * nodes, 1 + counts if limbs == 1 else 0, sums, extremes, limbs),
+        np.empty(cells * width, np.int64),
+        np.zeros(cells, np.int32),
+        width,
+        np.empty(width + BLOCK, np.int64),
+        np.empty(width + limbs + BLOCK, np.uint64),
+    )
+
+
+@inlined
+def empty_trees(graph, orders, trees, carriers, row):  # type: ignore[no-untyped-def]
+    """Empty all trees for span `row`."""
+    for tree in range(orders.exact.size):
+        base = tree * trees.nodes
+        for node in range(base, base + orders.sizes[row] + 1):
+            clear(trees.rows, node, graph.no_rank)
+        if trees.width > 0:
+            for cell in range(base * carriers, (base + orders.sizes[row] + 1) * carriers):
+                trees.used[cell] = 0
+
+
+@inlined
+def add_predecessors(orders, trees, transition, place, entries, row):  # type: ignore[no-untyped-def]
+    """Add a transition's predecessors to row `row` of `entries`; True if outgrown.
+
+    Args:
+        orders: the `Orders`.
+        trees: the `Trees`.
+        transition: one that a tree answers.
+        place: the later entry's place in the domains.
+        entries: the rows to add to.
+        row: see there.
+    """
+    tree = orders.transition_tree[transition]
+    base, exact = tree * trees.nodes, orders.exact[tree]
+    bound = np.int64(orders.bounds[orders.transition_bound[transition], place])
+    return _add_nodes(entries.counts, trees, base, bound, exact, entries, row)
+
+
+@inlined
+def _add_nodes(counts, trees, base, bound, exact, entries, row):  # type: ignore[no-untyped-def]
+    over = False
+    others = trees.rows.sums.shape[1] + trees.rows.ranks.shape[1] > 0
+    i = bound if counts.ndim == 2 or others else 0
+    while i > 0:
+        if counts.ndim == 2:
+            over |= add_row(entries, row, trees.rows, base + i)
+        else:
+            add_others(counts, entries, row, trees.rows, base + i)
+        i = 0 if exact else i & (i - 1)
+    if counts.ndim == 3:
+        for k in range(counts.shape[1]):
+            over |= _add_prefix(
+                trees.words, trees.used, trees.width, counts.shape[1], k, base, bound, exact,
+                trees.row, trees.limbs, counts[row, k],
+            )  # fmt: skip
+    return over
+
+
+@outlined
+def _add_prefix(  # type: ignore[no-untyped-def]
+    words, used, width, carriers, carrier, base, bound, exact, row, scratch, target
+):
+    if bound == 0:
+        return False
+    blocks = sum_path(words, used, width, carriers, carrier, base, bound, exact, row)
+    return add_words(target, row, blocks, scratch)
+
+
+@inlined
+def enter_trees(orders, trees, state, place, size, entries, row):  # type: ignore[no-untyped-def]
+    """Add row `row` of `entries`, of an event at `state`, to all trees of its state.
+
+    Args:
+        orders: the `Orders`.
+        trees: the `Trees`.
+        state: the event's state.
+        place: the event's place in the domains.
+        size: the highest rank in the domain.
+        entries: the rows to read from.
+        row: see there.
+
+    Returns:
+        Whether a node is outgrown; it is still right then, but may be added to no more.
+    """
+    over = False
+    for tree in range(orders.tree_start[state], orders.tree_start[state + 1]):
+        base, exact = tree * trees.nodes, orders.exact[tree]
+        rank = np.int64(orders.ranks[tree, place])
+        if rank > 0:
+            over |= _enter_nodes(entries.counts, trees, base, rank, size, exact, entries, row)
+    return over
+
+
+@inlined
+def _enter_nodes(counts, trees, base, rank, size, exact, entries, row):  # type: ignore[no-untyped-def]
+    over = False
+    others = trees.rows.sums.shape[1] + trees.rows.ranks.shape[1] > 0
+    i = rank if counts.ndim == 2 or others else size + 1
+    while i <= size:
+        if counts.ndim == 2:
+            over |= add_row(trees.rows, base + i, entries, row)
+        else:
+            add_others(counts, trees.rows, base + i, entries, row)
+        i = size + 1 if exact else i + (i & -i)
+    if counts.ndim == 3:
+        for k in range(counts.shape[1]):
+            over |= _enter(
+                trees.words, trees.used, trees.width, counts.shape[1], k, base, rank, size,
+                exact, trees.row, counts[row, k],
+            )  # fmt: skip
+    return over
+
+
+@outlined
+def _enter(  # type: ignore[no-untyped-def]
+    words, used, width, carriers, carrier, base, rank, size, exact, row, source
+):
+    blocks = to_words(source, row)
+    return blocks > 0 and add_path(
+        words, used, width, carriers, carrier, base, rank, size, exact, row, blocks
+    )
+
+
+@inlined
+def fetch_paths(graph, orders, trees, entry, place, size, carriers):  # type: ignore[no-untyped-def]
+    """Begin to load the nodes that an entry will want, where they may be far away."""
+    state = graph.states[entry]
+    for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
+        tree = orders.transition_tree[t]
+        if tree >= 0:
+            bound = np.int64(orders.bounds[orders.transition_bound[t], place])
+            _fetch(
+                trees.words, trees.used, trees.width, carriers, tree * trees.nodes, bound, True,
+                orders.exact[tree], size,
+            )  # fmt: skip
+    for tree in range(orders.tree_start[state], orders.tree_start[state + 1]):
+        rank = np.int64(orders.ranks[tree, place])
+        if rank > 0:
+            _fetch(
+                trees.words, trees.used, trees.width, carriers, tree * trees.nodes, rank, False,
+                orders.exact[tree], size,
+            )  # fmt: skip
+
+
+@outlined
+def _fetch(words, used, width, carriers, base, place, down, exact, size):  # type: ignore[no-untyped-def]
+    i = place
+    while 0 < i <= size and i & -i < _NEAR:
+        for cell in range((base + i) * carriers, (base + i + 1) * carriers):
+            for block in range(0, used[np.uint64(cell)], 2):
+                prefetch(words, cell * width + block * BLOCK)
+        following = i & (i - 1) if down else i + (i & -i)
+        i = 0 if exact else following
+
+
+@kernel
+def _move(words, used, width, target, wider):  # type: ignore[no-untyped-def]
+    for cell in range(used.size):
+        for k in range(used[cell] * BLOCK):
+            target[cell * wider + k] = words[cell * width + k]
+
+
+@kernel
+def _lift(counts, words, used, width, row, limb):  # type: ignore[no-untyped-def]
+    for node in range(counts.shape[0]):
+        for k in range(counts.shape[1]):
+            if counts[node, k] != 0:
+                cell = node * counts.shape[1] + k
+                limb[0] = np.uint64(counts[node, k])
+                used[cell] = to_words(limb, row)
+                for word in range(used[cell] * BLOCK):
+                    words[cell * width + word] = row[word]
+
+
+def widened_trees(graph: Graph, orders: Orders, trees: Trees, limbs: int) -> Trees:
+    """The same trees, with room for counts of more limbs; at least 2."""
+    wide = make_trees(graph, orders, limbs)
+    if trees.width == 0:
+        _lift(trees.rows.counts, wide.words, wide.used, wide.width, wide.row, wide.limbs[:1])
+    elif wide.width > trees.width:
+        _move(trees.words, trees.used, trees.width, wide.words, wide.width)
+        wide = wide._replace(used=trees.used)
+    else:
+        wide = wide._replace(words=trees.words, used=trees.used)
+    return wide._replace(
+        rows=wide.rows._replace(
+            sums=trees.rows.sums, exponents=trees.rows.exponents, ranks=trees.rows.ranks
+        )
+    )

@@ -1,0 +1,195 @@
+"""Edge predicates of one comparison: order statistics, pairs and the reference agree."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import elsinore.engine.climb as ladder
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.finish import finish
+from elsinore.events.table import EventTable
+from elsinore.lowering.layout import lay_out
+from elsinore.query.bound import Workload
+from elsinore.reference.two_step import two_step
+from elsinore.results.row import ResultRow, sorted_rows
+from elsinore.template.build import build_templates
+from tests.golden_cases import bound_query, stream_schema
+
+TYPES = {"x": "long", "y": "double", "s": "string", "b": "boolean", "k": "long"}
+SCHEMA = stream_schema(dict.fromkeys("ABN", TYPES))
+NAN, INFINITY = float("nan"), float("inf")
+LONGS = [None, -(2**63), 2**63 - 1, 2**63 - 2, 2**53, 2**53 + 1, -1, 0, 1, 2, 3]
+DOUBLES = [None, NAN, -INFINITY, INFINITY, -0.0, 0.0, 0.5, 1.0, 2.0, 2.0**53, 9.3e18]
+EVERYWHERE, NOWHERE = 1, 10**9
+
+#: Conditions on adjacent A, each of one comparison.
+CONDITIONS = [
+    *(f"A.{name} {op} NEXT(A).{name}" for name in "xy" for op in ("<", "<=", ">", ">=", "=")),
+    *(f"NEXT(A).x {op} A.y" for op in ("<", "<=", ">", ">=", "=")),
+    "A.x + 2 <= NEXT(A).x",
+    "A.x > NEXT(A).x * 2 - 1",
+    "A.y / 2 < NEXT(A).x",
+    "NOT A.x < NEXT(A).x",
+    "NOT NEXT(A).y != A.y",
+    "A.s = NEXT(A).s",
+    "A.s >= NEXT(A).s",
+    "A.b = NEXT(A).b",
+    "NEXT(A).x BETWEEN A.x AND 2",  # asks something of the later event alone
+    "NEXT(A).y BETWEEN -0.5 AND A.x",
+]
+#: Conditions that stay with pairs.
+PAIRED = ["A.x != NEXT(A).x", "A.x - NEXT(A).x < 2", "A.x < NEXT(A).x AND A.y < NEXT(A).y"]
+PAIRED += ["A.x < NEXT(A).x OR NEXT(A).b", "NOT (A.x < NEXT(A).x AND NEXT(A).b)"]
+RETURNED = "RETURN k, COUNT(*), SUM(A.x), COUNT(A), MIN(A.y), MAX(A.x), AVG(A.y)"
+
+
+def stream(seed: int, events: int, times: int, kinds: str = "A") -> EventTable:
+    """Random events with many ties in time and in value."""
+    rng = random.Random(seed)
+    chosen = [
+        (
+            rng.choice(kinds),
+            rng.randrange(times),
+            {
+                "x": rng.choice(LONGS),
+                "y": rng.choice(DOUBLES),
+                "s": rng.choice([None, "a", "b", "c"]),
+                "b": rng.choice([None, True, False]),
+                "k": rng.randrange(2),
+            },
+        )
+        for _ in range(events)
+    ]
+    return EventTable.of(SCHEMA, chosen)
+
+
+Comparable = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def rows(
+    query: str, events: EventTable, by_order: int, monkeypatch: pytest.MonkeyPatch
+) -> list[Comparable]:
+    """The rows by greta, with trees in windows of at least `by_order` entries."""
+    monkeypatch.setattr(ladder, "BY_ORDER", by_order)
+    bound = bound_query(query, SCHEMA)
+    return comparable(finish(Workload(SCHEMA, (bound,)), aggregate_query(bound, events)))
+
+
+def comparable(found: list[ResultRow]) -> list[Comparable]:
+    """Rows whose doubles may differ in their last places: sums are added in another order."""
+    return [
+        (
+            row.key,
+            {
+                label: pytest.approx(value, rel=1e-9, nan_ok=True)
+                if isinstance(value, float)
+                else value
+                for label, value in row.values
+            },
+        )
+        for row in sorted_rows(found)
+    ]
+
+
+def is_ordered(query: str) -> bool:
+    (template,) = build_templates(bound_query(query, SCHEMA))
+    return bool(lay_out(template).orders)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_every_comparison(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"{RETURNED} PATTERN A+ WHERE {condition} GROUP-BY k WITHIN 30 SLIDE 10"
+    assert is_ordered(query)
+    for seed in range(3):
+        small = stream(seed, 26, 40)
+        expected = comparable(two_step(bound_query(query, SCHEMA), small))
+        assert rows(query, small, EVERYWHERE, monkeypatch) == expected
+        large = stream(seed, 300, 90)
+        found = rows(query, large, EVERYWHERE, monkeypatch)
+        assert found
+        assert found == rows(query, large, NOWHERE, monkeypatch)
+
+
+@pytest.mark.parametrize("condition", PAIRED)
+def test_what_is_not_one_comparison_stays_with_pairs(condition: str) -> None:
+    assert not is_ordered(f"RETURN COUNT(*) PATTERN A+ WHERE {condition} WITHIN 30")
+
+
+@pytest.mark.parametrize("semantics", ["SEMANTICS skip-till-next-match", "SEMANTICS contiguous"])
+def test_other_semantics_stay_with_pairs(semantics: str) -> None:
+    query = f"RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 30 {semantics}"
+    assert not is_ordered(query)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "condition"),
+    [
+        ("SEQ(A+, B)", "A.x < NEXT(A).x AND A.y > NEXT(B).y"),  # two trees of one state
+        ("SEQ(A+, B)", "A.x < NEXT(A).x AND A.x >= NEXT(B).x + 1"),  # one tree asked in two ways
+        ("(SEQ(A+, B+))+", "A.x < NEXT(A).x AND B.y <= NEXT(A).y"),  # some without a condition
+        ("(SEQ(A+, B))+", "A.x < NEXT(A).x AND B.x - NEXT(A).x < 1"),  # some by pairs
+        ("SEQ(A+, NOT N, B)", "A.x < NEXT(A).x"),  # some with a floor
+        ("SEQ(A+, NOT SEQ(N, B m), B b)", "A.x < NEXT(A).x AND N.x < NEXT(m).x"),
+        ("SEQ(A+, B?)", "A.y = NEXT(A).y AND A.x > 0 AND B.k = 1"),  # beside local predicates
+    ],
+)
+def test_several_transitions(pattern: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"RETURN COUNT(*), SUM(A.x) PATTERN {pattern} WHERE {condition} WITHIN 40 SLIDE 20"
+    for seed in range(4):
+        small = stream(seed, 22, 40, "AAABN")
+        expected = comparable(two_step(bound_query(query, SCHEMA), small))
+        assert rows(query, small, EVERYWHERE, monkeypatch) == expected
+        large = stream(seed, 200, 60, "AAABN")
+        found = rows(query, large, EVERYWHERE, monkeypatch)
+        assert found == rows(query, large, NOWHERE, monkeypatch)
+
+
+def increasing(values: list[int]) -> int:
+    """The number of strictly increasing subsequences, by the definition, in Python's integers."""
+    counts: list[int] = []
+    for place, value in enumerate(values):
+        counts.append(1 + sum(counts[i] for i in range(place) if values[i] < value))
+    return sum(counts)
+
+
+def orderings() -> Iterator[list[int]]:
+    rng = random.Random(5)
+    yield rng.sample(range(900), 900)
+    yield [rng.randrange(40) for _ in range(900)]
+    yield list(range(700))
+    yield list(range(300, 0, -1)) + list(range(500))
+
+
+@pytest.mark.parametrize("by_itself", [EVERYWHERE, NOWHERE])
+@pytest.mark.parametrize("number", range(4))
+def test_a_window_goes_on_with_wider_counts(
+    number: int, by_itself: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = list(orderings())[number]
+    monkeypatch.setattr(ladder, "BY_ITSELF", by_itself)
+    events = EventTable.of(SCHEMA, [("A", t, {"x": x}) for t, x in enumerate(values)])
+    query = "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 100000"
+    (row,) = rows(query, events, EVERYWHERE, monkeypatch)
+    assert row[1] == {"COUNT(*)": increasing(values)}
+
+
+@pytest.mark.parametrize("condition", ["A.x <= NEXT(A).x", "A.x >= NEXT(A).x", "A.x = NEXT(A).x"])
+def test_going_on_amid_ties_and_negative_sums(
+    condition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(8)
+    chosen = [
+        ("A", rng.randrange(250), {"x": rng.randrange(12), "k": rng.randint(-9, 4), "y": 1e300})
+        for _ in range(1500)
+    ]
+    events = EventTable.of(SCHEMA, chosen)
+    returned = "COUNT(*), SUM(A.k), COUNT(A), MIN(A.k), MAX(A.x), AVG(A.y)"
+    query = f"RETURN {returned} PATTERN A+ WHERE {condition} WITHIN 100000"
+    expected = rows(query, events, NOWHERE, monkeypatch)
+    monkeypatch.setattr(ladder, "BY_ITSELF", EVERYWHERE)
+    assert rows(query, events, EVERYWHERE, monkeypatch) == expected
+    assert expected[0][1]["SUM(A.k)"] < -(2**64)

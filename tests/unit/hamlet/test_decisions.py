@@ -1,0 +1,156 @@
+"""How bursts are decided about: query sets, lengths at which a plan turns, any forced sequence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from elsinore.engine.finish import finish
+from elsinore.engine.hamlet import aggregate_set
+from elsinore.engine.hamlet.costs import NAMES, load_costs, load_wide_costs
+from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
+from elsinore.engine.hamlet.observe import Decision, Observer
+from elsinore.events.table import EventTable
+from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from tests.property.random_cases import SCHEMA
+from tests.property.random_cases.streams import Event
+
+#: The first test compiles the kernels where they are not in the cache.
+pytestmark = pytest.mark.timeout(1200)
+
+WAYS = [ALWAYS, NEVER, DYNAMIC, EQUATION, Decisions.of(((BESIDE,) * 2,)), Decisions.random(1)]
+
+
+def _workload(*texts: str) -> Workload:
+    queries = "".join(f"QUERY q{n} RETURN COUNT(*) {text};" for n, text in enumerate(texts))
+    return bind_workload(parse_workload(queries), SCHEMA)
+
+
+def _burst(xs: list[int], first: int) -> list[Event]:
+    return [("B", first + n, {"x": x}) for n, x in enumerate(xs)]
+
+
+def _decided(workload: Workload, rows: list[Event], by: Decisions = DYNAMIC) -> list[Decision]:
+    """The decisions about bursts of B."""
+    observer = Observer()
+    events = EventTable.of(SCHEMA, rows)
+    aggregate_set(workload.queries, events, decisions=by, observer=observer)
+    most = max(decision.k for decision in observer.decisions)
+    return [decision for decision in observer.decisions if decision.k == most]
+
+
+def _counts(workload: Workload, rows: list[Event], by: Decisions) -> list[object]:
+    table = aggregate_set(workload.queries, EventTable.of(SCHEMA, rows), decisions=by)
+    return [dict(row.values)["COUNT(*)"] for row in finish(workload, table)]
+
+
+@pytest.mark.parametrize("by", WAYS)
+def test_predecessors_before_a_burst_are_told_apart(by: Decisions) -> None:
+    """Two events of a burst follow one event each before it, but not the same one.
+
+    Predicate B.x = NEXT(B).x. q0: a1, b2 (x=1) counts 1; a3, b5 (x=2) counts 2; then, after a6, b11
+    (x=1) 3 + 1 = 4 and b12 (x=2) 3 + 2 = 5: 12. If b12 followed what b11 does it would count 4. q1:
+    c4, b2 0, b5 1, b11 1, b12 1 + 1 = 2: 4.
+    """
+    loop = "WHERE B.x = NEXT(B).x"
+    workload = _workload(
+        f"PATTERN SEQ(A, B+) {loop} WITHIN 20",
+        f"PATTERN SEQ(C, B+) {loop} WITHIN 20",
+    )
+    rows: list[Event] = [("A", 1, {}), ("B", 2, {"x": 1}), ("A", 3, {}), ("C", 4, {})]
+    rows += [("B", 5, {"x": 2}), ("A", 6, {}), *_burst([1, 2], 11)]
+    assert _counts(workload, rows, by) == [12, 4]
+
+
+@pytest.mark.parametrize("by", WAYS)
+def test_as_many_predecessors_before_a_burst_are_not_the_same_ones(by: Decisions) -> None:
+    """Every event of the last burst follows two events before it: of x = 1, or of x = 2.
+
+    After a1: b2 b3 (x=1), then a4, then b5 b6 (x=2), then a7. Predicate: equal x. q0: b2 1, b3
+    1 + 1 = 2, b5 2, b6 2 + 2 = 4; b8 (x=1) 3 + 1 + 2 = 6, b9 (x=2) 3 + 2 + 4 = 9: 24. q1 takes
+    trends that begin with C, c0 before all: b2 1, b3 2, b5 1, b6 2, b8 1 + 3 = 4, b9 1 + 3 = 4: 14.
+    """
+    loop = "WHERE B.x = NEXT(B).x"
+    workload = _workload(
+        f"PATTERN SEQ(A, B+) {loop} WITHIN 20", f"PATTERN SEQ(C, B+) {loop} WITHIN 20"
+    )
+    rows: list[Event] = [("C", 0, {}), ("A", 1, {}), *_burst([1, 1], 2), ("A", 4, {})]
+    rows += [*_burst([2, 2], 5), ("A", 7, {}), *_burst([1, 2], 8)]
+    assert _counts(workload, rows, by) == [24, 14]
+
+
+def test_a_long_burst_without_predicates_is_shared_and_a_short_one_is_not() -> None:
+    """Splits and merges are counted where bursts of one type follow each other across panes."""
+    workload = _workload(
+        "PATTERN SEQ(A, B+) WITHIN 1000 SLIDE 100", "PATTERN SEQ(C, B+) WITHIN 1000 SLIDE 100"
+    )
+    rows: list[Event] = [("A", 1, {}), ("C", 2, {}), *_burst([1] * 60, 3)]
+    rows += [*_burst([1], 100), *_burst([1] * 60, 200)]
+    observer = Observer()
+    aggregate_set(workload.queries, EventTable.of(SCHEMA, rows), observer=observer)
+    bursts = [(d.b, d.queries) for d in observer.decisions if d.k == 2]
+    assert bursts == [(60, (0, 1)), (1, ()), (60, (0, 1))]
+    assert (observer.counts["split"], observer.counts["merged"]) == (1, 1)
+
+
+def test_snapshots_are_left_to_the_queries_that_bring_few() -> None:
+    """Theorem 4.5: who misses every second event is left out, who misses one event is not.
+
+    The first twenty take all events (Theorem 4.3); twenty windows overlap.
+    """
+    edge = "B.x + NEXT(B).x < 1000"
+    workload = _workload(
+        *(f"PATTERN SEQ(A, B+) WHERE {edge} WITHIN 1000 SLIDE 50" for _ in range(20)),
+        f"PATTERN SEQ(C, B+) WHERE {edge} AND B.x != 7 WITHIN 1000 SLIDE 50",
+        f"PATTERN SEQ(C, B+) WHERE {edge} AND B.x % 2 = 0 WITHIN 1000 SLIDE 50",
+    )
+    xs = [0] * 20 + [7] + [1, 2] * 9
+    rows: list[Event] = [("A", 1, {}), ("C", 2, {}), *_burst(xs, 3)]
+    observer = Observer()
+    aggregate_set(workload.queries, EventTable.of(SCHEMA, rows), observer=observer)
+    (burst,) = [d for d in observer.decisions if d.k == 22]
+    assert burst.shared < burst.alone
+    assert observer.counts["event snapshots"] == 1
+
+
+def test_a_predicate_that_no_other_query_has_shares_nothing() -> None:
+    workload = _workload(
+        "PATTERN SEQ(A, B+) WHERE B.x < NEXT(B).x WITHIN 100",
+        "PATTERN SEQ(C, B+) WHERE B.x < NEXT(B).x WITHIN 100",
+        "PATTERN SEQ(C, B+) WHERE B.x > NEXT(B).x WITHIN 100",
+    )
+    rows: list[Event] = [("A", 1, {}), ("C", 2, {}), *_burst([1, 2, 3], 3)]
+    (burst,) = _decided(workload, rows)
+    assert burst.queries == (0, 1)
+
+
+def test_given_decisions_are_taken_in_turn() -> None:
+    workload = _workload("PATTERN SEQ(A, B+) WITHIN 100", "PATTERN SEQ(C, B+) WITHIN 100")
+    rows: list[Event] = [("A", 1, {}), *_burst([1, 2], 2), ("C", 5, {}), *_burst([1], 6)]
+    by = Decisions.of(((ALONE, SHARED), (True, True), (BESIDE, ALONE), (ALONE, ALONE)))
+    assert [d.queries for d in _decided(workload, rows, by)] == [(0, 1), ()]
+
+
+def test_a_plan_turns_where_its_costs_are_equal() -> None:
+    """One run of two queries, two lanes: burst + 2 product = turn * (step + 2 addition - coef.)."""
+    workload = _workload("PATTERN SEQ(A, B+) WITHIN 100", "PATTERN SEQ(C, B+) WITHIN 100")
+    cost = dict(zip(NAMES, load_costs().tolist(), strict=True))
+    exact = (cost["burst"] + 2 * cost["product"]) / (
+        cost["step"] + 2 * cost["addition"] - cost["coefficient"]
+    )
+    turn = int(np.ceil(exact))
+    for length in (turn - 1, turn):
+        rows: list[Event] = [("A", 1, {}), ("C", 2, {}), *_burst([1] * length, 3)]
+        (burst,) = _decided(workload, rows)
+        assert bool(burst.queries) == (length >= turn)
+
+
+def test_every_cost_is_known_and_wide_counts_cost_more() -> None:
+    narrow, wide, wider = load_costs(), load_wide_costs(2), load_wide_costs(4)
+    assert np.isfinite(narrow).all()
+    assert (narrow >= 0).all()
+    place = NAMES.index("product")
+    assert narrow[place] < wide[place] < wider[place]
