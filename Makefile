@@ -63,6 +63,17 @@ ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupt
 .PHONY: setup
 setup: $(PYTHON_READY) $(JARS_READY) $(AIRFLOW_READY) | java ## environment, jars and Airflow home (the other verbs call it)
 
+# Fetched when asked for: the lock holds what runs. It reads the lock as it is, resolves nothing,
+# and asks a public database of known faults by name and version.
+PIP_AUDIT := pip-audit==2.10.1
+
+.PHONY: audit
+audit: $(UV_READY) ## look up the locked packages in a database of known faults; needs a network
+	@for lock in requirements-bootstrap.lock requirements.lock; do \
+	    $(BIN)/uv tool run --quiet --python $(BIN)/python $(PIP_AUDIT) --progress-spinner off \
+	        --require-hashes --disable-pip --vulnerability-service osv -r $$lock || exit 1; \
+	done
+
 .PHONY: lock
 lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned jars
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -51,7 +51,7 @@ def measured(case: Case, *, against_greta: bool) -> dict[str, object]:
     """The least processor time of one case, its ratios, and what the run decided.
 
     `always`, `never`, `dynamic` and `greta` are whole runs, `kernels` the kernels of the dynamic
-    one; `dynamic/best` compares the kernels alone, `decisions` is their share of the dynamic ones.
+    one; `dynamic/best` compares the kernels alone, `decisions` is their share of the dynamic run.
     """
     found, events = prepared(case)
     expected = normal(pa.concat_tables([aggregate_query(q, events) for q in found.queries]))
@@ -77,7 +77,7 @@ def measured(case: Case, *, against_greta: bool) -> dict[str, object]:
         row["greta/always"] = whole["greta"] / whole["always"]
         row["greta/dynamic"] = whole["greta"] / whole["dynamic"]
     row["dynamic/best"] = kernels["dynamic"] / min(kernels["always"], kernels["never"])
-    row["decisions"] = decision_seconds(found, events) / kernels["dynamic"]
+    row["decisions"] = decision_seconds(found, events) / whole["dynamic"]
     row["bytes/event"] = observer.counts["bytes"] / case.within
     row["shared"] = observer.counts["shared"] / max(observer.counts["bursts"], 1)
     return row

@@ -11,7 +11,7 @@ from tests.e2e.conftest import CleanRun
 from tests.e2e.recompute import disagreements, published_rows, rows_without_a_lake
 from tests.e2e.support import END, START
 
-pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
 
 def test_published_rows_are_those_that_the_raw_files_give(clean: CleanRun) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.conftest import CleanRun
 from tests.e2e.support import SLICES, Home, wait_until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
 
 def test_a_replay_publishes_validated_results(

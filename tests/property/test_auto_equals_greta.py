@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pytest
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.auto import Sharing, aggregate_auto, fixed_length, glimpse, share_freely
@@ -24,9 +23,6 @@ from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.dice import Dice
 from tests.property.random_workloads import RandomWorkload, random_workload
 from tests.unit.hamlet.random_sets import random_set
-
-#: The first case compiles kernels where they are not in the cache: minutes.
-pytestmark = pytest.mark.timeout(1200)
 
 WORKLOADS = 40
 

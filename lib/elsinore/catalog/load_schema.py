@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.catalog.yaml_text import read_yaml
+from elsinore.catalog.yaml_text import plain, read_yaml
 from elsinore.errors import Diagnostic, Location, SchemaError
 from elsinore.timeline import TimeUnit, parse_instant
 
@@ -53,7 +53,8 @@ def _diagnose(path: Path, error: ValidationError) -> list[Diagnostic]:
     for fault in error.errors():
         where = ".".join(str(part) for part in fault["loc"])
         message = fault["msg"].removeprefix("Value error, ")
-        found.append(Diagnostic(f"{where}: {message}" if where else message, Location(str(path))))
+        text = plain(f"{where}: {message}" if where else message)
+        found.append(Diagnostic(text, Location(str(path))))
     return found
 
 

@@ -11,6 +11,8 @@ from elsinore.errors import Diagnostic, Location, SchemaError
 
 #: Schemas, suites and rates have some thousands; reading this many takes about a second.
 MAX_BYTES = 100_000
+#: Characters at either end of a message; what it quotes may be as long as the file.
+_SHOWN = 200
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -63,4 +65,14 @@ def _diagnose(path: Path, error: Exception) -> Diagnostic:
     mark = getattr(error, "problem_mark", None)
     location = Location(str(path), *((mark.line + 1, mark.column + 1) if mark else ()))
     problem = getattr(error, "problem", None) or "is no readable YAML"
-    return Diagnostic(str(problem), location)
+    return Diagnostic(plain(str(problem)), location)
+
+
+def plain(message: str) -> str:
+    r"""A message that quotes a file: cut in the middle if long, and with nothing that ends a line.
+
+    >>> plain("a\nb")
+    'a\\nb'
+    """
+    cut = message if len(message) <= 2 * _SHOWN else f"{message[:_SHOWN]} ... {message[-_SHOWN:]}"
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in cut)

@@ -130,11 +130,11 @@ def _times(
             pc.less(typed.array, plausible.start), pc.greater_equal(typed.array, plausible.end)
         )
         doubt = "" if schema.time_unit is TimeUnit.ISO else f"; is its unit {schema.time_unit}?"
-        text = f"{{}} is not in {plausible}{doubt}"
+        rule = f"is not in {plausible}{doubt}"
         found.add(
             rows,
             (
-                (i, Fault(Reason.TIME_OUT_OF_RANGE, text.format(_instant(typed.array[i].as_py()))))
+                (i, Fault(Reason.TIME_OUT_OF_RANGE, f"{_instant(typed.array[i].as_py())} {rule}"))
                 for i in positions(outside)
             ),
             field,

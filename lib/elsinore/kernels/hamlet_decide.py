@@ -80,7 +80,7 @@ def plan_burst(graph, work, policy, log, p, s, first, after):  # type: ignore[no
         propagated = (work.ledger[12] if grown else 1) + events
     if policy.mode == MEASURED:
         if graph.kinds[s]["plain"]:
-            plan_by_length(graph, work, policy, s, b)
+            shared, alone = plan_by_length(graph, work, policy, s, b)
         else:
             shared, alone = plan_with_edges(graph, work, policy, s, first, after)
     elif policy.mode == EQUATION:

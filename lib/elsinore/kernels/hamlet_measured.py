@@ -41,10 +41,18 @@ _FOREVER = np.iinfo(np.int64).max
 
 @inlined
 def plan_by_length(graph, work, policy, s, b):  # type: ignore[no-untyped-def]
-    """Plan a burst of a state without edge predicates, and say for which lengths the plan holds."""
+    """Plan a burst of a state without edge predicates, and say for which lengths the plan holds.
+
+    Returns what it costs shared by all, and by none; a query's own cost follows from its turn, at
+    which both are the same.
+    """
     low, high = np.int64(0), _FOREVER
+    shared = alone = 0.0
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
         turn = policy.turns[r]
+        once = policy.costs[BURST] + _lanes(graph, r) * policy.costs[PRODUCT]
+        shared += once + b * policy.costs[COEFFICIENT]
+        alone += b * (once / turn + policy.costs[COEFFICIENT])
         if b >= turn:
             low = max(low, turn)
             set_run(graph, work, s, r, SHARED)
@@ -52,6 +60,7 @@ def plan_by_length(graph, work, policy, s, b):  # type: ignore[no-untyped-def]
             high = min(high, turn)
             set_run(graph, work, s, r, BESIDE)
     work.stores[s]["low"], work.stores[s]["high"] = low, high
+    return shared, alone
 
 
 @inlined
@@ -82,39 +91,70 @@ def plan_with_edges(graph, work, policy, s, first, after):  # type: ignore[no-un
 @inlined
 def _judge(graph, work, costs, s, first, after, outside):  # type: ignore[no-untyped-def]
     """Choose who shares by snapshots at levels 1 and 2; what it costs, and what values cost."""
-    b = after - first
-    differing = _count_common(graph, work, s, first, after)
+    b, rest = after - first, False
     pairs = b * (b / 2.0 + work.stores[s]["tail"] - work.stores[s]["head"])
     looked = work.stores[s]["looked"]
-    density = work.stores[s]["found"] / looked if looked > 0 else 0.5
-    known = work.stores[s]["used"] if outside else 0
-    snapshots = max(1.0 + differing, np.float64(known))
-    lanes, rest = 0.0, False
+    adjacent = pairs * (work.stores[s]["found"] / looked if looked > 0 else 0.5)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
         if graph.runs[r]["common"]:
-            lanes += _lanes(graph, r)
             set_run(graph, work, s, r, SHARED)
         else:
             rest = True
-    values = _by_values(costs, b, pairs * density, lanes)
+    lanes = _lanes_that_share(graph, work, s)
+    values = _by_values(costs, b, adjacent, lanes)
     if rest:  # the others' events arrive in any case
         values -= b * costs[ARRIVAL]
-    shared = _by_snapshots(costs, b, pairs * density, lanes, snapshots)
+    most = MAX_SNAPSHOTS - 1
+    differing = _count_differing(graph, work, s, first, after)
+    while differing > most and _leave_out(graph, work, s, b):
+        differing = _count_differing(graph, work, s, first, after)
+    snapshots = np.float64(max(1 + differing, work.stores[s]["used"] if outside else 0))
+    kept = _lanes_that_share(graph, work, s)
+    apart = _by_values(costs, b, adjacent, lanes - kept) + pairs * costs[PAIR]
+    if kept == lanes:
+        apart = 0.0
+    shared = apart + _by_snapshots(costs, b, adjacent, kept, snapshots)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-        missed = b - work.seen[graph.runs[r]["class"]]
-        if not graph.runs[r]["common"] or graph.runs[r]["largest"] or missed == 0:
+        missed, own = b - work.seen[graph.runs[r]["class"]], _lanes(graph, r)
+        if not _shares(graph, work, s, r) or graph.runs[r]["largest"] or missed == 0:
             continue  # Theorem 4.3
-        fewer, own = max(snapshots - missed, 1.0), _lanes(graph, r)
-        beside = _by_values(costs, b, pairs * density, own) + pairs * costs[PAIR]
-        left = beside + _by_snapshots(costs, b, pairs * density, lanes - own, fewer)
-        if left < shared or snapshots > MAX_SNAPSHOTS:  # Theorem 4.5
+        beside = apart + _by_values(costs, b, adjacent, own) + pairs * costs[PAIR]
+        fewer = max(snapshots - missed, 1.0)
+        left = beside + _by_snapshots(costs, b, adjacent, kept - own, fewer)
+        if left < shared:  # Theorem 4.5
             set_run(graph, work, s, r, BESIDE)
-            shared, lanes, snapshots = left, lanes - own, fewer
-    if shared >= values or snapshots > MAX_SNAPSHOTS:
+            shared, apart, kept, snapshots = left, beside, kept - own, fewer
+    if shared >= values or differing > most:
         set_all(graph, work, s, BESIDE)
     else:
         work.stores[s]["low"], work.stores[s]["high"] = np.int64(0), np.int64(0)
     return shared, values
+
+
+@inlined
+def _leave_out(graph, work, s, b):  # type: ignore[no-untyped-def]
+    """Leave out the sharing run that misses most events, which would be too many snapshots."""
+    worst = most = np.int64(-1)
+    for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
+        missed = b - work.seen[graph.runs[r]["class"]]
+        if _shares(graph, work, s, r) and missed > max(most, 0):
+            worst, most = np.int64(r), missed
+    if worst >= 0:
+        set_run(graph, work, s, worst, BESIDE)
+    return worst >= 0
+
+
+@inlined
+def _shares(graph, work, s, r):  # type: ignore[no-untyped-def]
+    return work.ways[s, graph.runs[r]["low"]] == SHARED
+
+
+@inlined
+def _lanes_that_share(graph, work, s):  # type: ignore[no-untyped-def]
+    lanes = 0.0
+    for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
+        lanes += _lanes(graph, r) if _shares(graph, work, s, r) else 0.0
+    return lanes
 
 
 @inlined
@@ -140,20 +180,20 @@ def _by_snapshots(costs, b, adjacent, lanes, snapshots):  # type: ignore[no-unty
 
 
 @inlined
-def _count_common(graph, work, s, first, after):  # type: ignore[no-untyped-def]
-    """Events that only some of the queries with the common predicate take; `Work.seen` by class."""
-    mask = np.int64(0)
+def _count_differing(graph, work, s, first, after):  # type: ignore[no-untyped-def]
+    """Events that only some of the sharing queries take; `Work.seen` are those of each class."""
+    mask = classes = np.int64(0)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-        if graph.runs[r]["common"]:
+        if _shares(graph, work, s, r):
             mask |= np.int64(1) << graph.runs[r]["class"]
+            classes = max(classes, graph.runs[r]["class"] + 1)
             work.seen[graph.runs[r]["class"]] = after - first
     differing = 0
     for entry in range(first, after):
-        accepts = graph.accepts[entry]
-        if accepts & mask == mask or accepts & mask == 0:
+        accepts = graph.accepts[entry] & mask
+        if accepts == mask:
             continue
-        differing += 1
-        for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-            if graph.runs[r]["common"] and not takes(accepts, graph.runs[r]["class"]):
-                work.seen[graph.runs[r]["class"]] -= 1
+        differing += 1 if accepts != 0 else 0
+        for c in range(classes):
+            work.seen[c] -= 1 if takes(mask & ~accepts, c) else 0
     return differing

@@ -18,9 +18,17 @@ from elsinore.query.syntax import (
     parts_of,
 )
 
+#: Event types of a pattern, alike or not: as many may follow each other in any order.
+MAX_PARTS = 300
+
 
 def check_pattern(scope: Scope) -> None:
     """Note every fault of the pattern's shape, types and aliases in the scope."""
+    leaves = list(event_patterns(scope.pattern))
+    if len(leaves) > MAX_PARTS:
+        scope.fault(f"a pattern of more than {MAX_PARTS} event types", leaves[MAX_PARTS].at)
+        scope.well_shaped = False
+        return
     _check_types(scope)
     _check_aliases(scope)
     before = len(scope.faults)
@@ -40,6 +48,7 @@ def _check_types(scope: Scope) -> None:
 
 def _check_aliases(scope: Scope) -> None:
     uses = Counter(leaf.alias for leaf in event_patterns(scope.pattern))
+    types = {leaf.type for leaf in event_patterns(scope.pattern)}
     for leaf in event_patterns(scope.pattern):
         if uses[leaf.alias] > 1:
             scope.fault(
@@ -48,7 +57,6 @@ def _check_aliases(scope: Scope) -> None:
                 f"give each its own alias, as in {leaf.type} {leaf.alias.lower()}1",
             )
             uses[leaf.alias] = 0
-        types = {other.type for other in event_patterns(scope.pattern)}
         if leaf.alias != leaf.type and leaf.alias in types:
             scope.fault(f"the alias {leaf.alias} is also a type of the pattern", leaf.at)
 

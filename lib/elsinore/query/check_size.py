@@ -8,9 +8,9 @@ from typing import NamedTuple
 from lark import Token, Tree
 
 #: Characters of a workload, and bytes of its file are at most four times as many.
-MAX_TEXT = 1_000_000
-#: Statements of a workload; the papers' largest have some hundreds.
-MAX_QUERIES = 2_000
+MAX_TEXT = 5_000_000
+#: Statements of a workload: twice as many as static plans are measured for.
+MAX_QUERIES = 20_000
 #: Words, numbers, strings and signs of one statement.
 MAX_TOKENS = 10_000
 #: Levels of a pattern or condition inside one another.

@@ -73,9 +73,8 @@ def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...]
         return (), [Diagnostic("half of a character (a surrogate)", Location(file, line, column))]
     statements = list(islice(_statements(text), MAX_QUERIES + 1))
     if len(statements) > MAX_QUERIES:
-        _, line, column = statements[-1]
-        place = Location(file, line, column)
-        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", place)]
+        first = _Statement(statements[-1][0], file, *statements[-1][1:])
+        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", first.begin)]
     queries: list[Query] = []
     faults: list[Diagnostic] = []
     for statement, line, column in statements:
@@ -161,6 +160,11 @@ class _Statement:
             queries += found
             faults += wrong
         return queries, faults
+
+    @property
+    def begin(self) -> Location:
+        """Where it begins, space aside."""
+        return self._at(len(self.text) - len(self.text.lstrip()))
 
     def _at(self, offset: int) -> Location:
         _, line, column = _placed(self.text, offset, offset)

@@ -18,9 +18,6 @@ from elsinore.query.parse import parse_workload
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.streams import Event
 
-#: The first test compiles the kernels where they are not in the cache.
-pytestmark = pytest.mark.timeout(1200)
-
 WAYS = [ALWAYS, NEVER, DYNAMIC, EQUATION, Decisions.of(((BESIDE,) * 2,)), Decisions.random(1)]
 
 

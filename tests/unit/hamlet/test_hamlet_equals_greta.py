@@ -23,9 +23,6 @@ from tests.property.random_cases.streams import Event
 from tests.unit.hamlet.judge_sets import judge_set
 from tests.unit.hamlet.random_sets import random_set
 
-#: The first test compiles the kernels of a rung where they are not in the cache: minutes.
-pytestmark = pytest.mark.timeout(1200)
-
 SHORT, LONG = 90, 30
 
 

@@ -15,9 +15,6 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from tests.golden_cases import event_table, stream_schema
 
-#: The first test compiles the kernels where they are not in the cache: minutes.
-pytestmark = pytest.mark.timeout(1200)
-
 CASES = yaml.safe_load(
     (Path(__file__).parents[2] / "golden" / "hamlet_values.yaml").read_text("utf-8")
 )
