@@ -35,6 +35,10 @@ test: setup lint ## lint, then all tests
 test-topology: setup ## a backfill of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
 	@ELSINORE_TOPOLOGY=1 $(BIN)/python -m pytest -s tests/topology
 
+.PHONY: test-faults
+test-faults: setup ## kills, full disks, lost workers and overlapping runs at POINTS (200) seeded points
+	@$(BIN)/python -m tests.faults --points $(or $(POINTS),200)
+
 .PHONY: lint
 lint: $(PYTHON_READY) ## style, format, types and import rules; changes nothing
 	@$(BIN)/ruff check $(SOURCES)

@@ -18,7 +18,8 @@ DOC = """
 
 For the day of the run (UTC): counts the whole day's stream and finds the plan that fits it, judges
 the day's rows by every expectation, compacts the tables and removes files that no version needs
-any more, and writes the day's data-quality report.
+any more, and writes the day's data-quality report: all its runs and hours, beside the two weeks
+before it.
 
 It **publishes nothing**: results are what `hourly_replay` published. So it can run beside it, be
 repeated, and be run for any day (*Trigger*, with `day`). It waits for an hour after midnight, for
@@ -65,4 +66,4 @@ with DAG(
     )
     chain(wait_for_last_hours, collect_statistics, find_plan, maintain_tables)
     wait_for_last_hours >> judge_day
-    report_tasks(maintain_tables, judge_day)
+    report_tasks(maintain_tables, judge_day, job="report_night")

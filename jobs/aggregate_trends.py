@@ -38,11 +38,11 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         parts=settings.shuffle_partitions,
         run=arguments.run,
     )
-    seconds = time.perf_counter() - begun
-    figures = aggregated.figures()
+    seconds = round(time.perf_counter() - begun, 3)
+    figures = {**aggregated.figures(), "seconds": seconds}
     shared = sharing_metrics(sharing, aggregated.counts)
     record_metrics(lake, slice_, STEP, figures | shared, run=arguments.run)
-    return {**figures, "seconds": round(seconds, 3)}
+    return figures
 
 
 if __name__ == "__main__":

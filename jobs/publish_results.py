@@ -1,4 +1,4 @@
-"""Publishes the validated results of an interval."""
+"""Publishes the validated results of an interval, and of the hours that it re-opened."""
 
 from __future__ import annotations
 
@@ -6,26 +6,55 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from elsinore.errors import ConflictError
 from elsinore.quality.published_hours import WORKLOAD_FINGERPRINT
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.publish import PUBLISH_STEP, publish
+from elsinore.spark.reopened import reopened_hours
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.session import open_session
+from elsinore.spark.stale_hours import stale_hours
 from elsinore.spark.tables import Lake
+from jobs.aggregate_trends import main as aggregate_trends
 from jobs.edge import Arguments, run_job
+from jobs.validate_results import main as validate_results
 
 JOB = "publish_results"
 
+#: How often results are computed anew because events changed while they were computed.
+ROUNDS = 3
+
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
-    """One commit, or none."""
+    """One commit for all hours, and one that says where they come from.
+
+    Another run may have landed events of these hours after they were aggregated. It cannot know of
+    results that were not published yet, so that it is for this run to compute them anew.
+    """
     lake = Lake.open(open_session(settings, JOB), settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    published = publish(lake, workload, arguments.interval, run=arguments.run)
-    figures = {**asdict(published), WORKLOAD_FINGERPRINT: workload_fingerprint(workload)}
-    record_metrics(lake, arguments.interval, PUBLISH_STEP, figures, run=arguments.run)
+    interval, run = arguments.interval, arguments.run
+    reopened = reopened_hours(lake, interval)
+    for _ in range(ROUNDS):
+        published = publish(
+            lake, workload, interval, run=run, name=settings.workload_file.stem, also=reopened
+        )
+        behind = stale_hours(settings.lake, workload).inside((interval, *reopened))
+        if not behind:
+            break
+        for part in behind:
+            aggregate_trends(Arguments(part, run), settings)
+        validate_results(arguments, settings)
+    else:
+        raise ConflictError(f"events of {interval} keep changing while they are aggregated")
+    figures = {
+        **asdict(published),
+        "reopened": len(reopened),
+        WORKLOAD_FINGERPRINT: workload_fingerprint(workload),
+    }
+    record_metrics(lake, interval, PUBLISH_STEP, figures, run=run)
     return figures
 
 

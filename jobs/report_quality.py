@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from elsinore.catalog.load_schema import load_schema
 from elsinore.quality.judgement import load_judgement
 from elsinore.quality.report import write_report
 from elsinore.settings import Settings
@@ -18,7 +19,10 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     interval = arguments.interval
     judgement = load_judgement(settings.quality, run_key(interval))
     docs_index = Path(judgement.docs_index) if judgement else None
-    page = write_report(settings.lake, settings.reports, interval, docs_index, judgement)
+    stream = load_schema(settings.schema_file)
+    page = write_report(
+        settings.lake, settings.reports, interval, docs_index, judgement, stream=stream
+    )
     return {"report": str(page), "data_docs": str(docs_index) if docs_index else None}
 
 

@@ -1,4 +1,4 @@
-"""Validates the staged results of an interval: a sample against the reference, and the suites."""
+"""Validates the staged results of an interval: samples against the reference, and the suites."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.spark.regions import run_key
+from elsinore.spark.reopened import reopened_hours
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.sample import SampleSize
 from elsinore.spark.session import open_session
@@ -22,23 +23,35 @@ JOB = "validate_results"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
-    """Check, judge, and only then record what publishing asks for."""
+    """Check, judge, and only then record what publishing asks for; re-opened hours likewise."""
     lake = Lake.open(open_session(settings, JOB), settings)
     workload = load_workload(settings.workload_file, lake.stream)
     interval = arguments.interval
+    reopened = reopened_hours(lake, interval)
     size = SampleSize(settings.sample_windows, settings.sample_budget, settings.sample_seed)
-    validation = validate(lake, workload, interval, size, run=arguments.run)
+    # Each stretch has a sample of its own: a few re-opened hours are not lost in a long run.
+    validations = {
+        part: validate(lake, workload, part, size, run=arguments.run)
+        for part in (interval, *reopened)
+    }
     judgement = judge(
-        read_run_tables(settings.lake, interval),
+        read_run_tables(settings.lake, interval, reopened),
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,
     )
-    require_no_mismatch(validation)
+    for validation in validations.values():
+        require_no_mismatch(validation)
     require_accepted(judgement)
-    figures = validation.figures()
-    record_metrics(lake, interval, VALIDATE_STEP, figures, run=arguments.run)
-    return {**figures, "warnings": len(judgement.warnings), "data_docs": judgement.docs_index}
+    for part, validation in validations.items():
+        record_metrics(lake, part, VALIDATE_STEP, validation.figures(), run=arguments.run)
+    figures = validations[interval].figures()
+    return {
+        **figures,
+        "reopened": len(reopened),
+        "warnings": len(judgement.warnings),
+        "data_docs": judgement.docs_index,
+    }
 
 
 if __name__ == "__main__":

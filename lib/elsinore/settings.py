@@ -55,7 +55,8 @@ class Settings(BaseSettings):
             One machine has room for one.
         shuffle_partitions: parts that Spark shuffles into.
         slices: time slices of a run that are aggregated as tasks of their own.
-        max_bad_share: share of quarantined lines above which a landing fails, 0 to 1.
+        max_bad_share: share of quarantined lines above which a landing fails, 0 to 1; lines that
+            later ones corrected do not count.
         sample_windows: how many (query, group, window) results a run checks at most.
         sample_budget: how many steps the two-step reference may take for one of them.
         sample_seed: seed of the sample.

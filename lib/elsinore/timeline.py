@@ -7,7 +7,7 @@ no unit. Nothing here reads a clock.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -165,6 +165,21 @@ def require_whole_hours(interval: Interval) -> None:
 def hours_of(interval: Interval) -> Iterator[int]:
     """The whole hours (their first instant) of an interval cut at hours."""
     yield from range(interval.start - interval.start % HOUR, interval.end, HOUR)
+
+
+def stretches(hours: Iterable[int]) -> tuple[Interval, ...]:
+    """Hours as intervals, in order, neighbours together.
+
+    >>> [str(part)[1:14] for part in stretches([0, 2 * HOUR, HOUR, 4 * HOUR])]
+    ['1970-01-01T00', '1970-01-01T04']
+    """
+    found: list[Interval] = []
+    for hour in sorted(set(hours)):
+        if found and found[-1].end == hour:
+            found[-1] = Interval(found[-1].start, hour + HOUR)
+        else:
+            found.append(Interval(hour, hour + HOUR))
+    return tuple(found)
 
 
 def hour_label(instant: int) -> str:

@@ -21,7 +21,7 @@ def dag(load_dag: Callable[[str], Any]) -> Any:
 def test_tasks_follow_each_other(dag: Any) -> None:
     tasks = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert tasks == {
-        "land": {"collect_statistics"},
+        "land": {"collect_statistics", "list_partitions"},
         "collect_statistics": {"find_plan"},
         "find_plan": {"list_partitions"},
         "list_partitions": {"aggregate"},
@@ -38,6 +38,24 @@ def test_aggregate_is_mapped_over_slices_and_named_by_them(dag: Any) -> None:
     assert aggregate.is_mapped
     assert set(aggregate.expand_input.value) == {"time_slice"}
     assert aggregate.partial_kwargs["map_index_template"] == "{{ task.slice_label }}"
+
+
+def test_reopened_hours_are_slices_like_the_run_s_own() -> None:
+    from elsinore.orchestration.job_operator import list_slices
+
+    def hours(start: int, end: int) -> dict[str, str]:
+        return {
+            "start": f"2013-02-08T{start:02}:00:00.000000Z",
+            "end": f"2013-02-08T{end:02}:00:00.000000Z",
+        }
+
+    context: Any = {"params": hours(10, 14)}
+    assert list_slices(context, {"reopened": []}) == [hours(10, 12), hours(12, 14)]
+    landed = {"lines": 5, "reopened": [hours(3, 4), hours(5, 7)]}
+    found = list_slices(context, landed)
+    assert found == [
+        hours(10, 12), hours(12, 14), hours(3, 4), hours(5, 6), hours(6, 7),
+    ]  # fmt: skip
 
 
 def test_every_table_is_an_outlet(dag: Any, root: Path) -> None:

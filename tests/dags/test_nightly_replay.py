@@ -30,6 +30,11 @@ def test_tasks_wait_for_the_day_and_end_in_a_report(dag: Any) -> None:
     }
 
 
+def test_the_report_is_of_the_day(dag: Any) -> None:
+    assert dag.task_dict["report"].job == "report_night"
+    assert dag.task_dict["report"].trigger_rule == "all_done"
+
+
 def test_nothing_is_landed_aggregated_or_published(dag: Any) -> None:
     outlets = {asset.name for task in dag.tasks for asset in task.outlets}
     assert outlets == {"plans", "run_metrics", "quality_reports"}

@@ -120,7 +120,7 @@ def staged(lake: Lake, owned: Interval, table: str = "trend_aggregates_staged") 
     for name in ("window_start", "window_end"):
         at = found.column_names.index(name)
         found = found.set_column(at, name, found[name].cast(pa.int64()))
-    found = found.drop_columns(["query_fingerprint", "plan_fingerprint", "events_version"])
+    found = found.drop_columns(["query_fingerprint"])
     return sorted_results(found.to_pylist())
 
 

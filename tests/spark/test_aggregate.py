@@ -16,6 +16,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
 from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
@@ -23,6 +24,7 @@ from elsinore.spark.aggregate_branches import branches
 from elsinore.spark.aggregate_counts import TaskCounts
 from elsinore.spark.aggregate_direct import EVENTS
 from elsinore.spark.aggregate_events import events_between, reach_of
+from elsinore.spark.aggregate_origin import Origin, staged_origins
 from elsinore.spark.aggregate_parts import cut_into_parts
 from elsinore.spark.aggregate_route import Route, choose_route
 from elsinore.spark.event_files import event_files
@@ -99,21 +101,23 @@ def test_the_whole_workload_gives_what_one_batch_gives(
     assert done.events_version == lake.version("events")
 
 
-def test_rows_name_the_plan_the_events_and_the_query(flights: tuple[Lake, EventTable]) -> None:
+def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[Lake, EventTable]) -> None:
     lake, _ = flights
     queries = workload(lake, QUERIES)
     owned = hours("15", "18")
     done = aggregate(lake, queries, owned, plan="p17", parts=2, run="test")
-    named = (
-        lake.read(STAGED)
-        .where(Hours(owned).predicate())
-        .select("query", "query_fingerprint", "plan_fingerprint", "events_version")
-        .distinct()
-        .collect()
+    rows = lake.read(STAGED).where(Hours(owned).predicate())
+    named = {tuple(row) for row in rows.select("query", "query_fingerprint").distinct().collect()}
+    assert named == {(query.name, query.fingerprint) for query in queries.queries}
+    expected = Origin("test", workload_fingerprint(queries), "p17", done.events_version)
+    labels = [f"2013-02-08T{hour}" for hour in (15, 16, 17)]
+    assert staged_origins(lake.root, owned) == dict.fromkeys(labels, expected)
+    # Of an hour that is aggregated again alone, the later commit counts.
+    aggregate(lake, queries, hours("16", "17"), plan="p18", parts=2, run="later")
+    found = staged_origins(lake.root, hours("15", "19"))
+    assert {label: origin.plan for label, origin in found.items()} == dict(
+        zip(labels, ("p17", "p18", "p17"), strict=True)
     )
-    assert {tuple(row) for row in named} == {
-        (query.name, query.fingerprint, "p17", done.events_version) for query in queries.queries
-    }
 
 
 def test_shared_segments_change_no_row(flights: tuple[Lake, EventTable]) -> None:

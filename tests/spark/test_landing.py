@@ -9,15 +9,19 @@ from typing import Any
 
 import pytest
 
-from elsinore.errors import ConflictError, DataError
+from elsinore.errors import ConflictError, DataError, LostWorkerError
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
 from elsinore.generate.flights import generate_flights
 from elsinore.settings import Settings
-from elsinore.spark import land as land_module
+from elsinore.spark.event_changes import merge_changes
+from elsinore.spark.judge_events import judge_events
 from elsinore.spark.tables import Lake
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
+
+#: The module whose steps tests stop.
+LAND = "elsinore.spark.land"
 
 BAD_LINES = {
     "bad_json": '{"id": "b1", "type"',
@@ -105,33 +109,33 @@ def test_hours_landed_one_by_one_or_at_once_give_the_same(
         assert rows(lake, table) == rows(apart, table)
 
 
-def test_of_equal_ids_the_first_by_landing_file_and_line_stays(
+def test_of_equal_ids_the_last_by_landing_file_and_line_stays(
     lake: Lake, settings: Settings
 ) -> None:
     put(settings, 10, departure(1), name="-b")
     put(settings, 10, departure(2), departure(1), departure(1, dep_delay=6), name="-a")
-    put(settings, 11, departure(1), departure(1, minute=1))
+    put(settings, 11, departure(1, minute=1), departure(1))
 
     figures = land(lake, settings, hours(10, 12))
 
-    assert rows(lake, "events", "event_id", "file", "position") == [
-        ("d1", "2013/01/01/events-2013-01-01T10-a.jsonl", 2),
-        ("d2", "2013/01/01/events-2013-01-01T10-a.jsonl", 1),
+    assert rows(lake, "events", "event_id", "file", "position", "dep_delay") == [
+        ("d1", "2013/01/01/events-2013-01-01T11.jsonl", 2, 5),
+        ("d2", "2013/01/01/events-2013-01-01T10-a.jsonl", 1, 5),
     ]
     # Two differ from the one that stays: one in an attribute, one in time.
     assert rows(lake, "quarantine", "landing", "position", "reason_code", "reason") == [
-        ("2013-01-01T10", 3, "conflicting_id", _CONFLICT),
-        ("2013-01-01T11", 2, "conflicting_id", _CONFLICT),
+        ("2013-01-01T10", 3, "superseded", _CORRECTED),
+        ("2013-01-01T11", 1, "superseded", _CORRECTED),
     ]
     assert (figures["lines"], figures["accepted"]) == (6, 2)
     assert (figures["duplicates"], figures["quarantined"]) == (2, 2)
     assert rows(lake, "landings", "landing", "lines", "accepted", "duplicates", "quarantined") == [
-        ("2013-01-01T10", 4, 2, 1, 1),
-        ("2013-01-01T11", 2, 0, 1, 1),
+        ("2013-01-01T10", 4, 1, 2, 1),
+        ("2013-01-01T11", 2, 1, 0, 1),
     ]
 
 
-_CONFLICT = "id 'd1' is that of another event, 2013/01/01/events-2013-01-01T10-a.jsonl:2"
+_CORRECTED = "id 'd1' was corrected by 2013/01/01/events-2013-01-01T11.jsonl:2"
 
 
 def test_a_mended_file_replaces_what_it_brought_before(lake: Lake, settings: Settings) -> None:
@@ -173,6 +177,29 @@ def test_damaged_and_empty_files(lake: Lake, settings: Settings) -> None:
     )  # fmt: skip
 
 
+def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
+    lake: Lake, settings: Settings
+) -> None:
+    put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz").write_bytes(b"\x1f\x8bno gzip")
+    put(settings, 10, departure(1), "broken")
+    put(settings, 11, departure(1, dep_delay=6))
+    land(lake, settings, hours(10, 11))
+    before = rows(lake, "quarantine")
+    land(lake, settings, hours(11, 12))
+    codes = rows(lake, "quarantine", "file", "position", "reason_code")
+    plain = "2013/01/01/events-2013-01-01T10.jsonl"
+    assert codes == [
+        ("2013/01/01/events-2013-01-01T10-x.jsonl.gz", 0, "corrupt_file"),
+        (plain, 1, "superseded"),
+        (plain, 2, "bad_json"),
+    ]
+    assert set(before) < set(rows(lake, "quarantine"))
+    account = ("landing", "files", "lines", "accepted", "duplicates", "quarantined", "first_event")
+    first, second = rows(lake, "landings", *account)
+    assert first == ("2013-01-01T10", 2, 3, 0, 0, 3, None)
+    assert second[:-1] == ("2013-01-01T11", 1, 1, 1, 0, 0)
+
+
 def test_too_much_that_is_bad_stops_before_any_event_lands(lake: Lake, settings: Settings) -> None:
     put(settings, 10, departure(1), "broken", "broken too")
     strict = settings.model_copy(update={"max_bad_share": 0.5})
@@ -193,14 +220,14 @@ def test_hostile_values_stay_data(lake: Lake, settings: Settings) -> None:
         "$x",
     ]
     events = [departure(n, id=text, tailnum=text) for n, text in enumerate(hostile)]
-    put(settings, 10, *events, departure(9, id=hostile[0]), name="-' OR 1=1 --")
+    put(settings, 10, departure(9, id=hostile[0]), *events, name="-' OR 1=1 --")
     put(settings, 11, departure(50))
     land(lake, settings, hours(10, 12))
     land(lake, settings, hours(10, 11))
     found = dict(rows(lake, "events", "event_id", "tailnum"))
     assert found == {text: text for text in hostile} | {"d50": "N1"}
     (reason,) = rows(lake, "quarantine", "reason")
-    assert reason.startswith("id 'd' OR 1=1 --' is that of another event, 2013/01/01/events-")
+    assert reason.startswith("id 'd' OR 1=1 --' was corrected by 2013/01/01/events-")
 
 
 def test_links_out_of_the_landing_zone_are_refused(lake: Lake, settings: Settings) -> None:
@@ -214,22 +241,70 @@ def test_links_out_of_the_landing_zone_are_refused(lake: Lake, settings: Setting
 def test_another_landing_in_between_is_a_conflict(
     lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both bring d1; the other commits after this one has looked and before it writes."""
-    put(settings, 10, departure(1))
+    """Both bring d1; the other ends after this one has looked and before it writes."""
+    put(settings, 10, departure(1, dep_delay=6))
     put(settings, 11, departure(1))
-    look = land_module._differs
 
-    def other_lands_then_look(*arguments: Any) -> bool:
-        monkeypatch.setattr(land_module, "_differs", look)
-        land(lake, settings, hours(10, 11))
-        return look(*arguments)
-
-    monkeypatch.setattr(land_module, "_differs", other_lands_then_look)
-    with pytest.raises(ConflictError):
+    def judge_then_other_lands(*arguments: Any) -> Any:
+        monkeypatch.setattr(f"{LAND}.judge_events", judge_events)
+        judged = judge_events(*arguments).localCheckpoint()
         land(lake, settings, hours(11, 12))
-    assert rows(lake, "events", "event_id", "landing") == [("d1", "2013-01-01T10")]
-    # Tried again, it finds a duplicate.
-    assert land(lake, settings, hours(11, 12))["duplicates"] == 1
+        return judged
+
+    monkeypatch.setattr(f"{LAND}.judge_events", judge_then_other_lands)
+    with pytest.raises(ConflictError):
+        land(lake, settings, hours(10, 11))
+    # Tried again, it finds that its line was corrected.
+    figures = land(lake, settings, hours(10, 11))
+    assert (figures["accepted"], figures["quarantined"]) == (0, 1)
+    assert rows(lake, "events", "event_id", "landing") == [("d1", "2013-01-01T11")]
+    assert rows(lake, "landings", "landing", "accepted") == [
+        ("2013-01-01T10", 0),
+        ("2013-01-01T11", 1),
+    ]
+
+
+def test_killed_at_any_write_and_run_again_it_ends_the_same(
+    lake: Lake, settings: Settings, new_home: NewHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first landing was corrected by the second, whose mended file takes that back."""
+    other = Lake.open(lake.spark, new_home())
+    clean = Settings(home=other.root.parent, max_bad_share=1.0)
+    for zone in (settings, clean):
+        put(zone, 10, departure(1), "broken", departure(2))
+        put(zone, 11, departure(1, dep_delay=6), departure(2))
+    for tables, zone in ((lake, settings), (other, clean)):
+        land(tables, zone, hours(10, 12))
+        put(zone, 11, departure(3))
+    land(other, clean, hours(11, 12))
+    replace = Lake.replace
+
+    def killed(*arguments: Any, **named: Any) -> None:
+        raise LostWorkerError("killed")
+
+    for table in ("raw_events", "quarantine", "landings"):
+
+        def killed_at(self: Lake, name: str, *rest: Any, at: str = table, **named: Any) -> None:
+            (killed if name == at else replace)(self, name, *rest, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Lake, "replace", killed_at)
+            with pytest.raises(LostWorkerError):
+                land(lake, settings, hours(11, 12))
+    for step in (killed, merge_changes):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"{LAND}.merge_changes", step)
+            patch.setattr(f"{LAND}._require_landed", killed)
+            with pytest.raises(LostWorkerError):
+                land(lake, settings, hours(11, 12))
+    land(lake, settings, hours(11, 12))
+    for table in ("raw_events", "quarantine", "events", "landings"):
+        assert rows(lake, table) == rows(other, table), table
+    assert rows(lake, "events", "event_id", "dep_delay") == [("d1", 5), ("d2", 5), ("d3", 5)]
+    assert rows(lake, "landings", "landing", "lines", "accepted", "duplicates", "quarantined") == [
+        ("2013-01-01T10", 3, 2, 0, 1),
+        ("2013-01-01T11", 1, 1, 0, 0),
+    ]
 
 
 def test_real_flights(lake: Lake, settings: Settings) -> None:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import deltalake
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from elsinore.errors import ValidationError
+from elsinore.errors import LostWorkerError, ValidationError
 from elsinore.events.table import EventTable
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark.aggregate import STAGED, STEP, aggregate
+from elsinore.spark.aggregate import STAGED, aggregate
 from elsinore.spark.publish import PUBLISHED, publish
+from elsinore.spark.publish_digest import hour_digests
+from elsinore.spark.published_origin import PUBLICATIONS, Publication, read_publications
+from elsinore.spark.regions import Hours
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.sample import SampleSize
 from elsinore.spark.tables import Lake
-from elsinore.spark.validate import VALIDATE_STEP, validate
-from elsinore.timeline import HOUR, Interval
+from elsinore.spark.validate import VALIDATE_STEP, VALIDATIONS, validate
+from elsinore.timeline import HOUR, Interval, hour_label, hours_of
 from tests.spark.results_lake import QUERIES, flights_lake, hours, put_events, staged, workload
 
 pytestmark = pytest.mark.spark
@@ -44,8 +48,7 @@ def events(flights: tuple[Lake, EventTable]) -> EventTable:
 
 
 def aggregated(lake: Lake, interval: Interval) -> None:
-    done = aggregate(lake, workload(lake, QUERIES), interval, plan="p", parts=2, run="test")
-    record_metrics(lake, interval, STEP, done.figures(), run="test")
+    aggregate(lake, workload(lake, QUERIES), interval, plan="p", parts=2, run="test")
 
 
 def validated(lake: Lake, interval: Interval) -> None:
@@ -54,7 +57,19 @@ def validated(lake: Lake, interval: Interval) -> None:
 
 
 def published(lake: Lake, interval: Interval) -> int:
-    return publish(lake, workload(lake, QUERIES), interval, run="run 7").rows
+    return publish(lake, workload(lake, QUERIES), interval, run="run 7", name="three").rows
+
+
+def of(lake: Lake, interval: Interval) -> dict[str, Publication]:
+    """The publications of an interval, by hour, in order."""
+    labels = [hour_label(hour) for hour in hours_of(interval)]
+    return dict(sorted(read_publications(lake.root, labels).items()))
+
+
+def digest_of_hour(lake: Lake, hour: Interval) -> str:
+    """What the published rows of an hour say now."""
+    (found,) = hour_digests(lake.read(PUBLISHED).where(Hours(hour).predicate())).values()
+    return found
 
 
 def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: Lake) -> None:
@@ -73,7 +88,84 @@ def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: 
         "run": "run 7",
         "workload": workload_fingerprint(workload(lake, QUERIES)),
         "plans": ["p"],
+        "digests": {label: found.digest for label, found in of(lake, interval).items()},
     }
+
+
+def test_publications_say_where_each_hour_comes_from(lake: Lake) -> None:
+    interval, queries = hours("15", "17"), workload(lake, QUERIES)
+    aggregated(lake, interval)
+    validated(lake, interval)
+    published(lake, interval)
+    found = of(lake, interval)
+    assert list(found) == ["2013-02-08T15", "2013-02-08T16"]
+    checks = lake.read(VALIDATIONS).where("status = 'checked'")
+    for label, hour in zip(found, (hours("15", "16"), hours("16", "17")), strict=True):
+        rows = staged(lake, hour, PUBLISHED)
+        publication = found[label]
+        assert (publication.rows, publication.run) == (len(rows), "run 7")
+        assert publication.validated == checks.where(f"owned_hour = '{label}'").count() > 0
+        assert publication.workload_fingerprint == workload_fingerprint(queries)
+        assert (publication.plan_fingerprint, publication.workload) == ("p", "three")
+        assert publication.events_version == lake.version("events")
+        assert publication.digest == digest_of_hour(lake, hour)
+        assert publication.settled
+    # An hour that is published without any result says so.
+    nothing = Interval.parse("2013-05-01T00:00", "2013-05-01T01:00")
+    aggregated(lake, nothing)
+    validated(lake, nothing)
+    published(lake, nothing)
+    (empty,) = of(lake, nothing).values()
+    assert (empty.rows, empty.validated, empty.settled) == (0, 0, True)
+
+
+def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
+    lake: Lake, events: EventTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interval = hours("09", "11")
+    aggregated(lake, interval)
+    validated(lake, interval)
+    published(lake, interval)
+    before = of(lake, interval)
+    put_events(lake, events.between(0, interval.start), mode="overwrite")
+    try:
+        aggregated(lake, interval)
+        validated(lake, interval)
+    finally:
+        put_events(lake, events, mode="overwrite")
+    replace = Lake.replace
+
+    def killed(self: Lake, table: str, *arguments: Any, **named: Any) -> None:
+        if table == PUBLICATIONS:
+            raise LostWorkerError("killed")
+        replace(self, table, *arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "replace", killed)
+        with pytest.raises(LostWorkerError):
+            published(lake, interval)
+    between = of(lake, interval)
+    assert [hour.settled for hour in between.values()] == [False, False]
+    assert [hour.digest for hour in between.values()] == [hour.digest for hour in before.values()]
+    published(lake, interval)
+    after = of(lake, interval)
+    assert all(hour.settled for hour in after.values())
+    assert all(after[label].rows < before[label].rows for label in before)
+
+
+def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: Lake) -> None:
+    first, second, between = hours("05", "06"), hours("07", "09"), hours("06", "07")
+    for interval in (first, second):
+        aggregated(lake, interval)
+        validated(lake, interval)
+    before = lake.version(PUBLISHED)
+    publish(lake, workload(lake, QUERIES), second, run="run 8", also=[first])
+    assert lake.version(PUBLISHED) == before + 1
+    assert staged(lake, first, PUBLISHED) == staged(lake, first) != []
+    assert staged(lake, second, PUBLISHED) == staged(lake, second) != []
+    assert staged(lake, between, PUBLISHED) == []
+    labels = ["2013-02-08T05", "2013-02-08T07", "2013-02-08T08"]
+    assert [*of(lake, hours("05", "09"))] == labels
 
 
 def test_results_that_are_gone_vanish_and_other_hours_stay(lake: Lake, events: EventTable) -> None:

@@ -84,6 +84,11 @@ def test_right_results_are_validated_every_one(lake: Lake) -> None:
     assert figures["outcome"] == "validated"
     assert figures["mismatches"] == figures["skipped_results"] == 0
     assert figures["queries_checked"] == 3
+    assert figures["results_of_sample"] == figures["results"]
+    assert figures["strata_covered"] == figures["strata"]
+    of_queries = [figures[f"results of {name}"] for name in ("chains", "chances", "storms")]
+    assert sum(int(number) for number in of_queries) == figures["results"]
+    assert figures["checked of chains"] == figures["results of chains"]
     checked = {
         (item.query, item.group_key, item.window.start, item.aggregate)
         for item in validation.compared
@@ -144,8 +149,7 @@ def test_what_the_budget_does_not_allow_is_skipped_and_not_validated(lake: Lake)
 
 def test_a_run_without_events_is_not_validated(lake: Lake) -> None:
     nothing = Interval.parse("2013-05-01T00:00", "2013-05-01T02:00")
-    read = {"events_version": str(lake.version("events"))}
-    record_metrics(lake, nothing, STEP, read, run="test")
+    aggregate(lake, workload(lake, QUERIES), nothing, plan="p", parts=2, run="test")
     validation = check(lake, interval=nothing)
     assert validation.compared == []
     assert validation.figures()["outcome"] == "not validated"
@@ -159,7 +163,10 @@ def test_the_sample_follows_from_the_seed_alone(lake: Lake) -> None:
     def chosen(seed: int) -> set[Place]:
         size = SampleSize(windows=12, steps=100_000, seed=seed)
         checks = choose(lake, workload(lake, QUERIES), RUN, rows, versions, size)
-        assert len(checks) <= 12
+        drawn = [check for check in checks if check.stratum is not None]
+        assert len(drawn) == 12
+        # Beside them places where nothing is staged, half as many at most.
+        assert len(checks) <= 18
         return {check.place for check in checks}
 
     first = chosen(1)

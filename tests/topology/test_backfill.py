@@ -27,9 +27,6 @@ START = datetime(2013, 2, 8, tzinfo=UTC)
 LAST = START + timedelta(hours=HOURS - 1)
 END = START + timedelta(hours=HOURS)
 
-#: Says where a result comes from; another plan or version gives the same result.
-ORIGIN = {"plan_fingerprint", "events_version"}
-
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
@@ -46,7 +43,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def rows(lake: Path, table: str) -> list[str]:
-    """Every row, without its origin; doubles to 12 digits, since they may be added in any order."""
+    """Every row; doubles to 12 digits, since they may be added in any order."""
     found = DeltaTable(lake / table).to_pyarrow_table().to_pylist()
     return sorted(json.dumps(_comparable(row), sort_keys=True, default=str) for row in found)
 
@@ -55,7 +52,6 @@ def _comparable(row: dict[str, Any]) -> dict[str, Any]:
     return {
         name: float(f"{value:.12g}") if isinstance(value, float) else value
         for name, value in row.items()
-        if name not in ORIGIN
     }
 
 

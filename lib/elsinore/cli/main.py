@@ -18,6 +18,7 @@ from elsinore.cli.generate import generate_app
 from elsinore.cli.pipeline import add_steps, replay_flights
 from elsinore.cli.plan import plan
 from elsinore.cli.run import run
+from elsinore.cli.why import why
 from elsinore.errors import AuthorError, ElsinoreError
 from elsinore.settings import DEBUG
 
@@ -32,6 +33,7 @@ commands.command()(run)
 commands.command()(check)
 commands.command()(plan)
 commands.command()(explain)
+commands.command()(why)
 commands.command()(bench)
 commands.command("replay")(replay_flights)
 commands.add_typer(generate_app, name="generate")

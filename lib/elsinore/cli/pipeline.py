@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from elsinore.errors import ParameterError
 from elsinore.orchestration.job_command import job_command
+from elsinore.orchestration.run_interval import day_interval, run_interval
 from elsinore.replay import (
     DEFAULT_END,
     DEFAULT_START,
@@ -29,7 +31,6 @@ STEPS = {
     "aggregate": ("aggregate_trends", "Aggregate the windows that end in an interval."),
     "validate": ("validate_results", "Check a sample of staged results against the reference."),
     "publish": ("publish_results", "Publish the validated results of an interval."),
-    "report": ("report_quality", "Write the data-quality report of an interval."),
 }
 
 
@@ -44,15 +45,52 @@ def add_steps(commands: typer.Typer) -> None:
     """Add a command for each step of the pipeline."""
     for name, (job, text) in STEPS.items():
         commands.command(name, help=text)(_step(job))
+    commands.command("report")(report)
+
+
+def report(
+    run: Annotated[
+        str | None, typer.Argument(help="A run by its name, such as 2013-02-08T00_2013-02-10T00.")
+    ] = None,
+    start: Annotated[str | None, typer.Option(help="First hour of a run, ISO 8601, UTC.")] = None,
+    end: Annotated[str | None, typer.Option(help="End of the run, ISO 8601, UTC.")] = None,
+    night: Annotated[
+        str | None, typer.Option(help="A day (UTC), such as 2013-02-08: all its runs.")
+    ] = None,
+) -> int:
+    """Write the data-quality report of a run, or of a day with all its runs, from the tables."""
+    given = [run is not None, start is not None or end is not None, night is not None]
+    if sum(given) != 1:
+        raise ParameterError(
+            "a report is of one run or of one day",
+            hint="give RUN, or --start and --end, or --night",
+        )
+    if night is not None:
+        return _run_job("report_night", day_interval(night))
+    if run is not None:
+        return _run_job("report_quality", _named_run(run))
+    return _run_job("report_quality", run_interval(start, end, data_start=None, data_end=None))
+
+
+def _named_run(name: str) -> Interval:
+    found = re.fullmatch(r"(\d{4}-\d{2}-\d{2}T\d{2})_(\d{4}-\d{2}-\d{2}T\d{2})", name)
+    if found is None:
+        raise ParameterError(
+            f"not the name of a run: {name[:60]!r}", hint="write it as 2013-02-08T00_2013-02-10T00"
+        )
+    return Interval.parse(f"{found[1]}:00", f"{found[2]}:00")
 
 
 def _step(job: str):  # type: ignore[no-untyped-def]
     def step(start: Start, end: End) -> int:
-        command = job_command(job, Interval.parse(start, end))
-        root = Settings.load().root
-        try:
-            return subprocess.run(command, cwd=root, check=False).returncode
-        except OSError as error:
-            raise ParameterError(f"cannot run {job}: {error.strerror}") from error
+        return _run_job(job, Interval.parse(start, end))
 
     return step
+
+
+def _run_job(job: str, interval: Interval) -> int:
+    command = job_command(job, interval)
+    try:
+        return subprocess.run(command, cwd=Settings.load().root, check=False).returncode
+    except OSError as error:
+        raise ParameterError(f"cannot run {job}: {error.strerror}") from error

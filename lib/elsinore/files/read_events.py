@@ -17,7 +17,7 @@ from elsinore.files.raw_lines import ReadLimits
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import read_parquet
-from elsinore.files.rejection import count_reasons
+from elsinore.files.rejection import Reason, count_reasons
 from elsinore.files.remove_duplicates import remove_duplicates
 from elsinore.timeline import Interval
 
@@ -66,8 +66,9 @@ class ReadReport:
 
     @property
     def bad_share(self) -> float:
-        """Rejected lines out of all lines; 0 where there are none."""
-        return self.rejected.num_rows / self.lines if self.lines else 0.0
+        """Rejected lines out of all lines, without those that were corrected; 0 without lines."""
+        bad = self.rejected.num_rows - self.by_reason.get(Reason.SUPERSEDED, 0)
+        return bad / self.lines if self.lines else 0.0
 
 
 def read_events(
@@ -114,7 +115,7 @@ def read_events(
         lines,
         events.num_rows,
         distinct.duplicates,
-        pa.concat_tables([decoded.rejected, distinct.conflicts]),
+        pa.concat_tables([decoded.rejected, distinct.superseded]),
         decoded.extra_fields,
         tuple(str(path) for path in ignored),
     )

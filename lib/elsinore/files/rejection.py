@@ -37,7 +37,7 @@ class Reason(StrEnum):
     OUT_OF_RANGE = "out_of_range"
     NOT_ALLOWED = "not_allowed"
     # Among all events that were read.
-    CONFLICTING_ID = "conflicting_id"
+    SUPERSEDED = "superseded"
     # The file as a whole.
     CORRUPT_FILE = "corrupt_file"
     TOO_LARGE = "too_large"

@@ -1,4 +1,4 @@
-"""Events with the same id: one is kept, equal ones are counted, others rejected."""
+"""Events with the same id: the last is kept, equal ones are counted, others rejected."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Distinct(NamedTuple):
     Attributes:
         events: the events that are kept, in the order given.
         duplicates: how many equalled the one that was kept.
-        conflicts: columns of `REJECTED_SCHEMA`; those that did not.
+        superseded: columns of `REJECTED_SCHEMA`; those that did not.
     """
 
     events: pa.Table
     duplicates: int
-    conflicts: pa.Table
+    superseded: pa.Table
 
 
 def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
-    """Keep, of all events with one id, the first by (file, position).
+    """Keep, of all events with one id, the last by (file, position): it corrects the others.
 
     Another with the same time, type and attributes is a duplicate; one that differs is rejected as
-    `conflicting_id`. Events without an id are all kept.
+    `superseded`. Events without an id are all kept.
 
     Args:
         events: columns of `decoded_schema`.
@@ -46,32 +46,34 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
     events = events.combine_chunks()
     if schema.id_field is None or not events.num_rows:
         return Distinct(events, 0, none)
-    later, first = _repeated(events)
-    if not len(later):
+    earlier, last = _repeated(events)
+    if not len(earlier):
         return Distinct(events, 0, none)
     names = [field.name for field in arrow_schema(schema)]
-    again, original = events.select(names).take(later), events.select(names).take(first)
-    equal = np.ones(len(later), np.bool_)
+    before, after = events.select(names).take(earlier), events.select(names).take(last)
+    equal = np.ones(len(earlier), np.bool_)
     for name in names:
-        equal &= _same(again[name], original[name])
+        equal &= _same(before[name], after[name])
     keep = np.ones(events.num_rows, np.bool_)
-    keep[later] = False
-    conflicts = _conflicts(events.take(later[~equal]), events.take(first[~equal]), schema)
-    return Distinct(events.filter(pa.array(keep)), int(equal.sum()), conflicts)
+    keep[earlier] = False
+    superseded = _superseded(events.take(earlier[~equal]), events.take(last[~equal]), schema)
+    return Distinct(events.filter(pa.array(keep)), int(equal.sum()), superseded)
 
 
 def _repeated(events: pa.Table) -> tuple[_Rows, _Rows]:
-    """Rows whose id an earlier row has, by (file, position), and those earlier rows."""
+    """Rows whose id a later row has, by (file, position), and the last of these rows."""
     ids = _codes(events["event_id"])
     files = _codes(events["file"])
     order = np.lexsort((events["position"].to_numpy(), files, ids))
-    starts = np.ones(len(order), np.bool_)
-    starts[1:] = ids[order[1:]] != ids[order[:-1]]
-    first_of_run = np.flatnonzero(starts)[np.cumsum(starts) - 1]
-    later, first = order[~starts], order[first_of_run][~starts]
-    # By row, so that conflicts come out in the order of the input.
-    by_row = np.argsort(later)
-    return later[by_row], first[by_row]
+    ends = np.ones(len(order), np.bool_)
+    ends[:-1] = ids[order[1:]] != ids[order[:-1]]
+    # The run of a row is as many runs along as ended before it.
+    run: _Rows = np.cumsum(ends) - ends
+    last_of_run = np.flatnonzero(ends)[run]
+    earlier, last = order[~ends], order[last_of_run][~ends]
+    # By row, so that rejected ones come out in the order of the input.
+    by_row = np.argsort(earlier)
+    return earlier[by_row], last[by_row]
 
 
 def _codes(column: pa.ChunkedArray) -> _Rows:
@@ -87,10 +89,10 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool_
     return pc.or_(pc.fill_null(pc.equal(left, right), False), both_null).to_numpy()
 
 
-def _conflicts(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Table:
+def _superseded(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Table:
     rows = events.to_pylist()
     reasons = [
-        f"id {shown(row['event_id'])} is that of another event, {file}:{position}"
+        f"id {shown(row['event_id'])} was corrected by {file}:{position}"
         for row, file, position in zip(
             rows, kept["file"].to_pylist(), kept["position"].to_pylist(), strict=True
         )
@@ -99,7 +101,7 @@ def _conflicts(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Tab
         "file": events["file"],
         "position": events["position"],
         "line": pa.array([_as_json(row, schema) for row in rows], pa.string()),
-        "reason_code": pa.repeat(Reason.CONFLICTING_ID.value, len(rows)),
+        "reason_code": pa.repeat(Reason.SUPERSEDED.value, len(rows)),
         "reason": pa.array(reasons, pa.string()),
     }
     return pa.table(columns, schema=REJECTED_SCHEMA)

@@ -161,14 +161,24 @@ def context_interval(context: Context) -> Interval:
     )
 
 
-def list_slices(context: Context) -> list[dict[str, str]]:
-    """The slices of a run's hours that are aggregated as tasks of their own.
+def list_slices(context: Context, landed: dict[str, Any]) -> list[dict[str, str]]:
+    """The slices of hours that are aggregated as tasks of their own.
+
+    Args:
+        context: of the task.
+        landed: figures of the job `land_events`; in `reopened` the stretches of published hours
+            that changed events have re-opened, cut like the run's own hours.
 
     Raises:
         JobFailed: the run's parameters or the settings are not valid.
     """
     try:
-        return slices(context_interval(context), Settings.load().slices)
+        parts = Settings.load().slices
+        stretches = [
+            context_interval(context),
+            *(Interval.parse(part["start"], part["end"]) for part in landed["reopened"]),
+        ]
+        return [part for stretch in stretches for part in slices(stretch, parts)]
     except ElsinoreError as error:
         raise JobFailed(str(error), error.exit_code) from error
 

@@ -30,11 +30,12 @@ def replay_tasks(*, timeout: timedelta, aggregate_timeout: timedelta) -> BaseOpe
         outlets=assets("raw_events", "quarantine", "events", "landings"),
         doc_md="Reads the raw files of the run's hours into `raw_events`, decodes their lines into "
         "`events`, and puts what could not be an event into `quarantine`, each with its reason. "
-        "Lines = accepted + duplicates + quarantined, or the task fails.",
+        "Lines = accepted + duplicates + quarantined, or the task fails. Published hours whose "
+        "windows hold changed events are re-opened, that is, computed anew by this run.",
         **longer,
     )
     collect_statistics, find_plan = planning_tasks(**longer)
-    time_slices = _list_partitions()
+    time_slices = _list_partitions(land.output)
     aggregate = JobOperator.partial(
         task_id="aggregate",
         job="aggregate_trends",
@@ -53,16 +54,16 @@ def replay_tasks(*, timeout: timedelta, aggregate_timeout: timedelta) -> BaseOpe
         outlets=assets("validations"),
         doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
         "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
-        "fails the run before anything is published.",
+        "fails the run before anything is published. Re-opened hours have samples of their own.",
         **longer,
     )
     publish = JobOperator(
         task_id="publish",
         job="publish_results",
         inlets=assets("trend_aggregates_staged", "validations"),
-        outlets=assets("trend_aggregates", "run_metrics"),
+        outlets=assets("trend_aggregates", "publications", "run_metrics"),
         doc_md="Copies the validated hours from `trend_aggregates_staged` to `trend_aggregates`, "
-        "in one commit.",
+        "re-opened ones among them, in one commit; `publications` says where each hour comes from.",
         **longer,
     )
     chain(land, collect_statistics, find_plan, time_slices, aggregate, validate, publish)
@@ -90,7 +91,7 @@ def planning_tasks(**arguments: Any) -> tuple[BaseOperator, BaseOperator]:
     return collect_statistics, find_plan
 
 
-def report_tasks(*last: BaseOperator) -> None:
+def report_tasks(*last: BaseOperator, job: str = "report_quality") -> None:
     """Adds the task that writes the report whatever became of the tasks before it, and the end.
 
     A run is as its last tasks are. So that a report does not hide the failure that it tells of, the
@@ -98,14 +99,15 @@ def report_tasks(*last: BaseOperator) -> None:
 
     Args:
         last: the tasks that are followed by no other.
+        job: writes the report.
     """
     report = JobOperator(
         task_id="report",
-        job="report_quality",
+        job=job,
         trigger_rule="all_done",
         outlets=assets(REPORTS),
-        doc_md="Writes the run's data-quality report from the tables, with a link to Data Docs; "
-        "also where a task before it has failed.",
+        doc_md="Writes the data-quality report of the run, or of the day, from the tables, with a "
+        "link to Data Docs; also where a task before it has failed.",
         **LIGHT,
     )
     ended = EmptyOperator(
@@ -120,10 +122,13 @@ def report_tasks(*last: BaseOperator) -> None:
     report >> ended
 
 
-def _list_partitions() -> Any:
+def _list_partitions(landed: Any) -> Any:
     @task(task_id="list_partitions", **LIGHT)
-    def list_partitions(**context: Any) -> list[dict[str, str]]:
-        """Cuts the run's hours into a few slices, whole hours each (`ELSINORE_SLICES`)."""
-        return list_slices(context)
+    def list_partitions(landed: dict[str, Any], **context: Any) -> list[dict[str, str]]:
+        """Cuts the run's hours into a few slices, whole hours each (`ELSINORE_SLICES`).
 
-    return list_partitions()
+        Published hours that late or corrected events have re-opened are slices of their own.
+        """
+        return list_slices(context, landed)
+
+    return list_partitions(landed)

@@ -1,4 +1,4 @@
-"""The data-quality report of a run: one HTML file that needs nothing beside it.
+"""The data-quality report of a run or of a night: one HTML file that needs nothing beside it.
 
 No script, no font, no image from elsewhere; texts of events and queries are escaped. The page is
 made of the tables and the judgement alone: made again at any time, it reads the same.
@@ -9,22 +9,24 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 
+from elsinore.catalog.stream import StreamSchema
 from elsinore.quality.bars import StackedBars, stacked_bars
+from elsinore.quality.cells import FILTERS
+from elsinore.quality.docs_link import link_back
 from elsinore.quality.judgement import Judgement
+from elsinore.quality.page_data import PageData, read_page_data
 from elsinore.quality.report_data import LandedHour, ReportData, read_report_data
 from elsinore.quality.run_verdict import decide
-from elsinore.query.print_bound import print_length
+from elsinore.quality.trend_charts import trend_charts
 from elsinore.spark.regions import run_key
 from elsinore.spark.sharing_metrics import RunTime
 from elsinore.timeline import Interval, hour_label
-
-_FULL_DIGITS = 15
 
 
 def write_report(
@@ -33,8 +35,13 @@ def write_report(
     interval: Interval,
     docs_index: Path | None,
     judgement: Judgement | None = None,
+    *,
+    stream: StreamSchema | None = None,
+    night: bool = False,
 ) -> Path:
     """Write the report of the run over an interval; an earlier one of the same run is replaced.
+
+    Data Docs get a link to it, as it has one to them.
 
     Args:
         lake: folder of the Delta tables.
@@ -42,25 +49,38 @@ def write_report(
         interval: the run's hours.
         docs_index: first page of the run's Data Docs, to link to.
         judgement: what the expectations said of the run.
+        stream: the stream's schema, for NULLs and ranges; None: these are left out.
+        night: whether the interval is a day, whose runs are reported on together.
 
     Returns:
-        The path of the page, `<start hour>_<end hour>.html` in `out`.
+        The path of the page: in `out`, `<start hour>_<end hour>.html` of a run and
+        `night_<day>.html` of a night.
 
     Raises:
         DataError: a table is missing or cannot be read.
         PlanError: the run's plan is damaged.
     """
     out.mkdir(parents=True, exist_ok=True)
-    page = out / f"{run_key(interval)}.html"
-    link = os.path.relpath(docs_index, out) if docs_index else None
-    text = render(read_report_data(lake, interval), judgement, link)
+    name = f"night_{hour_label(interval.start)[:10]}" if night else run_key(interval)
+    page = out / f"{name}.html"
+    link = quote(os.path.relpath(docs_index, out)) if docs_index else None
+    text = render(
+        read_report_data(lake, interval),
+        read_page_data(lake, interval, stream, pages=out if night else None),
+        judgement,
+        link,
+    )
     made = page.with_suffix(f".{os.getpid()}.making")
     made.write_text(text, encoding="utf-8")
     made.replace(page)
+    if docs_index is not None:
+        link_back(docs_index, page, f"Report of {'the day' if night else 'the run'}")
     return page
 
 
-def render(data: ReportData, judgement: Judgement | None, docs_link: str | None) -> str:
+def render(
+    data: ReportData, page: PageData, judgement: Judgement | None, docs_link: str | None
+) -> str:
     """The page as text; `docs_link` is a relative path to the Data Docs."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("elsinore.quality", "templates"),
@@ -69,13 +89,12 @@ def render(data: ReportData, judgement: Judgement | None, docs_link: str | None)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "instant": _instant, "number": _number, "count": shorten_count, "percent": _percent,
-        "interval": _interval, "length_text": print_length,
-    }  # fmt: skip
+    environment.filters |= FILTERS
     return environment.get_template("report.html.j2").render(
         data=data,
-        verdict=decide(data, judgement),
+        page=page,
+        charts=trend_charts(page.days),
+        verdict=decide(data, page, judgement),
         observed=data.stream and Interval(*data.stream.observed),
         judgement=judgement,
         docs_link=docs_link,
@@ -174,38 +193,3 @@ def _other_counts(found: RunTime) -> list[tuple[str, int]]:
 def _short(hour: str) -> str:
     """'2013-01-01T10' as '01-01 10h'."""
     return f"{hour[5:10]} {hour[11:]}h"
-
-
-def shorten_count(digits: str | None) -> str:
-    """A count that fits a cell: in full up to 15 digits, else its leading digits and its length.
-
-    >>> shorten_count("1234567"), shorten_count("1" + "0" * 20)
-    ('1,234,567', '1.00e20 (21 digits)')
-    """
-    if digits is None:
-        return "–"
-    if len(digits) <= _FULL_DIGITS:
-        return f"{int(digits):,}"
-    return f"{digits[0]}.{digits[1:3]}e{len(digits) - 1} ({len(digits)} digits)"
-
-
-def _instant(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "–"
-
-
-def _interval(interval: Interval) -> str:
-    start, end = (hour_label(border).replace("T", " ") for border in (interval.start, interval.end))
-    return f"{start}:00 to {end}:00 UTC"
-
-
-def _number(value: float | None) -> str:
-    """A figure in a cell: whole numbers whole, others with as many places as matter."""
-    if value is None:
-        return "–"
-    if float(value).is_integer() or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:,.2f}" if abs(value) >= 0.01 else f"{value:.2g}"
-
-
-def _percent(part: float, whole: float) -> str:
-    return f"{part / whole:.1%}" if whole else "–"

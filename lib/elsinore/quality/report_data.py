@@ -15,8 +15,10 @@ from elsinore.quality.lake import read_rows
 from elsinore.sharing.explain_plan import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import KleenePart, StaticPlan
 from elsinore.sharing.profile import StreamProfile
+from elsinore.spark.aggregate_origin import staged_origins
 from elsinore.spark.regions import run_key
 from elsinore.spark.sharing_metrics import RunTime, is_of_sharing, run_time_sharing
+from elsinore.spark.validate_metrics import is_of_coverage
 from elsinore.timeline import Interval, hour_label, hours_of
 
 #: A metric, its value, its text.
@@ -121,7 +123,7 @@ def read_report_data(lake: Path, interval: Interval) -> ReportData:
     columns = ["query", "group_key", "window_start", "aggregate", "exact", "log2"]
     published = read_rows(lake, "trend_aggregates", columns=columns, owned_hour=hours).to_pandas()
     staged = read_rows(
-        lake, "trend_aggregates_staged", columns=["query", "plan_fingerprint"], owned_hour=hours
+        lake, "trend_aggregates_staged", columns=["query"], owned_hour=hours
     ).to_pandas()
     validations = read_rows(
         lake, "validations", columns=["query", "status", "reason", "mismatch"], owned_hour=hours
@@ -132,7 +134,7 @@ def read_report_data(lake: Path, interval: Interval) -> ReportData:
         interval=interval,
         hours=tuple(_hour(row) for row in landings.to_pylist()),
         stream=_stream(lake, metrics),
-        plans=_plans(lake, sorted(staged["plan_fingerprint"].unique())),
+        plans=_plans(lake, sorted({o.plan for o in staged_origins(lake, interval).values()})),
         sharing=_details(metrics, SHARING),
         run_time=run_time_sharing(_figures(metrics)),
         queries=tuple(_queries(published, staged, validations)),
@@ -257,7 +259,7 @@ def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
     """Steps in the order of the pipeline; steps that it does not know come last."""
     by_step = {str(name): rows for name, rows in metrics.groupby("step")}
     for name in sorted(by_step, key=_place):
-        figures = [row for row in _figures(by_step[name]) if not is_of_sharing(row[0])]
+        figures = [row for row in _figures(by_step[name]) if not _is_told_elsewhere(row[0])]
         seconds = sum(value or 0.0 for metric, value, _ in figures if metric == "seconds")
         events = sum(value or 0.0 for metric, value, _ in figures if metric == "events")
         yield Step(
@@ -266,6 +268,10 @@ def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
             throughput=events / seconds if seconds and events else None,
             others=_added_up(figures),
         )
+
+
+def _is_told_elsewhere(metric: str) -> bool:
+    return is_of_sharing(metric) or is_of_coverage(metric)
 
 
 def _figures(metrics: pd.DataFrame) -> list[Figure]:

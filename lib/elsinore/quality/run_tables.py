@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pandas as pd
@@ -9,10 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.quality.lake import read_rows
+from elsinore.spark.aggregate_origin import staged_origins
+from elsinore.spark.published_origin import Publication, read_publications
 from elsinore.timeline import Interval, hour_label, hours_of
 
 
-def read_run_tables(lake: Path, interval: Interval) -> dict[str, pd.DataFrame]:
+def read_run_tables(
+    lake: Path, interval: Interval, also: Sequence[Interval] = ()
+) -> dict[str, pd.DataFrame]:
     """Rows by table, for `judge`.
 
     What is told of one table by another stands in columns of its own: `landings` has `event_rows`,
@@ -23,6 +29,7 @@ def read_run_tables(lake: Path, interval: Interval) -> dict[str, pd.DataFrame]:
     Args:
         lake: folder of the Delta tables.
         interval: the run's hours.
+        also: further hours whose results the run has made anew.
 
     Raises:
         DataError: a table is missing or cannot be read.
@@ -34,11 +41,14 @@ def read_run_tables(lake: Path, interval: Interval) -> dict[str, pd.DataFrame]:
         landing=hours,
     )  # fmt: skip
     quarantine = read_rows(lake, "quarantine", landing=hours)
-    staged = read_rows(lake, "trend_aggregates_staged", owned_hour=hours)
-    plans = _plans_of(lake, staged)
-    known = plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].combine_chunks()
-    staged = staged.append_column(
-        "plan_is_known", pc.is_in(staged["plan_fingerprint"], value_set=known)
+    owned = [*hours, *(hour_label(hour) for part in also for hour in hours_of(part))]
+    origins: dict[str, str] = {}
+    for part in (interval, *also):
+        origins |= {label: found.plan for label, found in staged_origins(lake, part).items()}
+    plans = _plans_of(lake, sorted(set(origins.values())))
+    known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
+    staged = _with_plans(
+        read_rows(lake, "trend_aggregates_staged", owned_hour=owned), origins, known
     )
     landings = _with_counts(read_rows(lake, "landings", landing=hours), events, quarantine)
     return {
@@ -47,12 +57,26 @@ def read_run_tables(lake: Path, interval: Interval) -> dict[str, pd.DataFrame]:
         "events": _frame(events),
         "plans": _frame(plans),
         "trend_aggregates_staged": _frame(staged),
-        "validations": _frame(read_rows(lake, "validations", owned_hour=hours)),
+        "validations": _frame(read_rows(lake, "validations", owned_hour=owned)),
+        "publications": _publications(lake, owned),
     }
 
 
-def _plans_of(lake: Path, staged: pa.Table) -> pa.Table:
-    named = pc.unique(staged["plan_fingerprint"]).to_pylist()
+def _publications(lake: Path, hours: Sequence[str]) -> pd.DataFrame:
+    """What is published so far, with `settled`: whether the results are still those."""
+    rows = read_publications(lake, hours).values()
+    names = [field.name for field in fields(Publication)]
+    return pd.DataFrame([asdict(row) for row in rows], columns=names)
+
+
+def _with_plans(staged: pa.Table, origins: Mapping[str, str], known: set[str]) -> pa.Table:
+    """Staged results, and whether the plan of each is among the known ones."""
+    hours = staged["owned_hour"].combine_chunks().dictionary_encode()
+    is_known = [origins.get(label) in known for label in hours.dictionary.to_pylist()]
+    return staged.append_column("plan_is_known", pa.array(is_known, pa.bool_()).take(hours.indices))
+
+
+def _plans_of(lake: Path, named: Sequence[str]) -> pa.Table:
     plans = read_rows(lake, "plans", kind=["plan"], fingerprint=named)
     sources = pc.unique(plans["statistics_fingerprint"]).to_pylist()
     return pa.concat_tables(

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from elsinore.quality.cells import first_words
 from elsinore.quality.judgement import Judgement
+from elsinore.quality.page_data import PageData
 from elsinore.quality.report_data import ReportData
+from elsinore.quality.run_lines import Publishing
 
 Level = Literal["good", "warning", "critical"]
 
@@ -20,10 +23,10 @@ class RunVerdict:
     reasons: tuple[str, ...]
 
 
-def decide(data: ReportData, judgement: Judgement | None) -> RunVerdict:
-    """The verdict on a run from its figures and, if there is one, its judgement."""
-    critical = [*_figures_wrong(data), *_judged(judgement, "critical")]
-    warnings = [*_figures_doubtful(data, judgement), *_judged(judgement, "warning")]
+def decide(data: ReportData, page: PageData, judgement: Judgement | None) -> RunVerdict:
+    """The verdict on a run or a day from its figures and, if there is one, its judgement."""
+    critical = [*_figures_wrong(data), *_runs_wrong(page), *_judged(judgement, "critical")]
+    warnings = [*_figures_doubtful(data, page, judgement), *_judged(judgement, "warning")]
     reasons = (*critical, *warnings)
     if critical:
         return RunVerdict("critical", "Do not rely on this run", reasons)
@@ -53,7 +56,7 @@ def _figures_wrong(data: ReportData) -> list[str]:
     return found
 
 
-def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str]:
+def _figures_doubtful(data: ReportData, page: PageData, judgement: Judgement | None) -> list[str]:
     found = []
     if not data.hours:
         found.append("nothing landed in these hours")
@@ -61,9 +64,34 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
         found.append("no trend was found")
     if not any(query.checked for query in data.queries):
         found.append("no aggregate was compared with the reference")
+    found += _publishing_doubtful(page.publishing)
+    unchecked = tuple(one.query for one in page.coverage if one.results and not one.checked)
+    if unchecked and len(unchecked) < len(page.coverage):
+        found.append(f"no result was checked of: {first_words(unchecked)}")
     if judgement is None:
         found.append("no expectations were judged for this run")
     return found
+
+
+def _publishing_doubtful(publishing: Publishing) -> list[str]:
+    found = []
+    if missing := publishing.missing:
+        found.append(
+            f"{len(missing)} of {publishing.hours} hours are not published: {first_words(missing)}"
+        )
+    if publishing.unsettled:
+        found.append(
+            f"a run ended between two commits, publish again: {first_words(publishing.unsettled)}"
+        )
+    return found
+
+
+def _runs_wrong(page: PageData) -> list[str]:
+    return [
+        f"run {run.key}: {run.mismatches} values differ from the reference"
+        for run in page.runs or ()
+        if run.mismatches
+    ]
 
 
 def _judged(judgement: Judgement | None, severity: str) -> list[str]:

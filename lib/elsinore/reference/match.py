@@ -35,18 +35,26 @@ class Match(NamedTuple):
     values: KeyValues
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """The last event of a match under way, its position, and what came before it."""
 
     event: Event
     position: int
-    before: _Step | None
+    before: Step | None
 
 
-class _Partial(NamedTuple):
-    """A match under way: `owed` is what can only be decided with more key values."""
+class Partial(NamedTuple):
+    """A match under way.
 
-    step: _Step | None
+    Attributes:
+        step: its last event, with those before it; None before the first.
+        taken: how many events it has.
+        values: of the query's keys, as far as its events carry them.
+        ways: how it may go on, or end.
+        owed: what can only be decided with more key values.
+    """
+
+    step: Step | None
     taken: int
     values: KeyValues
     ways: tuple[Route, ...]
@@ -59,6 +67,10 @@ class _Bounds(NamedTuple):
     after: int | None
     before: int | None
     trend: bool
+
+
+#: Of a trend, which may lie anywhere in the window.
+_WINDOW = _Bounds(None, None, trend=True)
 
 
 class Matcher:
@@ -83,10 +95,30 @@ class Matcher:
         Raises:
             BudgetError: there is too much to enumerate.
         """
-        return self._matches(pattern, self._keys.none, _Bounds(None, None, trend=True))
+        return self._matches(pattern, self._keys.none, _WINDOW)
+
+    def begin(self, pattern: Pattern) -> Partial:
+        """A trend of a pattern before its first event."""
+        return _begun(pattern, self._keys.none)
+
+    def extensions(self, found: Partial) -> Iterator[Partial]:
+        """A trend under way with each event that may come next, in each way.
+
+        Raises:
+            BudgetError: there is too much to look at.
+        """
+        for way in found.ways:
+            if way.next is not None:
+                yield from self._extensions(found, way, way.next, _WINDOW)
+
+    def endings(self, found: Partial) -> int:
+        """In how many ways a trend under way may end where it is."""
+        step = found.step
+        ends = [way for way in found.ways if way.next is None]
+        return 0 if step is None else sum(self._complete(found, step, way) for way in ends)
 
     def _matches(self, pattern: Pattern, values: KeyValues, bounds: _Bounds) -> Iterator[Match]:
-        stack = [_Partial(None, 0, values, routes((pattern, None), 0), ())]
+        stack = [_begun(pattern, values)]
         while stack:
             found = stack.pop()
             for way in found.ways:
@@ -96,8 +128,8 @@ class Matcher:
                     yield Match(_steps(found.step), found.values)
 
     def _extensions(
-        self, found: _Partial, way: Route, pattern: EventPattern, bounds: _Bounds
-    ) -> Iterator[_Partial]:
+        self, found: Partial, way: Route, pattern: EventPattern, bounds: _Bounds
+    ) -> Iterator[Partial]:
         """The match under way with each event that may come next at an event pattern."""
         position = self._positions[pattern.alias].index
         after = found.step.event.time if found.step else bounds.after
@@ -108,8 +140,8 @@ class Matcher:
                 yield extended
 
     def _extended(
-        self, found: _Partial, way: Route, position: int, candidate: Candidate, trend: bool
-    ) -> _Partial | None:
+        self, found: Partial, way: Route, position: int, candidate: Candidate, trend: bool
+    ) -> Partial | None:
         event = candidate.event
         values = self._keys.joined(found.values, position, candidate.carried)
         if values is None or not self._edge_holds(found.step, event, position):
@@ -122,14 +154,14 @@ class Matcher:
                 return None
             owed = ()
         taken = found.taken + 1
-        step = _Step(event, position, found.step)
-        return _Partial(step, taken, values, routes(way.rest, taken), owed)
+        step = Step(event, position, found.step)
+        return Partial(step, taken, values, routes(way.rest, taken), owed)
 
-    def _complete(self, found: _Partial, step: _Step, way: Route) -> bool:
+    def _complete(self, found: Partial, step: Step, way: Route) -> bool:
         owed = (*found.owed, *self._bars(step, way.guards, None))
         return all(obligation(found.values) for obligation in owed)
 
-    def _edge_holds(self, step: _Step | None, event: Event, position: int) -> bool:
+    def _edge_holds(self, step: Step | None, event: Event, position: int) -> bool:
         if step is None:
             return True
         conditions = self._edges.get((step.position, position), ())
@@ -138,7 +170,7 @@ class Matcher:
     # ---- NOT
 
     def _bars(
-        self, step: _Step | None, guards: tuple[Negation, ...], before: int | None
+        self, step: Step | None, guards: tuple[Negation, ...], before: int | None
     ) -> list[Obligation]:
         """That no match of any guard lies between the last event and a time."""
         after = step.event.time if step else None
@@ -161,7 +193,7 @@ class Matcher:
     # ---- selection semantics
 
     def _adjacent(
-        self, step: _Step, ways: tuple[Route, ...], event: Event, values: KeyValues
+        self, step: Step, ways: tuple[Route, ...], event: Event, values: KeyValues
     ) -> bool:
         """Whether nothing strictly between two events of a trend parts them.
 
@@ -172,7 +204,7 @@ class Matcher:
             return not any(self._keys.in_partition(other, values) for other in between)
         return not any(self._could_extend(step, way, event.time, values) for way in ways)
 
-    def _could_extend(self, step: _Step, way: Route, before: int, values: KeyValues) -> bool:
+    def _could_extend(self, step: Step, way: Route, before: int, values: KeyValues) -> bool:
         """Whether an event before a time could extend the trend after its last step in one way."""
         if way.next is None:
             return False
@@ -187,9 +219,13 @@ class Matcher:
         return False
 
 
-def _steps(last: _Step) -> tuple[tuple[Event, int], ...]:
+def _begun(pattern: Pattern, values: KeyValues) -> Partial:
+    return Partial(None, 0, values, routes((pattern, None), 0), ())
+
+
+def _steps(last: Step) -> tuple[tuple[Event, int], ...]:
     steps = []
-    step: _Step | None = last
+    step: Step | None = last
     while step is not None:
         steps.append((step.event, step.position))
         step = step.before

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -29,7 +29,11 @@ def total(aggregate: BoundAggregate, trends: Sequence[Iterable[Event]]) -> Value
     """
     if aggregate.counts_trends:
         return len(trends)
-    times = Counter(event for trend in trends for event in trend)
+    return total_of(aggregate, Counter(event for trend in trends for event in trend))
+
+
+def total_of(aggregate: BoundAggregate, times: Mapping[Event, int]) -> Value:
+    """One aggregate other than COUNT(*), given how many trends of the row count each event."""
     if aggregate.attribute is None:
         return sum(times.values())
     read = [(event.value(aggregate.attribute), n) for event, n in times.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events.table import EventTable
@@ -17,7 +17,7 @@ from elsinore.reference.pairs import count_pairs
 from elsinore.reference.totals import total
 from elsinore.reference.trends import Group, TrendsByGroup, trends_by_group
 from elsinore.results.row import ResultRow, Value, sorted_rows
-from elsinore.timeline import Instant
+from elsinore.timeline import Instant, Interval
 
 
 def two_step(
@@ -37,15 +37,47 @@ def two_step(
             together; fields `query`, `window`, `steps`.
         UnsupportedQueryError: a trend can be matched in ways that give different results.
     """
+    return answer_windows(query, events, windows, Meter(query.name, budget), enumerate_trends)
+
+
+#: Finds the aggregates of each group of one window, in the order of `query.aggregates`.
+Method = Callable[[BoundQuery, Keys, Matcher, Meter], dict[Group, tuple[Value, ...]]]
+
+
+def answer_windows(
+    query: BoundQuery,
+    events: EventTable,
+    windows: Collection[int] | None,
+    meter: Meter,
+    method: Method,
+) -> list[ResultRow]:
+    """As `two_step`, with a method for a window and a meter that the caller can read.
+
+    Raises:
+        BudgetError: see `two_step`.
+        UnsupportedQueryError: the method cannot answer the query.
+    """
     relevant = events if windows is None else _reach(query, events, windows)
     ordered = read_events(query, relevant)
     keys = Keys(query, events.schema)
-    meter = Meter(query.name, budget)
     rows: list[ResultRow] = []
     for number in _numbers(query, ordered, windows):
         meter.window = number
-        rows += _window_rows(query, events.schema, keys, ordered, number, meter)
+        bounds = query.window.bounds(number)
+        first = bisect_left(ordered, bounds.start, key=lambda event: event.time)
+        end = bisect_left(ordered, bounds.end, key=lambda event: event.time)
+        found = method(query, keys, Matcher(query, keys, ordered[first:end], meter), meter)
+        rows += _rows(query, events.schema, bounds, found)
     return sorted_rows(rows)
+
+
+def enumerate_trends(
+    query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter
+) -> dict[Group, tuple[Value, ...]]:
+    """The aggregates of a window by building every trend, or pair of trends, in it."""
+    if isinstance(query.pattern, Conjunction):
+        return _counted_pairs(query, count_pairs(query, keys, matcher, meter))
+    return _aggregated(query, trends_by_group(query, matcher))
 
 
 def _reach(query: BoundQuery, events: EventTable, windows: Collection[int]) -> EventTable:
@@ -63,22 +95,12 @@ def _numbers(query: BoundQuery, events: list[Event], windows: Collection[int] | 
     return sorted({number for time in times for number in query.window.indices(time)})
 
 
-def _window_rows(
+def _rows(
     query: BoundQuery,
     schema: StreamSchema,
-    keys: Keys,
-    events: list[Event],
-    number: int,
-    meter: Meter,
+    bounds: Interval,
+    found: Mapping[Group, tuple[Value, ...]],
 ) -> list[ResultRow]:
-    bounds = query.window.bounds(number)
-    first = bisect_left(events, bounds.start, key=lambda event: event.time)
-    end = bisect_left(events, bounds.end, key=lambda event: event.time)
-    matcher = Matcher(query, keys, events[first:end], meter)
-    if isinstance(query.pattern, Conjunction):
-        found = _counted_pairs(query, count_pairs(query, keys, matcher, meter))
-    else:
-        found = _aggregated(query, trends_by_group(query, matcher))
     calendar = schema.time_unit.is_calendar
     labels = [item.label for item in query.aggregates]
     return [

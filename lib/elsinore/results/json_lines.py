@@ -20,10 +20,10 @@ def encode_row(row: ResultRow) -> str:
     return json.dumps(
         {
             "query": row.query,
-            "group": {label: _plain(value) for label, value in row.group},
-            "window_start": _plain(row.window_start),
-            "window_end": _plain(row.window_end),
-            "values": {label: _plain(value) for label, value in row.values},
+            "group": {label: plain_value(value) for label, value in row.group},
+            "window_start": plain_value(row.window_start),
+            "window_end": plain_value(row.window_end),
+            "values": {label: plain_value(value) for label, value in row.values},
         },
         ensure_ascii=False,
         allow_nan=False,
@@ -44,7 +44,8 @@ def _whole(value: Any) -> Any:
     raise TypeError(f"no JSON for {value!r}")
 
 
-def _plain(value: Value) -> Any:
+def plain_value(value: Value) -> Any:
+    """A value as JSON holds it: instants and numbers that are not finite as text."""
     if isinstance(value, Instant):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):

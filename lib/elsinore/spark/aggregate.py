@@ -13,7 +13,7 @@ from elsinore.spark.aggregate_branches import branches
 from elsinore.spark.aggregate_counts import Counts, TaskCounts
 from elsinore.spark.aggregate_direct import EVENTS, aggregate_direct
 from elsinore.spark.aggregate_events import events_between, reach_of
-from elsinore.spark.aggregate_origin import origin
+from elsinore.spark.aggregate_origin import STAGED, origin
 from elsinore.spark.aggregate_route import Route, choose_route
 from elsinore.spark.aggregate_shuffled import aggregate_shuffled
 from elsinore.spark.failures import spark_failures
@@ -22,9 +22,9 @@ from elsinore.spark.tables import Lake
 from elsinore.template.support import require_greta
 from elsinore.timeline import Interval
 
-STAGED = "trend_aggregates_staged"
+__all__ = ["EVENTS_VERSION", "STAGED", "STEP", "Aggregated", "aggregate", "aggregated"]
 
-#: The step's name in `run_metrics`, and the metric that validation looks for.
+#: The step's name in `run_metrics`.
 STEP = "aggregate"
 EVENTS_VERSION = "events_version"
 
@@ -101,9 +101,8 @@ def aggregate(
         rows = aggregated(
             lake, workload, owned, version, route, sharing=sharing, parts=parts, counts=counts
         )
-        rows = rows.withColumn("plan_fingerprint", F.lit(plan))
-        rows = rows.withColumn("events_version", F.lit(version).cast("long"))
-        lake.replace(STAGED, rows, where=Hours(owned), run=origin(run, workload, [plan]))
+        note = origin(run, workload, plan, version, owned)
+        lake.replace(STAGED, rows, where=Hours(owned), run=note, recorded=True)
         windows, written = _count_staged(lake, owned)
         told = counts.total()
         events = told.pop(EVENTS, None)
@@ -125,7 +124,7 @@ def aggregated(
     parts: int,
     counts: TaskCounts,
 ) -> DataFrame:
-    """The rows of `trend_aggregates` for a slice, without the columns of the run."""
+    """The rows of `trend_aggregates` for a slice."""
     if route.direct:
         finished = aggregate_direct(lake, workload, route.parts, sharing=sharing, counts=counts)
     else:

@@ -1,16 +1,98 @@
-"""What is written into the history of tables of results: where they come from."""
+"""Where staged results come from: a note beside the commit that staged them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
 
+from elsinore.errors import DataError
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.spark.commit_notes import commits
+from elsinore.timeline import Interval, hour_label, hours_of, parse_instant
+
+#: The table that aggregation writes.
+STAGED = "trend_aggregates_staged"
 
 
-def origin(run: str, workload: Workload, plans: Collection[str]) -> str:
-    """The run, the workload and the static plans behind a commit, as JSON for `userMetadata`."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What staged results were computed by and from.
+
+    Attributes:
+        run: the run, for people.
+        workload: fingerprint of the workload.
+        plan: fingerprint of the static plan.
+        events_version: the version of `events` that was read.
+    """
+
+    run: str
+    workload: str
+    plan: str
+    events_version: int
+
+
+def origin(run: str, workload: Workload, plan: str, events_version: int, owned: Interval) -> str:
+    """The note beside a commit of staged results, as JSON for `userMetadata`."""
     return json.dumps(
-        {"run": run, "workload": workload_fingerprint(workload), "plans": sorted(plans)}
+        {
+            "run": run,
+            "workload": workload_fingerprint(workload),
+            "plan": plan,
+            "events_version": events_version,
+            "hours": [hour_label(owned.start), hour_label(owned.end)],
+        }
     )
+
+
+def staged_origins(
+    lake: Path, interval: Interval, *, version: int | None = None
+) -> dict[str, Origin]:
+    """By hour, where the staged results of an interval come from; read without a JVM.
+
+    Args:
+        lake: folder of the Delta tables.
+        interval: the hours; those that were never aggregated are left out.
+        version: of the staged results; None: the latest.
+
+    Raises:
+        DataError: the table's log is damaged.
+    """
+    wanted = {hour_label(hour) for hour in hours_of(interval)}
+    found: dict[str, Origin] = {}
+    for commit in commits(lake / STAGED):
+        if len(found) == len(wanted):
+            break
+        note = commit.note
+        if "hours" not in note or (version is not None and commit.version > version):
+            continue
+        staged = Origin(
+            str(note["run"]), str(note["workload"]), str(note["plan"]), int(note["events_version"])
+        )
+        for label in wanted & set(_labels(note["hours"])):
+            found.setdefault(label, staged)
+    return found
+
+
+def require_origins(
+    lake: Path, interval: Interval, *, version: int | None = None
+) -> dict[str, Origin]:
+    """`staged_origins` of every hour of an interval.
+
+    Raises:
+        DataError: an hour was never aggregated, or so long ago that the log has forgotten it.
+    """
+    found = staged_origins(lake, interval, version=version)
+    for hour in hours_of(interval):
+        if hour_label(hour) not in found:
+            raise DataError(
+                f"nothing says what the staged results of {hour_label(hour)} come from",
+                hint="aggregate the hour again",
+            )
+    return found
+
+
+def _labels(borders: list[str]) -> list[str]:
+    start, end = (parse_instant(f"{label}:00") for label in borders)
+    return [hour_label(hour) for hour in hours_of(Interval(start, end))]

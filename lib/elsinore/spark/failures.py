@@ -27,8 +27,14 @@ _LOST = re.compile(
     r"|SparkContext was shut down|has already been stopped|executor.* lost|FetchFailed"
     r"|Answer from Java side is empty|while trying to connect to the Java server|Connection refused"
     r"|Error while sending or receiving"
+    # A Python worker, or the process that forks them, died before it had said its first word.
+    r"|(?:EOF|Socket|ClosedChannel|IO)Exception(?!: Cannot run)[^\n]*(?:\n\s+at [^\n]*)*?"
+    r"\.createPythonWorker\("
 )
 _MASTER = re.compile(r"All masters are unresponsive|JAVA_GATEWAY_EXITED|Could not parse Master URL")
+_UNWRITABLE = re.compile(
+    r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
+)
 #: An error of our own family, raised in a Python worker, as the last line of its traceback.
 _OURS = re.compile(r"^elsinore\.(?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
 
@@ -42,7 +48,7 @@ def spark_failures() -> Iterator[None]:
     Raises:
         ConflictError: another writer got there first.
         LostWorkerError: an executor, a Python worker or the JVM died.
-        SetupError: the JVM or the master cannot be had.
+        SetupError: the JVM or the master cannot be had, or a disk is full or read-only.
         ElsinoreError: of the class that a Python worker raised.
     """
     try:
@@ -68,6 +74,10 @@ def translate(error: BaseException) -> ElsinoreError | None:
             return ours
         if isinstance(error, PySparkRuntimeError | Py4JError) and _MASTER.search(text):
             return SetupError(f"Spark does not start: {first_line(text)}")
+    if found := _UNWRITABLE.search(text):
+        return SetupError(
+            f"cannot write: {found[0]}", hint="make room, or the lake writable, and run it again"
+        )
     if _LOST.search(text):
         return LostWorkerError(f"a Spark process was lost: {first_line(text)}")
     return None

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.errors import ValidationError
 from elsinore.query.bound import Workload
-from elsinore.spark.aggregate import STAGED
-from elsinore.spark.aggregate_origin import origin
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.spark.aggregate_origin import STAGED, Origin, require_origins
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.publish_digest import digest
+from elsinore.spark.publish_digest import EMPTY, combine, hour_digests
+from elsinore.spark.published_origin import PUBLICATIONS, PUBLISHED
 from elsinore.spark.regions import Hours, run_key
 from elsinore.spark.run_metrics import text_metrics
 from elsinore.spark.tables import Lake
 from elsinore.spark.validate import DIGEST, VALIDATE_STEP, VALIDATIONS
-from elsinore.timeline import Interval
+from elsinore.timeline import Interval, hour_label, hours_of
 
-PUBLISHED = "trend_aggregates"
+__all__ = ["PUBLISHED", "PUBLISH_STEP", "Published", "publish"]
 
 #: The step's name in `run_metrics`.
 PUBLISH_STEP = "publish"
@@ -32,52 +36,112 @@ class Published:
     digest: str
 
 
-def publish(lake: Lake, workload: Workload, interval: Interval, *, run: str) -> Published:
-    """Make the staged results of an interval's hours the published ones, in one commit.
+def publish(
+    lake: Lake,
+    workload: Workload,
+    interval: Interval,
+    *,
+    run: str,
+    name: str = "",
+    also: Sequence[Interval] = (),
+) -> Published:
+    """Make the staged results of some hours the published ones, in one commit.
+
+    A second commit says in `publications` where they come from. The first one carries the same in
+    its note, so that what a killed process left between the two can be told
+    (`published_origin.read_publications`); publishing again mends it.
 
     Args:
         lake: the tables.
         workload: the queries, named in the table's history.
         interval: the hours.
         run: the run, named in the table's history.
+        name: the workload's name, for people.
+        also: further hours, each stretch validated by itself: those that late events re-opened.
 
     Raises:
-        ValidationError: the run was not validated, its validation found a mismatch, or its staged
+        ValidationError: a stretch was not validated, its validation found a mismatch, or its staged
             results have changed since. Nothing is published then.
+        DataError: nothing says what a stretch's results come from.
         ConflictError, LostWorkerError: worth another try.
     """
-    hours = Hours(interval)
-    validated = text_metrics(lake, VALIDATE_STEP, DIGEST).get(run_key(interval))
-    if validated is None:
-        raise ValidationError(
-            f"the results of {interval} were not validated", hint="run validate_results first"
-        )
+    hours = Hours(interval, tuple(also))
     version = lake.version(STAGED)
+    own = workload_fingerprint(workload)
     with spark_failures():
         _require_no_mismatch(lake, hours)
         staged = lake.read(STAGED, version).where(hours.predicate())
-        if digest(staged) != validated:
-            raise ValidationError(
-                f"the staged results of {interval} have changed since they were validated",
-                hint="run validate_results again",
-            )
-        plans = [row[0] for row in staged.select("plan_fingerprint").distinct().collect()]
-        lake.replace(
-            PUBLISHED,
-            staged.repartition("owned_hour"),
-            where=hours,
-            run=origin(run, workload, plans),
+        digests = hour_digests(staged)
+        origins: dict[str, Origin] = {}
+        for stretch in hours.intervals:
+            _require_validated(lake, stretch, digests)
+            origins |= _require_own(lake, stretch, version, own)
+        note = {
+            "run": run,
+            "workload": own,
+            "plans": sorted({origin.plan for origin in origins.values()}),
+            "digests": {label: digests.get(label, EMPTY) for label in origins},
+        }
+        rows_of_hours = staged.repartition("owned_hour")
+        lake.replace(PUBLISHED, rows_of_hours, where=hours, run=json.dumps(note), recorded=True)
+        rows = _count(lake.read(PUBLISHED).where(hours.predicate()))
+        checked = _count(_checks(lake, hours).where("status = 'checked'"))
+        records = [
+            {
+                "owned_hour": label,
+                "workload": name,
+                "workload_fingerprint": own,
+                "plan_fingerprint": origin.plan,
+                "events_version": origin.events_version,
+                "run": run,
+                "digest": digests.get(label, EMPTY),
+                "rows": rows.get(label, 0),
+                "validated": checked.get(label, 0),
+                # The epoch until the commit, whose clock is Spark's.
+                "published_at": 0,
+            }
+            for label, origin in sorted(origins.items())
+        ]
+        found = lake.frame(PUBLICATIONS, records).withColumn("published_at", F.current_timestamp())
+        lake.replace(PUBLICATIONS, found, where=hours, run=run)
+    return Published(sum(rows.values()), combine(digests))
+
+
+def _require_validated(lake: Lake, stretch: Interval, digests: Mapping[str, str]) -> None:
+    validated = text_metrics(lake, VALIDATE_STEP, DIGEST).get(run_key(stretch))
+    if validated is None:
+        raise ValidationError(
+            f"the results of {stretch} were not validated", hint="run validate_results first"
         )
-        published = lake.read(PUBLISHED).where(hours.predicate())
-        return Published(published.count(), validated)
+    labels = {hour_label(hour) for hour in hours_of(stretch)}
+    if combine({label: d for label, d in digests.items() if label in labels}) != validated:
+        raise ValidationError(
+            f"the staged results of {stretch} have changed since they were validated",
+            hint="run validate_results again",
+        )
+
+
+def _require_own(lake: Lake, stretch: Interval, version: int, workload: str) -> dict[str, Origin]:
+    origins = require_origins(lake.root, stretch, version=version)
+    if any(origin.workload != workload for origin in origins.values()):
+        raise ValidationError(
+            f"staged results of {stretch} are of another workload", hint="aggregate it again"
+        )
+    return origins
 
 
 def _require_no_mismatch(lake: Lake, hours: Hours) -> None:
-    checks = lake.read(VALIDATIONS).where(hours.predicate())
-    wrong = checks.where("mismatch").agg(F.count("*").alias("wrong")).first()
-    assert wrong is not None
-    if wrong["wrong"]:
+    wrong = _checks(lake, hours).where("mismatch").count()
+    if wrong:
         raise ValidationError(
-            f"{wrong['wrong']} aggregates of {hours.interval} differ from the reference",
+            f"{wrong} aggregates of {hours.interval} differ from the reference",
             hint="see the table validations",
         )
+
+
+def _checks(lake: Lake, hours: Hours) -> DataFrame:
+    return lake.read(VALIDATIONS).where(hours.predicate())
+
+
+def _count(rows: DataFrame) -> dict[str, int]:
+    return {row["owned_hour"]: row["count"] for row in rows.groupBy("owned_hour").count().collect()}

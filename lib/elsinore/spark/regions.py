@@ -20,29 +20,45 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 class _HourRange:
     """The partitions of some whole hours.
 
+    Attributes:
+        interval: the hours.
+        also: further hours that are rewritten in the same commit.
+
     Raises:
-        ParameterError: the interval does not begin and end at whole hours.
+        ParameterError: an interval does not begin and end at whole hours.
     """
 
     interval: Interval
+    also: tuple[Interval, ...] = ()
     column: ClassVar[str]
 
     def __post_init__(self) -> None:
-        require_whole_hours(self.interval)
+        for interval in self.intervals:
+            require_whole_hours(interval)
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """All of its hours, those of `interval` first."""
+        return (self.interval, *self.also)
 
     @property
     def first(self) -> str:
-        """Label of the first hour."""
+        """Label of the first hour of `interval`."""
         return hour_label(self.interval.start)
 
     @property
     def last(self) -> str:
-        """Label of the last hour, inclusive."""
+        """Label of the last hour of `interval`, inclusive."""
         return hour_label(self.interval.end - 1)
 
     def predicate(self) -> str:
         """The condition as SQL; it names the partition column, as conflict checks need."""
-        return f"{self.column} >= '{self.first}' AND {self.column} <= '{self.last}'"
+        ranges = [
+            f"{self.column} >= '{hour_label(interval.start)}' "
+            f"AND {self.column} <= '{hour_label(interval.end - 1)}'"
+            for interval in self.intervals
+        ]
+        return ranges[0] if len(ranges) == 1 else " OR ".join(f"({part})" for part in ranges)
 
 
 class Hours(_HourRange):

@@ -26,7 +26,7 @@ from elsinore.timeline import Interval, hour_label
 #: The group of a check of a whole window, in which no group has a result.
 EVERY_GROUP = "*"
 
-#: One of so many checks is of a window without results, and one of the group of a drawn event.
+#: To so many results comes one window without results, and one group of a drawn event.
 _SHARE = 4
 
 _T = TypeVar("_T")
@@ -37,7 +37,7 @@ class SampleSize:
     """How much is checked.
 
     Attributes:
-        windows: results of a run at most.
+        windows: results of a run at most; places without a result, half as many, come on top.
         steps: what the reference may take for one of them.
         seed: of the sample; the same seed and run give the same checks.
     """
@@ -67,12 +67,14 @@ class Check:
         place: where it stands.
         events_version: the version of `events` that the engine read; None if that is not known.
         beyond: whether it is known to have more trends than the reference may enumerate.
+        stratum: the class of its size; None for a place that was not drawn from the results.
         published: `(exact, value)` by aggregate; empty where the engine has no result.
     """
 
     place: Place
     events_version: int | None
     beyond: bool
+    stratum: int | None
     published: Mapping[str, tuple[str | None, float | None]]
 
 
@@ -84,21 +86,21 @@ def choose(
     versions: Mapping[str, int],
     size: SampleSize,
 ) -> list[Check]:
-    """The checks of a run, in a canonical order.
+    """The checks of a run, queries in turn, so that what is cut short has seen all of them.
 
     Args:
         lake: the tables.
         workload: the queries.
         run: the hours whose results are validated.
         staged: the rows of `trend_aggregates_staged` of these hours.
-        versions: version of `events` by hour, for places without a result.
+        versions: by hour, the version of `events` that its results were computed from.
         size: how much to choose.
     """
     seed = f"{size.seed} {run.start} {run.end}"
     share = size.windows // _SHARE
     chosen = {
         Place(r.query, r.group_key, _number(workload, r)): r
-        for r in sample_results(staged, seed, size.windows - 2 * share, size.steps)
+        for r in sample_results(staged, seed, size.windows, size.steps)
     }
     extra = [
         *_drawn(_windows_without_result(workload, run, staged), seed, share),
@@ -106,18 +108,37 @@ def choose(
     ]
     places = [*chosen, *(place for place in extra if place not in chosen)]
     published = _published(lake, workload, staged, places)
-    checks = []
-    for place in sorted(set(places), key=lambda p: (p.query, p.window, p.group_key)):
-        result = chosen.get(place)
-        checks.append(
-            Check(
-                place,
-                result.events_version if result else versions.get(_hour(workload, place)),
-                result.beyond if result else False,
-                published.get(place, {}),
-            )
-        )
-    return checks
+    checks = [
+        _check(workload, place, chosen.get(place), versions, published, size.steps)
+        for place in dict.fromkeys(places)
+    ]
+    return list(_in_turn(checks, lambda c: c.place.query, lambda c: _hash(seed, c.place)))
+
+
+def _check(
+    workload: Workload,
+    place: Place,
+    result: StagedResult | None,
+    versions: Mapping[str, int],
+    published: Mapping[Place, dict[str, tuple[str | None, float | None]]],
+    steps: int,
+) -> Check:
+    return Check(
+        place,
+        versions.get(_hour(workload, place)),
+        result.beyond if result else _is_beyond(published.get(place, {}), steps),
+        result.stratum if result else None,
+        published.get(place, {}),
+    )
+
+
+def _is_beyond(values: Mapping[str, tuple[str | None, float | None]], steps: int) -> bool:
+    """Whether a count of a result that was not drawn by its size is more than can be built."""
+    counts = [exact or "" for label, (exact, _) in values.items() if label.startswith("COUNT(")]
+    longest = len(str(steps))
+    return any(
+        exact.isdecimal() and (len(exact) > longest or int(exact) > steps) for exact in counts
+    )
 
 
 def _number(workload: Workload, result: StagedResult) -> int:
@@ -191,14 +212,15 @@ def _published(
 
 def _drawn(places: Iterable[Place], seed: str, count: int) -> list[Place]:
     """At most `count` places, queries in turn."""
-    return list(islice(_in_turn(places, lambda p: p.query, lambda p: _hash(seed, p)), count))
+    distinct = dict.fromkeys(places)
+    return list(islice(_in_turn(distinct, lambda p: p.query, lambda p: _hash(seed, p)), count))
 
 
 def _in_turn(
     items: Iterable[_T], stratum: Callable[[_T], Hashable], order: Callable[[_T], str]
 ) -> Iterable[_T]:
     strata: dict[Hashable, list[_T]] = defaultdict(list)
-    for item in dict.fromkeys(items):
+    for item in items:
         strata[stratum(item)].append(item)
     ranked = [
         (rank, order(item), item)

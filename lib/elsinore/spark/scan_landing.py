@@ -55,6 +55,16 @@ def scan_landing(
     return _numbers(spark, len(bins)).mapInArrow(scan, columns)
 
 
+def decode_stored(lines: DataFrame, stream: StreamSchema) -> DataFrame:
+    """Rows of `scanned_schema` for lines as `raw_events` stores them, as when they were scanned.
+
+    Args:
+        lines: columns `landing`, `file`, `position` (from 1) and `line`, in this order.
+        stream: the stream's schema.
+    """
+    return lines.mapInArrow(_Again(stream), from_arrow_schema(scanned_schema(stream)))
+
+
 def _numbers(spark: SparkSession, count: int) -> DataFrame:
     """The numbers of the bins, each in a partition of its own."""
     return spark.range(0, count, 1, numPartitions=max(count, 1))
@@ -91,7 +101,7 @@ class _Scan:
                 for lines in read_lines(Path(file.path), name=file.name):
                     waiting.append(lines)
                     if sum(part.num_rows for part in waiting) >= _AT_ONCE:
-                        yield self._decode(waiting, landings)
+                        yield self._decoded(waiting, landings)
                         waiting = []
             except UnreadableFile as error:
                 # Raised before the file's first line, unless a plain file breaks under our hands:
@@ -100,33 +110,12 @@ class _Scan:
                     raise
                 yield self._whole(file, error)
         if waiting:
-            yield self._decode(waiting, landings)
+            yield self._decoded(waiting, landings)
 
-    def _decode(self, batches: list[pa.RecordBatch], landings: dict[str, str]) -> pa.RecordBatch:
-        lines = pa.Table.from_batches(batches).combine_chunks()
-        count = lines.num_rows
-        # Decoded with row numbers for positions, so that events and faults find their line again.
-        numbered = lines.set_column(1, lines.schema.field("position"), pa.array(np.arange(count)))
-        decoded = decode_lines(numbered, self.stream)
-        events, rejected = decoded.events, decoded.rejected
-        from_event = _positions(events, count)
-        from_fault = _positions(rejected, count)
+    def _decoded(self, batches: list[pa.RecordBatch], landings: dict[str, str]) -> pa.RecordBatch:
+        lines = pa.Table.from_batches(batches)
         names = [landings[name] for name in lines["file"].to_pylist()]
-        kinds = pa.array([event_type.name for event_type in self.stream.types])
-        columns = {
-            "landing": pa.array(names, pa.string()),
-            **{name: lines[name] for name in lines.column_names},
-            "reason_code": rejected["reason_code"].take(from_fault),
-            "reason": rejected["reason"].take(from_fault),
-            "event_id": events["event_id"].take(from_event),
-            "event_type": kinds.take(events[TYPE_COLUMN].combine_chunks()).take(from_event),
-            "event_time": events[TIME_COLUMN].take(from_event).cast(_INSTANT),
-        }
-        for name, kind in self.stream.attributes.items():
-            columns[name] = events[name].take(from_event).cast(_stored(kind))
-        return (
-            pa.table(columns, schema=scanned_schema(self.stream)).combine_chunks().to_batches()[0]
-        )
+        return _decode(lines, pa.array(names, pa.string()), self.stream)
 
     def _whole(self, file: LandingFile, error: UnreadableFile) -> pa.RecordBatch:
         row = {
@@ -139,6 +128,49 @@ class _Scan:
             "reason": str(error).replace(file.path, file.name),
         }
         return pa.RecordBatch.from_pylist([row], schema=scanned_schema(self.stream))
+
+
+@dataclass(frozen=True)
+class _Again:
+    """What a worker does with stored lines."""
+
+    stream: StreamSchema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            lines = pa.table(batch)
+            yield _decode(lines.drop_columns(["landing"]), lines["landing"], self.stream)
+
+
+def _decode(
+    lines: pa.Table, landings: pa.Array | pa.ChunkedArray, stream: StreamSchema
+) -> pa.RecordBatch:
+    """Lines (`file`, `position`, `line`) and their landings as rows of `scanned_schema`."""
+    lines = lines.combine_chunks()
+    count = lines.num_rows
+    # Decoded with row numbers for positions, so that events and faults find their line again.
+    numbered = lines.set_column(
+        lines.schema.get_field_index("position"),
+        pa.field("position", pa.int64(), False),
+        pa.array(np.arange(count)),
+    )
+    decoded = decode_lines(numbered, stream)
+    events, rejected = decoded.events, decoded.rejected
+    from_event = _positions(events, count)
+    from_fault = _positions(rejected, count)
+    kinds = pa.array([event_type.name for event_type in stream.types])
+    columns = {
+        "landing": landings,
+        **{name: lines[name] for name in lines.column_names},
+        "reason_code": rejected["reason_code"].take(from_fault),
+        "reason": rejected["reason"].take(from_fault),
+        "event_id": events["event_id"].take(from_event),
+        "event_type": kinds.take(events[TYPE_COLUMN].combine_chunks()).take(from_event),
+        "event_time": events[TIME_COLUMN].take(from_event).cast(_INSTANT),
+    }
+    for name, kind in stream.attributes.items():
+        columns[name] = events[name].take(from_event).cast(_stored(kind))
+    return pa.table(columns, schema=scanned_schema(stream)).combine_chunks().to_batches()[0]
 
 
 def _positions(found: pa.Table, count: int) -> pa.Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.regions import Region
 from elsinore.spark.table_schemas import TableSchema, load_tables
+from elsinore.spark.unfinished_table import clear_unfinished
+
+_SKIP_EMPTY = "spark.databricks.delta.skipRecordingEmptyCommits"
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,9 @@ class Lake:
         with spark_failures():
             return self.spark.createDataFrame(found, schema=schema.spark()).coalesce(1)
 
-    def replace(self, table: str, rows: DataFrame, *, where: Region, run: str) -> None:
+    def replace(
+        self, table: str, rows: DataFrame, *, where: Region, run: str, recorded: bool = False
+    ) -> None:
         """Make `rows` the only rows of a region; no rows leave it empty.
 
         Delta refuses rows outside of the region, NULLs in columns that have none, and columns of
@@ -130,6 +136,7 @@ class Lake:
             rows: the declared columns, in any order.
             where: the region.
             run: what to write into the table's history beside the commit.
+            recorded: commit also where the region was empty and stays so, for the sake of `run`.
 
         Raises:
             ParameterError: there is no such table, or the region is not one of its partitions.
@@ -148,8 +155,17 @@ class Lake:
             .option("replaceWhere", where.predicate())
             .option("userMetadata", run)
         )
-        with spark_failures():
+        with spark_failures(), self._empty_commits(recorded):
             writer.save(str(self.path(table)))
+
+    @contextmanager
+    def _empty_commits(self, recorded: bool) -> Iterator[None]:
+        """Whether Delta records a commit that changes no row."""
+        self.spark.conf.set(_SKIP_EMPTY, str(not recorded).lower())
+        try:
+            yield
+        finally:
+            self.spark.conf.unset(_SKIP_EMPTY)
 
     def delta(self, table: str) -> DeltaTable:
         """A table for MERGE.
@@ -183,6 +199,7 @@ class Lake:
 
     def _create(self, schema: TableSchema) -> bool:
         path = self.path(schema.name)
+        clear_unfinished(path)
         if deltalake.DeltaTable.is_deltatable(str(path)):
             self._check(schema)
             return False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -10,17 +11,18 @@ from pyspark.sql import DataFrame
 from elsinore.errors import DataError, ValidationError
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
-from elsinore.spark.aggregate import EVENTS_VERSION, STAGED, STEP
+from elsinore.spark.aggregate import STAGED
+from elsinore.spark.aggregate_origin import staged_origins
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.publish_digest import digest
 from elsinore.spark.regions import Hours
-from elsinore.spark.run_metrics import text_metrics
-from elsinore.spark.sample import SampleSize, choose
+from elsinore.spark.sample import Check, SampleSize, choose
 from elsinore.spark.sample_results import Population, population
 from elsinore.spark.tables import Lake
-from elsinore.spark.validate_compare import Compared, validation_table
+from elsinore.spark.validate_compare import COUNTED, Compared, validation_table
+from elsinore.spark.validate_metrics import CHECKED_OF, RESULTS_OF
 from elsinore.spark.validate_reference import check_all
-from elsinore.timeline import Interval, hour_label, hours_of, parse_instant
+from elsinore.timeline import Interval
 
 VALIDATIONS = "validations"
 
@@ -36,11 +38,13 @@ class Validation:
     Attributes:
         staged_digest: names the staged results that were validated.
         population: the results that there were to draw from.
-        compared: every aggregate of every check, in the order of the checks.
+        covered: of these, how many were checked, by query and class of size.
+        compared: every aggregate of every check, by query, window and group.
     """
 
     staged_digest: str
     population: Population
+    covered: Mapping[tuple[str, int], int]
     compared: Sequence[Compared]
 
     @property
@@ -49,7 +53,11 @@ class Validation:
         return tuple(item for item in self.compared if item.mismatch)
 
     def figures(self) -> dict[str, int | str]:
-        """As plain values, for metrics; without any check, `outcome` is `not validated`."""
+        """As plain values, for metrics; without any check, `outcome` is `not validated`.
+
+        `results_of_sample` and those `of <query>` count results that are staged; `checked_results`
+        also places where nothing is.
+        """
         checked = _results(item for item in self.compared if item.checked)
         return {
             "outcome": self._outcome(checked),
@@ -57,11 +65,25 @@ class Validation:
             "results_beyond_enumeration": self.population.beyond,
             "checked_results": checked,
             "skipped_results": _results(item for item in self.compared if not item.checked),
+            "results_of_sample": sum(self.covered.values()),
+            "strata": len(self.population.strata),
+            "strata_covered": len(self.covered),
+            "counted_results": _results(i for i in self.compared if i.method == COUNTED),
             "checked_aggregates": sum(item.checked for item in self.compared),
             "mismatches": len(self.mismatches),
             "queries_checked": len({item.query for item in self.compared if item.checked}),
             DIGEST: self.staged_digest,
+            **self._by_query(),
         }
+
+    def _by_query(self) -> dict[str, int]:
+        """Results and checked results of each query that has any."""
+        figures = {}
+        for name, results in self.population.by_query().items():
+            checked = sum(n for (query, _), n in self.covered.items() if query == name)
+            figures[f"{RESULTS_OF}{name}"] = results
+            figures[f"{CHECKED_OF}{name}"] = checked
+        return figures
 
     def _outcome(self, checked: int) -> str:
         if self.mismatches:
@@ -89,15 +111,16 @@ def validate(
         try:
             _require_same_queries(workload, staged)
             named, drawn_from = digest(staged), population(staged, size.steps)
-            checks = choose(lake, workload, interval, staged, _versions(lake, interval), size)
+            versions = _versions(lake, interval, version)
+            checks = choose(lake, workload, interval, staged, versions, size)
         finally:
             staged.unpersist()
-        compared = list(check_all(lake, workload, checks, Budget(size.steps)))
+        compared = sorted(check_all(lake, workload, checks, Budget(size.steps)), key=_place)
         declared = lake.schema(VALIDATIONS).spark()
         rows = validation_table(compared).select(declared.names)
         table = lake.spark.createDataFrame(rows, schema=declared).coalesce(1)
         lake.replace(VALIDATIONS, table, where=Hours(interval), run=run)
-    return Validation(named, drawn_from, compared)
+    return Validation(named, drawn_from, _covered(workload, checks, compared), compared)
 
 
 def require_no_mismatch(validation: Validation) -> None:
@@ -117,19 +140,10 @@ def require_no_mismatch(validation: Validation) -> None:
     )
 
 
-def _versions(lake: Lake, interval: Interval) -> dict[str, int]:
-    """By hour, the version of `events` that its aggregation read.
-
-    An hour that several slices covered in the course of time was last aggregated by the one that
-    read the latest version.
-    """
-    versions: dict[str, int] = {}
-    owned = {hour_label(hour) for hour in hours_of(interval)}
-    for key, version in text_metrics(lake, STEP, EVENTS_VERSION).items():
-        start, end = (parse_instant(f"{label}:00") for label in key.split("_"))
-        for label in owned & {hour_label(hour) for hour in hours_of(Interval(start, end))}:
-            versions[label] = max(versions.get(label, 0), int(version))
-    return versions
+def _versions(lake: Lake, interval: Interval, version: int) -> dict[str, int]:
+    """By hour, the version of `events` that its staged results were computed from."""
+    found = staged_origins(lake.root, interval, version=version)
+    return {label: origin.events_version for label, origin in found.items()}
 
 
 def _require_same_queries(workload: Workload, staged: DataFrame) -> None:
@@ -140,6 +154,23 @@ def _require_same_queries(workload: Workload, staged: DataFrame) -> None:
             f"staged results are of other queries than the workload's: {', '.join(other)}",
             hint="aggregate the interval again",
         )
+
+
+def _place(item: Compared) -> tuple[str, int, str]:
+    return item.query, item.window.start, item.group_key
+
+
+def _covered(
+    workload: Workload, checks: Iterable[Check], compared: Iterable[Compared]
+) -> Counter[tuple[str, int]]:
+    done = {_place(item) for item in compared if item.checked}
+    covered: Counter[tuple[str, int]] = Counter()
+    for check in checks:
+        place = check.place
+        bounds = workload.by_name[place.query].window.bounds(place.window)
+        if check.stratum is not None and (place.query, bounds.start, place.group_key) in done:
+            covered[place.query, check.stratum] += 1
+    return covered
 
 
 def _results(compared: Iterable[Compared]) -> int:

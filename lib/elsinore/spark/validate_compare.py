@@ -22,6 +22,9 @@ TOLERANCE = 1e-9
 Number = tuple[str | None, float | None]
 NOTHING: Number = (None, None)
 
+#: How the reference came by its values: by building every trend, or by counting them.
+ENUMERATED, COUNTED = "enumerated", "counted"
+
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 VALIDATION_SCHEMA = pa.schema(
@@ -38,6 +41,7 @@ VALIDATION_SCHEMA = pa.schema(
         pa.field("reference_value", pa.float64()),
         pa.field("mismatch", pa.bool_(), False),
         pa.field("status", pa.string(), False),
+        pa.field("method", pa.string()),
         pa.field("reason", pa.string()),
     ]
 )
@@ -47,7 +51,8 @@ VALIDATION_SCHEMA = pa.schema(
 class Compared:
     """One aggregate of one result beside the reference's; bounds in microseconds.
 
-    `reason` says why a skipped one was not checked, or how two values differ; otherwise None.
+    `method` is `ENUMERATED` or `COUNTED`, None for a skipped one. `reason` says why a skipped one
+    was not checked, or how two values differ; otherwise None.
     """
 
     query: str
@@ -57,8 +62,13 @@ class Compared:
     published: Number
     reference: Number
     mismatch: bool
-    checked: bool
+    method: str | None
     reason: str | None
+
+    @property
+    def checked(self) -> bool:
+        """Whether the reference has answered."""
+        return self.method is not None
 
     def __str__(self) -> str:
         window = f"[{format_instant(self.window.start)}, {format_instant(self.window.end)})"
@@ -73,13 +83,15 @@ def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
     return [
         Compared(
             query.name, check.place.group_key, query.window.bounds(check.place.window), item.label,
-            check.published.get(item.label, NOTHING), NOTHING, False, False, reason,
+            check.published.get(item.label, NOTHING), NOTHING, False, None, reason,
         )
         for item in query.aggregates
     ]  # fmt: skip
 
 
-def compare(query: BoundQuery, check: Check, reference: Iterable[ResultRow]) -> list[Compared]:
+def compare(
+    query: BoundQuery, check: Check, reference: Iterable[ResultRow], method: str
+) -> list[Compared]:
     """A check beside the reference's rows of its window, other groups left aside.
 
     Where no group may have a result, each that the reference finds is a mismatch.
@@ -90,9 +102,13 @@ def compare(query: BoundQuery, check: Check, reference: Iterable[ResultRow]) -> 
         values[row["aggregate"]] = (row["exact"], row["value"])
     if check.place.group_key == EVERY_GROUP:
         groups = sorted(found) or [EVERY_GROUP]
-        return [c for group in groups for c in _compare(query, check, group, found.get(group, {}))]
-    group = check.place.group_key
-    return _compare(query, check, group, found.get(group, {}))
+    else:
+        groups = [check.place.group_key]
+    return [
+        item
+        for group in groups
+        for item in _compare(query, check, group, found.get(group, {}), method)
+    ]
 
 
 def differ(published: Number, reference: Number) -> bool:
@@ -113,7 +129,7 @@ def validation_table(compared: Iterable[Compared]) -> pa.Table:
 
 
 def _compare(
-    query: BoundQuery, check: Check, group: str, reference: Mapping[str, Number]
+    query: BoundQuery, check: Check, group: str, reference: Mapping[str, Number], method: str
 ) -> list[Compared]:
     published = check.published
     labels = dict.fromkeys([*(item.label for item in query.aggregates), *published])
@@ -125,7 +141,7 @@ def _compare(
         why = (reason or "the values differ") if mismatch else None
         window = query.window.bounds(check.place.window)
         compared.append(
-            Compared(query.name, group, window, label, ours, theirs, mismatch, True, why)
+            Compared(query.name, group, window, label, ours, theirs, mismatch, method, why)
         )
     return compared
 
@@ -162,5 +178,6 @@ def _row(item: Compared) -> dict[str, object]:
         "reference_value": item.reference[1],
         "mismatch": item.mismatch,
         "status": "checked" if item.checked else "skipped",
+        "method": item.method,
         "reason": item.reason,
     }

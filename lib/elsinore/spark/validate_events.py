@@ -25,6 +25,9 @@ from elsinore.timeline import Interval, parse_instant
 #: A check with more events is not made: the reference holds each as an object.
 MAX_EVENTS = 20_000
 
+#: Places asked for in one go: each is a condition on every event.
+BATCH = 200
+
 _CHECK = "_check"
 
 

@@ -92,7 +92,7 @@ def test_no_lines_are_no_fault(tmp_path: Path) -> None:
     assert (report.files, report.lines, report.bad_share) == (2, 0, 0.0)
 
 
-def test_duplicates_are_counted_and_conflicts_rejected(tmp_path: Path) -> None:
+def test_duplicates_are_counted_and_corrected_events_rejected(tmp_path: Path) -> None:
     one = write(
         tmp_path / "1.jsonl",
         raw(travel(id="a", stops=1)),
@@ -111,26 +111,28 @@ def test_duplicates_are_counted_and_conflicts_rejected(tmp_path: Path) -> None:
     )
     events, report = read(two, one)  # the order of the arguments does not matter for who wins
     assert sorted(zip(events.table["stops"].to_pylist(), strict=True), key=str) == [
-        (1,), (3,), (None,),
+        (1,), (None,), (None,),
     ]  # fmt: skip
     assert (report.lines, report.accepted, report.duplicates) == (10, 3, 3)
-    assert report.by_reason == {"bad_json": 1, "conflicting_id": 3}
-    conflicts = [
+    assert report.by_reason == {"bad_json": 1, "superseded": 3}
+    # What was corrected is not bad.
+    assert report.bad_share == 0.1
+    superseded = [
         (row["file"], row["position"], json.loads(row["line"])["id"], row["reason"])
         for row in report.rejected.to_pylist()
-        if row["reason_code"] == "conflicting_id"
+        if row["reason_code"] == "superseded"
     ]
-    assert conflicts == [
-        (str(two), 1, "b", f"id 'b' is that of another event, {one}:2"),
-        (str(two), 4, "c", f"id 'c' is that of another event, {two}:3"),
-        (str(one), 4, "a", f"id 'a' is that of another event, {one}:1"),
+    assert superseded == [
+        (str(two), 1, "b", f"id 'b' was corrected by {two}:2"),
+        (str(two), 3, "c", f"id 'c' was corrected by {two}:4"),
+        (str(one), 4, "a", f"id 'a' was corrected by {two}:5"),
     ]
 
 
-def test_a_conflicting_event_is_kept_as_it_was_read(tmp_path: Path) -> None:
+def test_a_corrected_event_is_kept_as_it_was_read(tmp_path: Path) -> None:
     other = travel(time="2013-01-01T10:00:00.000000Z", booked="2013-01-01T09:00:00.000000Z",
                    speed=8.5)  # fmt: skip
-    _, report = read(write(tmp_path / "e.jsonl", raw(travel()), raw(other)))
+    _, report = read(write(tmp_path / "e.jsonl", raw(other), raw(travel())))
     [row] = report.rejected.to_pylist()
     assert json.loads(row["line"]) == other
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -10,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import yaml
-from deltalake import write_deltalake
+from deltalake import CommitProperties, write_deltalake
 
 from elsinore.sharing.plan import Fate, Finder, KleenePart, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
@@ -88,7 +89,6 @@ def result(query: str, group: str, count: int, **other: Any) -> Row:
         "group_key": group, "window_start": at(10), "window_end": at(11),
         "aggregate": "COUNT(*)", "value": value, "exact": str(count),
         "log2": float(count.bit_length() - 1) if count else None,
-        "plan_fingerprint": plan().fingerprint, "events_version": 3,
     }  # fmt: skip
     return row | other
 
@@ -155,9 +155,11 @@ def healthy() -> dict[str, list[Row]]:
         "trend_aggregates": staged,
         "validations": [
             check("delays", '{"carrier":"UA"}', 43, 43),
+            check("cascade", "{}", 0, 0),
             check("delays", '{"carrier":"B6"}', 2**1100, 0, mismatch=False, status="skipped",
                   reason="too many trends", reference_exact=None),
         ],
+        "publications": [published(hour) for hour in HOURS],
         "run_metrics": [
             metric("land", "seconds", 12.5),
             metric("land", "events", 6.0),
@@ -167,23 +169,53 @@ def healthy() -> dict[str, list[Row]]:
     }  # fmt: skip
 
 
+def published(hour: str) -> Row:
+    """Where an hour's published results come from."""
+    return {
+        "owned_hour": hour, "workload": "test", "workload_fingerprint": "c" * 64,
+        "plan_fingerprint": plan().fingerprint, "events_version": 3, "run": "test",
+        "digest": "d" * 64, "rows": 4, "validated": 2, "published_at": at(12),
+    }  # fmt: skip
+
+
 def metric(step: str, name: str, value: float | None, detail: str | None = None) -> Row:
     """A figure of the run."""
     return {"run_key": RUN, "step": step, "metric": name, "value": value, "detail": detail}
 
 
-def write_lake(lake: Path, rows: Mapping[str, Sequence[Row]]) -> Path:
-    """Write Delta tables with the columns that `schemas/tables` declares."""
+def note(hour: int, plan_fingerprint: str) -> CommitProperties:
+    """What aggregation writes beside the results of an hour."""
+    told = {
+        "run": "test", "workload": "c" * 64, "plan": plan_fingerprint, "events_version": 3,
+        "hours": [f"2013-01-01T{hour}", f"2013-01-01T{hour + 1}"],
+    }  # fmt: skip
+    return CommitProperties(custom_metadata={"userMetadata": json.dumps(told)})
+
+
+def write_lake(
+    lake: Path, rows: Mapping[str, Sequence[Row]], *, second_plan: str | None = None
+) -> Path:
+    """Write Delta tables with the columns that `schemas/tables` declares.
+
+    Results come from `plan`, those of the second hour from `second_plan` where that is given.
+    """
     for table, content in rows.items():
         declared = yaml.safe_load((REPOSITORY / f"schemas/tables/{table}.yaml").read_text())
         schema = pa.schema(
             [pa.field(n, _TYPES[c["type"]], c.get("nullable", False))
              for n, c in declared["columns"].items()]
         )  # fmt: skip
-        write_deltalake(
-            str(lake / table),
-            pa.Table.from_pylist(list(content), schema=schema),
-            partition_by=declared["partition_by"],
-            mode="overwrite",
-        )
+        written = pa.Table.from_pylist(list(content), schema=schema)
+        # A commit for each hour, of which the first holds all rows: its note is what counts.
+        for hour, plan_fingerprint, part, mode in (
+            (10, plan().fingerprint, written, "overwrite"),
+            (11, second_plan or plan().fingerprint, written.slice(0, 0), "append"),
+        ):
+            write_deltalake(
+                str(lake / table),
+                part,
+                partition_by=declared["partition_by"],
+                mode=mode,
+                commit_properties=note(hour, plan_fingerprint),
+            )
     return lake

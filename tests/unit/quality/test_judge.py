@@ -16,8 +16,11 @@ from tests.unit.quality import lake
 SCRIPT = "<script>alert(1)</script>"
 
 
-def _judge(folder: Path, rows: dict[str, list[lake.Row]]) -> Judgement:
-    tables = read_run_tables(lake.write_lake(folder / "lake", rows), lake.INTERVAL)
+def _judge(
+    folder: Path, rows: dict[str, list[lake.Row]], second_plan: str | None = None
+) -> Judgement:
+    root = lake.write_lake(folder / "lake", rows, second_plan=second_plan)
+    tables = read_run_tables(root, lake.INTERVAL)
     return judge(tables, folder / "quality", lake.RUN, expectations_dir=lake.EXPECTATIONS)
 
 
@@ -44,12 +47,11 @@ def _spoilt(spoilt_folder: Path) -> Judgement:
     staged = rows["trend_aggregates_staged"]
     staged[0] |= {"log2": float("nan"), "value": 42.0, "owned_hour": lake.HOURS[1]}
     staged[1] |= {"exact": "1e300", "window_end": lake.at(9)}
-    staged[2] |= {"plan_fingerprint": "f" * 64}
     staged.append(staged[3])
     rows["validations"].append(
         lake.check("delays", f'{{"carrier":"{SCRIPT}"}}', 10**40, 10**40 + 1)
     )
-    return _judge(spoilt_folder, rows)
+    return _judge(spoilt_folder, rows, second_plan="f" * 64)
 
 
 def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
@@ -138,3 +140,9 @@ def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
     rows["validations"][1]["reason"] = None
     warned = {v.description: v.observed for v in _judge(tmp_path, rows).warnings}
     assert warned["A skipped row says why."].startswith("1 of 1 rows")
+
+
+def test_hours_that_are_not_published_yet_are_no_fault(tmp_path: Path) -> None:
+    rows = lake.healthy()
+    rows["publications"] = []
+    require_accepted(_judge(tmp_path, rows))

@@ -1,0 +1,45 @@
+"""Writes the data-quality report of a day: of all its runs, beside the days before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.errors import ParameterError
+from elsinore.quality.judgement import load_judgement
+from elsinore.quality.report import write_report
+from elsinore.settings import Settings
+from elsinore.spark.regions import run_key
+from elsinore.timeline import DAY
+from jobs.edge import Arguments, run_job
+
+
+def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+    """One page; links the Data Docs of the day and the reports of its runs, as far as they exist.
+
+    Raises:
+        ParameterError: the interval is no day in UTC.
+    """
+    interval = arguments.interval
+    if interval.start % DAY or interval.end - interval.start != DAY:
+        raise ParameterError(
+            f"{interval} is no day", hint="give midnight to midnight, UTC, as start and end"
+        )
+    judgement = load_judgement(settings.quality, run_key(interval))
+    docs_index = Path(judgement.docs_index) if judgement else None
+    page = write_report(
+        settings.lake,
+        settings.reports,
+        interval,
+        docs_index,
+        judgement,
+        stream=load_schema(settings.schema_file),
+        night=True,
+    )
+    return {"report": str(page), "data_docs": str(docs_index) if docs_index else None}
+
+
+if __name__ == "__main__":
+    run_job("report_night", main)

@@ -1,0 +1,70 @@
+"""What a report tells beside the figures of its own run: coverage, fields, days, publishing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.quality.coverage import COLUMNS, QueryCoverage, coverage
+from elsinore.quality.day_figures import DayFigures, read_day_figures
+from elsinore.quality.event_fields import LandedEvents, read_landed_events
+from elsinore.quality.lake import read_rows
+from elsinore.quality.run_lines import Publishing, RunLine, read_publishing, read_runs
+from elsinore.timeline import Interval, hour_label, hours_of
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """The rest of a page.
+
+    Attributes:
+        coverage: of each query, how much was checked and what that can find.
+        landed: what the events hold that landed.
+        days: figures of the days up to this one, oldest first.
+        publishing: what of the hours is published.
+        runs: those behind the hours; None on the page of a single run.
+    """
+
+    coverage: tuple[QueryCoverage, ...]
+    landed: LandedEvents
+    days: tuple[DayFigures, ...]
+    publishing: Publishing
+    runs: tuple[RunLine, ...] | None
+
+    @property
+    def results(self) -> int:
+        """Staged results."""
+        return sum(one.results for one in self.coverage)
+
+    @property
+    def checked(self) -> int:
+        """Those of them that the reference has answered too."""
+        return sum(one.checked for one in self.coverage)
+
+
+def read_page_data(
+    lake: Path, interval: Interval, stream: StreamSchema | None, *, pages: Path | None
+) -> PageData:
+    """Read it for the hours of an interval.
+
+    Args:
+        lake: folder of the Delta tables.
+        interval: whole hours.
+        stream: the stream's schema; None: fields are not looked at.
+        pages: folder of the runs' reports; None where the page is of a single run.
+
+    Raises:
+        DataError: a table is missing or cannot be read.
+    """
+    hours = [hour_label(hour) for hour in hours_of(interval)]
+    columns = ["query", "group_key", "window_start"]
+    staged = read_rows(lake, "trend_aggregates_staged", columns=columns, owned_hour=hours)
+    checks = read_rows(lake, "validations", columns=COLUMNS, owned_hour=hours)
+    return PageData(
+        coverage=tuple(coverage(staged.to_pandas(), checks.to_pandas())),
+        landed=read_landed_events(lake, hours, stream),
+        days=read_day_figures(lake, interval),
+        publishing=read_publishing(lake, interval),
+        runs=None if pages is None else read_runs(lake, interval, pages),
+    )

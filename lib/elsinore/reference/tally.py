@@ -1,0 +1,144 @@
+"""Counts trends that are too many to build: the same search, each place of it visited once.
+
+What a trend under way may still become depends on its last event, on that event's position and on
+the key values so far, not on the events before. So the trends through such a place are those that
+lead to it times those that it leads to (GRETA, section 4: the graph whose paths are the trends).
+What may follow what is decided by the two-step search itself; numbers are Python's integers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from elsinore.errors import UnsupportedQueryError
+from elsinore.query.bound import BoundQuery
+from elsinore.query.syntax import Conjunction
+from elsinore.reference.budget import Meter
+from elsinore.reference.event import Event
+from elsinore.reference.keys import Keys, KeyValues
+from elsinore.reference.match import Matcher, Partial
+from elsinore.reference.totals import total_of
+from elsinore.reference.trends import Group, group_of
+from elsinore.results.row import Value
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    """A place of the search.
+
+    Attributes:
+        found: a trend under way here; any of them goes on in the same way.
+        arrivals: how many trends under way there are here.
+        onward: the places that one more event leads to.
+        trends: by group, how many trends one that is here may become.
+    """
+
+    found: Partial
+    arrivals: int = 0
+    onward: list[_Place] = field(default_factory=list)
+    trends: Counter[Group] = field(default_factory=Counter)
+
+
+def tally_trends(
+    query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter
+) -> dict[Group, tuple[Value, ...]]:
+    """The aggregates of a window by group, in the order of `query.aggregates`.
+
+    The work grows with the pairs of events that may be adjacent, not with the trends.
+
+    Raises:
+        BudgetError: there are too many pairs to look at.
+        UnsupportedQueryError: trends of the query cannot be told by a place of the search: one may
+            be matched in several ways, a NOT waits for a key, or it counts pairs of trends.
+    """
+    del keys
+    if isinstance(query.pattern, Conjunction):
+        _refuse(query, "it counts pairs of trends")
+    begin = _Place(matcher.begin(query.pattern), arrivals=1)
+    places = _places(query, matcher, begin)
+    for place in reversed(places):
+        _look_ahead(query, matcher, meter, place)
+    times = _times(places)
+    return {
+        group: tuple(
+            trends
+            if aggregate.counts_trends
+            else total_of(aggregate, _at(times[group], aggregate.positions))
+            for aggregate in query.aggregates
+        )
+        for group, trends in begin.trends.items()
+    }
+
+
+def _places(query: BoundQuery, matcher: Matcher, begin: _Place) -> list[_Place]:
+    """All places from `begin` on, by the time of their last event, with their arrivals."""
+    known: dict[tuple[int, int, KeyValues], _Place] = {}
+    ahead: list[tuple[int, int]] = []
+    numbered: list[_Place] = []
+    places = []
+    place: _Place | None = begin
+    while place is not None:
+        places.append(place)
+        _require_one_way(query, place.found)
+        for found in matcher.extensions(place.found):
+            step = found.step
+            assert step is not None
+            key = step.event.index, step.position, found.values
+            if key not in known:
+                known[key] = _Place(found)
+                heappush(ahead, (step.event.time, len(numbered)))
+                numbered.append(known[key])
+            known[key].arrivals += place.arrivals
+            place.onward.append(known[key])
+        # A place is led to by earlier events alone, so its arrivals are all known by now.
+        place = numbered[heappop(ahead)[1]] if ahead else None
+    return places
+
+
+def _look_ahead(query: BoundQuery, matcher: Matcher, meter: Meter, place: _Place) -> None:
+    if matcher.endings(place.found):
+        place.trends[group_of(query, place.found.values)] += 1
+    for following in place.onward:
+        for group, trends in following.trends.items():
+            meter.spend()
+            place.trends[group] += trends
+
+
+def _times(places: list[_Place]) -> dict[Group, dict[tuple[Event, int], int]]:
+    """By group, how many trends hold an event at a position."""
+    times: dict[Group, dict[tuple[Event, int], int]] = defaultdict(Counter)
+    for place in places:
+        step = place.found.step
+        if step is not None:
+            for group, trends in place.trends.items():
+                times[group][step.event, step.position] += place.arrivals * trends
+    return times
+
+
+def _at(times: dict[tuple[Event, int], int], positions: frozenset[int]) -> Counter[Event]:
+    found: Counter[Event] = Counter()
+    for (event, position), number in times.items():
+        if position in positions:
+            found[event] += number
+    return found
+
+
+def _require_one_way(query: BoundQuery, found: Partial) -> None:
+    """That one event leads on in one way at most, so that each trend is matched in one way."""
+    kinds = Counter(None if way.next is None else way.next.type for way in found.ways)
+    if max(kinds.values(), default=0) > 1:
+        _refuse(query, "one trend may be matched in several ways")
+    if found.owed:
+        _refuse(query, "whether a trend stands depends on keys that later events carry")
+
+
+def _refuse(query: BoundQuery, reason: str) -> None:
+    raise UnsupportedQueryError(
+        f"trends of query {query.name} cannot be counted without building them: {reason}",
+        hint="only windows with few trends of it can be checked",
+        query=query.name,
+        executor="twostep",
+        reasons=(reason,),
+    )

@@ -1,0 +1,65 @@
+"""Landing hours in any order, in any cut, with overlaps and repeats leaves the same tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.settings import Settings
+from elsinore.spark.tables import Lake
+from tests.spark.conftest import NewHome
+from tests.spark.histories import (
+    END,
+    FINAL,
+    FIRST,
+    FROM_FILES,
+    Step,
+    assert_final,
+    land_step,
+    orders,
+)
+from tests.spark.landing_zone import hours, rows
+
+ORDERS = orders(20)
+
+
+@pytest.fixture(scope="module")
+def at_once(spark: SparkSession, new_home: NewHome) -> dict[str, list[Any]]:
+    """What the tables hold after one landing of all hours."""
+    settings = new_home()
+    lake = Lake.open(spark, settings)
+    land_step(lake, settings, Step(hours(FIRST, END), frozenset()))
+    assert_final(lake)
+    return {table: rows(lake, table) for table in FROM_FILES}
+
+
+@pytest.fixture(autouse=True)
+def without_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They tell of runs, not of files, and a commit for each landing is a seventh of its time."""
+    monkeypatch.setattr("elsinore.spark.land.record_metrics", lambda *_, **__: None)
+
+
+def test_the_orders_differ_and_try_what_they_are_for() -> None:
+    assert len({str(steps) for steps in ORDERS}) == 20
+    assert any(step.earlier for steps in ORDERS for step in steps)
+    starts = [[step.interval.start for step in steps if not step.earlier] for steps in ORDERS]
+    assert any(found == sorted(found, reverse=True) and len(found) > 1 for found in starts)
+    for steps in ORDERS:
+        last: dict[int, bool] = {}
+        for step in steps:
+            inside = (h for h in FINAL if step.interval.contains(hours(h, h + 1).start))
+            last |= {hour: hour in step.earlier for hour in inside}
+        assert last == dict.fromkeys(FINAL, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(ORDERS)))
+def test_any_order_of_landings_leaves_the_same_tables(
+    lake: Lake, settings: Settings, at_once: dict[str, list[Any]], number: int
+) -> None:
+    for step in ORDERS[number]:
+        land_step(lake, settings, step)
+    for table in FROM_FILES:
+        assert rows(lake, table) == at_once[table], (table, ORDERS[number])

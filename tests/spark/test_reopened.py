@@ -1,0 +1,198 @@
+"""Late, corrected and withdrawn events re-open exactly the hours whose windows they touch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.events.table import EventTable
+from elsinore.query.bound import Workload
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+from elsinore.spark.aggregate import STAGED, aggregate
+from elsinore.spark.publish import PUBLISHED, publish
+from elsinore.spark.publish_digest import digest
+from elsinore.spark.published_origin import read_publications
+from elsinore.spark.regions import Hours
+from elsinore.spark.reopened import reopen_hours, reopened_hours
+from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.stale_hours import stale_hours
+from elsinore.spark.tables import Lake
+from elsinore.spark.validate import DIGEST, VALIDATE_STEP
+from elsinore.timeline import Interval, format_instant, hour_label, hours_of, parse_instant
+from jobs import (
+    aggregate_trends,
+    collect_statistics,
+    find_plan,
+    land_events,
+    publish_results,
+    validate_results,
+)
+from jobs.edge import Arguments
+from tests.spark.conftest import NewHome
+from tests.spark.histories import END, FIRST, Step, land_step, order, write_files
+from tests.spark.landing_zone import departure, hours, land, put
+from tests.spark.results_lake import computed, staged
+
+QUERIES = """
+QUERY chains
+RETURN carrier, COUNT(*), SUM(D.dep_delay)
+PATTERN Departure D+
+WHERE [tailnum]
+GROUP-BY carrier
+WITHIN 2 hours SLIDE 30 minutes;
+
+QUERY near
+RETURN COUNT(*), MAX(D.dep_delay)
+PATTERN Departure D
+WITHIN 20 minutes;
+"""
+
+#: What the history ends with, worked out by hand (`histories.EVENTS`): minutes of the day, delays.
+FINAL_EVENTS = [
+    (10 * 60 + 6, 9), (10 * 60 + 20, 5), (12 * 60 + 10, 5), (11 * 60 + 5, 5), (10 * 60 + 50, 7),
+    (12 * 60 + 1, 5), (13 * 60 + 30, 5),
+]  # fmt: skip
+WHOLE = hours(FIRST, END)
+
+
+@pytest.fixture
+def settings(new_home: NewHome, tmp_path: Path) -> Settings:
+    """A home whose workload are the two queries."""
+    path = tmp_path / "two.sase"
+    path.write_text(QUERIES, encoding="utf-8")
+    return new_home().model_copy(update={"workload_file": path, "sample_windows": 20})
+
+
+@pytest.fixture
+def lake(spark: SparkSession, settings: Settings) -> Lake:
+    return Lake.open(spark, settings)
+
+
+@pytest.fixture
+def queries(lake: Lake, settings: Settings) -> Workload:
+    return load_workload(settings.workload_file, lake.stream)
+
+
+def events_at(lake: Lake, *found: tuple[int, int]) -> EventTable:
+    """Departures of one plane, by minute of the day and delay."""
+    day = parse_instant("2013-01-01")
+    values = {
+        "tailnum": "N1", "carrier": "UA", "flight": 7, "origin": "EWR", "dest": "IAH",
+        "distance": 1400,
+    }  # fmt: skip
+    triples = [
+        ("Departure", day + minute * 60_000_000, values | {"dep_delay": delay})
+        for minute, delay in found
+    ]
+    return EventTable.of(lake.stream, triples)
+
+
+def published(lake: Lake, queries: Workload, interval: Interval, run: str) -> tuple[Interval, ...]:
+    """Compute and publish an interval with what it re-opened, trusting the engine."""
+    reopened = reopen_hours(lake, queries, interval, run=run)
+    assert reopened_hours(lake, interval) == reopened
+    for part in (interval, *reopened):
+        aggregate(lake, queries, part, plan="p", parts=1, run=run)
+        found = digest(lake.read(STAGED).where(Hours(part).predicate()))
+        record_metrics(lake, part, VALIDATE_STEP, {DIGEST: found}, run=run)
+    publish(lake, queries, interval, run=run, also=reopened)
+    return reopened
+
+
+def labels(parts: tuple[Interval, ...]) -> list[str]:
+    return [hour_label(hour)[-2:] for part in parts for hour in hours_of(part)]
+
+
+def runs(lake: Lake) -> dict[str, str]:
+    """By hour, the run that published it."""
+    return {label[-2:]: found.run for label, found in sorted(read_publications(lake.root).items())}
+
+
+def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
+    lake: Lake, settings: Settings, queries: Workload
+) -> None:
+    whole = hours(9, 14)
+    write_files(settings, Step(WHOLE, frozenset()))
+    land(lake, settings, whole)
+    assert published(lake, queries, whole, "first") == ()
+    # 11:45 lies in windows that end from 12:00 to 13:30.
+    put(settings, 13, departure(20, 45, 11), name="-late")
+    land(lake, settings, hours(13, 14))
+    before = lake.version(PUBLISHED)
+    assert labels(published(lake, queries, hours(13, 14), "late")) == ["11", "12"]
+    assert lake.version(PUBLISHED) == before + 1
+    assert runs(lake) == {
+        "09": "first", "10": "first", "11": "late", "12": "late", "13": "late",
+    }  # fmt: skip
+    late = events_at(lake, *FINAL_EVENTS, (11 * 60 + 45, 5))
+    assert staged(lake, whole, PUBLISHED) == computed(queries, late, whole)
+    # A withdrawn event touches the same windows; a corrected one those of both its times, here
+    # 10:20 and 12:59.
+    put(settings, 13, departure(2, 59, 12), name="-late")
+    land(lake, settings, hours(13, 14))
+    assert labels(published(lake, queries, hours(13, 14), "mended")) == ["10", "11", "12"]
+    assert runs(lake)["09"] == "first"
+    mended = [event for event in FINAL_EVENTS if event != (10 * 60 + 20, 5)]
+    final = events_at(lake, *mended, (12 * 60 + 59, 5))
+    assert staged(lake, whole, PUBLISHED) == computed(queries, final, whole)
+    assert stale_hours(lake.root, queries).own == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_replaying_in_any_order_publishes_the_same(
+    lake: Lake, settings: Settings, queries: Workload, seed: int
+) -> None:
+    for number, step in enumerate(order(seed)):
+        land_step(lake, settings, step)
+        published(lake, queries, step.interval, f"run {number}")
+    expected = computed(queries, events_at(lake, *FINAL_EVENTS), WHOLE)
+    assert staged(lake, WHOLE, PUBLISHED) == expected
+    assert stale_hours(lake.root, queries).own == ()
+
+
+@pytest.mark.slow
+def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
+    lake: Lake, settings: Settings, queries: Workload
+) -> None:
+    write_files(settings, Step(WHOLE, frozenset()))
+
+    def up_to_validation(interval: Interval, run: str) -> Arguments:
+        arguments = Arguments(interval, run)
+        landed = land_events.main(arguments, settings)
+        for job in (collect_statistics, find_plan):
+            job.main(arguments, settings)
+        parts = [Interval.parse(part["start"], part["end"]) for part in landed["reopened"]]
+        assert landed["reopened"] == [
+            {"start": format_instant(part.start), "end": format_instant(part.end)} for part in parts
+        ]
+        for part in (interval, *parts):
+            aggregate_trends.main(Arguments(part, run), settings)
+        validate_results.main(arguments, settings)
+        return arguments
+
+    first = up_to_validation(hours(10, 13), "first")
+    # Before these are published an event of their time lands, which therefore re-opens nothing.
+    put(settings, 13, departure(20, 45, 11), name="-late")
+    second = up_to_validation(hours(13, 14), "second")
+    assert reopened_hours(lake, hours(13, 14)) == ()
+    publish_results.main(first, settings)
+    publish_results.main(second, settings)
+    late = events_at(lake, *FINAL_EVENTS, (11 * 60 + 45, 5))
+    assert staged(lake, WHOLE, PUBLISHED) == computed(queries, late, WHOLE)
+    assert stale_hours(lake.root, queries).own == ()
+    # Withdrawn again, it re-opens what it touched.
+    put(settings, 13, name="-late")
+    third = up_to_validation(hours(13, 14), "third")
+    assert labels(reopened_hours(lake, hours(13, 14))) == ["11", "12"]
+    figures = publish_results.main(third, settings)
+    assert figures["reopened"] == 1
+    final = computed(queries, events_at(lake, *FINAL_EVENTS), WHOLE)
+    assert staged(lake, WHOLE, PUBLISHED) == final
+    assert runs(lake) == {"10": "first", "11": "third", "12": "third", "13": "third"}
+    found = read_publications(lake.root)
+    assert all(publication.validated > 0 for publication in found.values())
+    assert {publication.workload for publication in found.values()} == {"two"}

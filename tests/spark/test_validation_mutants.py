@@ -1,0 +1,200 @@
+"""Validation catches engines that are wrong on purpose: every one where it checks every result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.finish import finish
+from elsinore.errors import ValidationError
+from elsinore.events.table import EventTable
+from elsinore.query.bound import Workload
+from elsinore.results.published import to_long
+from elsinore.results.row import ResultRow
+from elsinore.settings import Settings
+from elsinore.spark.aggregate_origin import STAGED, origin
+from elsinore.spark.publish import PUBLISHED, publish
+from elsinore.spark.regions import Hours
+from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.sample import SampleSize
+from elsinore.spark.tables import Lake
+from elsinore.spark.validate import VALIDATE_STEP, Validation, require_no_mismatch, validate
+from elsinore.spark.validate_metrics import CHECKED_OF, RESULTS_OF
+from tests.spark.mutants import MUTANTS, QUERIES, Mutant
+from tests.spark.results_lake import flights_lake, hours, staged, workload
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+RUN = hours("16", "18")
+EVERYTHING = SampleSize(windows=500, steps=200_000, seed=0)
+
+#: As a run over one workload of this size has it by default (`settings.Settings`).
+DEFAULT = SampleSize(windows=200, steps=200_000, seed=0)
+
+Answers = dict[str, list[ResultRow]]
+
+
+@pytest.fixture(scope="module")
+def lake_and_events(
+    spark: SparkSession, new_home: Callable[[], Settings]
+) -> tuple[Lake, EventTable]:
+    return flights_lake(spark, new_home())
+
+
+@pytest.fixture(scope="module")
+def lake(lake_and_events: tuple[Lake, EventTable]) -> Lake:
+    return lake_and_events[0]
+
+
+@pytest.fixture(scope="module")
+def asked(lake: Lake) -> Workload:
+    """The mutants' queries, and each query once more for a right engine."""
+    right = [f"QUERY {name}_right {text};" for name, text in QUERIES.items()]
+    return workload(lake, "\n".join([*(mutant.right_text for mutant in MUTANTS), *right]))
+
+
+@pytest.fixture(scope="module")
+def right(lake_and_events: tuple[Lake, EventTable], asked: Workload) -> Answers:
+    """The right answers to every query."""
+    lake, events = lake_and_events
+    by_query = {
+        name: answer(workload(lake, f"QUERY {name} {text};"), events)
+        for name, text in QUERIES.items()
+    }
+    found = {m.name: renamed(by_query[m.query], m.name) for m in MUTANTS}
+    return found | {f"{n}_right": renamed(rows, f"{n}_right") for n, rows in by_query.items()}
+
+
+@pytest.fixture(scope="module")
+def wrong(lake_and_events: tuple[Lake, EventTable], right: Answers) -> Answers:
+    """The answers of each mutant to its query."""
+    lake, events = lake_and_events
+    return {mutant.name: mutated(lake, events, mutant, right[mutant.name]) for mutant in MUTANTS}
+
+
+@pytest.fixture(scope="module")
+def whole(lake: Lake, asked: Workload, right: Answers, wrong: Answers) -> Validation:
+    """Every result of all mutants and of the right engine checked."""
+    stage(lake, asked, right | wrong)
+    return validate(lake, asked, RUN, EVERYTHING, run="test")
+
+
+def answer(asked: Workload, events: EventTable) -> list[ResultRow]:
+    (query,) = asked.queries
+    return finish(asked, aggregate_query(query, events, owned=RUN))
+
+
+def renamed(rows: list[ResultRow], name: str) -> list[ResultRow]:
+    return [ResultRow(name, r.group, r.window_start, r.window_end, r.values) for r in rows]
+
+
+def mutated(
+    lake: Lake, events: EventTable, mutant: Mutant, right: list[ResultRow]
+) -> list[ResultRow]:
+    labels = [label for label, _ in right[0].values]
+    if mutant.asked[0] or mutant.read(events) is not events:
+        found = answer(workload(lake, mutant.wrong_text), mutant.read(events))
+    else:
+        found = right
+    # A misread RETURN names its columns as they were asked for.
+    relabelled = [
+        ResultRow(
+            row.query, row.group, row.window_start, row.window_end,
+            tuple(zip(labels, (value for _, value in row.values), strict=True)),
+        )
+        for row in found
+    ]  # fmt: skip
+    return mutant.spoil(relabelled)
+
+
+def stage(lake: Lake, asked: Workload, answers: Answers) -> None:
+    """Make these the staged results of the run, as if the job had written them."""
+    fingerprints = {query.name: query.fingerprint for query in asked.queries}
+    rows = [
+        row | {"query_fingerprint": fingerprints[row["query"]]}
+        for found in answers.values()
+        for row in to_long(found).to_pylist()
+    ]
+    note = origin("test", asked, "p", lake.version("events"), RUN)
+    lake.replace(STAGED, lake.frame(STAGED, rows), where=Hours(RUN), run=note)
+
+
+def share_wrong(right: list[ResultRow], wrong: list[ResultRow]) -> float:
+    """Of all results that are there or should be, how many are not as they should be."""
+    truth, found = ({row.key: repr(row.values) for row in rows} for rows in (right, wrong))
+    places = truth.keys() | found.keys()
+    return sum(truth.get(place) != found.get(place) for place in places) / len(places)
+
+
+def caught(validation: Validation) -> set[str]:
+    return {item.query for item in validation.mismatches}
+
+
+def test_every_mutant_is_wrong_somewhere(right: Answers, wrong: Answers) -> None:
+    shares = {m.name: share_wrong(right[m.name], wrong[m.name]) for m in MUTANTS}
+    assert [name for name, share in shares.items() if share == 0] == []
+    assert max(int(dict(row.values)["COUNT(*)"] or 0) for row in right["runs_right"]) > 2**127
+
+
+def test_every_mutant_is_caught_where_every_result_is_checked(whole: Validation) -> None:
+    # A row that is missing is looked for by events drawn at random, not by results.
+    missed = {mutant.name for mutant in MUTANTS} - caught(whole)
+    assert missed <= {"one_row_missing"}
+    assert not {name for name in caught(whole) if name.endswith("_right")}
+    figures = whole.figures()
+    assert figures["results_of_sample"] == figures["results"]
+    assert figures["strata_covered"] == figures["strata"]
+    # Counts of hundreds of bits are not passed over.
+    assert figures["results_beyond_enumeration"] != 0
+    assert figures["counted_results"] >= figures["results_beyond_enumeration"]  # type: ignore[operator]
+    assert figures["skipped_results"] == 0
+
+
+def test_a_mismatch_says_where_it_is_and_what_it_is(whole: Validation, right: Answers) -> None:
+    (off,) = (
+        item
+        for item in whole.mismatches
+        if item.query == "one_huge_count_off_by_one" and item.aggregate == "COUNT(*)"
+    )
+    row = right["one_huge_count_off_by_one"][3]
+    count = dict(row.values)["COUNT(*)"]
+    assert isinstance(count, int)
+    assert (off.published[0], off.reference[0]) == (str(count - 1), str(count))
+    assert off.window.start == row.window_start
+    text = str(off)
+    for part in ("one_huge_count_off_by_one", "origin", str(row.window_start)[:16], "COUNT(*)"):
+        assert part in text
+    assert f"{count - 1} instead of {count}" in text
+
+
+def test_nothing_of_it_is_published(lake: Lake, asked: Workload, whole: Validation) -> None:
+    with pytest.raises(ValidationError, match="instead of"):
+        require_no_mismatch(whole)
+    record_metrics(lake, RUN, VALIDATE_STEP, whole.figures(), run="test")
+    with pytest.raises(ValidationError, match="differ from the reference"):
+        publish(lake, asked, RUN, run="test")
+    assert staged(lake, RUN, PUBLISHED) == []
+
+
+def test_a_sample_catches_what_is_wrong_in_every_second_result(
+    lake: Lake, asked: Workload, whole: Validation, right: Answers, wrong: Answers
+) -> None:
+    """A run checks 200 results by default; here these are less than half of them."""
+    del whole  # what it has staged is sampled
+    validation = validate(lake, asked, RUN, DEFAULT, run="test")
+    figures = validation.figures()
+    assert figures["results_of_sample"] == 200
+    missed = {mutant.name for mutant in MUTANTS} - caught(validation)
+    shares = {name: share_wrong(right[name], wrong[name]) for name in sorted(missed)}
+    print(f"of {len(MUTANTS)} mutants the sample missed {shares} with", figures)
+    assert max(shares.values(), default=0) < 1 / 2
+    # Every query has its turn, however few results it has.
+    checked = [
+        figures[f"{CHECKED_OF}{query.name}"]
+        for query in asked.queries
+        if f"{RESULTS_OF}{query.name}" in figures
+    ]
+    assert min(int(number) for number in checked) >= 3

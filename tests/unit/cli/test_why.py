@@ -1,0 +1,221 @@
+"""`elsinore why` against a small lake written without a JVM."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.cli.main import run_command
+from elsinore.query.load_workload import read_workload
+from elsinore.sharing.fingerprints import workload_fingerprint
+
+ROOT = Path(__file__).parents[3]
+SCHEMA = ROOT / "schemas/events/flights.yaml"
+QUERIES = """
+QUERY chains
+RETURN carrier, COUNT(*), AVG(D.dep_delay)
+PATTERN Departure D+
+WHERE [tailnum]
+GROUP-BY carrier
+WITHIN 1 hour;
+"""
+WORKLOAD = read_workload(QUERIES, load_schema(SCHEMA))
+HOUR = "2013-01-01T10"
+WINDOW = "2013-01-01T10:00"
+DIGEST = "d" * 64
+
+_TYPES = {
+    "string": pa.string(), "long": pa.int64(), "double": pa.float64(), "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32(),
+}  # fmt: skip
+
+
+def at(hour: int, minute: int = 0) -> datetime:
+    return datetime(2013, 1, 1, hour, minute, tzinfo=UTC)
+
+
+def write(lake: Path, table: str, rows: list[dict[str, Any]], note: object = None) -> None:
+    declared = yaml.safe_load((ROOT / f"schemas/tables/{table}.yaml").read_text())
+    columns = {name: _TYPES[column["type"]] for name, column in declared["columns"].items()}
+    if table == "events":
+        kinds = load_schema(SCHEMA).attributes
+        columns |= {name: _TYPES[str(kind)] for name, kind in kinds.items()}
+    write_deltalake(
+        str(lake / table), pa.Table.from_pylist(rows, schema=pa.schema(columns)),
+        partition_by=declared["partition_by"], mode="append",
+        commit_properties=CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}),
+    )  # fmt: skip
+
+
+def departure(number: int, carrier: str, minute: int, delay: int) -> dict[str, Any]:
+    return {
+        "event_day": date(2013, 1, 1), "event_id": f"d{number}", "event_type": "Departure",
+        "event_time": at(10, minute), "landing": HOUR, "file": "f", "position": number,
+        "tailnum": "N1", "carrier": carrier, "flight": 7, "origin": "EWR", "dest": "IAH",
+        "dep_delay": delay, "distance": 1400,
+    }  # fmt: skip
+
+
+def result(carrier: str, aggregate: str, value: float, exact: str | None) -> dict[str, Any]:
+    (query,) = WORKLOAD.queries
+    return {
+        "owned_hour": HOUR, "query": "chains", "query_fingerprint": query.fingerprint,
+        "group_key": json.dumps({"carrier": carrier}), "window_start": at(10),
+        "window_end": at(11), "aggregate": aggregate, "value": value, "exact": exact,
+        "log2": None,
+    }  # fmt: skip
+
+
+def check(carrier: str, status: str = "checked") -> dict[str, Any]:
+    return {
+        "owned_hour": HOUR, "query": "chains", "group_key": json.dumps({"carrier": carrier}),
+        "window_start": at(10), "window_end": at(11), "aggregate": "COUNT(*)", "mismatch": False,
+        "status": status,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """UA has the departures d1, d2 and d3, hence 2^3 - 1 trends; AA has 40, hence 2^40 - 1."""
+    lake = tmp_path / "lake"
+    of_ua = [departure(n, "UA", 10 * n, n) for n in (1, 2, 3)]
+    of_aa = [departure(n, "AA", n - 10, 5) for n in range(10, 50)]
+    write(lake, "events", of_ua + of_aa)
+    # A version later UA has another departure, which the results do not know of.
+    write(lake, "events", [departure(4, "UA", 50, 4)])
+    results = [
+        result("UA", "COUNT(*)", 7.0, "7"), result("UA", "AVG(D.dep_delay)", 2.0, None),
+        result("AA", "COUNT(*)", 2.0**40, str(2**40 - 1)),
+        result("AA", "AVG(D.dep_delay)", math.nan, None),
+    ]  # fmt: skip
+    write(lake, "trend_aggregates", results, {"digests": {HOUR: DIGEST}})
+    publication = {
+        "owned_hour": HOUR, "workload": "flights",
+        "workload_fingerprint": workload_fingerprint(WORKLOAD), "plan_fingerprint": "p" * 64,
+        "events_version": 0, "run": "scheduled 11:00", "digest": DIGEST, "rows": 4,
+        "validated": 2, "published_at": at(11, 5),
+    }  # fmt: skip
+    write(lake, "publications", [publication])
+    plan = {
+        "kind": "plan", "fingerprint": "p" * 64, "workload_fingerprint": "", "body": "",
+        "statistics_fingerprint": "", "finder": "optimal",
+    }  # fmt: skip
+    write(lake, "plans", [plan])
+    write(lake, "validations", [check("UA"), check("DL"), check("AA", "skipped")])
+    return lake
+
+
+def why(lake: Path, *arguments: str, queries: str = QUERIES) -> int:
+    workload = lake.parent / "w.sase"
+    workload.write_text(queries, encoding="utf-8")
+    paths = ("--lake", str(lake), "--workload", str(workload), "--schema", str(SCHEMA))
+    return run_command(["why", *arguments, *paths])
+
+
+def test_it_says_where_a_result_comes_from_and_lists_its_trends(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert why(lake, "chains", "carrier=UA", WINDOW) == 0
+    lines = capsys.readouterr().out.splitlines()
+    told = {line[:11].strip(): line[11:] for line in lines if line[:11].strip()}
+    assert told["group"] == '{"carrier": "UA"}'
+    assert told["window"] == "2013-01-01T10:00:00.000000Z to 2013-01-01T11:00:00.000000Z"
+    assert told["workload"] == f"flights  ({workload_fingerprint(WORKLOAD)[:12]})"
+    assert told["plan"] == "pppppppppppp, found by optimal"
+    assert told["events"] == "version 0 of the table events"
+    assert told["run"] == "scheduled 11:00"
+    assert told["published"].startswith("2013-01-01T11:05:00Z, hour 2013-01-01T10, 4 rows")
+    assert told["checked"] == "2 values of the hour, all agree; 1 of this result; 1 skipped"
+    assert "values     AVG(D.dep_delay) = 2.0" in lines
+    assert "           COUNT(*) = 7" in lines
+    trends = lines[lines.index(next(line for line in lines if line.startswith("trends"))) :]
+    steps = [[step.split()[1] for step in line[11:].split(" -> ")] for line in trends]
+    assert sorted(steps) == [
+        ["d1"], ["d1", "d2"], ["d1", "d2", "d3"], ["d1", "d3"], ["d2"], ["d2", "d3"], ["d3"],
+    ]  # fmt: skip
+
+
+def test_what_is_left_out_is_counted(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("chains", '{"carrier": "UA"}', WINDOW, "--limit", "2", "--json")
+    assert why(lake, *arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["values"] == {"COUNT(*)": 7, "AVG(D.dep_delay)": 2.0}
+    assert told["publication"]["settled"] is True
+    assert (told["trends"]["count"], told["trends"]["left_out"]) == (7, 5)
+    first = {"type": "Departure", "id": "d1", "time": "2013-01-01T10:10:00.000000Z"}
+    assert told["trends"]["listed"][0] == [first]
+    assert len(told["trends"]["listed"]) == 2
+
+
+def test_trends_that_are_too_many_to_build_are_counted_by_the_result(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert why(lake, "chains", "carrier=AA", WINDOW, "--json", "--limit", "3") == 0
+    told = json.loads(capsys.readouterr().out)["trends"]
+    assert len(told["listed"]) == 3
+    assert told["left_out"] == 2**40 - 1 - 3
+    assert "more trends than" in told["reason"]
+
+
+def test_a_half_published_hour_is_said_to_be(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(lake, "trend_aggregates", [], {"digests": {HOUR: "e" * 64}})
+    assert why(lake, "chains", "carrier=UA", WINDOW) == 0
+    assert "publish the hour again" in capsys.readouterr().out
+    DeltaTable(str(lake / "publications")).delete()
+    assert why(lake, "chains", "carrier=UA", WINDOW) == 0
+    assert "killed before it said so" in capsys.readouterr().out
+
+
+def test_without_the_very_events_no_trends_are_shown(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        why(lake, "chains", "carrier=UA", WINDOW, queries=QUERIES.replace("1 hour", "2 hours")) == 0
+    )
+    assert "7, none listed" in (out := capsys.readouterr().out)
+    assert "another query of this name" in out
+    for part in (lake / "events").glob("event_day=*"):
+        shutil.rmtree(part)
+    assert why(lake, "chains", "carrier=UA", WINDOW) == 0
+    assert "cannot read the table events at version 0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (("chains", "carrier=DL", WINDOW), 1, 'published in this window: {"carrier": "AA"}, {"'),
+        (("nothing", "{}", WINDOW), 1, "none of the query at all"),
+        (("chains", "carrier", WINDOW), 2, "not a group: 'carrier'"),
+        (("chains", "{carrier", WINDOW), 2, "no JSON object"),
+        (("chains", "carrier=UA", "yesterday"), 2, "not an ISO 8601 instant: 'yesterday'"),
+        (("chains", "carrier=UA"), 2, "Missing argument"),
+    ],
+)
+def test_what_cannot_be_told_is_one_line(
+    lake: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    code: int,
+    text: str,
+) -> None:
+    assert why(lake, *arguments) == code
+    error = capsys.readouterr().err
+    assert text in error
+    assert error.count("\n") == 1
+
+
+def test_without_a_lake_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert why(tmp_path / "lake", "chains", "carrier=UA", WINDOW) == 1
+    assert "trend_aggregates" in capsys.readouterr().err

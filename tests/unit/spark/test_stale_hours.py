@@ -1,0 +1,163 @@
+"""Which published hours are re-opened by which changes; against a lake written without a JVM."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.errors import DataError
+from elsinore.query.load_workload import read_workload
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.spark.commit_notes import commits
+from elsinore.spark.stale_hours import owning_hours, stale_hours
+from elsinore.timeline import HOUR, MINUTE, Interval, hour_label, hours_of, parse_instant
+from elsinore.windows.window import Window
+
+ROOT = Path(__file__).parents[3]
+SCHEMA = load_schema(ROOT / "schemas/events/flights.yaml")
+QUERY = "QUERY {} RETURN COUNT(*) PATTERN Departure D WITHIN {};"
+#: Windows of two hours that end on the hour.
+LONG = read_workload(QUERY.format("long", "2 hours SLIDE 1 hour"), SCHEMA)
+OTHER = read_workload(QUERY.format("other", "1 hour"), SCHEMA)
+DAY = "2013-01-01"
+
+
+def at(text: str) -> int:
+    return parse_instant(f"{DAY}T{text}Z")
+
+
+def labels(parts: tuple[Interval, ...]) -> list[str]:
+    return [hour_label(hour)[-2:] for part in parts for hour in hours_of(part)]
+
+
+def commit(lake: Path, note: Any = None) -> None:
+    """One more version of `events`."""
+    told = {} if note is None else {"userMetadata": json.dumps(note)}
+    properties = CommitProperties(custom_metadata=told)
+    row = pa.table({"n": [1]})
+    write_deltalake(str(lake / "events"), row, mode="append", commit_properties=properties)
+
+
+def touch(lake: Path, *times: str) -> None:
+    found: dict[str, list[int]] = {}
+    for time in sorted(map(at, times)):
+        found.setdefault(hour_label(time), [time, time])[1] = time
+    commit(lake, {"run": "test", "touched": found})
+
+
+def publish(lake: Path, versions: dict[int, int], workload: Any = LONG) -> None:
+    """Hours and the versions of `events` that they were computed from."""
+    rows = [
+        {"owned_hour": f"{DAY}T{hour:02}", "workload_fingerprint": workload_fingerprint(workload),
+         "events_version": version, "workload": "test", "plan_fingerprint": "p", "run": "test",
+         "digest": f"digest {hour}", "rows": 1, "validated": 1,
+         "published_at": datetime(2013, 1, 2, tzinfo=UTC)}
+        for hour, version in versions.items()
+    ]  # fmt: skip
+    write_deltalake(str(lake / "publications"), pa.Table.from_pylist(rows), mode="append")
+
+
+@given(
+    st.integers(1, 400), st.integers(1, 400), st.integers(-300, 300), st.integers(0, 59),
+    st.integers(0, 59),
+)  # fmt: skip
+def test_two_instants_of_an_hour_own_what_the_windows_that_hold_either_do(
+    within: int, slide: int, hour: int, one: int, two: int
+) -> None:
+    """By the definition of a window, and of the hour that owns it; SLIDE is never the longer."""
+    window = Window(within * MINUTE, min(slide, within) * MINUTE)
+    first, last = (hour * HOUR + minute * MINUTE for minute in sorted((one, two)))
+    numbers = range((first - window.within) // window.slide, last // window.slide + 1)
+    bounds = [window.bounds(number) for number in numbers]
+    held = [b for b in bounds if b.contains(first) or b.contains(last)]
+    expected = {(b.end - 1) // HOUR * HOUR for b in held}
+    assert owning_hours([window], first, last) == expected
+
+
+def test_exactly_the_hours_whose_windows_hold_a_changed_event_are_stale(tmp_path: Path) -> None:
+    commit(tmp_path)
+    publish(tmp_path, dict.fromkeys(range(7, 20), 0))
+    assert stale_hours(tmp_path, LONG).own == ()
+    # 10:30 lies in the windows from 9 to 11 and from 10 to 12.
+    touch(tmp_path, "10:30")
+    assert labels(stale_hours(tmp_path, LONG).own) == ["10", "11"]
+    # On the hour an event is in the windows from 13 to 15 and from 14 to 16.
+    touch(tmp_path, "14:00")
+    assert labels(stale_hours(tmp_path, LONG).own) == ["10", "11", "14", "15"]
+    assert stale_hours(tmp_path, LONG).own == (
+        Interval(at("10:00"), at("12:00")), Interval(at("14:00"), at("16:00")),
+    )  # fmt: skip
+    outside = stale_hours(tmp_path, LONG).outside(Interval(at("11:00"), at("15:00")))
+    assert labels(outside) == ["10", "15"]
+    inside = stale_hours(tmp_path, LONG).inside([Interval(at("11:00"), at("15:00"))])
+    assert labels(inside) == ["11", "14"]
+
+
+def test_hours_that_were_computed_from_the_change_are_not_stale(tmp_path: Path) -> None:
+    commit(tmp_path)
+    touch(tmp_path, "10:30")
+    publish(tmp_path, {10: 0, 11: 1})
+    assert labels(stale_hours(tmp_path, LONG).own) == ["10"]
+    touch(tmp_path, "11:30")
+    assert labels(stale_hours(tmp_path, LONG).own) == ["10", "11"]
+
+
+def test_hours_of_another_workload_are_told_and_left_to_it(tmp_path: Path) -> None:
+    commit(tmp_path)
+    publish(tmp_path, {10: 0})
+    publish(tmp_path, {11: 0, 12: 0}, OTHER)
+    touch(tmp_path, "11:59", "11:01")
+    found = stale_hours(tmp_path, LONG)
+    assert (labels(found.own), found.others) == ([], (f"{DAY}T11", f"{DAY}T12"))
+    touch(tmp_path, "10:59")
+    assert labels(stale_hours(tmp_path, LONG).own) == ["10"]
+
+
+def test_hours_with_other_rows_than_their_publication_says_are_stale(tmp_path: Path) -> None:
+    commit(tmp_path)
+    publish(tmp_path, {9: 0, 10: 0})
+    digests = [{f"{DAY}T09": "digest 9", f"{DAY}T10": "digest 10"}, {f"{DAY}T10": "another"}]
+    for told in digests:
+        note = CommitProperties(custom_metadata={"userMetadata": json.dumps({"digests": told})})
+        table = str(tmp_path / "trend_aggregates")
+        write_deltalake(table, pa.table({"n": [1]}), mode="append", commit_properties=note)
+    assert labels(stale_hours(tmp_path, LONG).own) == ["10"]
+
+
+def test_a_commit_that_does_not_say_what_it_touched_touched_everything(tmp_path: Path) -> None:
+    commit(tmp_path)
+    publish(tmp_path, {3: 0, 10: 0, 11: 1})
+    assert stale_hours(tmp_path, LONG).own == ()
+    commit(tmp_path, {"run": "by hand"})
+    assert labels(stale_hours(tmp_path, LONG).own) == ["03", "10"]
+
+
+def test_without_the_table_of_publications_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="publications"):
+        stale_hours(tmp_path, LONG)
+
+
+def test_notes_are_those_of_their_versions_newest_first(tmp_path: Path) -> None:
+    commit(tmp_path)
+    commit(tmp_path, {"a": 1})
+    commit(tmp_path, "no object")
+    found = [(c.version, c.note) for c in commits(tmp_path / "events")]
+    assert found == [(2, {}), (1, {"a": 1}), (0, {})]
+    assert [c.version for c in commits(tmp_path / "events", after=1)] == [2]
+    assert list(commits(tmp_path / "nothing")) == []
+
+
+def test_a_torn_commit_is_named(tmp_path: Path) -> None:
+    commit(tmp_path)
+    (tmp_path / "events/_delta_log/00000000000000000001.json").write_text('{"commitInfo": {"op')
+    with pytest.raises(DataError, match="events is damaged at version 1"):
+        list(commits(tmp_path / "events"))
