@@ -12,6 +12,9 @@ from numba import njit
 #: A kernel of its own, called from Python or from few places.
 kernel = njit(cache=True, _nrt=False, no_cfunc_wrapper=True)
 
+#: A kernel that threads may run side by side: it lets go of Python's lock.
+unlocked = njit(cache=True, nogil=True, _nrt=False, no_cfunc_wrapper=True)
+
 #: A small helper, compiled into each place that calls it.
 inlined = njit(
     cache=True, _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
