@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -23,15 +24,6 @@ from elsinore.timeline import Interval
 Start = Annotated[str, typer.Option(help="First hour of the interval, ISO 8601, UTC.")]
 End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
 
-#: Steps of the pipeline by the job that runs them.
-STEPS = {
-    "land": ("land_events", "Land the raw files of an interval."),
-    "aggregate": ("aggregate_trends", "Aggregate the windows that end in an interval."),
-    "validate": ("validate_results", "Check a sample of staged results against the reference."),
-    "publish": ("publish_results", "Publish the validated results of an interval."),
-    "report": ("report_quality", "Write the data-quality report of an interval."),
-}
-
 
 def replay_flights(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
     """Replay real flights through the whole pipeline in Airflow; print the top results."""
@@ -40,13 +32,9 @@ def replay_flights(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None
     print_summary(summary, console)
 
 
-def add_steps(commands: typer.Typer) -> None:
-    """Add a command for each step of the pipeline."""
-    for name, (job, text) in STEPS.items():
-        commands.command(name, help=text)(_step(job))
+def _step(job: str, text: str) -> Callable[[Start, End], int]:
+    """A command that runs a job over an interval; `text` is its help."""
 
-
-def _step(job: str):  # type: ignore[no-untyped-def]
     def step(start: Start, end: End) -> int:
         command = job_command(job, Interval.parse(start, end))
         root = Settings.load().root
@@ -55,4 +43,12 @@ def _step(job: str):  # type: ignore[no-untyped-def]
         except OSError as error:
             raise ParameterError(f"cannot run {job}: {error.strerror}") from error
 
+    step.__doc__ = text
     return step
+
+
+land = _step("land_events", "Land the raw files of an interval.")
+aggregate = _step("aggregate_trends", "Aggregate the windows that end in an interval.")
+validate = _step("validate_results", "Check a sample of staged results against the reference.")
+publish = _step("publish_results", "Publish the validated results of an interval.")
+report = _step("report_quality", "Write the data-quality report of an interval.")

@@ -34,7 +34,6 @@ from elsinore.reference.two_step import two_step
 from elsinore.results.json_lines import write_rows
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows
-from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.verify import verify
@@ -172,6 +171,8 @@ def answer_together(
         return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *shares]))
     statistics = observe(workload, events)
     if executor is Executor.SHARON:
+        from elsinore.sharing.find_plan import find_plan  # the solver takes its time to load
+
         plan = plan or find_plan(workload, statistics, finder=Finder.GWMIN)
         segments = shared_segments(plan)
         return finish(workload, aggregate_segments(workload.queries, events, segments))

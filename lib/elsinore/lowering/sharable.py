@@ -24,6 +24,7 @@ from elsinore.lowering.merged import (
 from elsinore.lowering.plain import plain_template
 from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
+from elsinore.query.remember import of_queries
 from elsinore.template.template import Template
 
 #: Queries that one set holds at most; more make several sets, since lanes are kept side by side.
@@ -66,6 +67,7 @@ class Sharing:
     beside: tuple[tuple[BoundQuery, str], ...]
 
 
+@of_queries
 def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
     """Partition queries into sharable sets and those that run beside them.
 

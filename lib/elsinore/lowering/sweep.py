@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from elsinore.lowering.plain import plain_template
 from elsinore.lowering.sharable import partition_signature
 from elsinore.query.bound import BoundQuery
+from elsinore.query.remember import of_queries
 from elsinore.template.support import refuse_all
 from elsinore.template.template import Template
 
@@ -47,16 +47,12 @@ class Sweeps:
     beside: tuple[tuple[BoundQuery, str], ...]
 
 
+@of_queries
 def sweep_sets(queries: Sequence[BoundQuery]) -> Sweeps:
     """Partition queries into sets that are swept together and those that cannot be swept.
 
     The same queries have the same sets, so that what is known of a set is found again.
     """
-    return _sweep_sets(tuple(queries))
-
-
-@lru_cache(maxsize=16)
-def _sweep_sets(queries: tuple[BoundQuery, ...]) -> Sweeps:
     beside: list[tuple[BoundQuery, str]] = []
     alike: dict[object, list[tuple[BoundQuery, Template]]] = {}
     for query in queries:

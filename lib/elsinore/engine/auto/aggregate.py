@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.auto.sharing import NOTHING_SHARED, Sharing
+from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.segments import aggregate_segments
@@ -45,23 +46,24 @@ def aggregate_auto(
     Raises:
         UnsupportedQueryError: greta cannot run a query.
     """
+    columns = EventColumns.of(events)
     left = {query.name: query for query in queries}
     for names in sharing.sweeps:
         for swept in sweep_sets([left[name] for name in names if name in left]).sets:
-            yield aggregate_sweep(swept, events, owned=owned, threads=threads)
+            yield aggregate_sweep(swept, columns, owned=owned, threads=threads)
             for query in swept.queries:
                 del left[query.name]
     fixed = {name: query for name, query in left.items() if not aseq_refusals(query)}
     here = [[place for place in places if place.query in fixed] for places in sharing.segments]
     if fixed:
         wanted = [places for places in here if len(places) > 1]
-        yield aggregate_segments(list(fixed.values()), events, wanted, owned=owned)
+        yield aggregate_segments(list(fixed.values()), columns, wanted, owned=owned)
     alone = {name: query for name, query in left.items() if name not in fixed}
     for names in sharing.sets:
         # Some queries of a set may not be here; what is left of it need not be one set.
         for found in sharable_sets([alone[name] for name in names if name in alone]).sets:
-            yield aggregate_set(found, events, owned=owned, observer=observer)
+            yield aggregate_set(found, columns, owned=owned, observer=observer)
             for query in found.queries:
                 del alone[query.name]
     for query in alone.values():
-        yield aggregate_query(query, events, owned=owned)
+        yield aggregate_query(query, columns, owned=owned)

@@ -22,7 +22,7 @@ from elsinore.timeline import Interval
 
 def aggregate_sweep(
     found: SweepSet,
-    events: EventTable,
+    events: EventTable | EventColumns,
     *,
     owned: Interval | None = None,
     threads: int = 1,
@@ -38,7 +38,7 @@ def aggregate_sweep(
         panes: whether overlapping windows of COUNT(*) are products of panes; None where that is
             predicted to cost less.
     """
-    columns = EventColumns(events)
+    columns = EventColumns.of(events)
     entries = make_entries(found, columns)
     apart, again = groups_are_apart(entries.groups), False
     parts = [PARTIAL_SCHEMA.empty_table()]

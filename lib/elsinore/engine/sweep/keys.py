@@ -56,10 +56,13 @@ def swept_key(key: Key, columns: EventColumns) -> SweptKey:
         dense = _dense_key(plain_values(table, np.int64))
         if dense is not None:
             return dense
-    column = table.combine_chunks()
-    encoded = column.dictionary_encode()
+    column = columns.column(key.attribute)
+    usable = column.known if key.equivalence and table.null_count else None
+    if column.dictionary is not None:
+        codes = np.where(column.known, column.values + 1, 0).astype(np.int32)
+        return SweptKey(codes, usable, column.dictionary)
+    encoded = table.combine_chunks().dictionary_encode()
     codes = np.asarray(pc.fill_null(encoded.indices, -1)) + np.int32(1)
-    usable = np.asarray(column.is_valid()) if key.equivalence and column.null_count else None
     return SweptKey(codes, usable, encoded.dictionary)
 
 
