@@ -1,6 +1,6 @@
-"""What `auto` picks for sharable sets, against what is quicker: each set by greta and by Hamlet.
+"""What `auto` picks, against what is quicker: each set by greta, Hamlet, or swept.
 
-`python -m benchmarks.auto [--json]` runs every case both ways and as `auto` picks, checks that the
+`python -m benchmarks.auto [--json]` runs every case all ways and as `auto` picks, checks that the
 rows agree, and prints predictions beside times. `--calibrate` prints the costs for
 `engine/hamlet/predicted.json`, fitted to other cases, drawn at random with a fixed seed.
 """
@@ -30,10 +30,13 @@ from elsinore.engine.hamlet.amounts import greta_amounts, hamlet_amounts
 from elsinore.engine.hamlet.load import Amounts
 from elsinore.engine.hamlet.predict import BOTH, predict_set
 from elsinore.engine.hamlet.traffic import Stream
+from elsinore.engine.sweep import aggregate_sweep, sweep_sets
+from elsinore.engine.sweep.predict import predict_sweep
 from elsinore.events.table import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
+from elsinore.results.partial import merge_partials
 from elsinore.sharing.observe import observe
 from elsinore.timeline import TimeUnit
 
@@ -161,33 +164,43 @@ def main() -> None:
 
 
 def measured(case: Case) -> dict[str, object]:
-    """Times of one case by greta, by Hamlet and as `auto` picks, and what was predicted."""
+    """Times of one case by each executor and as `auto` picks, and what was predicted."""
     workload, events = case.workload(), case.stream()
     (found,) = sets_of(workload).sets
     statistics = observe(workload, events)
     profiles = glimpse(workload, events)
     sharing = share_freely(workload, statistics, profiles)
-    together = Sharing(sets=(tuple(query.name for query in found.queries),))
+    names = tuple(query.name for query in found.queries)
+    stream = Stream(statistics, profiles)
+    together = predict_set(found, stream)
+    predicted = {"greta": together.alone, "hamlet": together.together}
     ways: dict[str, Callable[[], Any]] = {
         "greta": lambda: list(aggregate_auto(workload.queries, events)),
-        "hamlet": lambda: list(aggregate_auto(workload.queries, events, together)),
+        "hamlet": lambda: list(aggregate_auto(workload.queries, events, Sharing(sets=(names,)))),
+    }
+    if swept := sweep_sets(workload.queries).sets:
+        predicted["sweep"] = predict_sweep(swept[0], stream)
+        ways["sweep"] = lambda: [aggregate_sweep(swept[0], events)]
+    picked = "sweep" if sharing.sweeps else "hamlet" if sharing.sets else "greta"
+    ways |= {
         "auto": lambda: list(aggregate_auto(workload.queries, events, sharing)),
         "looking": lambda: (observe(workload, events), glimpse(workload, events)),
         "choosing": lambda: share_freely(workload, statistics, profiles),
     }
-    assert _normal(ways["greta"]()) == _normal(ways["hamlet"]()) == _normal(ways["auto"]())
+    rows = [_normal(ways[name]()) for name in (*predicted, "auto")]
+    assert all(other == rows[0] for other in rows), case.name
     times = best(ways)
-    predicted = predict_set(found, Stream(statistics, profiles))
-    fastest = min(times["greta"], times["hamlet"])
+    fastest = min(times[name] for name in predicted)
     return {
         "case": case.name,
-        **{name: value / 1e6 for name, value in times.items()},
-        "greta, predicted": predicted.alone / 1e6,
-        "hamlet, predicted": predicted.together / 1e6,
-        "picks": "hamlet" if sharing.sets else "greta",
-        "pick/best": times["hamlet" if sharing.sets else "greta"] / fastest,
+        **{name: times[name] / 1e6 if name in times else "" for name in
+           ("greta", "hamlet", "sweep", "auto", "looking", "choosing")},
+        **{f"{name}, predicted": predicted[name] / 1e6 if name in predicted else ""
+           for name in ("greta", "hamlet", "sweep")},
+        "picks": picked,
+        "pick/best": times[picked] / fastest,
         "auto/best": times["auto"] / fastest,
-    }
+    }  # fmt: skip
 
 
 def best(ways: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
@@ -202,7 +215,7 @@ def best(ways: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def _normal(tables: Sequence[pa.Table]) -> list[tuple[object, ...]]:
-    rows = pa.concat_tables(tables).to_pylist()
+    rows = merge_partials(pa.concat_tables(tables)).to_pylist()
     return sorted((r["query"], r["group"], r["window_start"], tuple(r["counts"])) for r in rows)
 
 
@@ -232,7 +245,7 @@ def calibrated() -> dict[str, dict[str, float]]:
             times.append(best({"idle": partial(aggregate_query, idle, events)})["idle"])
         print(json.dumps([case.name, cost]), file=sys.stderr)
     costs: dict[str, dict[str, float]] = {}
-    for (executor, kind), cost_of in _fitted(lines, times).items():
+    for (executor, kind), cost_of in fitted(lines, times).items():
         costs.setdefault(executor, {})[kind] = cost_of
     return costs
 
@@ -244,15 +257,23 @@ def _named(executor: str, amounts: Amounts) -> dict[tuple[str, str], float]:
     }
 
 
-def _fitted(
-    lines: Sequence[Mapping[tuple[str, str], float]], times: Sequence[float]
+def fitted(
+    lines: Sequence[Mapping[tuple[str, str], float]],
+    times: Sequence[float],
+    guesses: Mapping[tuple[str, str], float] | None = None,
 ) -> dict[tuple[str, str], float]:
-    """Costs of none below 0 that predict all times, by least squares of the ratios' logarithms."""
+    """Costs of none below 0 that predict all times, by least squares of the ratios' logarithms.
+
+    The search begins at the guesses, if there are any, else at least squares of the ratios.
+    """
     kinds = list(dict.fromkeys(kind for line in lines for kind in line))
     table = np.array([[line.get(kind, 0.0) for kind in kinds] for line in lines])
     shares = table / np.array(times)[:, None]
     scale = np.maximum(shares.max(axis=0), 1e-30)
-    first, _ = nnls(shares / scale, np.ones(len(times)))
+    if guesses is None:
+        first, _ = nnls(shares / scale, np.ones(len(times)))
+    else:
+        first = np.array([guesses[kind] for kind in kinds]) * scale
     found = least_squares(
         lambda costs: np.log(np.maximum(shares / scale @ costs, 1e-9)),
         np.maximum(first, 1e-4),

@@ -66,15 +66,15 @@ def measure() -> Measured:
     """Median seconds of the pipeline's steps and of Spark alone, in turns."""
     number = int(sys.argv[sys.argv.index("--events") + 1]) if "--events" in sys.argv else EVENTS
     with TemporaryDirectory() as folder:
-        ground = _prepare(Path(folder), number)
-        done = _aggregate(ground)
+        ground = prepare(Path(folder), number)
+        done = aggregate_day(ground)
         assert done.events == number
         _call_validated(ground.lake)
         published = publish(ground.lake, ground.workload, DAY_OF, run="r")
         assert published.rows == done.rows > 0
         _check(ground)
         ways: dict[str, Callable[[], object]] = {
-            "aggregate": lambda: _aggregate(ground),
+            "aggregate": lambda: aggregate_day(ground),
             "publish": lambda: publish(ground.lake, ground.workload, DAY_OF, run="r"),
             "by Spark's shuffle": lambda: _shuffled(ground),
             "Spark alone": lambda: _spark_alone(ground.lake),
@@ -98,18 +98,17 @@ def measure() -> Measured:
     )  # fmt: skip
 
 
-def _prepare(folder: Path, number: int) -> Ground:
+def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
+    """A lake of one day of so many events, if the folder has none, and the queries."""
     attributes = "    zone: string\n    value: double\n    price: double\n    seller: string\n"
     types = "".join(f"  T{n}:\n{attributes}" for n in range(KINDS))
     schema = folder / "stream.yaml"
     schema.write_text(
         f"stream: bench\ntime: {{field: time, unit: us}}\ntype: {{field: type}}\ntypes:\n{types}"
     )
-    settings = Settings(
-        home=folder, schema_file=schema, spark_master="local[2,4]", spark_java_options=""
-    )
+    settings = Settings(home=folder, schema_file=schema, spark_master=master, spark_java_options="")
     lake = Lake.open(open_session(settings, "benchmark"), settings)
-    lake.create_all()
+    is_new = bool(lake.create_all())
 
     def events(interval: Interval) -> EventTable:
         hours = range(interval.start, interval.end, HOUR)
@@ -117,7 +116,7 @@ def _prepare(folder: Path, number: int) -> Ground:
             lake.stream, pa.concat_tables([_hour(lake, hour, number) for hour in hours])
         )
 
-    for hour in range(DAY_OF.start, DAY_OF.end, HOUR):
+    for hour in range(DAY_OF.start, DAY_OF.end, HOUR) if is_new else ():
         _land(lake, folder / "landing.parquet", hour, _hour(lake, hour, number))
     texts = "\n".join(_query(n) for n in range(QUERIES))
     workload = bind_workload(parse_workload(texts), lake.stream)
@@ -125,7 +124,8 @@ def _prepare(folder: Path, number: int) -> Ground:
     return Ground(lake, workload, sharing, events)
 
 
-def _aggregate(ground: Ground) -> Aggregated:
+def aggregate_day(ground: Ground) -> Aggregated:
+    """Aggregate the day, as the pipeline does, in four parts at most."""
     return aggregate(
         ground.lake, ground.workload, DAY_OF, plan="p", sharing=ground.sharing, parts=4, run="r"
     )

@@ -11,6 +11,7 @@ from benchmarks import (
     many_queries,
     memory,
     overlap,
+    records,
     segment_costs,
     shared_edges,
     sharon,
@@ -41,4 +42,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     start_up.BENCHMARK,
     greta_cost.BENCHMARK,
     segment_costs.BENCHMARK,
+    records.AUTO,
+    records.HAMLET,
+    records.ORDER,
 )

@@ -47,7 +47,8 @@ class _Case:
             dice.shuffle(others)
             cuts = sorted(dice.number(0, len(others)) for _ in "12")
             sets = (others[: cuts[0]], others[cuts[0] : cuts[1]])
-            found.append(Sharing(tuple(map(tuple, plan)), tuple(map(tuple, sets))))
+            sweeps = (tuple(q.name for q in self.workload.queries if dice.chance(0.3)),)
+            found.append(Sharing(tuple(map(tuple, plan)), tuple(map(tuple, sets)), sweeps=sweeps))
         return found
 
 
@@ -90,10 +91,12 @@ def test_any_sharing_gives_the_rows_of_greta() -> None:
             _judge(case, expected, sharing)
             tally["sets"] += sum(len(names) > 1 for names in sharing.sets)
             tally["segments"] += len(sharing.segments)
+            tally["sweeps"] += len(sharing.sweeps)
         tally["answers"] += sum(map(bool, expected.values()))
     assert tally["answers"] > WORKLOADS
     assert tally["sets"] > WORKLOADS
     assert tally["segments"] > WORKLOADS
+    assert tally["sweeps"] > WORKLOADS
 
 
 def test_some_queries_and_some_windows_of_a_set() -> None:

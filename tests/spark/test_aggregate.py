@@ -262,6 +262,27 @@ def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
     assert told["events in bursts"] == also["events in bursts"] > told["bursts"]
 
 
+def test_swept_queries_give_the_rows_of_queries_by_themselves(
+    flights: tuple[Lake, EventTable],
+) -> None:
+    """In chunks of the tasks' events, by both routes; windows overlap, and reach into the slice."""
+    lake, _ = flights
+    queries = workload(
+        lake,
+        """
+        QUERY few RETURN origin, COUNT(*), AVG(D.dep_delay) PATTERN SEQ(Weather W, Departure D+)
+        GROUP-BY origin WITHIN 1 hour SLIDE 20 minutes;
+        QUERY many RETURN origin, COUNT(*) PATTERN SEQ(Cancellation C, Departure D+)
+        WHERE D.dep_delay > 10 GROUP-BY origin WITHIN 1 hour SLIDE 20 minutes;
+        """,
+    )
+    owned = hours("06", "16")
+    sharing = Sharing(sweeps=(("few", "many"),))
+    direct, _ = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, sharing)
+    shuffled, _ = by_route(lake, queries, owned, SHUFFLED, 2, sharing)
+    assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []
+
+
 def test_reading_is_of_one_version(flights: tuple[Lake, EventTable]) -> None:
     lake, events = flights
     version, owned = lake.version("events"), hours("15", "18")

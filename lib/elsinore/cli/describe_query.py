@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from elsinore.lowering.ordered_edges import answered_by_order
+from elsinore.lowering.sweep import sweep_refusals
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.print_bound import print_bound, print_length
 from elsinore.query.print_query import print_pattern
@@ -31,6 +32,7 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     """
     refusals = greta_refusals(query)
     executors = [] if refusals else ["greta"]
+    executors += [] if sweep_refusals(query) else ["sweep"]
     executors += [] if aseq_refusals(query) else ["sharon", "aseq"]
     executors.append("twostep")
     parts = _parts(query)

@@ -5,42 +5,56 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
 from elsinore import __version__
-from elsinore.cli.bench import bench
-from elsinore.cli.check import check
-from elsinore.cli.explain import explain
-from elsinore.cli.generate import generate_app
-from elsinore.cli.pipeline import add_steps, replay_flights
-from elsinore.cli.plan import plan
-from elsinore.cli.run import run
-from elsinore.cli.why import why
 from elsinore.errors import AuthorError, ElsinoreError
-from elsinore.settings import DEBUG
 
-commands = typer.Typer(
-    name="elsinore",
-    help="Counts and sums event trends exactly, without building them.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-commands.command()(run)
-commands.command()(check)
-commands.command()(plan)
-commands.command()(explain)
-commands.command()(why)
-commands.command()(bench)
-commands.command("replay")(replay_flights)
-commands.add_typer(generate_app, name="generate")
-add_steps(commands)
+#: Where each command is. Only the one that is called for is imported: `run` needs neither solver
+#: nor lake, and each of them is felt.
+COMMANDS = {
+    "run": "elsinore.cli.run:run",
+    "check": "elsinore.cli.check:check",
+    "plan": "elsinore.cli.plan:plan",
+    "explain": "elsinore.cli.explain:explain",
+    "why": "elsinore.cli.why:why",
+    "bench": "elsinore.cli.bench:bench",
+    "replay": "elsinore.cli.pipeline:replay_flights",
+    "generate": "elsinore.cli.generate:generate_app",
+    "land": "elsinore.cli.pipeline:land",
+    "aggregate": "elsinore.cli.pipeline:aggregate",
+    "validate": "elsinore.cli.pipeline:validate",
+    "publish": "elsinore.cli.pipeline:publish",
+    "report": "elsinore.cli.pipeline:report",
+}
 
 
-@commands.callback(invoke_without_command=True)
+def commands_for(arguments: Sequence[str]) -> typer.Typer:
+    """The command line with the one command that the arguments call for; else with all of them."""
+    called = [arguments[0]] if arguments and arguments[0] in COMMANDS else list(COMMANDS)
+    commands = typer.Typer(
+        name="elsinore",
+        help="Counts and sums event trends exactly, without building them.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    commands.callback(invoke_without_command=True)(_top)
+    for name in called:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(module), attribute)
+        if isinstance(command, typer.Typer):
+            commands.add_typer(command, name=name)
+        else:
+            commands.command(name)(command)
+    return commands
+
+
 def _top(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
     if version:
         typer.echo(__version__)
@@ -59,6 +73,7 @@ def run_command(arguments: list[str]) -> int:
         The exit code.
     """
     try:
+        commands = commands_for(arguments)
         result = commands(arguments, prog_name="elsinore", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
@@ -78,6 +93,8 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _show(error: ElsinoreError) -> None:
+    from elsinore.settings import DEBUG  # it takes pydantic-settings with it
+
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     lines = error.diagnostics if isinstance(error, AuthorError) else (error,)

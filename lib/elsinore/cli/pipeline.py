@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -25,27 +26,12 @@ from elsinore.timeline import Interval
 Start = Annotated[str, typer.Option(help="First hour of the interval, ISO 8601, UTC.")]
 End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
 
-#: Steps of the pipeline by the job that runs them.
-STEPS = {
-    "land": ("land_events", "Land the raw files of an interval."),
-    "aggregate": ("aggregate_trends", "Aggregate the windows that end in an interval."),
-    "validate": ("validate_results", "Check a sample of staged results against the reference."),
-    "publish": ("publish_results", "Publish the validated results of an interval."),
-}
-
 
 def replay_flights(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
     """Replay real flights through the whole pipeline in Airflow; print the top results."""
     console = Console()
     summary = replay(Settings.load(), start, end, ProgressPrinter(console))
     print_summary(summary, console)
-
-
-def add_steps(commands: typer.Typer) -> None:
-    """Add a command for each step of the pipeline."""
-    for name, (job, text) in STEPS.items():
-        commands.command(name, help=text)(_step(job))
-    commands.command("report")(report)
 
 
 def report(
@@ -81,16 +67,25 @@ def _named_run(name: str) -> Interval:
     return Interval.parse(f"{found[1]}:00", f"{found[2]}:00")
 
 
-def _step(job: str):  # type: ignore[no-untyped-def]
-    def step(start: Start, end: End) -> int:
-        return _run_job(job, Interval.parse(start, end))
-
-    return step
-
-
 def _run_job(job: str, interval: Interval) -> int:
     command = job_command(job, interval)
     try:
         return subprocess.run(command, cwd=Settings.load().root, check=False).returncode
     except OSError as error:
         raise ParameterError(f"cannot run {job}: {error.strerror}") from error
+
+
+def _step(job: str, text: str) -> Callable[[Start, End], int]:
+    """A command that runs a job over an interval; `text` is its help."""
+
+    def step(start: Start, end: End) -> int:
+        return _run_job(job, Interval.parse(start, end))
+
+    step.__doc__ = text
+    return step
+
+
+land = _step("land_events", "Land the raw files of an interval.")
+aggregate = _step("aggregate_trends", "Aggregate the windows that end in an interval.")
+validate = _step("validate_results", "Check a sample of staged results against the reference.")
+publish = _step("publish_results", "Publish the validated results of an interval.")

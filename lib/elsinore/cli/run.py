@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +22,7 @@ from elsinore.engine.hamlet.aggregate_sets import aggregate_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.segments.shared import shared_segments
+from elsinore.engine.sweep import aggregate_sweep, require_sweep, sweep_sets
 from elsinore.errors import DataError, ParameterError
 from elsinore.events.table import EventTable
 from elsinore.files.read_events import ReadReport, read_events
@@ -32,7 +34,6 @@ from elsinore.reference.two_step import two_step
 from elsinore.results.json_lines import write_rows
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows
-from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.verify import verify
@@ -47,6 +48,7 @@ class Executor(StrEnum):
     HAMLET = "hamlet"
     HAMLET_STATIC = "hamlet-static"
     SHARON = "sharon"
+    SWEEP = "sweep"
     GRETA = "greta"
     ASEQ = "aseq"
     TWOSTEP = "twostep"
@@ -54,7 +56,7 @@ class Executor(StrEnum):
 
 _SEGMENTS = (Executor.ASEQ, Executor.SHARON)
 _HAMLET = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
-_TOGETHER = (Executor.AUTO, *_SEGMENTS, *_HAMLET)
+_TOGETHER = (Executor.AUTO, Executor.SWEEP, *_SEGMENTS, *_HAMLET)
 
 
 def run(
@@ -94,6 +96,8 @@ def run(
         require_greta(bound.queries)
     if executor in _SEGMENTS:
         require_aseq(bound.queries, executor)
+    if executor is Executor.SWEEP:
+        require_sweep(bound.queries)
     given = _given_plan(plan, bound, executor)
     told = _decisions_report(decisions, stream, executor)
     with progress_line() as progress:
@@ -142,7 +146,7 @@ def answer_together(
     budget: Budget,
     told: DecisionsReport | None = None,
 ) -> list[ResultRow]:
-    """The rows of all queries by aseq, sharon, hamlet, hamlet-static or auto.
+    """The rows of all queries by aseq, sharon, sweep, hamlet, hamlet-static or auto.
 
     Without a plan sharon finds GWMIN's; auto shares what should be quickest, and leaves to twostep
     what no compiled executor can run. What hamlet decides goes to `told`.
@@ -151,6 +155,12 @@ def answer_together(
         return []
     if executor is Executor.ASEQ:
         return finish(workload, aggregate_segments(workload.queries, events))
+    if executor is Executor.SWEEP:
+        swept = (
+            aggregate_sweep(found, events, threads=process_cores())
+            for found in sweep_sets(workload.queries).sets
+        )
+        return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *swept]))
     if executor in _HAMLET:
         shares = aggregate_sets(
             workload.queries,
@@ -161,17 +171,27 @@ def answer_together(
         return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *shares]))
     statistics = observe(workload, events)
     if executor is Executor.SHARON:
+        from elsinore.sharing.find_plan import find_plan  # the solver takes its time to load
+
         plan = plan or find_plan(workload, statistics, finder=Finder.GWMIN)
         segments = shared_segments(plan)
         return finish(workload, aggregate_segments(workload.queries, events, segments))
     refused = [query for query in workload.queries if greta_refusals(query)]
     compiled = [query for query in workload.queries if query not in refused]
     sharing = share_freely(workload, statistics, glimpse(workload, events))
-    tables = [PARTIAL_SCHEMA.empty_table(), *aggregate_auto(compiled, events, sharing)]
+    tables = [
+        PARTIAL_SCHEMA.empty_table(),
+        *aggregate_auto(compiled, events, sharing, threads=process_cores()),
+    ]
     rows = finish(workload, pa.concat_tables(tables))
     for query in refused:
         rows += two_step(query, events, budget=budget)
     return rows
+
+
+def process_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def _decisions_report(

@@ -20,7 +20,7 @@ from elsinore.timeline import Interval
 
 
 def aggregate_query(
-    query: BoundQuery, events: EventTable, *, owned: Interval | None = None
+    query: BoundQuery, events: EventTable | EventColumns, *, owned: Interval | None = None
 ) -> pa.Table:
     """Unfinished rows (`results.partial`) of a query over all events of a table.
 
@@ -33,7 +33,7 @@ def aggregate_query(
         UnsupportedQueryError: the query needs what greta lacks; see `require_greta`.
     """
     require_greta([query])
-    columns, carriers = EventColumns(events), carriers_of(query)
+    columns, carriers = EventColumns.of(events), carriers_of(query)
     codes = [KeyCodes.of(key, columns) for key in query.keys]
     if isinstance(query.pattern, Conjunction):
         return conjoined_rows(query, codes, columns, owned)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,8 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import AttributeType
 from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.expressions import TIME
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +38,54 @@ class Column:
 
 
 def _from_arrow(array: pa.ChunkedArray, kind: AttributeType) -> Column:
-    known = np.asarray(pc.is_valid(array))
+    known = np.asarray(pc.is_valid(array)) if array.null_count else np.ones(len(array), bool)
     if kind is AttributeType.STRING:
-        dictionary = pc.unique(array.drop_null())
-        if isinstance(dictionary, pa.ChunkedArray):
-            dictionary = dictionary.combine_chunks()
-        dictionary = dictionary.take(pc.sort_indices(dictionary))
-        codes = pc.fill_null(pc.index_in(array, dictionary), 0)
-        return Column(np.asarray(codes).astype(np.int64), known, dictionary)
+        return _from_strings(array, known)
     if kind is AttributeType.BOOLEAN:
         return Column(np.asarray(pc.fill_null(array, False)).astype(bool), known)
     if kind is AttributeType.DOUBLE:
-        values = np.asarray(pc.fill_null(array, 0.0)).astype(np.float64)
+        values = np.asarray(pc.fill_null(array, 0.0)).astype(np.float64, copy=False)
         return Column(values + 0.0, known)  # -0.0 counts as 0.0
-    return Column(np.asarray(pc.fill_null(array, 0)).astype(np.int64), known)
+    return Column(np.asarray(pc.fill_null(array, 0)).astype(np.int64, copy=False), known)
+
+
+def _from_strings(array: pa.ChunkedArray, known: np.ndarray) -> Column:
+    """Codes into the distinct values in order; what comes in codes already is only renumbered."""
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    encoded = array.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # of no chunk at all
+        return Column(np.empty(0, np.int64), known, pa.array([], pa.string()))
+    values = encoded.dictionary
+    dictionary = pc.unique(values)
+    dictionary = dictionary.take(pc.sort_indices(dictionary)).cast(pa.string())
+    places = np.asarray(pc.index_in(values.cast(pa.string()), dictionary)).astype(np.int64)
+    codes = np.asarray(pc.fill_null(encoded.indices, 0))
+    return Column(places[codes] if places.size else codes.astype(np.int64), known, dictionary)
 
 
 @dataclass
 class EventColumns:
-    """The events of a table column by column, each converted once, when it is first asked for."""
+    """The events of a table column by column, each converted once, when it is first asked for.
+
+    Several queries over one table should be given one of these.
+    """
 
     events: EventTable
     _ready: dict[str, Column] = field(default_factory=dict)
+    _made: dict[Hashable, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, events: EventTable | EventColumns) -> Self | EventColumns:
+        """Of a table; what is that already stays as it is."""
+        return cls(events) if isinstance(events, EventTable) else events
+
+    def once(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
+        """What `make` makes of these columns, made once under a name; it must not be changed."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: _Made = self._made[name]
+        return made
 
     def column(self, name: str) -> Column:
         """A column by attribute name, or the time as `expressions.TIME`."""
@@ -77,7 +106,16 @@ class EventColumns:
     def rows_of(self, event_type: str) -> np.ndarray:
         """int64 row numbers of the events of one type."""
         code = self.events.schema.type_codes[event_type]
-        return np.flatnonzero(np.asarray(self.events.table[TYPE_COLUMN]) == code)
+        by_type = self.once(TYPE_COLUMN, self._rows_by_type)
+        return by_type[code]
+
+    def _rows_by_type(self) -> list[np.ndarray]:
+        codes = np.asarray(self.events.table[TYPE_COLUMN])
+        # A stable sort of small integers is by radix: rows stay in order within a type.
+        small = codes.astype(np.uint16) if len(self.events.schema.types) < 2**16 else codes
+        order = np.argsort(small, kind="stable")
+        counts = np.bincount(codes, minlength=len(self.events.schema.types))
+        return np.split(order, np.cumsum(counts)[:-1])
 
 
 def in_one_dictionary(columns: Sequence[Column]) -> list[Column]:

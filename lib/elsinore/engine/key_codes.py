@@ -29,7 +29,12 @@ class KeyCodes:
 
     @classmethod
     def of(cls, key: Key, columns: EventColumns) -> KeyCodes:
-        """The codes of one key."""
+        """The codes of one key; made once for all queries over these events."""
+        name = (cls, key.attribute, key.equivalence)
+        return columns.once(name, lambda: cls._made(key, columns))
+
+    @classmethod
+    def _made(cls, key: Key, columns: EventColumns) -> KeyCodes:
         column = columns.column(key.attribute)
         usable = usable_keys(key, column)
         if column.dictionary is not None:

@@ -59,14 +59,14 @@ def partial_table(
         groups,
         pa.array(starts, pa.int64()),
         pa.array(starts + query.window.within, pa.int64()),
-        _lists(counts, size),
-        _lists(pa.StructArray.from_arrays(scaled, names=["mantissa", "exponent"]), size),
-        *(_lists(_by_row(side), size) for side in extremes),
+        lists_of(counts, size),
+        lists_of(pa.StructArray.from_arrays(scaled, names=["mantissa", "exponent"]), size),
+        *(lists_of(_by_row(side), size) for side in extremes),
     ]
     return pa.Table.from_arrays(columns, schema=PARTIAL_SCHEMA)
 
 
-def _lists(flat: pa.Array, size: int) -> pa.ListArray:
+def lists_of(flat: pa.Array, size: int) -> pa.ListArray:
     """`size` lists of equal length out of one array."""
     length = len(flat) // size if size else 0
     offsets = pa.array(np.arange(size + 1, dtype=np.int32) * length, pa.int32())

@@ -39,7 +39,10 @@ def arrow_schema(schema: StreamSchema) -> pa.Schema:
 
 @dataclass(frozen=True)
 class EventTable:
-    """Events of one stream in no particular order; `table` has the columns of `arrow_schema`."""
+    """Events of one stream in no particular order; `table` has the columns of `arrow_schema`.
+
+    Strings may come in dictionaries, as readers have them; so they need no second look.
+    """
 
     schema: StreamSchema
     table: pa.Table

@@ -9,8 +9,6 @@ value for each lane. A weighted count rides along by coefficients of its own ove
 
 from __future__ import annotations
 
-import numpy as np
-
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_expressions import (
     add_event,
@@ -22,11 +20,9 @@ from elsinore.kernels.hamlet_expressions import (
 from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes
 from elsinore.kernels.hamlet_log import log_coefficient, log_values
 from elsinore.kernels.hamlet_sets import find_sets, outside_of
-from elsinore.kernels.hamlet_steps import enter, own, settle, takes
+from elsinore.kernels.hamlet_steps import EVERY, enter, own, repeat, settle, takes
 from elsinore.kernels.hamlet_ways import SHARED
 from elsinore.kernels.hamlet_work import FIRST, MAX_SNAPSHOTS, PART, SUM
-
-_EVERY = np.int64(-1)
 
 
 def share_coefficients(graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
@@ -40,7 +36,8 @@ def share_coefficients(graph, work, log, s, first, after):  # type: ignore[no-un
     for i in range(start, start + work.stores[s]["parts"]):
         if work.parts[i]["way"] == SHARED:
             a, b = work.parts[i]["low"], work.parts[i]["high"]
-            enter(graph, work, s, _EVERY, work.stage + 0, a, b)
+            enter(graph, work, s, EVERY, work.stage + 0, a, b)
+            repeat(graph, work, s, EVERY, work.stage + 0, a, b)
     clear_expression(work, SUM)
     snapshots, begin = 0, first
     while begin < after:
@@ -162,7 +159,7 @@ def _resolve_burst(graph, work, log, s, first, after, snapshots):  # type: ignor
         a, b = work.parts[i]["low"], work.parts[i]["high"]
         clear_lanes(graph, work.lanes, row, a, b)
         resolve(graph, work, s, SUM, snapshots, row, a, b)
-        settle(graph, work, s, _EVERY, row, a, b)
+        settle(graph, work, s, EVERY, row, a, b)
         if graph.kinds[s]["kept"]:
             for entry in range(first, after):
                 place = work.stores[s]["base"] + work.stores[s]["tail"] + entry - first

@@ -14,7 +14,15 @@ import numpy as np
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, counts_any
 from elsinore.kernels.hamlet_log import log_coefficient, log_values
-from elsinore.kernels.hamlet_steps import enter, own, settle, takes
+from elsinore.kernels.hamlet_steps import (
+    enter,
+    enter_burst,
+    enter_event,
+    own,
+    repeat,
+    settle,
+    takes,
+)
 from elsinore.kernels.hamlet_weights import (
     lower_ranks,
     multiply_longs,
@@ -28,14 +36,15 @@ _ONE = np.int64(1)
 
 def step_collapsed(graph, work, s, first, after, a, b):  # type: ignore[no-untyped-def]
     """Work out a burst event by event; 0. Compiled apart."""
-    begin = first
+    entered, begin = work.snapshots + 0, first
+    spared = enter_burst(graph, work, s, first, after, entered, a, b)
     while begin < after:
         end = begin + 1
         while end < after and graph.times[end] == graph.times[begin]:
             end += 1
         for entry in range(begin, end):
             row, accepts = work.stage + entry - begin, graph.accepts[entry]
-            enter(graph, work, s, accepts, row, a, b)
+            enter_event(graph, work, s, accepts, row, spared, entered, a, b)
             own(graph, work, s, entry, accepts, row, a, b)
         for entry in range(begin, end):
             settle(graph, work, s, graph.accepts[entry], work.stage + entry - begin, a, b)
@@ -54,6 +63,7 @@ def share_collapsed(graph, work, log, s, r, first, after, low, high):  # type: i
     if wide and graph.queries[low]["double_start"] < graph.queries[high]["double_start"]:
         return 0
     enter(graph, work, s, _ONE << bit, work.stage + 0, low, high)
+    repeat(graph, work, s, _ONE << bit, work.stage + 0, low, high)
     clear_lanes(graph, work.lanes, work.stage + 2, low, high)
     log_values(graph, work, log, 0, -1, work.stage + 0, low, high)
     _reset(work)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_lanes import any_lane
 from elsinore.kernels.hamlet_pairs import add_members
-from elsinore.kernels.hamlet_steps import enter, own, settle
+from elsinore.kernels.hamlet_steps import enter_burst, enter_event, own, settle
 
 
 def share_adjacency(graph, work, s, first, after, a, b):  # type: ignore[no-untyped-def]
@@ -19,13 +19,14 @@ def share_adjacency(graph, work, s, first, after, a, b):  # type: ignore[no-unty
     """
     base = work.stores[s]["base"] + work.stores[s]["tail"] - first
     place = work.stores[s]["start"] + work.stores[s]["tail"] - first
+    spared = enter_burst(graph, work, s, first, after, work.snapshots + 0, a, b)
     begin = first
     while begin < after:
         end = begin + 1
         while end < after and graph.times[end] == graph.times[begin]:
             end += 1
         for entry in range(begin, end):
-            _arrive(graph, work, s, entry, begin - first, base + entry, a, b)
+            _arrive(graph, work, s, entry, begin - first, base + entry, spared, a, b)
             work.block.alive[place + entry] |= any_lane(graph, work.lanes.longs, base + entry, a, b)
         for entry in range(begin, end):
             if work.block.alive[place + entry]:
@@ -35,9 +36,9 @@ def share_adjacency(graph, work, s, first, after, a, b):  # type: ignore[no-unty
 
 
 @inlined
-def _arrive(graph, work, s, entry, ahead, row, a, b):  # type: ignore[no-untyped-def]
+def _arrive(graph, work, s, entry, ahead, row, spared, a, b):  # type: ignore[no-untyped-def]
     """Work out an entry's lanes from its predecessors (Hamlet Equations 1 and 2)."""
     accepts = graph.accepts[entry]
-    enter(graph, work, s, accepts, row, a, b)
+    enter_event(graph, work, s, accepts, row, spared, work.snapshots + 0, a, b)
     add_members(graph, work, s, entry, ahead, row, a, b)
     own(graph, work, s, entry, accepts, row, a, b)

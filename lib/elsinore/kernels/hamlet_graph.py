@@ -29,17 +29,20 @@ QUERY = _table(
     *("slide", "within", "width", "longs_of", "doubles_of", "ranks_of"),
     *("long_start", "double_start", "rank_start", "types"),
 )
-#: Merged states: where their rows of the other tables begin; whether no program leads to or from
-#: the state (`plain`), no other state has events of the type (`alone`), a program leads from it
-#: (`kept`), or to it from another state (`foreign`). One row more than states.
+#: Merged states: where their rows of the other tables begin, and of the links those from the state
+#: itself without a program (`loop_start`), and those with one (`pair_start`); whether no program
+#: leads to or from the state (`plain`), no other state has events of the type (`alone`), a program
+#: leads from it (`kept`), or to it from another state (`foreign`). One row more than states.
 KIND = _table(
     *("begin_start", "end_start", "link_start", "own_start", "run_start"),
+    *("loop_start", "pair_start"),
     *("plain", "alone", "kept", "foreign"),
 )
 #: Queries `low` to `high - 1`, which take the entries that have the bit `class`, at a START state,
 #: or an END state.
 BEGIN = END = _table("low", "high", "class")
-#: A transition into the state; a program of -1 is none.
+#: A transition into the state; a program of -1 is none. From other states without a program come
+#: first, then those from the state itself, then those with a program.
 LINK = _table("low", "high", "class", "from", "program")
 #: What events add to a carrier for each trend that they end: the carrier's number among its query's
 #: of its kind, and the column of weights.

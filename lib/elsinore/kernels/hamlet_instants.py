@@ -6,7 +6,7 @@ from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_lanes import any_lane
 from elsinore.kernels.hamlet_members import copy_row, make_room
 from elsinore.kernels.hamlet_pairs import add_members
-from elsinore.kernels.hamlet_steps import enter, own, settle
+from elsinore.kernels.hamlet_steps import enter, own, repeat, settle
 
 
 def step_instant(graph, work, first, after):  # type: ignore[no-untyped-def]
@@ -15,6 +15,7 @@ def step_instant(graph, work, first, after):  # type: ignore[no-untyped-def]
     for entry in range(first, after):
         s, row = graph.states[entry], work.stage + entry - first
         enter(graph, work, s, graph.accepts[entry], row, 0, queries)
+        repeat(graph, work, s, graph.accepts[entry], row, 0, queries)
         add_members(graph, work, s, entry, 0, row, 0, queries)
         own(graph, work, s, entry, graph.accepts[entry], row, 0, queries)
     for entry in range(first, after):

@@ -50,11 +50,9 @@ def add_members(graph, work, s, entry, ahead, row, a, b):  # type: ignore[no-unt
     """
     accepts, into = graph.accepts[entry], work.block.sets.shape[0] - 1
     number, source, found = -1, -1, 0
-    for t in range(graph.kinds[s]["link_start"], graph.kinds[s + 1]["link_start"]):
+    for t in range(graph.kinds[s]["pair_start"], graph.kinds[s + 1]["link_start"]):
         low, high = max(a, graph.links[t]["low"]), min(b, graph.links[t]["high"])
-        if low >= high or graph.links[t]["program"] < 0:
-            continue
-        if not takes(accepts, graph.links[t]["class"]):
+        if low >= high or not takes(accepts, graph.links[t]["class"]):
             continue
         if graph.links[t]["program"] != number or graph.links[t]["from"] != source:
             number, source = graph.links[t]["program"], graph.links[t]["from"]

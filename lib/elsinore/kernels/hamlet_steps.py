@@ -14,6 +14,9 @@ from elsinore.kernels.hamlet_weights import own_value
 
 _ONE = np.int64(1)
 
+#: An entry that all classes take.
+EVERY = np.int64(-1)
+
 
 @inlined
 def takes(accepts, bit):  # type: ignore[no-untyped-def]
@@ -35,18 +38,58 @@ def start_trends(graph, work, q, row):  # type: ignore[no-untyped-def]
 
 @inlined
 def enter(graph, work, s, accepts, row, a, b):  # type: ignore[no-untyped-def]
-    """What enters an entry over transitions without a program, and the trends that start there."""
+    """Make a row what enters an entry from other states without a program, and starts there.
+
+    While a burst lasts this is the same for all of its events that a query takes.
+    """
     clear_lanes(graph, work.lanes, row, a, b)
     for r in range(graph.kinds[s]["begin_start"], graph.kinds[s + 1]["begin_start"]):
         low, high = max(a, graph.begins[r]["low"]), min(b, graph.begins[r]["high"])
         if low < high and takes(accepts, graph.begins[r]["class"]):
             for q in range(low, high):
                 start_trends(graph, work, q, row)
-    for t in range(graph.kinds[s]["link_start"], graph.kinds[s + 1]["link_start"]):
+    for t in range(graph.kinds[s]["link_start"], graph.kinds[s]["loop_start"]):
         low, high = max(a, graph.links[t]["low"]), min(b, graph.links[t]["high"])
-        if low < high and graph.links[t]["program"] < 0 and takes(accepts, graph.links[t]["class"]):
+        if low < high and takes(accepts, graph.links[t]["class"]):
             source = graph.links[t]["from"]
             add_lanes(graph, work.lanes, row, work.lanes, source, low, high, work.over)
+
+
+@inlined
+def repeat(graph, work, s, accepts, row, a, b):  # type: ignore[no-untyped-def]
+    """Add to a row what enters an entry from its own state without a program."""
+    for t in range(graph.kinds[s]["loop_start"], graph.kinds[s]["pair_start"]):
+        low, high = max(a, graph.links[t]["low"]), min(b, graph.links[t]["high"])
+        if low < high and takes(accepts, graph.links[t]["class"]):
+            add_lanes(graph, work.lanes, row, work.lanes, s, low, high, work.over)
+
+
+@inlined
+def enter_burst(graph, work, s, first, after, entered, a, b):  # type: ignore[no-untyped-def]
+    """Make row `entered` what `enter` makes for all classes, if that spares the events work.
+
+    Returns whether it does.
+    """
+    ways = graph.kinds[s]["loop_start"] - graph.kinds[s]["link_start"]
+    ways += graph.kinds[s + 1]["begin_start"] - graph.kinds[s]["begin_start"]
+    spares = after - first > 1 and ways > 1
+    if spares:
+        enter(graph, work, s, EVERY, entered, a, b)
+    return spares
+
+
+@inlined
+def enter_event(graph, work, s, accepts, row, spared, entered, a, b):  # type: ignore[no-untyped-def]
+    """Make a row what enters an entry without a program; `spared` is from `enter_burst`."""
+    if spared:
+        clear_lanes(graph, work.lanes, row, a, b)
+        for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
+            low, high = max(a, graph.runs[r]["low"]), min(b, graph.runs[r]["high"])
+            if low < high and takes(accepts, graph.runs[r]["class"]):
+                add_lanes(graph, work.lanes, row, work.lanes, entered, low, high, work.over)
+    else:
+        enter(graph, work, s, accepts, row, a, b)
+    repeat(graph, work, s, accepts, row, a, b)
 
 
 @inlined

@@ -21,12 +21,10 @@ from elsinore.lowering.merged import (
     merge_templates,
     type_of,
 )
+from elsinore.lowering.plain import plain_template
 from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
-from elsinore.query.syntax import Conjunction, Semantics
-from elsinore.template.build import build_templates
-from elsinore.template.conditions import Open, Reaches, leaves_of
-from elsinore.template.subsets import NotUnambiguous
+from elsinore.query.remember import of_queries
 from elsinore.template.template import Template
 
 #: Queries that one set holds at most; more make several sets, since lanes are kept side by side.
@@ -69,6 +67,7 @@ class Sharing:
     beside: tuple[tuple[BoundQuery, str], ...]
 
 
+@of_queries
 def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
     """Partition queries into sharable sets and those that run beside them.
 
@@ -101,22 +100,9 @@ def sharable_set(queries: Sequence[BoundQuery]) -> SharableSet | None:
 
 def sharable_template(query: BoundQuery) -> Template | str:
     """The template of a query that may share; else the reason why it may not."""
-    if isinstance(query.pattern, Conjunction):
-        return "AND counts pairs of trends"
-    if query.semantics is not Semantics.ANY:
-        return f"{query.semantics} looks at events between"
-    try:
-        templates = build_templates(query)
-    except NotUnambiguous as reason:
-        return str(reason)
-    if len(templates) != 1:
-        return "its trends carry different keys"
-    (template,) = templates
-    if template.guards or template.bars or template.contiguous or _has_floor(template):
-        return "NOT looks at events between"
-    attributes = [key.attribute for key in query.keys]
-    if len(set(attributes)) < len(attributes):
-        return "one attribute is several keys"
+    template = plain_template(query)
+    if isinstance(template, str):
+        return template
     if not any(loops_at(template, state) for state in template.trend_states):
         return "no event type is under a Kleene plus"
     return template
@@ -128,20 +114,6 @@ def partition_signature(query: BoundQuery, template: Template) -> object:
         tuple(key.attribute for key in query.group_keys),
         frozenset((key.attribute, key.equivalence) for key in query.keys),
         key_attributes(query, template.keys),
-    )
-
-
-def _has_floor(template: Template) -> bool:
-    if any(template.starts.values()) or any(template.ends.values()) or template.ways_out:
-        return True
-    leaves = [
-        leaf
-        for arrow in template.transitions
-        if arrow.condition is not None
-        for leaf in leaves_of(arrow.condition)
-    ]
-    return any(arrow.floor is not None or arrow.closes for arrow in template.transitions) or any(
-        isinstance(leaf, Reaches | Open) for leaf in leaves
     )
 
 

@@ -1,1 +1,1 @@
-"""Pictures of templates and plans; Matplotlib is loaded when one is drawn."""
+"""Pictures of templates and plans; Matplotlib and SciPy are loaded when one is drawn."""

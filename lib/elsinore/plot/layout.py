@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from elsinore.plot.layers import Layers, layers_of
 
@@ -107,6 +105,9 @@ def _heights(layers: Layers, boxes: dict[int, Box], count: int) -> list[float]:
 
     Its variables are the heights, then for each link how far it climbs or falls.
     """
+    from scipy.optimize import linprog  # the solver takes its time to load
+    from scipy.sparse import coo_array
+
     links = [link for chain in layers.chains for link in pairwise(chain)]
     total = len(boxes)
     rows: list[tuple[int, int, float]] = []

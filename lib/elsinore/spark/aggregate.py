@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
@@ -142,11 +143,12 @@ def _reachable(lake: Lake, workload: Workload, owned: Interval, version: int) ->
 
 
 def _count_staged(lake: Lake, owned: Interval) -> tuple[int, int]:
-    """Windows and rows, read back from the table: what is not there was not written."""
-    staged = lake.read(STAGED).where(Hours(owned).predicate())
-    found = staged.agg(
-        F.count_distinct("query", "group_key", "window_start").alias("windows"),
-        F.count("*").alias("rows"),
-    ).first()
-    assert found is not None
-    return int(found["windows"]), int(found["rows"])
+    """Windows and rows, read back from the table: what is not there was not written.
+
+    Without Spark, whose jobs would take longer than all the rest for a small slice.
+    """
+    hours = Hours(owned)
+    hour = pc.field(hours.column)
+    window = ["query", "group_key", "window_start"]
+    found = lake.rows(STAGED, (hour >= hours.first) & (hour <= hours.last), columns=window)
+    return found.group_by(window).aggregate([]).num_rows, found.num_rows

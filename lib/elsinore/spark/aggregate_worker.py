@@ -161,10 +161,14 @@ def finished(workload: Workload, partial: pa.Table) -> pa.Table:
 
 def event_table(schema: StreamSchema, table: pa.Table) -> EventTable:
     """Events as read from the lake; a column that was not read is NULL throughout."""
-    columns = [
-        table[field.name].cast(field.type)
+    columns = {
+        field.name: _as(table[field.name], field.type)
         if field.name in table.column_names
         else pa.nulls(table.num_rows, field.type)
         for field in arrow_schema(schema)
-    ]
-    return EventTable(schema, pa.table(columns, schema=arrow_schema(schema)))
+    }
+    return EventTable(schema, pa.table(columns))
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return column if pa.types.is_dictionary(column.type) else column.cast(kind)

@@ -63,6 +63,8 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
         # A commit whose reply was lost is recognised, not made twice.
         "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
     }
+    if kernels := os.environ.get("NUMBA_CACHE_DIR"):  # workers find compiled kernels there as well
+        configuration["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
     if settings.spark_master.startswith("local"):
         configuration |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return configuration

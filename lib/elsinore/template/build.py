@@ -7,6 +7,7 @@ from functools import cached_property
 
 from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery
+from elsinore.query.remember import of_query
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics
 from elsinore.template.ambiguity import is_ambiguous, overlap
 from elsinore.template.conditions import Floor, floor_of
@@ -43,6 +44,7 @@ class Conjoined:
     both: Templates
 
 
+@of_query
 def build_templates(query: BoundQuery) -> Templates:
     """The templates of a query without AND.
 
@@ -52,6 +54,7 @@ def build_templates(query: BoundQuery) -> Templates:
     return _Builder(query).templates(query.pattern)
 
 
+@of_query
 def build_conjoined(query: BoundQuery) -> Conjoined:
     """The templates of a query whose pattern is an AND of two.
 

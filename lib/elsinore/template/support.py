@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.query.bound import BoundQuery
+from elsinore.query.remember import of_query
 from elsinore.query.syntax import Conjunction
 from elsinore.template.build import build_conjoined, build_templates
 from elsinore.template.subsets import NotUnambiguous
 
 
+@of_query
 def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Why the greta executor cannot run a query; empty if it can."""
     try:

@@ -150,7 +150,7 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "  returns      COUNT(*)",
         "  window       within 1 day, slide 1 day, pane 1 day",
         "  semantics    skip-till-any-match",
-        "  executors    greta, twostep",
+        "  executors    greta, sweep, twostep",
         "",
         "1 query, it binds.",
     ]

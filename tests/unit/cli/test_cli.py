@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,23 @@ def test_plan_from_events(files: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert [candidate["pattern"] for candidate in plan["candidates"]] == [["A", "B"]]
     assert run_command([*arguments, str(files / "e.jsonl")]) == 0
     assert "(A, B)" in capsys.readouterr().out
+
+
+def test_a_run_loads_no_solver_no_lake_and_no_pictures(files: Path) -> None:
+    """Each costs more than the answer; `elsinore run` should take no longer than it must."""
+    arguments = ["run", str(files / "w.sase"), "--schema", str(files / "s.yaml"), "--input",
+                 str(files / "e.jsonl")]  # fmt: skip
+    code = (
+        "import sys; from elsinore.cli.main import run_command; "
+        f"code = run_command({arguments!r}); "
+        "print(code, *sorted({'scipy.optimize', 'matplotlib', 'deltalake', 'pyspark', 'airflow',"
+        " 'great_expectations'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[1:] == ["0"]
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "explain", "land", "generate", "replay"])
+def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command([command, "--help"]) == 0
+    assert f"elsinore {command}" in capsys.readouterr().out

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import math
+from itertools import product
+
 import pyarrow as pa
 
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.engine.finish_long import finish_long
+from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.published import LONG_SCHEMA, to_long
 from elsinore.template.support import greta_refusals
+from elsinore.timeline import TimeUnit
 from tests.property.random_cases import CALENDAR, SCHEMA, random_case
 
 _ORDER = [(name, "ascending") for name in ("query", "group_key", "window_start", "aggregate")]
+
+NUMBERS = StreamSchema(
+    "numbers",
+    "time",
+    TimeUnit.INTEGER,
+    "type",
+    None,
+    (EventType("A", (Attribute("x", AttributeType.LONG), Attribute("y", AttributeType.DOUBLE))),),
+)
+
+#: Mantissas and exponents, those of no double among them.
+DOUBLES = (
+    (0.1, 0), (-1.5, 1023), (1.5, 1024), (-1.0, 99_999), (1.0, -1080), (1.0, -99_999),
+    (math.nan, 0), (-math.inf, 0), (-0.0, 0),
+)  # fmt: skip
 
 
 def plain(table: pa.Table) -> list[list[str]]:
@@ -41,3 +63,40 @@ def test_random_queries_over_the_whole_language() -> None:
 
 def test_nothing_makes_an_empty_table() -> None:
     assert finish_long(Workload(SCHEMA, ()), PARTIAL_SCHEMA.empty_table()).num_rows == 0
+
+
+def test_integers_of_every_length_and_doubles_of_every_kind() -> None:
+    """Beside 15 digits, where one way ends and the other begins, and at the ends of doubles."""
+    text = (
+        "QUERY q RETURN COUNT(*), COUNT(A), SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x),"
+        " SUM(A.y), AVG(A.y), MIN(A.y), MAX(A.y) PATTERN A+ WITHIN 10;"
+    )
+    workload = bind_workload(parse_workload(text), NUMBERS)
+    counts = ("1", "9" * 15, "1" + "0" * 15, "9" * 400)
+    totals = ("0", "7", "-" + "9" * 14, "-1" + "0" * 15)
+    states = list(product(counts, totals, DOUBLES))
+    rows = [_state(number, *state) for number, state in enumerate(states)]
+    rows.append(_state(len(states), "3", "0", (0.0, 0), present="0"))
+    partial = pa.Table.from_pylist(rows, PARTIAL_SCHEMA)
+    found = finish_long(workload, partial)
+    assert found.schema == LONG_SCHEMA
+    assert plain(found) == plain(to_long(finish(workload, partial)))
+    assert found.num_rows == 10 * len(rows)
+
+
+def _state(
+    number: int, count: str, total: str, double: tuple[float, int], present: str = ""
+) -> dict[str, object]:
+    """A partial row of window `number`; carriers are COUNT(A), values of x, x, values of y; y."""
+    mantissa, exponent = double
+    extremes = [None, None] if present else [str(-(2**63)), mantissa.hex()]
+    return {
+        "query": "q",
+        "group": "[]",
+        "window_start": 10 * number,
+        "window_end": 10 * number + 10,
+        "counts": [count, count, present or count, total, present or count],
+        "sums": [{"mantissa": mantissa, "exponent": exponent}],
+        "minima": extremes,
+        "maxima": extremes,
+    }

@@ -10,6 +10,7 @@ from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.costs import NAMES, load_costs, load_wide_costs
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
 from elsinore.engine.hamlet.observe import Decision, Observer
+from elsinore.errors import ParameterError
 from elsinore.events.table import EventTable
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.query.bind_query import bind_workload
@@ -17,6 +18,9 @@ from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.streams import Event
+
+#: The first test compiles the kernels where they are not in the cache.
+pytestmark = pytest.mark.timeout(1200)
 
 WAYS = [ALWAYS, NEVER, DYNAMIC, EQUATION, Decisions.of(((BESIDE,) * 2,)), Decisions.random(1)]
 
@@ -129,6 +133,11 @@ def test_given_decisions_are_taken_in_turn() -> None:
     rows: list[Event] = [("A", 1, {}), *_burst([1, 2], 2), ("C", 5, {}), *_burst([1], 6)]
     by = Decisions.of(((ALONE, SHARED), (True, True), (BESIDE, ALONE), (ALONE, ALONE)))
     assert [d.queries for d in _decided(workload, rows, by)] == [(0, 1), ()]
+
+
+def test_no_decision_at_all_is_refused() -> None:
+    with pytest.raises(ParameterError):
+        Decisions.of(())
 
 
 def test_a_plan_turns_where_its_costs_are_equal() -> None:

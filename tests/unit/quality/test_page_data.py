@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

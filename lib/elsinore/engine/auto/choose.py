@@ -1,11 +1,13 @@
-"""Decides which queries run together: by the segments and sets that pay."""
+"""Decides which queries run together: by the segments, sweeps and sets that pay."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from elsinore.engine.auto.sets import SetChoice, choose_sets, in_words, planned_sets
-from elsinore.engine.auto.sharing import GRETA, HAMLET, SEGMENTS, TWOSTEP, Choice, Sharing
+from elsinore.engine.auto.sets import SetChoice, choose_sets, in_words, planned_sets, without
+from elsinore.engine.auto.sharing import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP, Choice, Sharing
+from elsinore.engine.auto.sweeps import COLLAPSED, choose_sweeps, sweepable
+from elsinore.engine.hamlet.traffic import Stream
 from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
 from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.segments.predict import predict
@@ -31,6 +33,8 @@ def fixed_length(workload: Workload) -> Workload:
 def share_by_plan(workload: Workload, plan: StaticPlan, statistics: Statistics) -> Sharing:
     """The segments of a static plan that pay by measured costs, and its sets that it says pay.
 
+    Collapsed queries are swept where that costs less, whatever the plan says of their sets.
+
     Raises:
         ParameterError: the statistics lack a type of the workload.
         PlanError: a set of the plan is none of this workload; the plan is for another, or for
@@ -42,23 +46,28 @@ def share_by_plan(workload: Workload, plan: StaticPlan, statistics: Statistics) 
     planned = [places for places in planned if len(places) > 1]
     paying = segments_that_pay(planned, queries, statistics)
     kept = without_losers(paying, queries, statistics)
-    return _sharing(workload, _weighed(queries, kept, statistics), planned_sets(workload, plan))
+    weighed = _weighed(queries, kept, statistics)
+    return _sharing(workload, weighed, planned_sets(workload, plan), Stream(statistics))
 
 
 def executors_by_plan(workload: Workload, plan: StaticPlan) -> tuple[Choice, ...]:
-    """Who runs each query under a plan; which segments pay is not known without statistics.
+    """Who runs each query under a plan.
+
+    Without statistics it is not known which segments pay; sweeping is taken to pay, as it mostly
+    does.
 
     Raises:
         PlanError: as `share_by_plan`.
     """
     chosen = planned_sets(workload, plan)
-    return tuple(_choice(query, lambda _: "", chosen) for query in workload.queries)
+    swept = {q.name: COLLAPSED for found in sweepable(workload) for q in found.queries}
+    return tuple(_choice(query, lambda _: "", swept, chosen) for query in workload.queries)
 
 
 def share_freely(
     workload: Workload, statistics: Statistics, profiles: Sequence[StreamProfile] = ()
 ) -> Sharing:
-    """The segments and sets with which a workload should be quickest.
+    """The segments, sweeps and sets with which a workload should be quickest.
 
     Args:
         workload: the queries.
@@ -71,7 +80,8 @@ def share_freely(
     queries = fixed_length(workload)
     segments = choose_segments(queries, statistics)
     weighed = _weighed(queries, segments, statistics)
-    return _sharing(workload, weighed, choose_sets(workload, statistics, profiles))
+    stream = Stream(statistics, tuple(profiles))
+    return _sharing(workload, weighed, choose_sets(workload, statistics, profiles), stream)
 
 
 def _weighed(
@@ -85,28 +95,39 @@ def _weighed(
     return (shared, alone, together) if together < alone else ((), alone, alone)
 
 
-def _sharing(workload: Workload, fixed: _Segments, chosen: SetChoice) -> Sharing:
+def _sharing(workload: Workload, fixed: _Segments, chosen: SetChoice, stream: Stream) -> Sharing:
     segments, alone, together = fixed
     sharing = {place.query for places in segments for place in places}
+    sweeps = choose_sweeps(workload, stream)
+    swept = [found for found in sweeps if found.pays]
+    words = {name: found.in_words() for found in swept for name in found.queries}
+    left = without(chosen, workload, words, stream)
 
     def shares(name: str) -> str:
         return "; shares segments" if name in sharing else "; shares no segment"
 
     return Sharing(
-        tuple(map(tuple, segments)),
-        tuple(found.queries for found in chosen.sets if found.pays),
-        tuple(_choice(query, shares, chosen) for query in workload.queries),
-        alone + sum(found.alone for found in chosen.sets),
-        together + sum(found.together if found.pays else found.alone for found in chosen.sets),
+        segments=tuple(map(tuple, segments)),
+        sweeps=tuple(found.queries for found in swept),
+        sets=tuple(found.queries for found in left.sets if found.pays),
+        choices=tuple(_choice(query, shares, words, left) for query in workload.queries),
+        alone=alone + sum(found.alone for found in swept) + sum(found.alone for found in left.sets),
+        together=together
+        + sum(found.together for found in swept)
+        + sum(found.together if found.pays else found.alone for found in left.sets),
     )
 
 
-def _choice(query: BoundQuery, shares: Callable[[str], str], chosen: SetChoice) -> Choice:
+def _choice(
+    query: BoundQuery, shares: Callable[[str], str], swept: Mapping[str, str], chosen: SetChoice
+) -> Choice:
     name = query.name
     if not aseq_refusals(query):
         return Choice(name, SEGMENTS, f"of fixed length{shares(name)}")
     if refusals := greta_refusals(query):
         return Choice(name, TWOSTEP, "; ".join(refusals))
+    if name in swept:
+        return Choice(name, SWEEP, swept[name])
     found = chosen.by_query.get(name)
     if found is None:
         return Choice(name, GRETA, chosen.beside[name])

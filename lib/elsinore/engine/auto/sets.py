@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from elsinore.engine.hamlet.predict import predict_set
@@ -71,6 +71,30 @@ def planned_sets(workload: Workload, plan: StaticPlan) -> SetChoice:
             hint="find the plan anew",
         )
     return SetChoice(plan.sets, _reasons(sharing))
+
+
+def without(
+    chosen: SetChoice, workload: Workload, swept: Collection[str], stream: Stream
+) -> SetChoice:
+    """What is left of sets whose other queries are swept; it pays where it did and still does.
+
+    Raises:
+        ParameterError: the statistics lack a type of a set.
+    """
+    sets: list[PlannedSet] = []
+    beside = dict(chosen.beside)
+    for found in chosen.sets:
+        left = [workload.by_name[name] for name in found.queries if name not in swept]
+        if len(left) == len(found.queries):
+            sets.append(found)
+            continue
+        rest = sharable_sets(left)
+        beside |= _reasons(rest)
+        for part in rest.sets:
+            anew = _planned(1, part, stream)
+            figures = {"id": found.id, "pays": found.pays and anew.pays}
+            sets.append(anew.model_copy(update=figures))
+    return SetChoice(tuple(sets), beside)
 
 
 def in_words(found: PlannedSet) -> str:

@@ -11,7 +11,8 @@ Shared = tuple[tuple[Segment, ...], ...]
 
 #: Executors that `auto` chooses from. The last is for queries that no compiled executor can run;
 #: `aggregate_auto` leaves them to its caller.
-SEGMENTS, HAMLET, GRETA, TWOSTEP = "segments", "hamlet", "greta", "twostep"
+SEGMENTS, SWEEP, HAMLET, GRETA = "segments", "sweep", "hamlet", "greta"
+TWOSTEP = "twostep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Choice:
 
     Attributes:
         query: its name.
-        executor: `SEGMENTS`, `HAMLET`, `GRETA` or `TWOSTEP`.
+        executor: `SEGMENTS`, `SWEEP`, `HAMLET`, `GRETA` or `TWOSTEP`.
         why: in words, for people.
     """
 
@@ -40,6 +41,7 @@ class Sharing:
         alone: predicted nanoseconds of all queries that could share, each by itself, over the span
             of the statistics.
         together: the same as they are run.
+        sweeps: the names of the queries that are swept together, set by set.
     """
 
     segments: Shared = ()
@@ -47,6 +49,7 @@ class Sharing:
     choices: tuple[Choice, ...] = ()
     alone: float = 0.0
     together: float = 0.0
+    sweeps: tuple[tuple[str, ...], ...] = ()
 
     @property
     def saved(self) -> float:
@@ -71,6 +74,9 @@ class Sharing:
                 f"Kleene sub-patterns in {_counted(len(self.sets), 'set')}"
                 f" of {queries_of_sets} queries"
             )
+        if self.sweeps:
+            swept = sum(map(len, self.sweeps))
+            parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")
         if not parts:
             return "nothing is shared"
         return f"{' and '.join(parts)}; saves {self.saved:.1%}"
@@ -80,4 +86,5 @@ NOTHING_SHARED = Sharing()
 
 
 def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'s' if number > 1 else ''}"
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{number} {plural if number > 1 else thing}"

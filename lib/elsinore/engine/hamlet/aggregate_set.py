@@ -39,7 +39,7 @@ LARGEST_SCRATCH = 2**30
 
 def aggregate_set(
     queries: Sequence[BoundQuery] | SharableSet,
-    events: EventTable,
+    events: EventTable | EventColumns,
     *,
     owned: Interval | None = None,
     decisions: Decisions = DYNAMIC,
@@ -63,7 +63,7 @@ def aggregate_set(
     found = queries if isinstance(queries, SharableSet) else sharable_set(queries)
     if found is None:
         raise ParameterError("the queries are not one sharable set")
-    merged, columns = found.merged, EventColumns(events)
+    merged, columns = found.merged, EventColumns.of(events)
     tables = make_tables(merged)
     codes = {
         key.attribute: KeyCodes.of(key, columns) for query in merged.queries for key in query.keys

@@ -8,6 +8,7 @@ import numpy as np
 
 from elsinore.engine.hamlet.costs import load_costs, load_wide_costs
 from elsinore.engine.hamlet.turns import turns_of
+from elsinore.errors import ParameterError
 from elsinore.kernels import hamlet_decide
 from elsinore.kernels.hamlet_decide import Policy
 from elsinore.kernels.hamlet_graph import MergedGraph
@@ -35,7 +36,13 @@ class Decisions:
 
     @classmethod
     def of(cls, given: tuple[tuple[int, ...], ...]) -> Decisions:
-        """Given decisions: for each burst in turn, how each query does it; true means shared."""
+        """Given decisions: for each burst in turn, how each query does it; true means shared.
+
+        Raises:
+            ParameterError: there is none.
+        """
+        if not given:
+            raise ParameterError("decisions must be given for one burst at least")
         return cls(hamlet_decide.GIVEN, given=given)
 
     def policy(self, graph: MergedGraph, limbs: int) -> Policy:

@@ -17,6 +17,8 @@ from elsinore.engine.hamlet.amounts import greta_amounts, hamlet_amounts, member
 from elsinore.engine.hamlet.load import Amounts
 from elsinore.engine.hamlet.traffic import Stream
 from elsinore.lowering.sharable import SharableSet
+from elsinore.query.bound import BoundQuery
+from elsinore.template.template import Template
 
 #: Kinds of work that both executors do alike: their costs are the same.
 BOTH = ("row", "joined")
@@ -51,16 +53,24 @@ def predict_set(found: SharableSet, stream: Stream) -> Prediction:
     Raises:
         ParameterError: the statistics lack a type of the set.
     """
-    greta, hamlet = costs_of("greta"), costs_of("hamlet")
     merged = found.merged
     return Prediction(
         alone=sum(
-            _total(greta_amounts(query, template, stream), greta)
+            predict_alone(query, template, stream)
             for query, template in zip(merged.queries, merged.templates, strict=True)
         ),
-        together=_total(hamlet_amounts(found, stream), hamlet),
+        together=total_cost(hamlet_amounts(found, stream), costs_of("hamlet")),
         fits=members_bytes(found, stream) <= LARGEST_SCRATCH,
     )
+
+
+def predict_alone(query: BoundQuery, template: Template, stream: Stream) -> float:
+    """Nanoseconds of a query of one template by greta.
+
+    Raises:
+        ParameterError: the statistics lack a type of the query.
+    """
+    return total_cost(greta_amounts(query, template, stream), costs_of("greta"))
 
 
 @cache
@@ -72,6 +82,7 @@ def costs_of(executor: str) -> dict[str, float]:
     return costs
 
 
-def _total(amounts: Amounts, costs: dict[str, float]) -> float:
+def total_cost(amounts: Amounts, costs: dict[str, float]) -> float:
+    """Nanoseconds of some work, `LARGEST` at most."""
     total = sum(amount * costs[kind] for kind, amount in amounts.items())
     return total if total < LARGEST else LARGEST  # what is no number is too large as well

@@ -133,6 +133,8 @@ def _links(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> di
         program = programs.program(link.condition, link.earlier, link.later)
         marks = {q: (class_of[link.later][q], link.earlier, program) for q in link.queries}
         states[link.later] += _agreeing(marks)
+    for later, rows in enumerate(states):
+        rows.sort(key=lambda row: (row[4] >= 0, row[3] == later))
     return _table("link", states, LINK)
 
 
@@ -178,6 +180,10 @@ def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, 
     kinds = np.zeros(size + 1, KIND)
     for name in ("begin", "end", "link", "own", "run"):
         kinds[f"{name}_start"] = arrays.pop(f"{name}_start")
+    bare, outside = ~programmed, ~programmed & (links["from"] != later)
+    for name, before in (("loop_start", outside), ("pair_start", bare)):
+        counts = np.bincount(later[before], minlength=size)
+        kinds[name][:size] = kinds["link_start"][:size] + counts
     kinds["kept"][:size] = kept
     kinds["plain"][:size] = ~kept & ~np.isin(np.arange(size), later[programmed])
     kinds["alone"][:size] = [types.count(kind) == 1 for kind in types]

@@ -28,7 +28,7 @@ from elsinore.timeline import Interval
 
 def aggregate_segments(
     queries: Sequence[BoundQuery],
-    events: EventTable,
+    events: EventTable | EventColumns,
     shared: Sequence[Sequence[Segment]] | None = None,
     *,
     owned: Interval | None = None,
@@ -48,7 +48,7 @@ def aggregate_segments(
         UnsupportedQueryError: a query needs what these executors lack; see `require_aseq`.
     """
     require_aseq(queries, "aseq" if shared is None else "sharon")
-    columns = EventColumns(events)
+    columns = EventColumns.of(events)
     tables = [PARTIAL_SCHEMA.empty_table()]
     for members in passes(queries):
         tables += _run_pass(members, shared or (), columns, owned)

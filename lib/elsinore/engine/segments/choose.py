@@ -8,7 +8,6 @@ from elsinore.engine.segments.costs import MEASURED, SegmentCosts, calibrated_sa
 from elsinore.engine.segments.predict import predict
 from elsinore.query.bound import Workload
 from elsinore.sharing.candidates import Candidate, mine_candidates
-from elsinore.sharing.choose import Problem, choose
 from elsinore.sharing.plan import Finder
 from elsinore.sharing.segments import Segment
 from elsinore.sharing.statistics import Statistics
@@ -47,6 +46,10 @@ def _solved(
 ) -> list[list[Segment]]:
     """What the static plan's solver chooses by measured savings instead of the paper's benefit."""
     candidates = mine_candidates(workload)
+    if not candidates:
+        return []
+    from elsinore.sharing.choose import Problem, choose  # the solver takes its time to load
+
     savings = {c.id: calibrated_savings(c, workload, statistics, costs) for c in candidates}
     chosen = choose(Problem(candidates, savings, time_limit), Finder.OPTIMAL)
     found = []

@@ -1,0 +1,42 @@
+"""Aggregates the day of `benchmarks.from_events` under some master, twice; prints what came of it.
+
+`python -m benchmarks.scale.slice MASTER HOME EVENTS`; the lake is made where there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.from_events import DAY_OF, aggregate_day, prepare
+from elsinore.spark.aggregate import STAGED
+from elsinore.spark.publish_digest import digest
+from elsinore.spark.regions import Hours
+
+
+def main(master: str, home: Path, events: int) -> None:
+    """Prepare, aggregate, aggregate again."""
+    home.mkdir(exist_ok=True)
+    ground = prepare(home, events, master=master)
+    aggregate_day(ground)
+    began = time.perf_counter()
+    done = aggregate_day(ground)
+    seconds = time.perf_counter() - began
+    assert done.events == events
+    staged = ground.lake.read(STAGED).where(Hours(DAY_OF).predicate())
+    files = ground.lake.path("events").rglob("*.parquet")
+    told = {
+        "events": events,
+        "rows": done.rows,
+        "bytes": sum(file.stat().st_size for file in files),
+        "seconds": seconds,
+        "digest": digest(staged),
+    }
+    ground.lake.spark.stop()
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,127 @@
+"""Sweeps overlapping windows pane by pane, where that is predicted to cost less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsinore.engine.build_graph import NO_RANK
+from elsinore.engine.sweep.run import Swept, SweptRows, make_found, take_rows
+from elsinore.kernels.sweep_panes import Panes, find_panes, slide_panes, sweep_panes
+from elsinore.kernels.sweep_program import Events, Found, Program, make_work
+from elsinore.lowering.sweep_cells import Member
+from elsinore.lowering.sweep_panes import PaneTables
+from elsinore.windows.window import Window
+
+#: Nanoseconds, measured: of an event, of a cell of an event, of a window and of each query in it.
+_EVENT, _CELL, _WINDOW, _ROW = 8.0, 0.1, 126.0, 1.2
+#: Of a pane, of an operation on a run of cells, of a cell of a product; of a query in a window.
+_PANE, _RUN, _TERM, _LAST = 120.0, 3.5, 2.0, 45.0
+#: Of a cell of a product, to write the tables down; kept, but often made for one call.
+_WRITTEN = 1e5
+#: Bytes that the matrices of a partition's panes may take.
+_LARGEST = 2**30
+
+
+def can_use_panes(members: Sequence[Member]) -> bool:
+    """Whether the queries count trends alone."""
+    return not any(
+        c.counts or c.sums or c.minima or c.maxima for c in (m.carriers for m in members)
+    )
+
+
+@dataclass(frozen=True)
+class PaneCosts:
+    """Predicted nanoseconds of both ways."""
+
+    window_by_window: float
+    by_panes: float
+
+
+def predict_panes(
+    members: Sequence[Member], window: Window, stretches: np.ndarray, times: np.ndarray
+) -> PaneCosts:
+    """What stretches cost window by window, and pane by pane."""
+    entries = stretches[:, 1] - stretches[:, 0]
+    length = window.pane()
+    spans = times[stretches[:, 1] - 1] // length - times[stretches[:, 0]] // length + 1
+    panes = float(np.minimum(spans, entries).sum())
+    return pane_costs(members, window, float(entries.sum()), panes, stretches.shape[0])
+
+
+def pane_costs(
+    members: Sequence[Member], window: Window, entries: float, panes: float, partitions: int
+) -> PaneCosts:
+    """What entries of some partitions, in so many panes, cost window by window, and by panes."""
+    counts = [len(m.states) for m in members]
+    rows = [[len(m.states)] + [len(Member(m.query, m.template, m.carriers, s).states)
+            for s in m.states] for m in members]  # fmt: skip
+    cells = sum(map(sum, rows))
+    terms = sum(size * sum(more) for size, more in zip(counts, rows, strict=True))
+    runs = max(map(len, rows), default=0) ** 2 + terms / 4  # where some queries are not alike
+    product = _RUN * runs + _TERM * terms
+    if panes * cells * 8 > _LARGEST or panes < 2 * partitions:
+        return PaneCosts(0.0, np.inf)
+    overlap = window.within / window.slide
+    windows = panes * window.pane() / window.slide + partitions * overlap
+    return PaneCosts(
+        overlap * entries * (_EVENT + _CELL * sum(counts))
+        + windows * (_WINDOW + _ROW * len(members)),
+        _WRITTEN * terms
+        + entries * (_EVENT + _CELL * cells)
+        + panes * (_PANE + 2 * product)
+        + windows * _LAST * len(members),
+    )
+
+
+def run_panes(
+    lowered: PaneTables, row_program: Program, events: Events, stretches: np.ndarray, window: Window
+) -> Swept:
+    """Sweep all windows of some stretches as products of panes.
+
+    `row_program` is of the queries themselves, for the shape of rows.
+    """
+    products = lowered.products
+    work, found = make_work(lowered.tables.program, events), make_found(row_program)
+    length, size = window.pane(), products.unit.size
+    spread, step = window.within // length, window.slide // length
+    newer, spare = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    rows: list[list[np.ndarray]] = []
+    outgrown: list[np.ndarray] = []
+    for low, high, partition, first, last in stretches.tolist():
+        panes = _panes(events, low, high, length, size)
+        most = min(spread, panes.numbers.size)
+        suffixes, fits = np.zeros((most, size), np.int64), np.zeros(most, np.bool_)
+        sweep_panes(lowered.tables.program, events, products, panes, high, work, NO_RANK)
+        done = False
+        while not done:
+            done = slide_panes(
+                products, panes, 0, panes.numbers.size, spread, step, first, last, partition,
+                suffixes, fits, newer, spare, found, high,
+            )  # fmt: skip
+            if not done:
+                _take(found, rows, outgrown)
+    _take(found, rows, outgrown)
+    columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
+    keys, longs, doubles = columns
+    return Swept(SweptRows(keys, longs, doubles, 1), np.concatenate(outgrown))
+
+
+def _take(found: Found, rows: list[list[np.ndarray]], outgrown: list[np.ndarray]) -> None:
+    part, wide = take_rows(found, 1)
+    rows.append(part)
+    outgrown.append(wide)
+
+
+def _panes(events: Events, low: int, high: int, length: int, cells: int) -> Panes:
+    """The panes of a stretch, without their matrices."""
+    numbers, firsts = np.empty(high - low, np.int64), np.empty(high - low, np.int64)
+    count = find_panes(events.times, low, high, length, numbers, firsts)
+    return Panes(
+        numbers[:count].copy(),
+        firsts[:count].copy(),
+        np.zeros((count, cells), np.int64),
+        np.zeros(count, np.bool_),
+    )

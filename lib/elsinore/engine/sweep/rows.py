@@ -1,0 +1,129 @@
+"""Rows of a sweep as partial rows, built column by column for all queries of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from elsinore.engine.build_graph import Extremes
+from elsinore.engine.partial_rows import extreme_texts, lists_of
+from elsinore.engine.sweep.run import SweptRows
+from elsinore.engine.sweep.wide import WideRows
+from elsinore.lowering.sweep_cells import Member, extremes_of
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.windows.window import Window
+
+#: How many counts, sums, minima and maxima a query has.
+Shape = tuple[int, int, int, int]
+#: Rows of one shape.
+Chosen = slice | np.ndarray
+
+
+def shape_of(member: Member) -> Shape:
+    """The widths of a query's lists in partial rows."""
+    c = member.carriers
+    return 1 + len(c.counts), len(c.sums), len(c.minima), len(c.maxima)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What the numbers in rows mean.
+
+    Attributes:
+        members: the queries.
+        window: the window clause of all of them.
+        groups: the text of each partition's group.
+        extremes: what ranks stand for, by (attribute, whether the largest).
+    """
+
+    members: Sequence[Member]
+    window: Window
+    groups: pa.Array
+    extremes: dict[tuple[str | None, bool], Extremes]
+
+
+def swept_tables(rows: SweptRows, meaning: Meaning) -> list[pa.Table]:
+    """Rows of `results.partial`, a table for each shape of rows."""
+    exponents = np.zeros(rows.doubles.shape, np.int64)
+    ranks = rows.longs[:, rows.ranks :]
+
+    def texts(chosen: Chosen, width: int) -> pa.Array:
+        return pa.array(rows.longs[chosen, :width].ravel()).cast(pa.string())
+
+    return _tables(meaning, rows.keys, texts, (rows.doubles, exponents), ranks)
+
+
+def wide_tables(parts: Sequence[WideRows], meaning: Meaning) -> list[pa.Table]:
+    """Rows of `results.partial` whose integers have any size, tables for each shape of rows."""
+    tables = []
+    for rows in parts:
+
+        def texts(chosen: Chosen, width: int, counts: np.ndarray = rows.counts) -> pa.Array:
+            return pa.array(list(map(str, counts[chosen, :width].ravel())), pa.string())
+
+        sums = rows.sums[:, :, 0], rows.sums[:, :, 1].astype(np.int64)
+        tables += _tables(meaning, rows.keys, texts, sums, rows.ranks)
+    return tables
+
+
+def _tables(
+    meaning: Meaning,
+    keys: np.ndarray,
+    texts: Callable[[Chosen, int], pa.Array],
+    sums: tuple[np.ndarray, np.ndarray],
+    ranks: np.ndarray,
+) -> list[pa.Table]:
+    """R rows of several shapes.
+
+    Args:
+        meaning: of the numbers.
+        keys: int64[R, 3], partition, window number, member.
+        texts: the first integers of some rows as texts, row by row.
+        sums: float64[R, *] and int64[R, *], mantissas and exponents.
+        ranks: int64[R, *].
+    """
+    shapes = [shape_of(member) for member in meaning.members]
+    names = pa.array([member.query.name for member in meaning.members], pa.string())
+    tables = []
+    for shape in dict.fromkeys(shapes):
+        counts, doubles, minima, maxima = shape
+        mine = np.array([other == shape for other in shapes], np.bool_)
+        chosen: Chosen = slice(None) if mine.all() else np.flatnonzero(mine[keys[:, 2]])
+        own = keys[chosen]
+        size, starts = own.shape[0], own[:, 1] * meaning.window.slide
+        scaled = [pa.array(column[chosen, :doubles].ravel()) for column in sums]
+        values = _extreme_texts(meaning, own[:, 2], ranks[chosen, : minima + maxima])
+        columns = [
+            names.take(pa.array(own[:, 2])),
+            meaning.groups.take(pa.array(own[:, 0])),
+            pa.array(starts),
+            pa.array(starts + meaning.window.within),
+            lists_of(texts(chosen, counts), size),
+            lists_of(pa.StructArray.from_arrays(scaled, names=["mantissa", "exponent"]), size),
+            lists_of(_row_by_row(values[:minima]), size),
+            lists_of(_row_by_row(values[minima:]), size),
+        ]
+        tables.append(pa.Table.from_arrays(columns, schema=PARTIAL_SCHEMA))
+    return tables
+
+
+def _extreme_texts(meaning: Meaning, owners: np.ndarray, ranks: np.ndarray) -> list[np.ndarray]:
+    """The texts of each column of ranks; what they mean depends on the row's query."""
+    texts = [np.empty(ranks.shape[0], object) for _ in range(ranks.shape[1])]
+    if not ranks.shape[1]:
+        return texts
+    for number in np.unique(owners).tolist():
+        rows = np.flatnonzero(owners == number)
+        for column, (carrier, largest) in enumerate(extremes_of(meaning.members[number].carriers)):
+            values = meaning.extremes[carrier.attribute, largest]
+            texts[column][rows] = extreme_texts(values, ranks[rows, column])
+    return texts
+
+
+def _row_by_row(columns: list[np.ndarray]) -> pa.Array:
+    if not columns:
+        return pa.array([], pa.string())
+    return pa.array(np.stack(columns, axis=1).ravel().tolist(), pa.string())

@@ -1,0 +1,250 @@
+"""Windows as products of panes: no work is done twice, however many windows overlap.
+
+What a pane does to the counts of a query is a matrix: from each state, and from START, to each. The
+sweep finds it, with a copy of the query for each row. Matrices multiply, so a window is the product
+of its panes, and as windows slide the products are kept on two stacks: of the older panes every
+product with all that follow them up to a border, of the newer panes one product. A pane takes part
+in two products of matrices, and a window is one product of a vector and a matrix.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, outlined, unlocked
+from elsinore.kernels.sweep import sweep_events
+from elsinore.kernels.sweep_narrow import measure
+
+#: Sums stay below this.
+LARGEST = 2.0**62
+
+
+class Products(NamedTuple):
+    """How matrices multiply, as operations on runs of cells; C cells of all queries.
+
+    Attributes:
+        unit: int64[C], the matrix of a pane without events.
+        terms: int64[*, 4], `(cell of the product, cell of the left, of the right, length)`.
+        kept: int64[*, 3], `(cell of the product, cell of the right, length)`: trends that start in
+            the right matrix.
+        totals: int64[Q, 4], where a query's row of `last` and of `own` begins and ends.
+        largest: float64[1], what no product of two numbers may exceed, so that the sum of all
+            that a cell adds up fits 64 bits.
+        last: int64[*, 2], `(cell of the left, cell of the right)`, the products that make up a
+            query's count; own: int64[*], cells of the right that are added to them.
+    """
+
+    unit: np.ndarray
+    terms: np.ndarray
+    kept: np.ndarray
+    largest: np.ndarray
+    totals: np.ndarray
+    last: np.ndarray
+    own: np.ndarray
+
+
+class Panes(NamedTuple):
+    """The N panes that hold events, of one partition after another.
+
+    Attributes:
+        numbers: int64[N], the pane's number; firsts: int64[N], its first entry.
+        cells: int64[N, C]; outgrown: bool[N], whether a number does not fit 64 bits.
+    """
+
+    numbers: np.ndarray
+    firsts: np.ndarray
+    cells: np.ndarray
+    outgrown: np.ndarray
+
+
+@unlocked
+def find_panes(times, low, high, length, numbers, firsts):  # type: ignore[no-untyped-def]
+    """Write the number and the first entry of each pane of some entries; how many there are.
+
+    A pane's end is looked for near where the one before would let it be.
+    """
+    count, i, expected = 0, low, 1
+    while i < high:
+        number = times[i] // length
+        end = (number + 1) * length
+        numbers[count], firsts[count] = number, i
+        count += 1
+        begin, after, step = i, min(i + expected, high), expected  # times[begin] < end
+        while after < high and times[after] < end:
+            begin, step = after, 2 * step
+            after = min(after + step, high)
+        while after - begin > 1:
+            middle = (begin + after) // 2
+            if times[middle] < end:
+                begin = middle
+            else:
+                after = middle
+        expected = max(after - i, 1)
+        i = after
+    return count
+
+
+@unlocked
+def sweep_panes(program, events, products, panes, high, work, no_rank):  # type: ignore[no-untyped-def]
+    """Write the matrix of each pane; the last one ends at entry `high`."""
+    for n in range(panes.numbers.size):
+        after = panes.firsts[n + 1] if n + 1 < panes.numbers.size else high
+        for cell in range(products.unit.size):
+            work.cells[cell] = products.unit[cell]
+        measure(program.blocks, work.cells, work.bounds)
+        work.outgrown[0] = False
+        end = events.times[after - 1] + 1
+        sweep_events(program, events, panes.firsts[n], after, end, work, no_rank)
+        panes.outgrown[n] = work.outgrown[0]
+        for cell in range(products.unit.size):
+            panes.cells[n, cell] = work.cells[cell]
+
+
+@outlined
+def multiply(products, left, right, out):  # type: ignore[no-untyped-def]
+    """The product of two matrices; False if a number may not fit 64 bits."""
+    size = 0.0
+    out[:] = 0
+    for n in range(products.kept.shape[0]):
+        cell, other, length = products.kept[n, 0], products.kept[n, 1], products.kept[n, 2]
+        target, more = out[cell : cell + length], right[other : other + length]
+        for i in range(length):
+            target[i] += more[i]
+    for n in range(products.terms.shape[0]):
+        cell, a, b = products.terms[n, 0], products.terms[n, 1], products.terms[n, 2]
+        length = products.terms[n, 3]
+        if length == 1:
+            size = max(size, np.float64(left[a]) * np.float64(right[b]))
+            out[cell] += left[a] * right[b]
+            continue
+        target = out[cell : cell + length]
+        one, two = left[a : a + length], right[b : b + length]
+        for i in range(length):
+            size = max(size, np.float64(one[i]) * np.float64(two[i]))
+            target[i] += one[i] * two[i]
+    return size < products.largest[0]
+
+
+@unlocked
+def slide_panes(  # type: ignore[no-untyped-def]
+    products, panes, low, high, spread, step, first, last, partition, suffixes, fits, newer, spare,
+    found, entries_end,
+):  # fmt: skip
+    """Write the rows of all windows of one partition.
+
+    Args:
+        products: how matrices multiply.
+        panes: all panes.
+        low: the partition's first pane.
+        high: where its panes end.
+        spread: panes of a window.
+        step: panes from a window to the next.
+        first: the first window's number.
+        last: the last window's number.
+        partition: its number, for the rows.
+        suffixes: int64[*, C], room for as many panes as a window may hold.
+        fits: bool[*], of each of them.
+        newer: int64[C], scratch.
+        spare: int64[C], scratch.
+        found: what is written; `state` says where to go on: `state[1:3]`, the first pane, and the
+            window's number, if `state[3]`.
+        entries_end: where the partition's entries end.
+
+    Returns:
+        Whether all windows are done.
+    """
+    queries = products.totals.shape[0]
+    rows, outgrown = found.state[4], found.state[5]
+    begin, number = low, first
+    if found.state[3]:
+        begin, number = found.state[1], found.state[2]
+    base = border = done = begin  # older panes are base..border, newer ones border..done
+    room = True
+    _copy(newer, products.unit)
+    while begin < high:
+        number = max(number, -((spread - 1 - panes.numbers[begin]) // step))
+        start = number * step
+        if number > last:
+            break
+        while begin < high and panes.numbers[begin] < start:
+            begin += 1
+        if begin == high or panes.numbers[begin] >= start + spread:
+            continue
+        if rows + queries > found.keys.shape[0] or outgrown == found.outgrown.shape[0]:
+            found.state[1], found.state[2], found.state[3] = begin, number, 1
+            found.state[4], found.state[5] = rows, outgrown
+            return False
+        if begin >= border:  # everything from here to `done` becomes older
+            done = max(done, begin)
+            while done < high and panes.numbers[done] < start + spread:
+                done += 1
+            border, room = done, True
+            _stack(products, panes, begin, border, suffixes, fits)
+            _copy(newer, products.unit)
+            base = begin
+        while done < high and panes.numbers[done] < start + spread:
+            room = room and not panes.outgrown[done]
+            if room:
+                room = multiply(products, newer, panes.cells[done], spare)
+                newer, spare = spare, newer
+            done += 1
+        older = begin - base
+        if (
+            room
+            and fits[older]
+            and _write(products, suffixes[older], newer, found, rows, partition, number)
+        ):
+            rows += found.state[6]
+        else:
+            found.outgrown[outgrown, 0] = panes.firsts[begin]
+            found.outgrown[outgrown, 1] = entries_end
+            found.outgrown[outgrown, 2], found.outgrown[outgrown, 3] = partition, number
+            outgrown += 1
+        number += 1
+    found.state[3], found.state[4], found.state[5] = 0, rows, outgrown
+    return True
+
+
+@inlined
+def _copy(target, source):  # type: ignore[no-untyped-def]
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@outlined
+def _stack(products, panes, begin, border, suffixes, fits):  # type: ignore[no-untyped-def]
+    """The product of each pane with all that follow it up to the border."""
+    _copy(suffixes[border - 1 - begin], panes.cells[border - 1])
+    fits[border - 1 - begin] = not panes.outgrown[border - 1]
+    for n in range(border - 2, begin - 1, -1):
+        place = n - begin
+        fits[place] = fits[place + 1] and not panes.outgrown[n]
+        if fits[place]:
+            fits[place] = multiply(products, panes.cells[n], suffixes[place + 1], suffixes[place])
+
+
+@outlined
+def _write(products, older, newer, found, rows, partition, number):  # type: ignore[no-untyped-def]
+    """Write a window's rows, and their number to `state[6]`; False if a count is too large."""
+    written = 0
+    for query in range(products.totals.shape[0]):
+        trends, size = np.int64(0), 0.0
+        for n in range(products.totals[query, 0], products.totals[query, 1]):
+            a, b = older[products.last[n, 0]], newer[products.last[n, 1]]
+            size += np.float64(a) * np.float64(b)
+            trends += a * b
+        for n in range(products.totals[query, 2], products.totals[query, 3]):
+            size += np.float64(newer[products.own[n]])
+            trends += newer[products.own[n]]
+        if size > LARGEST:
+            return False
+        if trends:
+            place = rows + written
+            found.keys[place, 0], found.keys[place, 1] = partition, number
+            found.keys[place, 2] = query
+            found.longs[place, 0] = trends
+            written += 1
+    found.state[6] = written
+    return True

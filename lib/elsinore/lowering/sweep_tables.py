@@ -1,0 +1,287 @@
+"""The tables of the sweep kernels: what events of each symbol do to the accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elsinore.kernels.sweep_program import (
+    COUNT,
+    DOUBLE,
+    FLAT,
+    FLAT_OF_MANY,
+    HEAD,
+    LONG,
+    LOOP,
+    LOOP_OF_MANY,
+    RANK,
+    ROW,
+    Program,
+)
+from elsinore.lowering.carriers import Weight
+from elsinore.lowering.sweep_cells import Member, Place, extremes_of, place_cells
+from elsinore.lowering.sweep_rows import Blocks, RowWriter, alike, diagonals, write_side
+
+#: Marks slots that nothing may precede, so that they make runs of their own.
+_NOWHERE = -1
+
+#: Carrier `c` of a kind at a state of a member: `(c, member, state)`.
+Carried = tuple[int, int, int]
+
+
+@dataclass
+class Columns:
+    """Columns of weights by number: what an event adds; for extremes, whether the largest."""
+
+    longs: dict[tuple[Weight, str | None], int] = field(
+        default_factory=lambda: {(Weight.EVENT, None): 0}
+    )
+    doubles: dict[str | None, int] = field(default_factory=dict)
+    ranks: dict[tuple[str | None, bool], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A program and what its numbers mean.
+
+    Attributes:
+        program: see `kernels.sweep_program`.
+        columns: the columns of weights.
+        cells: the cell of each (member, state).
+        carried: the cells of the other carriers, by kind: longs, doubles, ranks.
+    """
+
+    program: Program
+    columns: Columns
+    cells: dict[Place, int]
+    carried: tuple[dict[Carried, int], ...]
+
+
+def make_tables(members: Sequence[Member], symbols: Sequence[frozenset[Place]]) -> Tables:
+    """The tables of queries side by side.
+
+    Args:
+        members: the queries.
+        symbols: for each symbol the (member, state) at which its events may stand.
+    """
+    order = place_cells(members)
+    rank = {place: n for n, place in enumerate(order)}
+    numbers, programs = _programs(members, symbols, rank)
+    ones = max(map(len, programs), default=0) + 1
+    cells = {place: ones + n for n, place in enumerate(order)}
+    depths = [members[n].depth[state] for n, state in order]
+    borders = [0, *(ones + first for first, _ in alike(depths)), ones + len(cells)]
+    blocks = Blocks(borders)
+    ends = [ones + len(cells)]
+    carried = []
+    for kind, base in ((LONG, ends[0]), (DOUBLE, 0), (RANK, None)):
+        found = _carried_cells(members, order, kind, ends[-1] if base is None else base)
+        carried.append(found)
+        if kind != DOUBLE:
+            ends.append(ends[-1] + len(found))
+    columns, writer = Columns(), RowWriter()
+    for places in programs:
+        head = [
+            any(_owns_any(members[n]) for n, _ in places),
+            *_operations(members, places, cells, blocks, writer),
+            *_counts_side(members, places, cells, writer),
+        ]
+        for kind, mine in zip((LONG, DOUBLE, RANK), carried, strict=True):
+            head += _carried_side(members, places, kind, mine, columns, writer)
+        writer.heads.append(head)
+    totals, finals, most = _totals(members, cells, carried)
+    fan = max((len(found) + 1 for m in members for found in m.sources.values()), default=1)
+    program = Program(
+        symbols=_table(numbers, 2),
+        heads=_table(writer.heads, HEAD),
+        rows=_table(writer.rows, ROW),
+        sizes=np.array([ones, *ends, len(carried[1]), most, max(most, fan)], np.int64),
+        blocks=np.array(borders, np.int64),
+        totals=_table(totals, 4),
+        ends=_table(finals, 3),
+    )
+    return Tables(program, columns, cells, tuple(carried))
+
+
+def _programs(
+    members: Sequence[Member], symbols: Sequence[frozenset[Place]], rank: dict[Place, int]
+) -> tuple[list[list[int]], list[list[Place]]]:
+    """The programs of each symbol, and the places that each updates, in the order of cells."""
+    numbers: list[list[int]] = []
+    programs: list[list[Place]] = []
+    for symbol in symbols:
+        places = sorted((place for place in symbol if place in rank), key=rank.__getitem__)
+        here = frozenset(places)
+        tangled = {
+            n for n, state in places if any((n, s) in here for s in members[n].sources[state])
+        }
+        row = []
+        for chosen in (
+            [place for place in places if place[0] not in tangled],
+            [place for place in places if place[0] in tangled],
+        ):
+            row.append(len(programs) if chosen else -1)
+            programs += [chosen] if chosen else []
+        numbers.append(row)
+    return numbers, programs
+
+
+def _owns_any(member: Member) -> bool:
+    carriers = member.carriers
+    return bool(carriers.counts or carriers.sums or carriers.minima or carriers.maxima)
+
+
+def _sources(
+    members: Sequence[Member], cells: dict[Place, int], place: Place, slot: int
+) -> list[int]:
+    """The cells that may precede events at a place; a start is a link from a one."""
+    n, state = place
+    found = [cells[n, s] for s in members[n].sources[state]]
+    return [slot, *found] if members[n].starts(state) else found
+
+
+def _operations(
+    members: Sequence[Member],
+    places: list[Place],
+    cells: dict[Place, int],
+    blocks: Blocks,
+    writer: RowWriter,
+) -> tuple[int, int]:
+    """What a program does to counts: runs of cells with one source each, or with several.
+
+    Where its operations begin and end.
+    """
+    sources = [_sources(members, cells, place, slot) for slot, place in enumerate(places)]
+    marks: list[tuple[int, ...]] = []
+    for slot, (n, state) in enumerate(places):
+        alone = len(sources[slot]) == 1
+        few, many = (LOOP, LOOP_OF_MANY) if members[n].loops(state) else (FLAT, FLAT_OF_MANY)
+        shift, block = (sources[slot][0] - slot, blocks.of(sources[slot][0])) if alone else (0, 0)
+        cell = cells[n, state]
+        kind = few if alone else many
+        shift = shift if sources[slot] else _NOWHERE
+        marks.append((kind, cell - slot, shift, blocks.of(cell), block))
+    rows = []
+    for first, last in alike(marks):
+        kind, cell, source, block, source_block = marks[first]
+        if kind == FLAT_OF_MANY and not sources[first]:  # nothing ever reaches them
+            continue
+        begin = end = 0
+        if kind in (LOOP_OF_MANY, FLAT_OF_MANY):
+            pairs = [(s - first, c) for s in range(first, last) for c in sources[s]]
+            begin, end = len(writer.rows), writer.write(diagonals(pairs, blocks))
+        shape = kind, cell + first, last - first, source + first
+        rows.append((*shape, begin, end, block, source_block))
+    return len(writer.rows), writer.write(rows)
+
+
+def _counts_side(
+    members: Sequence[Member], places: list[Place], cells: dict[Place, int], writer: RowWriter
+) -> list[int]:
+    return write_side(
+        places,
+        cells,
+        lambda slot, place: _sources(members, cells, place, slot),
+        lambda place: members[place[0]].loops(place[1]),
+        lambda _: [],
+        writer,
+    )
+
+
+def _carried_cells(
+    members: Sequence[Member], order: list[Place], kind: int, base: int
+) -> dict[Carried, int]:
+    most = max((_amount(member, kind) for member in members), default=0)
+    carried = [(c, *place) for c in range(most) for place in order]
+    kept = [each for each in carried if each[0] < _amount(members[each[1]], kind)]
+    return {each: base + number for number, each in enumerate(kept)}
+
+
+def _amount(member: Member, kind: int) -> int:
+    carriers = member.carriers
+    extremes = len(carriers.minima) + len(carriers.maxima)
+    return {LONG: len(carriers.counts), DOUBLE: len(carriers.sums), RANK: extremes}[kind]
+
+
+def _carried_side(
+    members: Sequence[Member],
+    places: list[Place],
+    kind: int,
+    cells: dict[Carried, int],
+    columns: Columns,
+    writer: RowWriter,
+) -> list[int]:
+    slot_of = {place: slot for slot, place in enumerate(places)}
+
+    def own(each: Carried) -> list[tuple[int, ...]]:
+        c, n, state = each
+        column = _column(members[n], c, state, kind, columns)
+        if column is None:
+            return []
+        return [(cells[each], slot_of[n, state], column, int(members[n].loops(state)))]
+
+    return write_side(
+        sorted(_all_carried(members, places, kind), key=cells.__getitem__),
+        cells,
+        lambda _, each: [cells[each[0], each[1], s] for s in members[each[1]].sources[each[2]]],
+        lambda each: members[each[1]].loops(each[2]),
+        own,
+        writer,
+    )
+
+
+def _all_carried(members: Sequence[Member], program: list[Place], kind: int) -> list[Carried]:
+    return [(c, n, state) for n, state in program for c in range(_amount(members[n], kind))]
+
+
+def _column(member: Member, c: int, state: int, kind: int, columns: Columns) -> int | None:
+    """The column of weights of a carrier's events at a state; None if it does not count them."""
+    largest = False
+    if kind == LONG:
+        carrier = member.carriers.counts[c]
+    elif kind == DOUBLE:
+        carrier = member.carriers.sums[c]
+    else:
+        carrier, largest = extremes_of(member.carriers)[c]
+    if not member.template.states[state].positions <= carrier.positions:
+        return None
+    if kind == LONG:
+        name = None if carrier.weight is Weight.EVENT else carrier.attribute
+        return columns.longs.setdefault((carrier.weight, name), len(columns.longs))
+    if kind == DOUBLE:
+        return columns.doubles.setdefault(carrier.attribute, len(columns.doubles))
+    return columns.ranks.setdefault((carrier.attribute, largest), len(columns.ranks))
+
+
+def _totals(
+    members: Sequence[Member],
+    cells: dict[Place, int],
+    carried: Sequence[dict[Carried, int]],
+) -> tuple[list[list[int]], list[tuple[int, ...]], int]:
+    """What makes up a row of each member, and the most END states that one has."""
+    totals: list[list[int]] = []
+    ends: list[tuple[int, ...]] = []
+    most = 0
+    wide = 1 + max((_amount(member, LONG) for member in members), default=0)
+    for n, member in enumerate(members):
+        states = [s for s in sorted(member.template.ends) if s in member.states]
+        most = max(most, len(states))
+        begin = len(ends)
+        ends += [(cells[n, s], COUNT, 0) for s in states]
+        middle = len(ends)
+        for (kind, shift), mine in zip(
+            ((LONG, 1), (DOUBLE, 0), (RANK, wide)), carried, strict=True
+        ):
+            ends += [
+                (mine[c, n, s], kind, c + shift)
+                for c in range(_amount(member, kind))
+                for s in states
+            ]
+        totals.append([begin, middle, middle, len(ends)])
+    return totals, ends, most
+
+
+def _table(rows: Iterable[Iterable[int]], width: int) -> np.ndarray:
+    return np.array([tuple(row) for row in rows], np.int64).reshape(-1, width)

@@ -1,0 +1,87 @@
+"""Digits of 56 bits against Python's integers."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from elsinore.kernels.compiled import kernel
+from elsinore.kernels.sweep_digits import (
+    DIGIT,
+    SMALL,
+    add_digits,
+    add_multiple,
+    add_shifted,
+    double_digits,
+    top_of,
+)
+
+ADD, SHIFT, MULTIPLY, DOUBLE = range(4)
+ROOM = 60
+
+
+@kernel
+def _operate(kind, digits, sizes, row, other, number, less, line, spare):  # type: ignore[no-untyped-def]
+    if kind == ADD:
+        add_digits(digits, sizes, row, digits, sizes, other, number, line)
+    elif kind == SHIFT:
+        add_shifted(digits, sizes, row, digits, sizes, other, number, less, line)
+    elif kind == MULTIPLY:
+        add_multiple(digits, sizes, row, digits, sizes, other, number, less, 4, line)
+    else:
+        double_digits(digits, sizes, row, digits, sizes, other, number, line, spare)
+
+
+@kernel
+def _top(digits, sizes, row, out):  # type: ignore[no-untyped-def]
+    out[0], out[1] = top_of(digits, sizes, row)
+
+
+def _value(digits: np.ndarray, size: int) -> int:
+    return sum(int(digit) << (DIGIT * n) for n, digit in enumerate(digits[:size]))
+
+
+def test_operations_are_those_of_integers_and_sizes_do_not_creep() -> None:
+    for seed in range(150):
+        dice = random.Random(seed)
+        digits, sizes = np.zeros((5, ROOM), np.int64), np.zeros(5, np.int64)
+        line, spare = np.zeros(ROOM, np.int64), np.zeros(ROOM, np.int64)
+        digits[0, 0] = sizes[0] = 1
+        values = [1, 0, 0, 0]
+        for _ in range(60):
+            row, other = dice.sample(range(4), 2)
+            kind, less = dice.randrange(4), dice.randrange(2)
+            small = max(abs(value).bit_length() for value in values) > 1_500
+            if kind == ADD:
+                number = 1 if small else dice.choice((1, 2, 7, SMALL))
+                values[row] += number * values[other]
+            elif kind == SHIFT:
+                number = 0 if small else dice.choice((1, 3, 28, 55, 56, 57, 112))
+                values[row] += (values[other] << number) - less * values[other]
+            elif kind == MULTIPLY:
+                number = (
+                    -1 if small else dice.choice((1, -1, 2**62, -(2**63), 2**28, 12_345_678_901))
+                )
+                less = 0 if small else dice.choice((0, 5, 56))
+                values[row] += (values[other] * number) << less
+            else:
+                number = 1 if small else dice.choice((1, 7, 52))
+                values[row] = ((values[row] + values[other]) << number) - values[other]
+            _operate(kind, digits, sizes, row, other, number, less, line, spare)
+            for n, value in enumerate(values):
+                assert _value(digits[n], int(sizes[n])) == value
+                assert not digits[n, sizes[n] :].any()
+                assert sizes[n] <= abs(value).bit_length() // DIGIT + 2
+
+
+def test_the_highest_digits_as_a_scaled_double() -> None:
+    for bits in (1, 50, 56, 57, 200, 1_000):
+        digits, sizes = np.zeros((1, ROOM), np.int64), np.zeros(1, np.int64)
+        value = (1 << bits) - 1
+        for place in range(-(-bits // DIGIT)):
+            digits[0, place] = value >> (DIGIT * place) & ((1 << DIGIT) - 1)
+            sizes[0] = place + 1
+        out = np.zeros(2)
+        _top(digits, sizes, 0, out)
+        assert out[0] * 2.0 ** (out[1] - bits) == float(value / (1 << bits))
