@@ -137,7 +137,7 @@ def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> 
 
 def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
     rows = lake.healthy()
-    rows["validations"][1]["reason"] = None
+    rows["validations"][-1]["reason"] = None
     warned = {v.description: v.observed for v in _judge(tmp_path, rows).warnings}
     assert warned["A skipped row says why."].startswith("1 of 1 rows")
 
@@ -146,3 +146,11 @@ def test_hours_that_are_not_published_yet_are_no_fault(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["publications"] = []
     require_accepted(_judge(tmp_path, rows))
+
+
+def test_corrected_lines_are_not_bad(tmp_path: Path) -> None:
+    rows = lake.healthy()
+    for landing in rows["landings"]:
+        landing["reasons"] = landing["reasons"].replace("bad_json", "superseded")
+    rows["quarantine"] = [row | {"reason_code": "superseded"} for row in rows["quarantine"]]
+    assert _judge(tmp_path, rows).warnings == ()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import ClassVar
 
 import pandas as pd
 from great_expectations.compatibility import pydantic
 
+from elsinore.files.rejection import Reason
 from elsinore.quality.custom.frame_expectation import Finding, FrameExpectation
 
 
 class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
-    """At most `share` (0 to 1) of the lines of each landing were quarantined."""
+    """At most `share` (0 to 1) of the lines of each landing were quarantined.
+
+    Lines that a later one corrects are quarantined too, but they are not bad.
+    """
 
     share: float = pydantic.Field(ge=0, le=1)
 
@@ -21,7 +26,9 @@ class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
     def find(self, frame: pd.DataFrame) -> Finding:
         """Compare each landing's share."""
         lines = frame["lines"].astype("int64")
-        shares = frame["quarantined"].astype("int64") / lines.where(lines > 0, 1)
+        corrected = frame["reasons"].map(lambda text: json.loads(text).get(Reason.SUPERSEDED, 0))
+        bad = frame["quarantined"].astype("int64") - corrected
+        shares = bad / lines.where(lines > 0, 1)
         wrong = [
             f"landing {landing}: {share:.1%} quarantined"
             for landing, share in zip(frame["landing"], shares, strict=True)
