@@ -38,7 +38,7 @@ def test_a_night_reports_on_the_day_and_publishes_nothing(clean: CleanRun, tmp_p
     assert steps == {"statistics", "plan", "maintain"}
     others = [row for row in after["run_metrics"] if json.loads(row)["run_key"] != day]
     assert others == before["run_metrics"]
-    page = (mine.path / "var" / "reports" / f"{day}.html").read_text()
+    page = (mine.path / "var" / "reports" / "night_2013-02-08.html").read_text()
     assert "Published and validated" in page
     assert (mine.path / "var" / "quality" / day / "judgement.json").is_file()
     assert not (mine.path / "var" / "alerts.jsonl").exists()
