@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from deltalake import DeltaTable
+from tests.lake_contents import Contents, contents
 
 ROOT = Path(__file__).parents[2]
 START, END = "2013-02-08T20:00:00Z", "2013-02-08T23:00:00Z"
@@ -83,9 +83,9 @@ class Home:
         assert process.returncode == 0, output
         return output
 
-    def rows(self) -> dict[str, list[str]]:
-        """Every row of every table, as sorted JSON."""
-        return {path.name: _rows(path) for path in sorted(self.lake.iterdir())}
+    def rows(self) -> Contents:
+        """Every row of every table, as sorted JSON, without when and by whom it was written."""
+        return contents(self.lake)
 
     def jobs(self) -> dict[str, int]:
         """The jobs of this home that run right now: name to process id, which names its group."""
@@ -124,8 +124,3 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 240) -
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         time.sleep(0.005)
-
-
-def _rows(path: Path) -> list[str]:
-    rows = DeltaTable(path).to_pyarrow_table().to_pylist()
-    return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows)

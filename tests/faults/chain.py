@@ -9,8 +9,8 @@ from elsinore.orchestration.retry_rule import Verdict
 from tests.faults.attempt import Ended, Fault, Job
 from tests.faults.clean import AGGREGATE, CleanRun, Step, reopened
 from tests.faults.history import Home
-from tests.faults.tables import PUBLISHED, contents, differences
 from tests.faults.warm import Warm
+from tests.lake_contents import PUBLISHED, contents, differences
 
 #: Faults of the process group that the operator starts: such a job is never a warm one.
 _OF_THE_TASK = frozenset({"group", "task ended", "task killed"})

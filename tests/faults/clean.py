@@ -9,8 +9,8 @@ from pathlib import Path
 from elsinore.timeline import Interval, hour_label
 from tests.faults.attempt import Ended, Job
 from tests.faults.history import Home, write_landing_zone
-from tests.faults.tables import Contents, contents
 from tests.faults.warm import Warm
+from tests.lake_contents import Contents, contents
 
 #: The tasks of a run, in the order of the DAG.
 JOBS = (

@@ -20,8 +20,8 @@ from tests.faults.attempt import GO_ON, NOTE, Ended, Fault, Job
 from tests.faults.clean import AGGREGATE, JOBS, CleanRun, reopened
 from tests.faults.family import wait_until
 from tests.faults.history import BOTH, SECOND, Home
-from tests.faults.tables import Contents, contents, differences
 from tests.faults.warm import Warm
+from tests.lake_contents import Contents, contents, differences
 
 #: What a run says of itself and not of the hours: two runs over one hour differ in it.
 _OF_A_RUN = frozenset({"run_metrics", "plans", "validations"})

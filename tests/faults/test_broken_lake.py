@@ -11,8 +11,8 @@ from elsinore.orchestration.retry_rule import Verdict
 from tests.faults.attempt import Ended, Job
 from tests.faults.clean import JOBS, CleanRun
 from tests.faults.history import FIRST, Home
-from tests.faults.tables import PUBLISHED, contents, differences
 from tests.faults.warm import Warm
+from tests.lake_contents import PUBLISHED, contents, differences
 
 NewHome = Callable[[], Home]
 

@@ -13,7 +13,7 @@ import pytest
 from tests.faults.attempt import Job
 from tests.faults.clean import CleanRun
 from tests.faults.history import FIRST, ROOT, Home
-from tests.faults.tables import contents, differences
+from tests.lake_contents import contents, differences
 
 _ALONE = ("unshare", "--map-root-user", "--mount", "sh", "-ec")
 
