@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine import aggregate as engine_aggregate
 from elsinore.engine.auto import NOTHING_SHARED
+from elsinore.engine.columns import EventColumns
 from elsinore.events.table import ARROW_TYPES, EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.settings import Settings
@@ -91,8 +92,8 @@ def test_a_task_calls_the_executor_once_for_all_of_its_groups(
     calls: list[int] = []
     whole = engine_aggregate.aggregate_query
 
-    def counted(query: BoundQuery, events: EventTable, *, owned: Interval | None) -> pa.Table:
-        calls.append(len(events))
+    def counted(query: BoundQuery, events: EventColumns, *, owned: Interval | None) -> pa.Table:
+        calls.append(len(events.events))
         return whole(query, events, owned=owned)
 
     monkeypatch.setattr("elsinore.engine.auto.aggregate.aggregate_query", counted)
