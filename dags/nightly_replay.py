@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.providers.standard.sensors.time_delta import TimeDeltaSensor
 from airflow.sdk import DAG, CronDataIntervalTimetable, chain
 
 from elsinore.orchestration.assets import assets
 from elsinore.orchestration.dag_params import optional_day
+from elsinore.orchestration.hours_sensor import HoursSensor
 from elsinore.orchestration.house_rules import LIGHT, dag_rules
 from elsinore.orchestration.job_operator import JobOperator
 from elsinore.orchestration.replay_tasks import planning_tasks, report_tasks
@@ -39,7 +39,7 @@ with DAG(
     tags=["elsinore", "maintenance", "quality"],
     **dag_rules(due=timedelta(hours=4), timeout=timedelta(hours=8)),
 ) as dag:
-    wait_for_last_hours = TimeDeltaSensor(
+    wait_for_last_hours = HoursSensor(
         task_id="wait_for_last_hours",
         delta=timedelta(hours=1),
         mode="reschedule",

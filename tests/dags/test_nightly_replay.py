@@ -56,6 +56,27 @@ def test_waiting_takes_no_slot_and_not_for_ever(dag: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("day", "minutes_ago", "over"),
+    [("2013-02-08", 0, True), (None, 61, True), (None, 59, False), (None, -60, False)],
+)
+def test_it_waits_for_the_day_that_it_is_for(
+    dag: Any, day: str | None, minutes_ago: int, over: bool
+) -> None:
+    end = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    midnight = end.replace(minute=0, second=0, microsecond=0)
+    drift = end - midnight  # hours are whole
+    wait = dag.task_dict["wait_for_last_hours"]
+    context = {
+        "params": {"day": day},
+        "data_interval_start": midnight - timedelta(days=1),
+        "data_interval_end": midnight,
+    }
+    mine = type(wait)(task_id="wait", delta=wait.delta + drift)
+    assert wait.delta == timedelta(hours=1)
+    assert mine.poke(context) is over
+
+
+@pytest.mark.parametrize(
     "value", ["2013-02-30", "2013-02-08T00:00:00Z", "08.02.2013", "{{ ds }}", "", "x; ls", 20130208]
 )
 def test_what_is_no_day_is_refused(dag: Any, value: object) -> None:
