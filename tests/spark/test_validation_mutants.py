@@ -29,7 +29,7 @@ from tests.spark.results_lake import flights_lake, hours, staged, workload
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 RUN = hours("16", "18")
-EVERYTHING = SampleSize(windows=500, steps=200_000, seed=0)
+EVERYTHING = SampleSize(windows=1_000, steps=200_000, seed=0)
 
 #: As a run over one workload of this size has it by default (`settings.Settings`).
 DEFAULT = SampleSize(windows=200, steps=200_000, seed=0)
