@@ -39,7 +39,7 @@ from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
 from elsinore.spark.aggregate_counts import TaskCounts
 from elsinore.spark.aggregate_route import Route
 from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.publish_digest import digest
+from elsinore.spark.publish_digest import combine, hour_contents
 from elsinore.spark.regions import Hours
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.session import open_session
@@ -186,8 +186,8 @@ def _land(lake: Lake, file: Path, hour: int, events: pa.Table) -> None:
 
 def _call_validated(lake: Lake) -> None:
     """Put the digest of what is staged where validation puts it."""
-    staged = lake.read(STAGED).where(Hours(DAY_OF).predicate())
-    record_metrics(lake, DAY_OF, VALIDATE_STEP, {DIGEST: digest(staged)}, run="r")
+    staged = combine(hour_contents(lake, STAGED, Hours(DAY_OF)))
+    record_metrics(lake, DAY_OF, VALIDATE_STEP, {DIGEST: staged}, run="r")
 
 
 def _spark_alone(lake: Lake) -> None:

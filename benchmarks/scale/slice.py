@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.from_events import DAY_OF, aggregate_day, prepare
 from elsinore.spark.aggregate import STAGED
-from elsinore.spark.publish_digest import digest
+from elsinore.spark.publish_digest import combine, hour_contents
 from elsinore.spark.regions import Hours
 
 
@@ -25,14 +25,13 @@ def main(master: str, home: Path, events: int) -> None:
     done = aggregate_day(ground)
     seconds = time.perf_counter() - began
     assert done.events == events
-    staged = ground.lake.read(STAGED).where(Hours(DAY_OF).predicate())
     files = ground.lake.path("events").rglob("*.parquet")
     told = {
         "events": events,
         "rows": done.rows,
         "bytes": sum(file.stat().st_size for file in files),
         "seconds": seconds,
-        "digest": digest(staged),
+        "digest": combine(hour_contents(ground.lake, STAGED, Hours(DAY_OF))),
     }
     ground.lake.spark.stop()
     print(json.dumps(told))

@@ -17,7 +17,7 @@ from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import STAGED, aggregate
 from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.publish_digest import hour_digests
+from elsinore.spark.publish_digest import hour_contents
 from elsinore.spark.published_origin import PUBLICATIONS, Publication, read_publications
 from elsinore.spark.regions import Hours
 from elsinore.spark.run_metrics import record_metrics
@@ -68,8 +68,8 @@ def of(lake: Lake, interval: Interval) -> dict[str, Publication]:
 
 def digest_of_hour(lake: Lake, hour: Interval) -> str:
     """What the published rows of an hour say now."""
-    (found,) = hour_digests(lake.read(PUBLISHED).where(Hours(hour).predicate())).values()
-    return found
+    (found,) = hour_contents(lake, PUBLISHED, Hours(hour)).values()
+    return found.digest
 
 
 def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: Lake) -> None:

@@ -14,7 +14,7 @@ from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import STAGED, aggregate
 from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.publish_digest import digest
+from elsinore.spark.publish_digest import combine, hour_contents
 from elsinore.spark.published_origin import read_publications
 from elsinore.spark.regions import Hours
 from elsinore.spark.reopened import reopen_hours, reopened_hours
@@ -101,7 +101,7 @@ def published(lake: Lake, queries: Workload, interval: Interval, run: str) -> tu
     assert reopened_hours(lake, interval) == reopened
     for part in (interval, *reopened):
         aggregate(lake, queries, part, plan="p", parts=1, run=run)
-        found = digest(lake.read(STAGED).where(Hours(part).predicate()))
+        found = combine(hour_contents(lake, STAGED, Hours(part)))
         record_metrics(lake, part, VALIDATE_STEP, {DIGEST: found}, run=run)
     publish(lake, queries, interval, run=run, also=reopened)
     return reopened

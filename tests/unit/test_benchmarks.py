@@ -103,7 +103,6 @@ def test_page_and_picture_tell_every_figure(tmp_path: Path) -> None:
         assert f"<!-- {written} -->" in text
 
 
-@pytest.mark.skipif(not KEPT.exists(), reason="no results are kept")
 def test_the_page_is_written_from_what_is_kept() -> None:
     page = (KEPT.parent / "benchmarks.md").read_text(encoding="utf-8")
     assert page == as_page(BENCHMARKS, load())

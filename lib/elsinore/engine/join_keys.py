@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from elsinore.engine.sorting import ascending
+
 
 def join_keys(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     """Every row of one frame with every row of the other that agrees in the columns of both.
@@ -18,7 +20,7 @@ def join_keys(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     """
     shared = [name for name in right.columns if name in left.columns]
     ours, theirs = in_one_coding(left, right, shared)
-    order = np.argsort(theirs, kind="stable")
+    order = ascending(theirs)
     first = np.searchsorted(theirs[order], ours, "left")
     counts = np.searchsorted(theirs[order], ours, "right") - first
     lefts = np.repeat(np.arange(len(left)), counts)

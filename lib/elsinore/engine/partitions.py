@@ -17,6 +17,7 @@ import pandas as pd
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.join_keys import join_keys
 from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.sorting import ascending
 from elsinore.engine.state_rows import state_rows
 from elsinore.query.bound import BoundQuery
 from elsinore.template.machine import reached_states
@@ -151,6 +152,6 @@ def _sorted(
 ) -> Entries:
     states = np.concatenate([np.full(r.size, s, np.int32) for s, r in enumerate(rows)])
     row, owner = np.concatenate(rows), np.concatenate(owners)
-    order = np.lexsort((columns.times[row], owner))
+    order = ascending(owner, columns.times[row])
     offsets = np.searchsorted(owner[order], np.arange(len(groups) + 1))
     return Entries(row[order], states[order], owner[order], offsets, partitions, groups)

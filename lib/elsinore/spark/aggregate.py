@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
@@ -147,8 +146,6 @@ def _count_staged(lake: Lake, owned: Interval) -> tuple[int, int]:
 
     Without Spark, whose jobs would take longer than all the rest for a small slice.
     """
-    hours = Hours(owned)
-    hour = pc.field(hours.column)
     window = ["query", "group_key", "window_start"]
-    found = lake.rows(STAGED, (hour >= hours.first) & (hour <= hours.last), columns=window)
+    found = lake.rows(STAGED, Hours(owned).expression(), columns=window)
     return found.group_by(window).aggregate([]).num_rows, found.num_rows

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.engine.sorting import ascending
 from elsinore.errors import ConflictError
 from elsinore.events.table import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.spark.event_files import EventFile
@@ -113,4 +114,4 @@ def _sorted(table: pa.Table) -> pa.Table:
     times = np.asarray(table[TIME_COLUMN])
     if bool((times[1:] >= times[:-1]).all()):
         return table
-    return table.unify_dictionaries().combine_chunks().take(np.argsort(times, kind="stable"))
+    return table.unify_dictionaries().combine_chunks().take(ascending(times))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.errors import ValidationError
@@ -14,7 +15,7 @@ from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate_origin import STAGED, Origin, require_origins
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.publish_digest import EMPTY, combine, hour_digests
+from elsinore.spark.publish_digest import NOTHING, HourContent, combine, hour_contents
 from elsinore.spark.published_origin import PUBLICATIONS, PUBLISHED
 from elsinore.spark.regions import Hours, run_key
 from elsinore.spark.run_metrics import text_metrics
@@ -70,22 +71,22 @@ def publish(
     own = workload_fingerprint(workload)
     with spark_failures():
         _require_no_mismatch(lake, hours)
-        staged = lake.read(STAGED, version).where(hours.predicate())
-        digests = hour_digests(staged)
+        contents = hour_contents(lake, STAGED, hours, version)
         origins: dict[str, Origin] = {}
         for stretch in hours.intervals:
-            _require_validated(lake, stretch, digests)
+            _require_validated(lake, stretch, contents)
             origins |= _require_own(lake, stretch, version, own)
         note = {
             "run": run,
             "workload": own,
             "plans": sorted({origin.plan for origin in origins.values()}),
-            "digests": {label: digests.get(label, EMPTY) for label in origins},
+            "digests": {label: contents.get(label, NOTHING).digest for label in origins},
         }
+        staged = lake.read(STAGED, version).where(hours.predicate())
         rows_of_hours = staged.repartition("owned_hour")
         lake.replace(PUBLISHED, rows_of_hours, where=hours, run=json.dumps(note), recorded=True)
-        rows = _count(lake.read(PUBLISHED).where(hours.predicate()))
-        checked = _count(_checks(lake, hours).where("status = 'checked'"))
+        rows = _count(lake, PUBLISHED, hours.expression())
+        checked = _count(lake, VALIDATIONS, hours.expression() & (pc.field("status") == "checked"))
         records = [
             {
                 "owned_hour": label,
@@ -94,9 +95,9 @@ def publish(
                 "plan_fingerprint": origin.plan,
                 "events_version": origin.events_version,
                 "run": run,
-                "digest": digests.get(label, EMPTY),
-                "rows": rows.get(label, 0),
-                "validated": checked.get(label, 0),
+                "digest": contents.get(label, NOTHING).digest,
+                "rows": rows[label],
+                "validated": checked[label],
                 # The epoch until the commit, whose clock is Spark's.
                 "published_at": 0,
             }
@@ -104,17 +105,17 @@ def publish(
         ]
         found = lake.frame(PUBLICATIONS, records).withColumn("published_at", F.current_timestamp())
         lake.replace(PUBLICATIONS, found, where=hours, run=run)
-    return Published(sum(rows.values()), combine(digests))
+    return Published(sum(rows.values()), combine(contents))
 
 
-def _require_validated(lake: Lake, stretch: Interval, digests: Mapping[str, str]) -> None:
+def _require_validated(lake: Lake, stretch: Interval, contents: Mapping[str, HourContent]) -> None:
     validated = text_metrics(lake, VALIDATE_STEP, DIGEST).get(run_key(stretch))
     if validated is None:
         raise ValidationError(
             f"the results of {stretch} were not validated", hint="run validate_results first"
         )
     labels = {hour_label(hour) for hour in hours_of(stretch)}
-    if combine({label: d for label, d in digests.items() if label in labels}) != validated:
+    if combine({label: c for label, c in contents.items() if label in labels}) != validated:
         raise ValidationError(
             f"the staged results of {stretch} have changed since they were validated",
             hint="run validate_results again",
@@ -131,17 +132,14 @@ def _require_own(lake: Lake, stretch: Interval, version: int, workload: str) -> 
 
 
 def _require_no_mismatch(lake: Lake, hours: Hours) -> None:
-    wrong = _checks(lake, hours).where("mismatch").count()
-    if wrong:
+    wrong = lake.rows(VALIDATIONS, hours.expression() & pc.field("mismatch"), columns=["query"])
+    if wrong.num_rows:
         raise ValidationError(
-            f"{wrong} aggregates of {hours.interval} differ from the reference",
+            f"{wrong.num_rows} aggregates of {hours.interval} differ from the reference",
             hint="see the table validations",
         )
 
 
-def _checks(lake: Lake, hours: Hours) -> DataFrame:
-    return lake.read(VALIDATIONS).where(hours.predicate())
-
-
-def _count(rows: DataFrame) -> dict[str, int]:
-    return {row["owned_hour"]: row["count"] for row in rows.groupBy("owned_hour").count().collect()}
+def _count(lake: Lake, table: str, where: pc.Expression) -> Counter[str]:
+    """Rows of a table by the hour that they belong to."""
+    return Counter(lake.rows(table, where, columns=["owned_hour"])["owned_hour"].to_pylist())

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+import pyarrow.compute as pc
+
 from elsinore.errors import EngineError
 from elsinore.timeline import Interval, hour_label, require_whole_hours
 
@@ -59,6 +61,14 @@ class _HourRange:
             for interval in self.intervals
         ]
         return ranges[0] if len(ranges) == 1 else " OR ".join(f"({part})" for part in ranges)
+
+    def expression(self) -> pc.Expression:
+        """The condition for `Lake.rows`."""
+        column, found = pc.field(self.column), pc.scalar(False)
+        for interval in self.intervals:
+            first, last = hour_label(interval.start), hour_label(interval.end - 1)
+            found = found | ((column >= first) & (column <= last))
+        return found
 
 
 class Hours(_HourRange):

@@ -11,6 +11,7 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from delta.tables import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from pyspark.sql import DataFrame, SparkSession
@@ -110,8 +111,15 @@ class Lake:
         Raises:
             DataError: the table has not been created.
         """
-        dataset = self._log(table).to_pyarrow_dataset()
-        return dataset.to_table(columns=columns, filter=where)
+        return self.dataset(table).to_table(columns=columns, filter=where)
+
+    def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
+        """A table, at the latest version or at a pinned one, to be read without Spark.
+
+        Raises:
+            DataError: the table has not been created.
+        """
+        return self._log(table, version).to_pyarrow_dataset()
 
     def frame(self, table: str, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
         """A few rows for a table, in one part; instants may be int64 microseconds.
@@ -189,9 +197,9 @@ class Lake:
         """
         return tuple(name for name in self.tables if self._create(self.tables[name]))
 
-    def _log(self, table: str) -> deltalake.DeltaTable:
+    def _log(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
         try:
-            return deltalake.DeltaTable(str(self.path(table)))
+            return deltalake.DeltaTable(str(self.path(table)), version=version)
         except TableNotFoundError as error:
             raise DataError(
                 f"the table {table} does not exist in {self.root}", hint="land events first"

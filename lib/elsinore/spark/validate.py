@@ -14,7 +14,7 @@ from elsinore.reference.budget import Budget
 from elsinore.spark.aggregate import STAGED
 from elsinore.spark.aggregate_origin import staged_origins
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.publish_digest import digest
+from elsinore.spark.publish_digest import combine, hour_contents
 from elsinore.spark.regions import Hours
 from elsinore.spark.sample import Check, SampleSize, choose
 from elsinore.spark.sample_results import Population, population
@@ -104,13 +104,14 @@ def validate(
         UnsupportedQueryError: the reference finds a query ambiguous.
         ConflictError, LostWorkerError: worth another try.
     """
+    # One version: the digest, the sample and what it is drawn from are of the same rows.
     version = lake.version(STAGED)
+    named = combine(hour_contents(lake, STAGED, Hours(interval), version))
     with spark_failures():
-        # Read once: the digest, the sample and what it is drawn from are of the same rows.
         staged = lake.read(STAGED, version).where(Hours(interval).predicate()).persist()
         try:
             _require_same_queries(workload, staged)
-            named, drawn_from = digest(staged), population(staged, size.steps)
+            drawn_from = population(staged, size.steps)
             versions = _versions(lake, interval, version)
             checks = choose(lake, workload, interval, staged, versions, size)
         finally:

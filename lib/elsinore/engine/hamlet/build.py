@@ -11,6 +11,7 @@ from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.hamlet.entries import MergedEntries
 from elsinore.engine.hamlet.tables import Tables
 from elsinore.engine.slots import fill_slots, stack_rows
+from elsinore.engine.sorting import ascending
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
 from elsinore.kernels.spans import find_spans
 from elsinore.lowering.carriers import Weight
@@ -49,7 +50,7 @@ def prepare(
     owner = np.concatenate([spans[:, 2] for spans in found])
     number = np.concatenate([spans[:, 3] for spans in found])
     query = np.repeat(np.arange(len(queries)), [len(spans) for spans in found])
-    order = np.lexsort((query, owner))
+    order = ascending(owner, query)
     cells = np.bincount(owner * len(queries) + query, minlength=partitions * len(queries))
     within = np.array([q.window.within for q in queries], np.int64)
     slide = np.array([q.window.slide for q in queries], np.int64)

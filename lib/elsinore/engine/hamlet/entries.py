@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from elsinore.engine.admission import admitted
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.evaluate import holds
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partitions import column_of, find_partitions, leads_through, place_events
+from elsinore.engine.sorting import ascending
 from elsinore.lowering.merged import Admission, MergedTemplate
 from elsinore.template.template import State, Template, Transition
 
@@ -62,7 +63,7 @@ def merged_entries(
     accepts = np.concatenate([a[place] for (_, a), place in zip(taken, places, strict=True)])
     states = np.concatenate([np.full(p.size, s, np.int32) for s, p in enumerate(places)])
     owner = np.concatenate(owners)
-    order = _order(columns.times[rows], owner, len(groups))
+    order = ascending(owner, columns.times[rows])
     offsets = np.searchsorted(owner[order], np.arange(len(groups) + 1)).astype(np.int64)
     return MergedEntries(rows[order], states[order], accepts[order], offsets, groups)
 
@@ -80,16 +81,8 @@ def _taken(
     for attribute in state.keys:
         rows = rows[codes[attribute].usable[rows]]
     accepts = np.zeros(rows.size, np.int64)
-    for (meets, misses), bit in bits.items():
-        admitted = np.ones(rows.size, np.bool_)
-        for condition in meets:
-            admitted &= holds(condition, columns, rows)
-        for conditions in misses:
-            all_hold = np.ones(rows.size, np.bool_)
-            for condition in conditions:
-                all_hold &= holds(condition, columns, rows)
-            admitted &= ~all_hold
-        accepts |= admitted.astype(np.int64) << bit
+    for admission, bit in bits.items():
+        accepts |= admitted(admission, columns, rows).astype(np.int64) << bit
     return rows[accepts != 0], accepts[accepts != 0]
 
 
@@ -152,10 +145,3 @@ def _group_texts(
     if not values:
         return ["[]"] * size
     return [json.dumps(group, ensure_ascii=False) for group in zip(*values, strict=True)]
-
-
-def _order(times: np.ndarray, owner: np.ndarray, partitions: int) -> np.ndarray:
-    """What sorts by partition, then time."""
-    if partitions == 1:
-        return np.argsort(times, kind="stable")
-    return np.lexsort((times, owner))

@@ -26,6 +26,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.profile.groups import grouped, passing
 from elsinore.engine.profile.subjects import BurstSubject, LocalSubject
+from elsinore.engine.sorting import ascending
 from elsinore.events.table import TYPE_COLUMN
 
 TALLY_SCHEMA = pa.schema(
@@ -108,7 +109,7 @@ def burst_lengths(
     groups = grouped(columns, subject.keys, subject.span, rows)
     rows, groups = rows[groups >= 0], groups[groups >= 0]
     types = np.asarray(columns.events.table[TYPE_COLUMN])[rows]
-    order = np.lexsort((types, columns.times[rows], groups))
+    order = ascending(groups, columns.times[rows], types)
     types, groups = types[order], groups[order]
     begins = np.flatnonzero(np.diff(types, prepend=-1) | np.diff(groups, prepend=-1))
     lengths = np.diff(begins, append=types.size)

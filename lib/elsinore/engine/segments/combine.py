@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from elsinore.engine.segments.run import SegmentRows
+from elsinore.engine.sorting import ascending
 from elsinore.kernels.segments_lanes import DIGIT
 
 
@@ -16,7 +17,7 @@ def by_query(chunks: Sequence[SegmentRows], queries: int) -> Iterator[SegmentRow
     if not chunks:
         return
     rows = SegmentRows(*map(np.concatenate, zip(*map(_columns, chunks), strict=True)))
-    order = np.argsort(rows.queries, kind="stable")
+    order = ascending(rows.queries)
     borders = np.searchsorted(rows.queries[order], np.arange(queries + 1))
     for first, last in pairwise(borders.tolist()):
         yield SegmentRows(*(column[order[first:last]] for column in _columns(rows)))
@@ -36,7 +37,7 @@ def combine_groups(rows: SegmentRows, keys: Iterable[np.ndarray], size: int) -> 
     for codes in keys:
         _, groups = np.unique(np.stack([groups, codes]), axis=1, return_inverse=True)
     mine = groups[rows.partitions]
-    order = np.lexsort((mine, rows.windows))
+    order = ascending(rows.windows, mine)
     windows, mine = rows.windows[order], mine[order]
     first = np.ones(order.size, np.bool_)
     first[1:] = (windows[1:] != windows[:-1]) | (mine[1:] != mine[:-1])

@@ -11,6 +11,7 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.key_codes import KeyCodes, usable_keys
 from elsinore.engine.segments.partial_keys import place_events
+from elsinore.engine.sorting import ascending
 from elsinore.kernels.segments_steps import order_entries
 from elsinore.lowering.segments.chain import Chain, Symbol, carried
 
@@ -75,7 +76,7 @@ def _time_order(times: np.ndarray) -> np.ndarray:
     """The rows in the order of time; empty where they are already."""
     if bool((times[1:] >= times[:-1]).all()):
         return np.empty(0, np.int64)
-    return np.argsort(times, kind="stable")
+    return ascending(times)
 
 
 def _layers(rows: Sequence[np.ndarray], size: int) -> np.ndarray:
@@ -128,7 +129,7 @@ def _sorted(
     keys: dict[str, np.ndarray],
     times: np.ndarray,
 ) -> Entries:
-    order = np.lexsort((times[rows], owners))
+    order = ascending(owners, times[rows])
     size = next(iter(keys.values())).size
     offsets = np.searchsorted(owners[order], np.arange(size + 1)).astype(np.int64)
     return Entries(rows[order], symbols[order].astype(np.int32), offsets, keys)

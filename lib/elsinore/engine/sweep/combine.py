@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.engine.build_graph import NO_RANK
+from elsinore.engine.sorting import ascending
 from elsinore.engine.sweep.run import Swept, SweptRows, joined
 from elsinore.kernels.sweep_entries import add_rows
 
@@ -68,7 +69,7 @@ def _places(keys: np.ndarray, groups: np.ndarray, amount: int) -> tuple[np.ndarr
             windows * members * amount
         )
     together = np.stack([keys[:, 1], keys[:, 2], groups])
-    order = np.lexsort(together)
+    order = ascending(*together)
     borders = (np.diff(together[:, order], axis=1) != 0).any(axis=0)
     numbers = np.concatenate([[0], np.cumsum(borders)])
     places = np.empty(order.size, np.int64)

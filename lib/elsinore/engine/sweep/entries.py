@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.partitions import column_of, find_partitions, place_events
+from elsinore.engine.sorting import ascending
 from elsinore.engine.sweep.arrow import plain_values
 from elsinore.engine.sweep.keys import SweptKey, group_texts, swept_key
 from elsinore.engine.sweep.symbols import Kind, code_events, kinds_of
@@ -57,7 +58,7 @@ def make_entries(found: SweepSet, columns: EventColumns) -> Entries:
         return _joined(found, kinds, keys, columns)
     coded = code_events(found, kinds, keys, columns)
     times = _times(columns)
-    order = np.empty(0, np.int64) if is_sorted(times) else np.argsort(times)
+    order = np.empty(0, np.int64) if is_sorted(times) else ascending(times)
     if not names:
         groups = group_texts(query.group_keys, keys, {}, 1)
         rows = order if order.size else None
@@ -142,7 +143,7 @@ def _joined(
     rows = np.concatenate([r[p] for r, p in zip(rows_of, places_of, strict=True)])
     numbers = np.concatenate([c[p] for c, p in zip(codes, places_of, strict=True)])
     times = _times(columns)[rows]
-    order = np.lexsort((times, owners))
+    order = ascending(owners, times)
     offsets = np.searchsorted(owners[order], np.arange(len(partitions) + 1)).astype(np.int64)
     held = {name: partitions[column_of(n)].to_numpy() for n, name in enumerate(names)}
     return Entries(
