@@ -32,7 +32,7 @@ test: setup lint ## lint, then all tests
 	@$(BIN)/python -m pytest
 
 .PHONY: test-topology
-test-topology: setup ## a backfill of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
+test-topology: setup ## backfills of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
 	@ELSINORE_TOPOLOGY=1 $(BIN)/python -m pytest -s tests/topology
 
 .PHONY: test-faults

@@ -22,7 +22,7 @@ from elsinore.timeline import Interval
 
 def aggregate_auto(
     queries: Collection[BoundQuery],
-    events: EventTable,
+    events: EventTable | EventColumns,
     sharing: Sharing = NOTHING_SHARED,
     *,
     owned: Interval | None = None,
@@ -37,7 +37,7 @@ def aggregate_auto(
 
     Args:
         queries: some or all of the workload's; what sharing says of the others is left aside.
-        events: in any order; all partitions together.
+        events: in any order; all partitions together. Columns of an earlier call are used again.
         sharing: who shares what.
         owned: only the windows that end in this interval; None for every window.
         observer: is told what the sets did.
