@@ -1,8 +1,9 @@
 """Which results of a run are checked against the two-step reference: seeded and stratified.
 
-Three sources, so that what is missing is looked for like what is there: staged results, by query
-and size; windows in which a query has no result at all; and groups of events drawn at random,
-whether the engine has a result for them or not.
+What is missing is looked for like what is there. Single results are drawn from the staged ones, by
+query and size, and by groups of events drawn at random, whether the engine has a result for them or
+not. Whole windows are searched for groups without the result that they should have: those in which
+a result was drawn, and some of those in which a query has no result at all.
 """
 
 from __future__ import annotations
@@ -23,11 +24,17 @@ from elsinore.spark.sample_results import StagedResult, sample_results
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval, hour_label
 
-#: The group of a check of a whole window, in which no group has a result.
+#: The group of a check of a whole window.
 EVERY_GROUP = "*"
+
+#: A whole window in which the engine has results of more groups is not searched.
+MAX_GROUPS = 5_000
 
 #: To so many results comes one window without results, and one group of a drawn event.
 _SHARE = 4
+
+#: `(exact, value)` by aggregate, as in the tables.
+_Values = Mapping[str, tuple[str | None, float | None]]
 
 _T = TypeVar("_T")
 
@@ -37,7 +44,8 @@ class SampleSize:
     """How much is checked.
 
     Attributes:
-        windows: results of a run at most; places without a result, half as many, come on top.
+        windows: results of a run at most. On top come the windows that these lie in, searched for
+            missing results, and half as many places drawn from elsewhere.
         steps: what the reference may take for one of them.
         seed: of the sample; the same seed and run give the same checks.
     """
@@ -49,7 +57,7 @@ class SampleSize:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A (query, group, window) in which there may be a result.
+    """A (query, group, window) in which there may be a result, or a whole window of a query.
 
     `group_key` is canonical JSON as in the tables, or `EVERY_GROUP`; `window` is its number.
     """
@@ -58,24 +66,33 @@ class Place:
     group_key: str
     window: int
 
+    @property
+    def whole(self) -> bool:
+        """Whether this is a whole window."""
+        return self.group_key == EVERY_GROUP
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One result to be checked.
+    """One result to be checked, or one whole window to be searched for missing results.
 
     Attributes:
         place: where it stands.
         events_version: the version of `events` that the engine read; None if that is not known.
         beyond: whether it is known to have more trends than the reference may enumerate.
         stratum: the class of its size; None for a place that was not drawn from the results.
-        published: `(exact, value)` by aggregate; empty where the engine has no result.
+        published: `(exact, value)` by aggregate; empty where the engine has no result, and for a
+            whole window.
+        groups: for a whole window, the groups that the engine has a result of; None where they are
+            more than `MAX_GROUPS`.
     """
 
     place: Place
     events_version: int | None
     beyond: bool
     stratum: int | None
-    published: Mapping[str, tuple[str | None, float | None]]
+    published: _Values
+    groups: frozenset[str] | None = frozenset()
 
 
 def choose(
@@ -102,15 +119,19 @@ def choose(
         Place(r.query, r.group_key, _number(workload, r)): r
         for r in sample_results(staged, seed, size.windows, size.steps)
     }
-    extra = [
-        *_drawn(_windows_without_result(workload, run, staged), seed, share),
-        *_drawn(_places_of_events(lake, workload, run, versions, seed, share), seed, share),
-    ]
-    places = [*chosen, *(place for place in extra if place not in chosen)]
-    published = _published(lake, workload, staged, places)
+    of_events = _drawn(_places_of_events(lake, workload, run, versions, seed, share), seed, share)
+    without = _drawn(_windows_without_result(workload, run, staged), seed, share)
+    # A query without groups has one result in a window, and that one is drawn.
+    grouped = [place for place in chosen if workload.by_name[place.query].group_keys]
+    windows = [*(Place(place.query, EVERY_GROUP, place.window) for place in grouped), *without]
+    published = _published(lake, workload, staged, [*chosen, *of_events])
     checks = [
-        _check(workload, place, chosen.get(place), versions, published, size.steps)
-        for place in dict.fromkeys(places)
+        _check(workload, place, chosen.get(place), versions, published.get(place, {}), size.steps)
+        for place in dict.fromkeys([*chosen, *of_events])
+    ]
+    checks += [
+        Check(place, versions.get(_hour(workload, place)), False, None, {}, groups)
+        for place, groups in _groups(lake, workload, staged, windows).items()
     ]
     return list(_in_turn(checks, lambda c: c.place.query, lambda c: _hash(seed, c.place)))
 
@@ -120,19 +141,19 @@ def _check(
     place: Place,
     result: StagedResult | None,
     versions: Mapping[str, int],
-    published: Mapping[Place, dict[str, tuple[str | None, float | None]]],
+    published: _Values,
     steps: int,
 ) -> Check:
     return Check(
         place,
         versions.get(_hour(workload, place)),
-        result.beyond if result else _is_beyond(published.get(place, {}), steps),
+        result.beyond if result else _is_beyond(published, steps),
         result.stratum if result else None,
-        published.get(place, {}),
+        published,
     )
 
 
-def _is_beyond(values: Mapping[str, tuple[str | None, float | None]], steps: int) -> bool:
+def _is_beyond(values: _Values, steps: int) -> bool:
     """Whether a count of a result that was not drawn by its size is more than can be built."""
     counts = [exact or "" for label, (exact, _) in values.items() if label.startswith("COUNT(")]
     longest = len(str(steps))
@@ -189,18 +210,7 @@ def _published(
     lake: Lake, workload: Workload, staged: DataFrame, places: Sequence[Place]
 ) -> dict[Place, dict[str, tuple[str | None, float | None]]]:
     """What the engine has at some places; one that it has nothing at is left out."""
-    wanted = [
-        (p.query, p.group_key, workload.by_name[p.query].window.bounds(p.window).start, p.window)
-        for p in places
-    ]
-    if not wanted:
-        return {}
-    keys = lake.spark.createDataFrame(
-        wanted, "query string, group_key string, at long, window long"
-    )
-    found = staged.withColumn("at", F.unix_micros("window_start")).join(
-        F.broadcast(keys), ["query", "group_key", "at"]
-    )
+    found = _staged_at(lake, workload, staged, places, ["query", "group_key", "at"])
     published: dict[Place, dict[str, tuple[str | None, float | None]]] = {}
     for row in found.select(
         "query", "group_key", "window", "aggregate", "exact", "value"
@@ -208,6 +218,38 @@ def _published(
         place = Place(row["query"], row["group_key"], row["window"])
         published.setdefault(place, {})[row["aggregate"]] = (row["exact"], row["value"])
     return published
+
+
+def _groups(
+    lake: Lake, workload: Workload, staged: DataFrame, windows: Iterable[Place]
+) -> dict[Place, frozenset[str] | None]:
+    """By whole window the groups that the engine has a result of, as in `Check`."""
+    distinct = dict.fromkeys(windows)
+    found = _staged_at(lake, workload, staged, distinct, ["query", "at"])
+    sets = found.groupBy("query", "window").agg(F.collect_set("group_key").alias("groups"))
+    few = F.when(F.size("groups") <= MAX_GROUPS, F.col("groups"))
+    groups = {
+        Place(row["query"], EVERY_GROUP, row["window"]): row["groups"]
+        for row in sets.select("query", "window", few.alias("groups")).collect()
+    }
+    return {
+        place: None if (there := groups.get(place, ())) is None else frozenset(there)
+        for place in distinct
+    }
+
+
+def _staged_at(
+    lake: Lake, workload: Workload, staged: DataFrame, places: Iterable[Place], on: list[str]
+) -> DataFrame:
+    """The staged rows that agree with a place in some columns, each with its window's number."""
+    wanted = [
+        (p.query, p.group_key, workload.by_name[p.query].window.bounds(p.window).start, p.window)
+        for p in places
+    ]
+    keys = lake.spark.createDataFrame(
+        wanted, "query string, group_key string, at long, window long"
+    ).select(*on, "window")
+    return staged.withColumn("at", F.unix_micros("window_start")).join(F.broadcast(keys), on)
 
 
 def _drawn(places: Iterable[Place], seed: str, count: int) -> list[Place]:

@@ -22,6 +22,9 @@ TOLERANCE = 1e-9
 Number = tuple[str | None, float | None]
 NOTHING: Number = (None, None)
 
+#: The aggregate of a row that says of a whole window whether it was searched.
+EVERY_AGGREGATE = "*"
+
 #: How the reference came by its values: by building every trend, or by counting them.
 ENUMERATED, COUNTED = "enumerated", "counted"
 
@@ -51,6 +54,9 @@ VALIDATION_SCHEMA = pa.schema(
 class Compared:
     """One aggregate of one result beside the reference's; bounds in microseconds.
 
+    Of a whole window that was to be searched for missing results there is one, without values;
+    what is missing stands beside it.
+
     `method` is `ENUMERATED` or `COUNTED`, None for a skipped one. `reason` says why a skipped one
     was not checked, or how two values differ; otherwise None.
     """
@@ -70,6 +76,11 @@ class Compared:
         """Whether the reference has answered."""
         return self.method is not None
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is of a whole window."""
+        return self.group_key == EVERY_GROUP
+
     def __str__(self) -> str:
         window = f"[{format_instant(self.window.start)}, {format_instant(self.window.end)})"
         return (
@@ -80,12 +91,14 @@ class Compared:
 
 def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
     """A check that was not made, for every aggregate of its query."""
+    place = check.place
+    labels = [EVERY_AGGREGATE] if place.whole else [item.label for item in query.aggregates]
     return [
         Compared(
-            query.name, check.place.group_key, query.window.bounds(check.place.window), item.label,
-            check.published.get(item.label, NOTHING), NOTHING, False, None, reason,
+            query.name, place.group_key, query.window.bounds(place.window), label,
+            check.published.get(label, NOTHING), NOTHING, False, None, reason,
         )
-        for item in query.aggregates
+        for label in labels
     ]  # fmt: skip
 
 
@@ -94,20 +107,29 @@ def compare(
 ) -> list[Compared]:
     """A check beside the reference's rows of its window, other groups left aside.
 
-    Where no group may have a result, each that the reference finds is a mismatch.
+    In a whole window, each group that the reference alone finds is a mismatch; the groups of both
+    are compared by checks of their own.
     """
     found: dict[str, dict[str, Number]] = {}
     for row in to_long(reference).to_pylist():
         values = found.setdefault(row["group_key"], {})
         values[row["aggregate"]] = (row["exact"], row["value"])
-    if check.place.group_key == EVERY_GROUP:
-        groups = sorted(found) or [EVERY_GROUP]
-    else:
-        groups = [check.place.group_key]
+    place = check.place
+    if not place.whole:
+        return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)
+    assert check.groups is not None, "groups that are not known cannot be told from missing ones"
+    searched = Compared(
+        query.name, EVERY_GROUP, query.window.bounds(place.window), EVERY_AGGREGATE,
+        NOTHING, NOTHING, False, method, None,
+    )  # fmt: skip
+    missing = sorted(found.keys() - check.groups)
     return [
-        item
-        for group in groups
-        for item in _compare(query, check, group, found.get(group, {}), method)
+        searched,
+        *(
+            item
+            for group in missing
+            for item in _compare(query, check, group, found[group], method)
+        ),
     ]
 
 

@@ -18,7 +18,7 @@ from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.spark.aggregate_branches import attributes_read, types_read
 from elsinore.spark.aggregate_events import engine_columns, events_between, within
 from elsinore.spark.aggregate_worker import event_table
-from elsinore.spark.sample import EVERY_GROUP, Place
+from elsinore.spark.sample import Place
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval, parse_instant
 
@@ -27,6 +27,9 @@ MAX_EVENTS = 20_000
 
 #: Places asked for in one go: each is a condition on every event.
 BATCH = 200
+
+#: Whole windows asked for in one go: their events come to the driver once for each of them.
+WHOLE_BATCH = 50
 
 _CHECK = "_check"
 
@@ -76,7 +79,7 @@ def _fits(workload: Workload, query: BoundQuery, place: Place) -> Column:
     """Whether an event can bear on a place; to be certain, an event is kept where in doubt."""
     kind = F.col("event_type")
     conditions = [kind.isin(sorted(types_read(workload, query)))]
-    if place.group_key != EVERY_GROUP:
+    if not place.whole:
         group = json.loads(place.group_key)
         for key in query.group_keys:
             bound = sorted(_types_bound(query, key))

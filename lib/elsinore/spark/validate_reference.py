@@ -1,4 +1,4 @@
-"""Makes the checks of a sample: each result beside the two-step reference."""
+"""Makes the checks of a sample: each result, or whole window, beside the two-step reference."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
-from elsinore.spark.sample import Check
+from elsinore.spark.sample import MAX_GROUPS, Check
 from elsinore.spark.tables import Lake
 from elsinore.spark.validate_compare import COUNTED, ENUMERATED, Compared, compare, skipped
-from elsinore.spark.validate_events import BATCH, MAX_EVENTS, events_of_places
+from elsinore.spark.validate_events import BATCH, MAX_EVENTS, WHOLE_BATCH, events_of_places
 
-#: A query that went past the budget this often is not tried again in the same run.
+#: A query that went past the budget this often is not tried again in the same run; results and
+#: whole windows are counted apart.
 MAX_EXHAUSTED = 3
 
 #: All checks of a run together may take as much as so many of them at the end of their budget.
 FULL_CHECKS = 100
+
+_BUILD: tuple[Method, str] = (enumerate_trends, ENUMERATED)
+_COUNT: tuple[Method, str] = (tally_trends, COUNTED)
 
 
 def check_all(
@@ -33,18 +37,22 @@ def check_all(
     way is `skipped`, with the reason. The work is bounded by the budget for each check, by
     `MAX_EXHAUSTED` for each query and by `FULL_CHECKS` for all. That there is no result where there
     is no event is left out: it says nothing of either side.
+
+    Whole windows come after all results, so that searching them takes nothing from these. What a
+    search finds missing may have been found by a check of its own too.
     """
-    by_version: dict[int, list[Check]] = defaultdict(list)
+    turns: dict[tuple[bool, int], list[Check]] = defaultdict(list)
     for check in checks:
         if check.events_version is None:
             query = workload.by_name[check.place.query]
             yield from skipped(query, check, "no aggregation of its hour is on record")
         else:
-            by_version[check.events_version].append(check)
+            turns[check.place.whole, check.events_version].append(check)
     reference = _Reference(workload, budget)
-    for version, members in sorted(by_version.items()):
-        for first in range(0, len(members), BATCH):
-            batch = members[first : first + BATCH]
+    for (whole, version), members in sorted(turns.items()):
+        size = WHOLE_BATCH if whole else BATCH
+        for first in range(0, len(members), size):
+            batch = members[first : first + size]
             events = events_of_places(lake, workload, version, [check.place for check in batch])
             for check, found in zip(batch, events, strict=True):
                 yield from reference.check(check, found)
@@ -57,33 +65,38 @@ class _Reference:
         self._workload = workload
         self._budget = budget
         self._left = FULL_CHECKS * budget.steps
-        self._exhausted: Counter[str] = Counter()
+        self._exhausted: Counter[tuple[str, bool]] = Counter()
 
     def check(self, check: Check, events: EventTable | None) -> list[Compared]:
         query = self._workload.by_name[check.place.query]
         if events is None:
             return skipped(query, check, f"more than {MAX_EVENTS} events")
+        if check.groups is None:
+            return skipped(query, check, f"more than {MAX_GROUPS} groups with a result")
         if not len(events) and not check.published:
             return []
         if self._left <= 0:
             return skipped(query, check, "the run's budget for checks is spent")
-        if self._exhausted[query.name] >= MAX_EXHAUSTED:
+        if self._exhausted[query.name, check.place.whole] >= MAX_EXHAUSTED:
             reason = f"{MAX_EXHAUSTED} checks of the query went past the budget"
             return skipped(query, check, reason)
-        if not check.beyond:
+        return self._first_answer(query, check, events)
+
+    def _first_answer(self, query: BoundQuery, check: Check, events: EventTable) -> list[Compared]:
+        reason = f"more trends than {self._budget.steps} steps can enumerate"
+        for method, name in _methods(check):
             try:
-                return self._answer(query, check, events, enumerate_trends, ENUMERATED)
-            except BudgetError:
-                # More trends than the result says, or than it takes to count them.
-                pass
-        try:
-            return self._answer(query, check, events, tally_trends, COUNTED)
-        except BudgetError as error:
-            self._exhausted[query.name] += 1
-            return skipped(query, check, str(error))
-        except UnsupportedQueryError as error:
-            many = f"more trends than {self._budget.steps} steps can enumerate"
-            return skipped(query, check, f"{many}, and {error.fields['reasons'][0]}")
+                return self._answer(query, check, events, method, name)
+            except BudgetError as error:
+                # A single result has more trends than it says, or than it takes to count them.
+                if check.place.whole or method is tally_trends:
+                    self._exhausted[query.name, check.place.whole] += 1
+                    return skipped(query, check, str(error))
+            except UnsupportedQueryError as error:
+                if method is not tally_trends:
+                    raise
+                reason += f", and {error.fields['reasons'][0]}"
+        return skipped(query, check, reason)
 
     def _answer(
         self, query: BoundQuery, check: Check, events: EventTable, method: Method, name: str
@@ -94,3 +107,14 @@ class _Reference:
         finally:
             self._left -= meter.steps
         return compare(query, check, rows, name)
+
+
+def _methods(check: Check) -> tuple[tuple[Method, str], ...]:
+    """What to try, in this order.
+
+    A result is judged by its very trends where that can be done. Of a whole window it matters which
+    groups have any: counting tells it in fewer steps, of the queries that can be counted.
+    """
+    if check.place.whole:
+        return _COUNT, _BUILD
+    return (_COUNT,) if check.beyond else (_BUILD, _COUNT)
