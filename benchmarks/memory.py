@@ -43,9 +43,8 @@ def measure() -> Measured:
         )  # fmt: skip
         rows.append(json.loads(done.stdout))
     low, high = (row["peak MB"] for row in rows)
-    grown = (high - low) * 2**20 / (SIZES[1] - SIZES[0])
     return Measured(
-        max(grown, 0.0),
+        high / low,
         "the number of rows, and each count, by its closed form",
         tuple(rows),
         "Peak resident memory of the whole process, Python and compiled kernels included.",
@@ -89,8 +88,8 @@ BENCHMARK = Benchmark(
     "memory",
     "memory is bounded by a pane and the live windows, not by the input",
     "20 queries SEQ(x, B+) over 2 and 16 million events that come in batches",
-    "bytes for each further event",
-    1.0,
+    "times the peak with an eighth of the events",
+    1.05,
     False,
     measure,
 )

@@ -7,10 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from elsinore.errors import ConflictError
-from elsinore.quality.published_hours import WORKLOAD_FINGERPRINT
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.publish import PUBLISH_STEP, publish
 from elsinore.spark.reopened import reopened_hours
 from elsinore.spark.run_metrics import record_metrics
@@ -49,11 +47,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         validate_results(arguments, settings)
     else:
         raise ConflictError(f"events of {interval} keep changing while they are aggregated")
-    figures = {
-        **asdict(published),
-        "reopened": len(reopened),
-        WORKLOAD_FINGERPRINT: workload_fingerprint(workload),
-    }
+    figures = {**asdict(published), "reopened": len(reopened)}
     record_metrics(lake, interval, PUBLISH_STEP, figures, run=run)
     return figures
 
