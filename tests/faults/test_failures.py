@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from elsinore.errors import LostWorkerError, SetupError
@@ -45,3 +46,10 @@ def test_a_full_disk_is_named_and_not_tried_again() -> None:
     assert isinstance(error, SetupError)
     assert str(error).startswith("cannot write: No space left on device (make room")
     assert not error.transient
+
+
+def test_a_jvm_that_dies_in_a_call_is_a_lost_process_and_what_java_throws_is_not() -> None:
+    """py4j 0.10.9.9, `get_return_value`: an answer that never came, and a message with a trace."""
+    call = "An error occurred while calling o20927.setCallSite"
+    assert isinstance(translate(Py4JError(call)), LostWorkerError)
+    assert translate(Py4JError(f"{call}. Trace:\njava.lang.NullPointerException\n")) is None
