@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from delta.tables import DeltaTable
@@ -16,7 +17,7 @@ from elsinore.spark.aggregate import STAGED, STEP, aggregate
 from elsinore.spark.publish import PUBLISHED, publish
 from elsinore.spark.regions import Hours
 from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.sample import Place, SampleSize, choose
+from elsinore.spark.sample import EVERY_GROUP, Place, SampleSize, choose
 from elsinore.spark.tables import Lake
 from elsinore.spark.validate import (
     VALIDATE_STEP,
@@ -137,12 +138,54 @@ def test_results_that_are_missing_or_too_much_are_found(spoilt: Lake) -> None:
     assert reasons == {"the result is missing", "the reference finds no trend"}
 
 
+def test_a_single_missing_result_is_found_by_the_others_of_its_window(spoilt: Lake) -> None:
+    # So few that neither windows without results nor groups of events are drawn beside them.
+    few = SampleSize(windows=3, steps=100_000, seed=0)
+    before = check(spoilt, few)
+    # One result of each query is drawn; that of `storms`, which has no groups, has no others.
+    assert before.figures()["searched_windows"] == 2
+    (drawn, *_) = (i for i in before.compared if i.query == "chains" and not i.whole)
+    others = [
+        row
+        for row in staged(spoilt, RUN)
+        if (row["query"], row["window_start"]) == ("chains", drawn.window.start)
+        and row["group_key"] != drawn.group_key
+    ]
+    missing = [row for row in others if row["group_key"] == others[0]["group_key"]]
+    assert len({row["group_key"] for row in others}) > 1
+    staged_table(spoilt).delete(" OR ".join(f"({same_row(row)})" for row in missing))
+    found = check(spoilt, few).mismatches
+    assert {(i.query, i.group_key, i.window.start, i.reason) for i in found} == {
+        ("chains", others[0]["group_key"], drawn.window.start, "the result is missing")
+    }
+    assert {i.aggregate: i.reference[0] for i in found} == {
+        row["aggregate"]: row["exact"] for row in missing
+    }
+    assert all(i.published == (None, None) for i in found)
+    count = next(row["exact"] for row in missing if row["aggregate"] == "COUNT(*)")
+    assert any(f"COUNT(*): nothing instead of {count}" in str(i) for i in found)
+
+
+def test_a_window_of_too_many_groups_is_not_searched_and_that_is_said(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elsinore.spark.sample.MAX_GROUPS", 1)
+    validation = check(lake, SampleSize(windows=3, steps=100_000, seed=0))
+    figures = validation.figures()
+    skipped = [item for item in validation.compared if item.whole and not item.checked]
+    assert figures["skipped_windows"] == len(skipped) > 0
+    assert all("groups" in str(item.reason) for item in skipped)
+    assert figures["skipped_results"] == 0
+
+
 def test_what_the_budget_does_not_allow_is_skipped_and_not_validated(lake: Lake) -> None:
     validation = check(lake, SampleSize(windows=50, steps=1, seed=0))
     figures = validation.figures()
     assert figures["outcome"] == "not validated"
     assert figures["checked_results"] == 0
     assert figures["skipped_results"] != 0
+    assert figures["skipped_windows"] != 0
+    assert figures["searched_windows"] == 0
     assert figures["results_beyond_enumeration"] != 0
     assert all(item.reason and not item.mismatch for item in validation.compared)
 
@@ -165,8 +208,11 @@ def test_the_sample_follows_from_the_seed_alone(lake: Lake) -> None:
         checks = choose(lake, workload(lake, QUERIES), RUN, rows, versions, size)
         drawn = [check for check in checks if check.stratum is not None]
         assert len(drawn) == 12
-        # Beside them places where nothing is staged, half as many at most.
-        assert len(checks) <= 18
+        # Beside them places drawn from elsewhere, half as many at most; and the windows of all.
+        windows = {c.place for c in checks if c.place.whole and c.groups}
+        grouped = [c.place for c in drawn if c.place.query != "storms"]
+        assert windows == {replace(place, group_key=EVERY_GROUP) for place in grouped}
+        assert len(checks) - len(windows) <= 18
         return {check.place for check in checks}
 
     first = chosen(1)

@@ -21,6 +21,7 @@ from elsinore.spark.regions import Hours, run_key
 from elsinore.spark.run_metrics import text_metrics
 from elsinore.spark.tables import Lake
 from elsinore.spark.validate import DIGEST, VALIDATE_STEP, VALIDATIONS
+from elsinore.spark.validate_compare import EVERY_AGGREGATE
 from elsinore.timeline import Interval, hour_label, hours_of
 
 __all__ = ["PUBLISHED", "PUBLISH_STEP", "Published", "publish"]
@@ -86,7 +87,8 @@ def publish(
         rows_of_hours = staged.repartition("owned_hour")
         lake.replace(PUBLISHED, rows_of_hours, where=hours, run=json.dumps(note), recorded=True)
         rows = _count(lake, PUBLISHED, hours.expression())
-        checked = _count(lake, VALIDATIONS, hours.expression() & (pc.field("status") == "checked"))
+        agreed = (pc.field("status") == "checked") & (pc.field("aggregate") != EVERY_AGGREGATE)
+        checked = _count(lake, VALIDATIONS, hours.expression() & agreed)
         records = [
             {
                 "owned_hour": label,

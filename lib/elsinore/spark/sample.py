@@ -224,18 +224,14 @@ def _groups(
     lake: Lake, workload: Workload, staged: DataFrame, windows: Iterable[Place]
 ) -> dict[Place, frozenset[str] | None]:
     """By whole window the groups that the engine has a result of, as in `Check`."""
-    distinct = dict.fromkeys(windows)
-    found = _staged_at(lake, workload, staged, distinct, ["query", "at"])
+    groups: dict[Place, frozenset[str] | None] = dict.fromkeys(windows, frozenset())
+    found = _staged_at(lake, workload, staged, groups, ["query", "at"])
     sets = found.groupBy("query", "window").agg(F.collect_set("group_key").alias("groups"))
     few = F.when(F.size("groups") <= MAX_GROUPS, F.col("groups"))
-    groups = {
-        Place(row["query"], EVERY_GROUP, row["window"]): row["groups"]
-        for row in sets.select("query", "window", few.alias("groups")).collect()
-    }
-    return {
-        place: None if (there := groups.get(place, ())) is None else frozenset(there)
-        for place in distinct
-    }
+    for row in sets.select("query", "window", few.alias("groups")).collect():
+        place = Place(row["query"], EVERY_GROUP, row["window"])
+        groups[place] = None if row["groups"] is None else frozenset(row["groups"])
+    return groups
 
 
 def _staged_at(

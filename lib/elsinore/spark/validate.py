@@ -56,9 +56,9 @@ class Validation:
         """As plain values, for metrics; without any check, `outcome` is `not validated`.
 
         `results_of_sample` and those `of <query>` count results that are staged; `checked_results`
-        also places where nothing is. `searched_windows` are those in which every group without the
-        result that it should have would have been found, `skipped_windows` those that were to be
-        searched and cost too much.
+        also places where nothing is. `searched_windows` are those in which every group was looked
+        for that should have a result; `skipped_windows` could not be searched, and the rows of
+        `validations` say why.
         """
         windows = [item for item in self.compared if item.whole]
         results = [item for item in self.compared if not item.whole]

@@ -122,15 +122,10 @@ def compare(
         query.name, EVERY_GROUP, query.window.bounds(place.window), EVERY_AGGREGATE,
         NOTHING, NOTHING, False, method, None,
     )  # fmt: skip
-    missing = sorted(found.keys() - check.groups)
-    return [
-        searched,
-        *(
-            item
-            for group in missing
-            for item in _compare(query, check, group, found[group], method)
-        ),
-    ]
+    compared = [searched]
+    for group in sorted(found.keys() - check.groups):
+        compared += _compare(query, check, group, found[group], method)
+    return compared
 
 
 def differ(published: Number, reference: Number) -> bool:
