@@ -39,7 +39,7 @@ def load_schema(path: Path) -> StreamSchema:
     Raises:
         SchemaError: the file is missing or is no valid schema; every fault is listed.
     """
-    document = read_yaml(path)
+    document = read_yaml(path, hint="name a schema by --schema or ELSINORE_SCHEMA_FILE")
     if not isinstance(document, dict):
         raise SchemaError.of([Diagnostic("a schema is a mapping", Location(str(path)))])
     try:

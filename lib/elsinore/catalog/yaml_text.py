@@ -42,8 +42,12 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_yaml(path: Path) -> Any:
+def read_yaml(path: Path, *, hint: str | None = None) -> Any:
     """The one document of a YAML file.
+
+    Args:
+        path: the file.
+        hint: what to do where it cannot be read.
 
     Raises:
         SchemaError: the file is missing, too large or no plain YAML; with line and column.
@@ -52,7 +56,11 @@ def read_yaml(path: Path) -> Any:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)  # whatever the file is, and however large
     except OSError as error:
-        raise SchemaError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
+        raise SchemaError(
+            f"cannot read {path}: {error.strerror}",
+            hint=hint,
+            file=str(path),
+        ) from error
     if len(text) > MAX_BYTES:
         raise SchemaError(f"{path} is larger than {MAX_BYTES} bytes", file=str(path))
     try:

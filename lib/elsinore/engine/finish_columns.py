@@ -121,11 +121,12 @@ def _of_integers(values: np.ndarray, texts: pa.Array) -> Numbers:
 
 
 def _of_doubles(values: np.ndarray, known: np.ndarray) -> Numbers:
-    positive = known & (values > 0)
+    sizes = np.abs(values)
+    sized = known & (sizes > 0)
     logarithms = np.zeros(values.size)
-    logarithms[positive] = [log2(value) for value in values[positive].tolist()]  # NumPy's differ
+    logarithms[sized] = [log2(size) for size in sizes[sized].tolist()]  # NumPy's differ
     return Numbers(
         pa.array(values, mask=~known),
         pa.nulls(values.size, pa.string()),
-        pa.array(logarithms, mask=~positive),
+        pa.array(logarithms, mask=~sized),
     )

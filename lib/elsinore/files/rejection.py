@@ -40,8 +40,19 @@ class Reason(StrEnum):
     SUPERSEDED = "superseded"
     # The file as a whole.
     CORRUPT_FILE = "corrupt_file"
+    EMPTY_FILE = "empty_file"
     TOO_LARGE = "too_large"
     BAD_HEADER = "bad_header"
+
+
+#: Of these a file can be unusable as a whole; a line can be, too, for its encoding.
+OF_FILES = (
+    Reason.BAD_ENCODING,
+    Reason.CORRUPT_FILE,
+    Reason.EMPTY_FILE,
+    Reason.TOO_LARGE,
+    Reason.BAD_HEADER,
+)
 
 
 class Fault(NamedTuple):

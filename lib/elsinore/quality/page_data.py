@@ -11,6 +11,7 @@ from elsinore.quality.day_figures import DayFigures, read_day_figures
 from elsinore.quality.event_fields import LandedEvents, read_landed_events
 from elsinore.quality.lake import read_rows
 from elsinore.quality.run_lines import Publishing, RunLine, read_publishing, read_runs
+from elsinore.quality.unusable_files import UnusableFile, read_unusable_files
 from elsinore.timeline import Interval, hour_label, hours_of
 
 
@@ -21,6 +22,7 @@ class PageData:
     Attributes:
         coverage: of each query, how much was checked and what that can find.
         landed: what the events hold that landed.
+        unusable: the files of which nothing landed.
         days: figures of the days up to this one, oldest first.
         publishing: what of the hours is published.
         runs: those behind the hours; None on the page of a single run.
@@ -28,6 +30,7 @@ class PageData:
 
     coverage: tuple[QueryCoverage, ...]
     landed: LandedEvents
+    unusable: tuple[UnusableFile, ...]
     days: tuple[DayFigures, ...]
     publishing: Publishing
     runs: tuple[RunLine, ...] | None
@@ -64,6 +67,7 @@ def read_page_data(
     return PageData(
         coverage=tuple(coverage(staged.to_pandas(), checks.to_pandas())),
         landed=read_landed_events(lake, hours, stream),
+        unusable=read_unusable_files(lake, hours),
         days=read_day_figures(lake, interval),
         publishing=read_publishing(lake, interval),
         runs=None if pages is None else read_runs(lake, interval, pages),

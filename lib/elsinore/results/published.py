@@ -85,4 +85,4 @@ def to_double(value: int | float) -> float:
 
 
 def _log2(value: int | float) -> float | None:
-    return math.log2(value) if value > 0 else None
+    return None if value == 0 or value != value else math.log2(abs(value))

@@ -179,7 +179,10 @@ def _totals(accounts: list[dict[str, Any]]) -> Figures:
 def _require_few_bad(
     accounts: Sequence[dict[str, Any]], own: Collection[str], allowed: float
 ) -> None:
-    """Refuse the run's own hours; a line that was corrected since is not bad."""
+    """Refuse the run's own hours.
+
+    A line that was corrected since is not bad, nor is an empty file: an hour may have no events.
+    """
     counts = {
         account["landing"]: (_bad(account), account)
         for account in accounts
@@ -200,8 +203,9 @@ def _require_few_bad(
 
 
 def _bad(account: dict[str, Any]) -> int:
-    superseded: int = json.loads(account["reasons"]).get(Reason.SUPERSEDED, 0)
-    return int(account["quarantined"]) - superseded
+    reasons = json.loads(account["reasons"])
+    harmless = sum(reasons.get(reason, 0) for reason in (Reason.SUPERSEDED, Reason.EMPTY_FILE))
+    return int(account["quarantined"]) - int(harmless)
 
 
 def _require_landed(lake: Lake, accounts: list[dict[str, Any]], gathered: LandedLines) -> None:

@@ -15,7 +15,7 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events.table import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
-from elsinore.files.rejection import UnreadableFile
+from elsinore.files.rejection import Reason, UnreadableFile
 from elsinore.spark.landing_files import LandingFile
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
@@ -97,9 +97,11 @@ class _Scan:
         landings = {file.name: file.landing for file in files}
         waiting: list[pa.RecordBatch] = []
         for file in files:
+            is_empty = True
             try:
                 for lines in read_lines(Path(file.path), name=file.name):
                     waiting.append(lines)
+                    is_empty = False
                     if sum(part.num_rows for part in waiting) >= _AT_ONCE:
                         yield self._decoded(waiting, landings)
                         waiting = []
@@ -108,7 +110,12 @@ class _Scan:
                 # then nothing of it may land, and the whole task fails and is tried again.
                 if waiting and waiting[-1]["file"][0].as_py() == file.name:
                     raise
-                yield self._whole(file, error)
+                # Without the path of this machine.
+                reason = str(error).replace(file.path, file.name)
+                yield self._whole(file, error.reason_code, reason)
+            else:
+                if is_empty:
+                    yield self._whole(file, Reason.EMPTY_FILE, f"{file.name} holds no line")
         if waiting:
             yield self._decoded(waiting, landings)
 
@@ -117,15 +124,14 @@ class _Scan:
         names = [landings[name] for name in lines["file"].to_pylist()]
         return _decode(lines, pa.array(names, pa.string()), self.stream)
 
-    def _whole(self, file: LandingFile, error: UnreadableFile) -> pa.RecordBatch:
+    def _whole(self, file: LandingFile, code: str, reason: str) -> pa.RecordBatch:
         row = {
             "landing": file.landing,
             "file": file.name,
             "position": 0,
             "line": "",
-            "reason_code": str(error.reason_code),
-            # Without the path of this machine.
-            "reason": str(error).replace(file.path, file.name),
+            "reason_code": str(code),
+            "reason": reason,
         }
         return pa.RecordBatch.from_pylist([row], schema=scanned_schema(self.stream))
 

@@ -91,6 +91,20 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
     assert ">0.30<" in page
 
 
+def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> None:
+    place = {"landing": lake.HOURS[1], "line": ""}
+    rows["quarantine"] += [
+        place | {"file": SCRIPT, "position": 0, "reason_code": "corrupt_file", "reason": "cut"},
+        place | {"file": "b", "position": 0, "reason_code": "empty_file", "reason": "b is void"},
+        place | {"file": "c", "position": 1, "reason_code": "bad_encoding", "reason": "c has it"},
+    ]
+    page = _page(tmp_path, rows, _judgement())
+    escaped = html.escape(SCRIPT).replace("&#x27;", "&#39;")
+    assert f"<td>{escaped}</td><td>cut</td>" in page
+    assert "<td>b</td><td>b is void</td>" in page
+    assert "c has it" not in page, "a line, not a file"
+
+
 def test_the_page_needs_nothing_beside_it_and_nests(tmp_path: Path, rows: Rows) -> None:
     parser = _Tags()
     parser.feed(_page(tmp_path, rows, _judgement()))

@@ -1,0 +1,27 @@
+"""The columns of an aggregate."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from elsinore.results.published import numbers_of
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (8, (8.0, "8", 3.0)),
+        (-8, (-8.0, "-8", 3.0)),
+        (0, (0.0, "0", None)),
+        (-0.25, (-0.25, None, -2.0)),
+        (2**1100, (math.inf, str(2**1100), 1100.0)),
+        (-(2**1100), (-math.inf, str(-(2**1100)), 1100.0)),
+        (None, (None, None, None)),
+    ],
+)
+def test_a_number_its_digits_and_the_logarithm_of_its_size(
+    value: float | None, expected: tuple[float | None, str | None, float | None]
+) -> None:
+    assert numbers_of(value) == expected
