@@ -9,24 +9,19 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import chdir
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import deltalake
+
+from elsinore.orchestration.job_command import job_command
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
-from jobs import (
-    aggregate_trends,
-    collect_statistics,
-    find_plan,
-    judge_quality,
-    land_events,
-    publish_results,
-    report_quality,
-    validate_results,
-)
 from jobs.edge import Arguments
+from tests.lake_contents import PUBLISHED
 from tests.spark.landing_zone import departure, hours
 
 ROOT = Path(__file__).parents[2]
@@ -34,8 +29,8 @@ ROOT = Path(__file__).parents[2]
 #: Two hours of events, and one that brings damaged files alone.
 RUN = hours(10, 13)
 JOBS = (
-    land_events, collect_statistics, find_plan, aggregate_trends, validate_results,
-    publish_results, judge_quality, report_quality,
+    "land_events", "collect_statistics", "find_plan", "aggregate_trends", "validate_results",
+    "publish_results", "judge_quality", "report_quality",
 )  # fmt: skip
 
 #: Code for a shell, SQL, Python, templates and browsers, paths, and signs that end lines or texts.
@@ -47,7 +42,7 @@ HOSTILE = (
 #: The same as a file's name, without what no name can have.
 HOSTILE_NAME = "'; DROP TABLE events; -- $(touch pwned) {0.__class__} <img src=x>\n%2F.."
 
-#: A million bits of counts would do as well; of the largest double 2^1024 is the next.
+#: So many arrivals one after another are 2^1030 - 1 trends; doubles end before 2^1024.
 RISING = 1_030
 
 WORKLOAD = """
@@ -78,12 +73,12 @@ def _cancellation(number: int, minute: int, hour: int = 10) -> dict[str, Any]:
 def _arrival(number: int) -> dict[str, Any]:
     minute, second = divmod(number, 60)
     time = f"2013-01-01T10:{minute:02}:{second:02}Z"
-    values = {"type": "Arrival", "time": time, "arr_delay": -1, "air_time": None, "distance": 7}
-    return departure(number, id=f"a{number}", dep_delay=..., **values)
+    values: dict[str, Any] = {"id": f"a{number}", "dep_delay": ...}
+    values |= {"type": "Arrival", "time": time, "arr_delay": -1, "air_time": None, "distance": 7}
+    return departure(number, **values)
 
 
-#: N1 departs at 10:05, twice at 10:30, and at 10:40; of the two carriers' flights one is given up
-#: at the time of a departure.
+#: N1 departs at 10:05, twice at 10:30, and at 10:40; at 10:30 a flight is given up, too.
 TIES = (departure(1, 5), departure(2, 30), departure(3, 30), departure(4, 40))
 ARRIVALS = tuple(_arrival(number) for number in range(RISING))
 #: Sent twice: with the same file, and with the next hour's.
@@ -93,12 +88,12 @@ LATE = (departure(7, 50, tailnum="N7"), departure(8, 55, tailnum="N7"))
 #: Sent first with another delay, and put right with the next hour's file.
 OLD, PUT_RIGHT = (departure(9, 10, tailnum="N9", dep_delay=delay) for delay in (1, 6))
 CANCELLED = (_cancellation(1, 30), _cancellation(2, 45), _cancellation(3, 45))
-#: Two departures of each aircraft of a hostile name, to a place of that name.
+#: Two departures of each aircraft of a hostile name, to a place of that name; the workload leaves
+#: one of these places out.
 STRANGE = tuple(
     departure(0, minute + number, 11, id=f"{text}{minute}", tailnum=text, dest=text, dep_delay=2)
     for minute in (0, 30)
     for number, text in enumerate(HOSTILE)
-    if text != "'; DROP TABLE events; --" or minute == 0
 )
 #: One in each file of a hostile name.
 NAMES = tuple(text for text in (*HOSTILE, HOSTILE_NAME) if not {"/", "\0"} & set(text))
@@ -109,6 +104,8 @@ IN_FILES = tuple(
 
 FIRST_HOUR = (*TIES, *ARRIVALS, SAME_FILE, NEXT_FILE, *CANCELLED)
 SECOND_HOUR = (*STRANGE, _cancellation(4, 20, 11))
+#: Lines of the file that comes twice.
+SECOND_FILE = len(SECOND_HOUR) + len(LATE) + 2
 GOOD = (*FIRST_HOUR, *LATE, PUT_RIGHT, *SECOND_HOUR, *IN_FILES)
 
 
@@ -165,11 +162,12 @@ def landed_file(hour: int, end: str = ".jsonl") -> str:
 Held = dict[tuple[str, int], tuple[str, bytes]]
 
 
-def write_good(zone: Path) -> None:
+def write_good(zone: Path) -> Held:
     """Every good event once, in order of time, with the hour that it happened in."""
     for hour in (10, 11):
         events = [one for one in GOOD if one["time"].startswith(f"2013-01-01T{hour}")]
         _put(zone, landed_file(hour), _lines(sorted(events, key=lambda one: one["time"])))
+    return {}
 
 
 def write_bad(zone: Path) -> Held:
@@ -192,6 +190,7 @@ def write_bad(zone: Path) -> Held:
 
 
 def _lines(events: Iterable[dict[str, Any]]) -> list[tuple[str, bytes]]:
+    """Lines with the reason code "" of what is not to be quarantined."""
     return [("", json.dumps(event).encode()) for event in events]
 
 
@@ -215,25 +214,50 @@ class Replayed:
 
     settings: Settings
     figures: dict[str, Any]
-    held: Held = field(default_factory=dict)
-    strays: tuple[Path, ...] = ()
+    held: Held
+    strays: tuple[Path, ...]
 
     @property
     def page(self) -> str:
         """The report, as it was written."""
         return Path(self.figures["report_quality"]["report"]).read_text(encoding="utf-8")
 
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """Every row of a table."""
+        path = str(self.settings.lake / table)
+        found: list[dict[str, Any]] = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
+        return found
 
-def replay(settings: Settings, elsewhere: Path, *, run: str, held: Held | None = None) -> Replayed:
-    """Run every job once over `RUN`, in a working directory of its own, which is empty."""
+    def results(self, query: str, label: str, **group: str) -> list[tuple[str | None, float]]:
+        """What is published of an aggregate of a group, exactly and as a double, by window."""
+        found = sorted(self.rows(PUBLISHED), key=lambda row: row["window_start"])
+        return [
+            (row["exact"], row["value"])
+            for row in found
+            if (row["query"], row["aggregate"]) == (query, label)
+            and json.loads(row["group_key"]) == group
+        ]
+
+
+def replay(settings: Settings, folder: Path, name: str, *, bad: bool) -> Replayed:
+    """Run every job once over `RUN`, in a new home and a working directory that is empty.
+
+    `name` is that of workload and run; both lie in `folder`.
+    """
+    workload, elsewhere = folder / f"{name}.sase", folder / "elsewhere"
+    workload.write_text(WORKLOAD, encoding="utf-8")
+    elsewhere.mkdir()
+    # The share of bad lines that is allowed by default; the reference counts what it cannot build.
+    changes = {"workload_file": workload, "max_bad_share": 0.05, "sample_budget": 2_000_000}
+    settings = settings.model_copy(update=changes)
+    held = write_bad(settings.landing) if bad else write_good(settings.landing)
     beside = set(settings.home.parent.iterdir())
     with chdir(elsewhere):
         figures = {
-            job.__name__.removeprefix("jobs."): job.main(Arguments(RUN, run), settings)
-            for job in JOBS
+            job: import_module(f"jobs.{job}").main(Arguments(RUN, name), settings) for job in JOBS
         }
     found = (set(settings.home.parent.iterdir()) - beside) | set(elsewhere.iterdir())
-    return Replayed(settings, figures, held or {}, tuple(sorted(found)))
+    return Replayed(settings, figures, held, tuple(sorted(found)))
 
 
 @dataclass(frozen=True)
@@ -244,13 +268,19 @@ class Ended:
     output: str
     errors: list[str]
 
+    def refusal(self, code: int) -> str:
+        """The one line of a command that failed with a code; there is no other, and no output."""
+        assert (self.code, self.output, len(self.errors)) == (code, "", 1), self
+        assert "Traceback" not in self.errors[0]
+        return self.errors[0]
+
 
 def command(*words: str | Path, cwd: Path, **variables: str) -> Ended:
     """Run a command as a user does; `python` and `elsinore` are those of this environment."""
-    programs = {"python": sys.executable, "elsinore": Path(sys.executable).parent / "elsinore"}
+    programs = {"python": sys.executable, "elsinore": f"{Path(sys.executable).parent}/elsinore"}
     inherited = {name: text for name, text in os.environ.items() if name != "ELSINORE_DEBUG"}
     ended = subprocess.run(
-        [programs.get(str(words[0]), words[0]), *words[1:]],
+        [programs.get(str(words[0]), str(words[0])), *map(str, words[1:])],
         cwd=cwd,
         env=inherited | {"PYTHONPATH": str(ROOT)} | variables,
         capture_output=True, text=True, check=False, timeout=300,
@@ -258,10 +288,6 @@ def command(*words: str | Path, cwd: Path, **variables: str) -> Ended:
     return Ended(ended.returncode, ended.stdout, ended.stderr.splitlines())
 
 
-def job(name: str, interval: Interval, *, cwd: Path, **variables: str) -> Ended:
+def start_job(name: str, interval: Interval, *, cwd: Path, **variables: str) -> Ended:
     """Run a job as the operator of its task does."""
-    borders = str(interval)[1:-1].split(", ")
-    return command(
-        "python", "-m", f"jobs.{name}", "--start", borders[0], "--end", borders[1],
-        cwd=cwd, **variables,
-    )  # fmt: skip
+    return command(*job_command(name, interval), cwd=cwd, **variables)

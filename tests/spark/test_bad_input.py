@@ -1,0 +1,300 @@
+"""Each row of "Bad input" (section 7 of the specification), through the jobs that users run.
+
+One landing zone holds all of it beside good events; every job of a run goes over it once, and once
+over the good events alone. A row's words head its tests; its outcome is their docstrings.
+
+The row "Spark executor, Python worker, driver or task killed; disk full; two writers" is
+`tests/faults` (`make test-faults` for more points). Late events that come with another run than
+their hour's are `test_reopened.py`, parameters of DAGs `tests/dags/test_backfill_replay.py`.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.lake_contents import PUBLISHED, contents, differences
+from tests.spark import bad_input as zone
+from tests.spark.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, start_job
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import departure, hours, put
+
+SCHEMA = ROOT / "schemas" / "events" / "flights.yaml"
+SOME_HOSTILE = ["'; DROP TABLE events; --", "$(touch pwned)", "../../outside"]
+
+
+Folders = pytest.TempPathFactory
+
+
+@pytest.fixture(scope="module")
+def bad(spark: SparkSession, new_home: NewHome, tmp_path_factory: Folders) -> Replayed:
+    """After a run over everything that is bad, with hostile names for all that has a name."""
+    return zone.replay(new_home(), tmp_path_factory.mktemp("bad"), HOSTILE_NAME, bad=True)
+
+
+@pytest.fixture(scope="module")
+def good(spark: SparkSession, new_home: NewHome, tmp_path_factory: Folders) -> Replayed:
+    """After a run over the good events alone, in their order."""
+    return zone.replay(new_home(), tmp_path_factory.mktemp("good"), "good", bad=False)
+
+
+# ---- broken line, wrong type, missing time, unknown event type, value out of range
+def test_bad_lines_are_quarantined_with_the_reason_and_the_rest_lands(bad: Replayed) -> None:
+    """Quarantined with the reason; the rest lands."""
+    quarantine = [row for row in bad.rows("quarantine") if row["landing"] < "2013-01-01T12"]
+    found = {(row["file"], row["position"]): row for row in quarantine}
+    assert {place: row["reason_code"] for place, row in found.items()} == {
+        place: code for place, (code, _) in bad.held.items()
+    }
+    assert len(quarantine) == len(bad.held)
+    for place, (code, line) in bad.held.items():
+        kept = found[place]["line"].encode()
+        if code == "bad_encoding":  # what cannot be read is spelled; the rest is as it came
+            assert kept.startswith(line[:24])
+            assert kept.endswith(line[-2:])
+        else:
+            assert kept == line
+    assert all(row["reason"] for row in quarantine)
+    assert all(code in html.unescape(bad.page) for code, _ in zone.BAD)
+    landed = sorted(row["event_id"] for row in bad.rows("events"))
+    assert landed == sorted(event["id"] for event in zone.GOOD)
+
+
+def test_every_line_is_an_event_a_duplicate_or_quarantined(bad: Replayed) -> None:
+    """Section 5: landed = accepted + duplicates + quarantined, for every landing, checked."""
+    parts = ("lines", "accepted", "duplicates", "quarantined")
+    landings = {row["landing"][-2:]: row for row in bad.rows("landings")}
+    accounts = {hour: tuple(row[part] for part in parts) for hour, row in landings.items()}
+    # One came twice with its file, one again with the next hour's, where it stays; one was put
+    # right. Blank lines are no lines.
+    first, wrong = len(zone.FIRST_HOUR), len(zone.BAD) + 1
+    assert accounts["10"] == (first + 1 + wrong, first - 1, 2, wrong)
+    twice, alone = zone.SECOND_FILE, len(zone.IN_FILES)
+    assert accounts["11"] == (2 * twice + alone, twice + alone, twice, 0)
+    assert all(lines == sum(rest) for lines, *rest in accounts.values())
+    reasons = Counter(code for code, _ in bad.held.values())
+    assert json.loads(landings["10"]["reasons"]) == reasons
+
+
+def test_above_a_set_share_the_landing_fails_before_anything_is_published(
+    bad: Replayed, tmp_path: Path
+) -> None:
+    """Above a set share the landing fails before publishing anything."""
+    put(bad.settings, 13, departure(100, 0, 13), "broken")
+    lake = bad.settings.lake
+    kept = [path.name for path in lake.iterdir() if path.name != "quarantine"]
+    before = contents(lake, kept)
+    home = {"ELSINORE_HOME": str(bad.settings.home)}
+    ended = start_job("land_events", hours(13, 14), cwd=tmp_path, **home)
+    assert re.search("1 of 2 lines are bad.*quarantine", ended.refusal(1))
+    assert differences(contents(lake, kept), before) == []
+
+
+# ---- duplicate event id, file landed twice
+def test_duplicates_and_files_landed_twice_are_counted_once_and_reported(bad: Replayed) -> None:
+    """Counted once, reported."""
+    duplicates = 2 + zone.SECOND_FILE
+    assert bad.figures["land_events"]["duplicates"] == duplicates
+    assert re.search(rf"duplicates {duplicates}\b", bad.page)
+    for tail in ("N5", "N6", "N9"):
+        assert bad.results("by_tail", "COUNT(*)", tailnum=tail) == [("1", 1.0)]
+    assert bad.results("by_tail", "SUM(D.dep_delay)", tailnum="N9") == [("6", 6.0)]
+
+
+# ---- corrupt gzip or parquet, empty file, unreadable encoding
+@pytest.mark.parametrize("end", DAMAGED)
+def test_a_damaged_file_is_quarantined_whole(bad: Replayed, end: str) -> None:
+    """The file is quarantined whole."""
+    name, code = zone.landed_file(12, end), DAMAGED[end][1]
+    (row,) = [row for row in bad.rows("quarantine") if row["file"] == name]
+    assert (row["landing"], row["position"], row["line"]) == ("2013-01-01T12", 0, "")
+    assert row["reason_code"] == (code or row["reason_code"])
+    assert row["reason"]
+
+
+def test_damaged_files_are_named_in_the_report(bad: Replayed) -> None:
+    """Named in the report."""
+    page = html.unescape(bad.page)
+    assert [end for end in DAMAGED if zone.landed_file(12, end) not in page] == []
+
+
+def test_nothing_of_a_damaged_file_half_lands(bad: Replayed) -> None:
+    """Nothing half-landed."""
+    for table in ("events", "raw_events"):
+        assert not [row for row in bad.rows(table) if (row["event_id"] or "").startswith("half")]
+    (account,) = [row for row in bad.rows("landings") if row["landing"] == "2013-01-01T12"]
+    assert (account["files"], account["accepted"], account["duplicates"]) == (len(DAMAGED), 0, 0)
+
+
+def test_corrupt_parquet_is_named_and_answers_nothing(tmp_path: Path) -> None:
+    """Landing zones hold JSON lines; Parquet is for `elsinore run`."""
+    (tmp_path / "e.parquet").write_bytes(b"PAR1 but no more PAR1")
+    (tmp_path / "w.sase").write_text(zone.WORKLOAD)
+    words = ("elsinore", "run", "w.sase", "--schema", SCHEMA, "--input", "e.parquet")
+    assert "e.parquet is no sound Parquet file" in command(*words, cwd=tmp_path).refusal(1)
+
+
+# ---- events out of order, late, equal times
+def test_out_of_order_late_and_equal_times_give_the_same(bad: Replayed, good: Replayed) -> None:
+    """Same result as in order; the counts are worked out by hand."""
+    found, expected = (contents(home.settings.lake, [PUBLISHED]) for home in (bad, good))
+    assert differences(found, expected) == []
+    # Of a, (b, c), d: 4 alone, all pairs but (b, c), and two with all three times.
+    assert bad.results("by_tail", "COUNT(*)", tailnum="N1") == [("11", 11.0)]
+    assert bad.results("by_tail", "SUM(D.dep_delay)", tailnum="N1") == [("100", 5 * (4 + 10 + 6.0))]
+    assert bad.results("by_tail", "COUNT(*)", tailnum="N7") == [("3", 3.0)]
+    # Before 10:30 four departures; before 10:45 also one of two at once, and another.
+    first = 2**4 - 1 + 2 * (2**4 * 3 * 2 - 1)
+    assert bad.results("given_up", "COUNT(*)")[0] == (str(first), first)
+    assert bad.results("given_up", "MAX(D.dep_delay)")[0] == ("6", 6.0)
+    # And the reference has checked every result.
+    validated = bad.figures["validate_results"]
+    assert (validated["outcome"], validated["mismatches"]) == ("validated", 0)
+    assert validated["results_of_sample"] == validated["results"] > len(HOSTILE)
+
+
+# ---- query text with an error
+def test_an_error_in_a_query_names_its_place_and_what_was_expected(tmp_path: Path) -> None:
+    """File, line, column, what was expected; no stack trace."""
+    path = tmp_path / "w.sase"
+    path.write_text("-- a comment\nQUERY a\nRETURN COUNT(*)\n  PATERN Departure D\nWITHIN 1 hour;")
+    refusal = command("elsinore", "check", path, "--schema", SCHEMA, cwd=tmp_path).refusal(2)
+    assert f"{path}:4:3: " in refusal
+    assert re.search(r"expected .*\bPATTERN\b", refusal)
+
+
+# ---- unknown attribute, type mismatch, non-adjacent predicate, window 0, SLIDE < 0, equal names
+
+#: A query a line, with a caret where the fault is, and what is to be said of it.
+FAULTS = """\
+QUERY a RETURN COUNT(*) PATTERN Departure D WHERE ^D.delay > 5 WITHIN 1 hour; -- no attribute delay
+QUERY b RETURN COUNT(*) PATTERN Departure D WHERE ^D.dest > 5 WITHIN 1 hour; -- cannot compare
+QUERY c RETURN COUNT(*) PATTERN SEQ(Departure D, Arrival A, Weather W) \
+WHERE ^D.origin = NEXT(W).origin WITHIN 1 hour; -- W never comes right after D
+QUERY d RETURN COUNT(*) PATTERN Departure WITHIN ^0 minutes; -- WITHIN must be positive
+QUERY e RETURN COUNT(*) PATTERN Departure WITHIN 1 hour SLIDE ^-1 minute; -- SLIDE must be positive
+QUERY ^f RETURN COUNT(*) PATTERN Arrival WITHIN 1 hour; -- more than one query is called f
+QUERY ^f RETURN COUNT(*) PATTERN Departure WITHIN 1 hour; -- more than one query is called f
+"""
+
+
+@pytest.mark.spark
+def test_what_does_not_bind_is_refused_all_errors_at_once_before_anything_lands(
+    tmp_path: Path,
+) -> None:
+    """Refused at `check`, before any job starts, all errors at once."""
+    faulty = tmp_path / "faulty.sase"
+    faulty.write_text(FAULTS.replace("^", ""))
+    ended = command("elsinore", "check", faulty, "--schema", SCHEMA, cwd=tmp_path)
+    assert (ended.code, ended.output) == (2, "")
+    for number, (line, error) in enumerate(zip(FAULTS.splitlines(), ended.errors, strict=True), 1):
+        assert error.startswith(f"elsinore: {faulty}:{number}:{line.index('^') + 1}: ")
+        assert line.partition("; -- ")[2] in error
+    # A job that is started all the same says the first in one line.
+    variables = {"ELSINORE_HOME": str(tmp_path), "ELSINORE_WORKLOAD_FILE": str(faulty)}
+    refusal = start_job("land_events", hours(10, 11), cwd=tmp_path, **variables).refusal(2)
+    assert re.search(r"faulty\.sase:1:.*and 6 more", refusal)
+    assert not (tmp_path / "lake").exists()
+
+
+# ---- a hostile name, parameter or path in a workload, schema, DAG parameter or event
+def test_hostile_ids_keys_and_names_of_files_are_data(bad: Replayed) -> None:
+    """Data, never code or SQL or a path outside the warehouse."""
+    events = {row["event_id"]: row for row in bad.rows("events")}
+    for sent in zone.STRANGE:
+        landed = events[sent["id"]]
+        assert (landed["tailnum"], landed["dest"]) == (sent["tailnum"], sent["dest"])
+    files = {events[sent["id"]]["file"] for sent in zone.IN_FILES}
+    assert files == {zone.landed_file(11, f"-{name}.jsonl") for name in zone.NAMES}
+    left_out = SOME_HOSTILE[0]  # by the workload, to which it is a text like any other
+    for text in HOSTILE:
+        counts = bad.results("by_tail", "COUNT(*)", tailnum=text)
+        assert counts == ([] if text == left_out else [("3", 3.0)]), text
+    # The workload and the run have such a name as well.
+    found = [(row["workload"], row["run"]) for row in bad.rows("publications")]
+    assert found == [(HOSTILE_NAME, HOSTILE_NAME)] * 3
+    assert "{0.__class__} <img src=x>" in html.unescape(bad.page)
+
+
+def test_hostile_texts_make_no_files_and_are_no_code_in_pages(bad: Replayed) -> None:
+    home, lake = bad.settings.home, bad.settings.lake
+    assert bad.strays == ()
+    made = {path.name for path in home.iterdir()}
+    assert made <= {"landing", "lake", "quality", "reports", "spark-warehouse"}
+    declared = {path.stem for path in bad.settings.tables_dir.glob("*.yaml")}
+    assert {path.name for path in lake.iterdir()} == declared
+    assert not {path.name for path in home.rglob("*")} & {"pwned", "outside", "outside0"}
+    assert not (ROOT / "pwned").exists()
+    for page in (home / "quality").rglob("*.html"):
+        assert not re.search("<script>alert|<img src=x", page.read_text(encoding="utf-8")), page
+    assert not {"<script", "<img"} & set(re.findall("<[a-z]+", bad.page))
+
+
+@pytest.mark.parametrize("text", SOME_HOSTILE)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "python -m jobs.land_events --end 2013-01-02 --start",
+        "elsinore land --start 2013-01-01 --end",
+        "elsinore report --night",
+    ],
+)
+def test_a_hostile_parameter_is_refused(words: str, text: str, tmp_path: Path) -> None:
+    assert text in command(*words.split(), text, cwd=tmp_path).refusal(2)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", SOME_HOSTILE)
+def test_a_hostile_name_of_a_query_or_attribute_is_refused(text: str, tmp_path: Path) -> None:
+    schema, workload = tmp_path / "s.yaml", tmp_path / "w.sase"
+    workload.write_text(f"QUERY {text} RETURN COUNT(*) PATTERN Departure WITHIN 1 hour;")
+    flights = SCHEMA.read_text(encoding="utf-8")
+    schema.write_text(flights.replace("    tailnum:", f"    {json.dumps(text)}:", 1))
+    for path in (SCHEMA, schema):
+        ended = command("elsinore", "check", workload, "--schema", path, cwd=tmp_path)
+        assert (ended.code, ended.output) == (2, "")
+        assert all(error.startswith("elsinore: ") for error in ended.errors)  # no stack trace
+    master = {"ELSINORE_SPARK_MASTER": f"local {text}"}
+    start_job("land_events", hours(10, 11), cwd=tmp_path, **master).refusal(2)
+    assert {path.name for path in tmp_path.iterdir()} == {"s.yaml", "w.sase"}
+
+
+# ---- result too large for a column
+def test_a_result_too_large_for_a_column_is_exact_text_and_infinite(bad: Replayed) -> None:
+    """Exact text; double is +-Infinity: of n arrivals in a row, each delayed by -1."""
+    n = zone.RISING
+    assert bad.results("rising", "COUNT(*)") == [(str(2**n - 1), math.inf)]
+    total = str(-n * 2 ** (n - 1))
+    assert bad.results("rising", "SUM(A.arr_delay)") == [(total, -math.inf)]
+    assert bad.results("rising", "AVG(A.distance)") == [(None, 7.0)]
+    sizes = [row["log2"] for row in bad.rows(PUBLISHED) if row["value"] == math.inf]
+    assert sizes == [pytest.approx(n)]
+
+
+# ---- missing Java, jar, or schema
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("variable", "code", "told"),
+    [
+        ("JAVA_HOME", 1, ["there is no", "install Java"]),
+        ("ELSINORE_JARS", 1, ["delta-spark", "delta-storage", "make setup"]),
+        ("ELSINORE_SCHEMA_FILE", 2, ["cannot read"]),
+        ("ELSINORE_TABLES_DIR", 2, ["no tables"]),
+    ],
+)
+def test_what_is_missing_is_one_line_that_says_what_to_do(
+    variable: str, code: int, told: list[str], tmp_path: Path
+) -> None:
+    """One line that says what to do: the hint in parentheses at its end."""
+    missing = {variable: str(tmp_path / "nowhere"), "ELSINORE_HOME": str(tmp_path)}
+    refusal = start_job("land_events", hours(10, 11), cwd=tmp_path, **missing).refusal(code)
+    assert all(words in refusal for words in [str(tmp_path / "nowhere"), *told])
+    assert re.search(r" \([^()]+\)$", refusal)
+    assert not (tmp_path / "lake").exists()
