@@ -49,7 +49,9 @@ def test_a_full_disk_is_named_and_not_tried_again() -> None:
 
 
 def test_a_jvm_that_dies_in_a_call_is_a_lost_process_and_what_java_throws_is_not() -> None:
-    """py4j 0.10.9.9, `get_return_value`: an answer that never came, and a message with a trace."""
+    """py4j 0.10.9.9: answers that never came, and one that carries what Java threw."""
     call = "An error occurred while calling o20927.setCallSite"
     assert isinstance(translate(Py4JError(call)), LostWorkerError)
+    gone = "org.apache.spark.sql.classic.SparkSession does not exist in the JVM"
+    assert isinstance(translate(Py4JError(gone)), LostWorkerError)
     assert translate(Py4JError(f"{call}. Trace:\njava.lang.NullPointerException\n")) is None

@@ -28,7 +28,7 @@ _LOST = re.compile(
     r"|Answer from Java side is empty|while trying to connect to the Java server|Connection refused"
     r"|Error while sending or receiving"
     # The JVM died in a call: py4j knows no more to say. What Java throws comes with its trace.
-    r"|An error occurred while calling [\w$]+\.\w+\Z"
+    r"|An error occurred while calling [\w$]+\.\w+\Z| does not exist in the JVM\Z"
     # A Python worker, or the process that forks them, died before it had said its first word.
     r"|(?:EOF|Socket|ClosedChannel|IO)Exception(?!: Cannot run)[^\n]*(?:\n\s+at [^\n]*)*?"
     r"\.createPythonWorker\("
