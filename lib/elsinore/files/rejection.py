@@ -55,6 +55,10 @@ OF_FILES = (
 )
 
 
+#: What went to quarantine for these is not bad: another line corrects it, or an hour had no events.
+_HARMLESS = (Reason.SUPERSEDED, Reason.EMPTY_FILE)
+
+
 class Fault(NamedTuple):
     """What is wrong with one line or value."""
 
@@ -88,6 +92,15 @@ class UnreadableFile(DataError):
     ) -> None:
         super().__init__(message, hint=hint, reason_code=reason_code, **fields)
         self.reason_code = reason_code
+
+
+def bad_lines(reasons: Mapping[str, int]) -> int:
+    """How many of the quarantined lines are bad, by their number for each reason code.
+
+    >>> bad_lines({"bad_json": 2, "superseded": 5, "empty_file": 1})
+    2
+    """
+    return sum(number for reason, number in reasons.items() if reason not in _HARMLESS)
 
 
 def count_reasons(rejected: pa.Table) -> Mapping[str, int]:

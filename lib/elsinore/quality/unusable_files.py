@@ -14,7 +14,7 @@ from elsinore.quality.lake import read_rows
 
 @dataclass(frozen=True, slots=True)
 class UnusableFile:
-    """A file that went to quarantine whole, by its path below the landing zone."""
+    """A file that went to quarantine whole: its path below the landing zone, and what it is."""
 
     file: str
     reason: str
@@ -29,4 +29,7 @@ def read_unusable_files(lake: Path, hours: Sequence[str]) -> tuple[UnusableFile,
     columns = ["file", "position", "reason"]
     found = read_rows(lake, "quarantine", columns=columns, landing=hours, reason_code=OF_FILES)
     whole = found.filter(pc.field("position") == 0).sort_by("file")
-    return tuple(UnusableFile(row["file"], row["reason"]) for row in whole.to_pylist())
+    return tuple(
+        UnusableFile(row["file"], row["reason"].removeprefix(f"{row['file']} "))
+        for row in whole.to_pylist()
+    )

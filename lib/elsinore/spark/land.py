@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.errors import ConflictError, DataError, EngineError
-from elsinore.files.rejection import Reason
+from elsinore.files.rejection import bad_lines
 from elsinore.settings import Settings
 from elsinore.spark.event_changes import event_changes, merge_changes, touched_times
 from elsinore.spark.failures import spark_failures
@@ -184,7 +184,7 @@ def _require_few_bad(
     A line that was corrected since is not bad, nor is an empty file: an hour may have no events.
     """
     counts = {
-        account["landing"]: (_bad(account), account)
+        account["landing"]: (bad_lines(json.loads(account["reasons"])), account)
         for account in accounts
         if account["landing"] in own
     }
@@ -200,12 +200,6 @@ def _require_few_bad(
         lines=lines,
         bad=bad,
     )
-
-
-def _bad(account: dict[str, Any]) -> int:
-    reasons = json.loads(account["reasons"])
-    harmless = sum(reasons.get(reason, 0) for reason in (Reason.SUPERSEDED, Reason.EMPTY_FILE))
-    return int(account["quarantined"]) - int(harmless)
 
 
 def _require_landed(lake: Lake, accounts: list[dict[str, Any]], gathered: LandedLines) -> None:

@@ -8,14 +8,14 @@ from typing import ClassVar
 import pandas as pd
 from great_expectations.compatibility import pydantic
 
-from elsinore.files.rejection import Reason
+from elsinore.files.rejection import bad_lines
 from elsinore.quality.custom.frame_expectation import Finding, FrameExpectation
 
 
 class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
     """At most `share` (0 to 1) of the lines of each landing were quarantined.
 
-    Lines that a later one corrects are quarantined too, but they are not bad.
+    Lines that a later one corrects, and empty files, are quarantined too, but they are not bad.
     """
 
     share: float = pydantic.Field(ge=0, le=1)
@@ -26,8 +26,7 @@ class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
     def find(self, frame: pd.DataFrame) -> Finding:
         """Compare each landing's share."""
         lines = frame["lines"].astype("int64")
-        corrected = frame["reasons"].map(lambda text: json.loads(text).get(Reason.SUPERSEDED, 0))
-        bad = frame["quarantined"].astype("int64") - corrected
+        bad = frame["reasons"].map(lambda text: bad_lines(json.loads(text)))
         shares = bad / lines.where(lines > 0, 1)
         wrong = [
             f"landing {landing}: {share:.1%} quarantined"
