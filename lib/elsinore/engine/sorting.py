@@ -62,7 +62,7 @@ def _sorted_once(keys: list[np.ndarray]) -> np.ndarray:
     words = np.zeros(size, np.int64)
     for key, width in zip(keys, widths, strict=True):
         words <<= width
-        words |= key - int(key.min())
+        words |= np.subtract(key, int(key.min()), dtype=np.int64)
     words <<= place
     words |= np.arange(size)
     words.sort()

@@ -36,3 +36,8 @@ def test_keys_too_wide_for_one_word_are_sorted_one_after_the_other(bits: int) ->
 
 def test_small_integers_of_other_widths_are_keys_too() -> None:
     assert ascending(np.array([2, 1, 2], np.int32), np.array([0, 5, -1])).tolist() == [1, 2, 0]
+
+
+def test_the_range_of_small_integers_may_be_wider_than_they_are() -> None:
+    ends = np.array([2**31 - 1, -(2**31), 0], np.int32)
+    assert ascending(ends).tolist() == [1, 2, 0]
