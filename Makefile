@@ -13,6 +13,7 @@ UV_READY := $(VENV)/.stamp-uv
 PACKAGES_READY := $(VENV)/.stamp-packages
 PYTHON_READY := $(VENV)/.stamp-elsinore
 JARS_READY := .jars/.stamp
+CLASSES_READY := .jars/.stamp-classes
 AIRFLOW_READY := .airflow/.stamp
 
 SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
@@ -65,7 +66,7 @@ ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupt
 	@$(BIN)/python -m elsinore.orchestration.airflow_environment docker/airflow/serve
 
 .PHONY: setup
-setup: $(PYTHON_READY) $(JARS_READY) $(AIRFLOW_READY) | java ## environment, jars and Airflow home (the other verbs call it)
+setup: $(CLASSES_READY) $(AIRFLOW_READY) | java ## environment, jars and Airflow home (the other verbs call it)
 
 # Fetched when asked for: the lock holds what runs. It reads the lock as it is, resolves nothing,
 # and asks a public database of known faults by name and version.
@@ -135,6 +136,12 @@ $(PYTHON_READY): pyproject.toml $(PACKAGES_READY)
 $(JARS_READY): docker/jars/jars.sha256 docker/jars/ivy.xml | java $(PACKAGES_READY)
 	@echo "setup: jars"
 	@$(BIN)/python docker/jars/fetch_jars.py .jars
+	@touch $@
+
+# A minute that each later start of Spark gives back in part.
+$(CLASSES_READY): $(JARS_READY) $(PACKAGES_READY) | $(PYTHON_READY)
+	@echo "setup: archive of Spark's classes"
+	@$(BIN)/python -m elsinore.spark.class_archive
 	@touch $@
 
 $(AIRFLOW_READY): $(PYTHON_READY)

@@ -11,7 +11,6 @@ from elsinore.spark.plans import (
     PROFILE_FINGERPRINT,
     STATISTICS,
     STATISTICS_FINGERPRINT,
-    store_profile,
     store_statistics,
 )
 from elsinore.spark.profile import collect_profile
@@ -31,8 +30,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     version = lake.version("events")
     statistics = collect_statistics(lake, workload, arguments.interval, version=version)
     profile = collect_profile(lake, workload, arguments.interval, version=version)
-    store_statistics(lake, workload, statistics)
-    store_profile(lake, profile, statistics)
+    store_statistics(lake, workload, statistics, profile)
     counts: dict[str, Metric] = {f"events_{name}": count for name, count in statistics.events}
     names: dict[str, Metric] = {
         STATISTICS_FINGERPRINT: statistics.fingerprint,

@@ -46,7 +46,8 @@ class Settings(BaseSettings):
         workload_file: the queries.
         tables_dir: declarations of the lake's tables.
         expectations_dir: Great Expectations suites, one per table.
-        jars: folder with Delta's jars; nothing is looked up elsewhere.
+        jars: folder with Delta's jars; nothing is looked up elsewhere. The archive of classes lies
+            there as well, if it was made.
         spark_master: `local[*,4]` is every core of this machine, and four tries for each task.
         spark_memory: heap of the driver's JVM, as Spark writes sizes.
         spark_java_options: for that JVM. These halve the time of short jobs, which mostly start up

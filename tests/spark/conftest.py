@@ -26,7 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     home = tmp_path_factory.mktemp("session")
-    session = open_session(Settings(home=home, spark_master="local[2,4]"), "tests")
+    # It lives for many minutes: what Java compiles well pays, unlike in a job.
+    settings = Settings(home=home, spark_master="local[2,4]", spark_java_options="")
+    session = open_session(settings, "tests")
     yield session
     session.stop()
     # Its connections say goodbye when the process ends, to streams that pytest has closed by then.

@@ -24,7 +24,6 @@ from elsinore.spark.plans import (
     load_plan,
     load_profile,
     plan_run,
-    store_profile,
     store_statistics,
 )
 from elsinore.spark.profile import collect_profile
@@ -201,13 +200,13 @@ def test_a_profile_is_kept_once_and_pinned_to_a_version(flights: Lake, settings:
     statistics = collect(flights, workload, case.RUN)
     before = statistics.fingerprint
     profile = collect_profile(flights, workload, case.RUN, version=version)
-    store_profile(flights, profile, statistics)
+    store_statistics(flights, workload, statistics, profile)
     kept, plans = rows(flights, "plans"), flights.version("plans")
 
     put(settings, 11, departure(99, hour=11), name="-late")
     land(flights, settings, hours(11, 12))
     again = collect_profile(flights, workload, case.RUN, version=version)
-    store_profile(flights, again, statistics)
+    store_statistics(flights, workload, statistics, again)
     assert (again, rows(flights, "plans"), flights.version("plans")) == (profile, kept, plans)
     # The plan's name does not depend on the profile.
     assert [row[:4] for row in kept] == [

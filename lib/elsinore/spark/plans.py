@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow.compute as pc
@@ -39,25 +40,21 @@ class FoundPlan(NamedTuple):
     reused: bool
 
 
-def store_statistics(lake: Lake, workload: Workload, statistics: Statistics) -> None:
-    """Keep statistics; the same ones are kept once.
+def store_statistics(
+    lake: Lake, workload: Workload, statistics: Statistics, *profiles: StreamProfile
+) -> None:
+    """Keep statistics and profiles of the events that they were counted from; the same ones once.
 
     Raises:
         ConflictError: another run wrote to the table meanwhile.
     """
-    own = statistics.fingerprint
-    row = (STATISTICS, own, workload_fingerprint(workload), own, statistics.to_json(), "counted")
-    _append_once(lake, row)
-
-
-def store_profile(lake: Lake, profile: StreamProfile, statistics: Statistics) -> None:
-    """Keep the profile of the events that statistics were counted from; the same one once.
-
-    Raises:
-        ConflictError: another run wrote to the table meanwhile.
-    """
-    names = (profile.fingerprint, profile.workload_fingerprint, statistics.fingerprint)
-    _append_once(lake, (PROFILE, *names, profile.to_json(), "measured"))
+    own, of_workload = statistics.fingerprint, workload_fingerprint(workload)
+    measured = [
+        (PROFILE, profile.fingerprint, of_workload, own, profile.to_json(), "measured")
+        for profile in profiles
+    ]
+    counted = (STATISTICS, own, of_workload, own, statistics.to_json(), "counted")
+    _append_once(lake, [counted, *measured])
 
 
 def load_profile(lake: Lake, interval: Interval) -> StreamProfile:
@@ -136,17 +133,8 @@ def _find_and_keep(
     sets = choose_sets(workload, statistics, profiles).sets
     for plan in find_plans(workload, statistics, time_limit=time_limit, sets=sets):
         verify(plan, workload)
-        _append_once(
-            lake,
-            (
-                PLAN,
-                plan.fingerprint,
-                plan.workload_fingerprint,
-                plan.statistics_fingerprint,
-                plan.to_json(),
-                plan.finder,
-            ),
-        )
+        found = plan.workload_fingerprint, plan.statistics_fingerprint
+        _append_once(lake, [(PLAN, plan.fingerprint, *found, plan.to_json(), plan.finder)])
     return plan
 
 
@@ -229,15 +217,20 @@ def _body(lake: Lake, kind: str, fingerprint: str) -> str:
     return str(found[0])
 
 
-def _append_once(lake: Lake, row: tuple[str, ...]) -> None:
-    kind, fingerprint, *_ = row
-    wanted = (pc.field("kind") == kind) & (pc.field("fingerprint") == fingerprint)
-    if lake.rows("plans", wanted, columns=["kind"]).num_rows:
+def _append_once(lake: Lake, rows: Sequence[tuple[str, ...]]) -> None:
+    """Add the rows of `plans` that it lacks, in one commit."""
+    new = [row for row in rows if not _is_kept(lake, *row[:2])]
+    if not new:
         return
     # Another run may find the same at the same moment: MERGE looks again.
     names = lake.schema("plans").arrow().names
-    source = lake.frame("plans", [dict(zip(names, row, strict=True))]).alias("s")
+    source = lake.frame("plans", [dict(zip(names, row, strict=True)) for row in new]).alias("s")
     same = (F.col("t.kind") == F.col("s.kind")) & (F.col("t.fingerprint") == F.col("s.fingerprint"))
     table = lake.delta("plans").alias("t")
     with spark_failures():
         table.merge(source, same).whenNotMatchedInsertAll().execute()
+
+
+def _is_kept(lake: Lake, kind: str, fingerprint: str) -> bool:
+    wanted = (pc.field("kind") == kind) & (pc.field("fingerprint") == fingerprint)
+    return lake.rows("plans", wanted, columns=["kind"]).num_rows > 0

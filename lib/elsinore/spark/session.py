@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from shlex import quote
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,10 @@ from elsinore.spark.failures import spark_failures
 from elsinore.spark.start_noise import without_start_noise
 
 _JARS = ("delta-spark_*.jar", "delta-storage-*.jar")
+#: In the folder of the jars, if it was made (`class_archive`).
+CLASS_ARCHIVE = "spark-classes.jsa"
+#: Java says on a job's output what it misses in an archive, or that one does not fit.
+SILENT_ARCHIVE = "-Xlog:cds*=off"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -43,6 +48,8 @@ def open_session(settings: Settings, app: str) -> SparkSession:
 def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
     java = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} -Duser.timezone=UTC"
     java = f"{java} {settings.spark_java_options}".strip()
+    if (archive := settings.jars / CLASS_ARCHIVE).exists():
+        java = f"{java} -XX:SharedArchiveFile={quote(str(archive))} {SILENT_ARCHIVE}"
     configuration = {
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
