@@ -125,6 +125,8 @@ class Cluster:
             self.processes.wait("worker", answers(f"http://127.0.0.1:{port}/json/"), 120)
 
     def _start_airflow(self) -> None:
+        # As docker/airflow/start does.
+        defaults = Path(self.env.pop("SPARK_CONF_DIR"), "spark-defaults.conf")
         api = f"http://127.0.0.1:{self.ports['api']}"
         self.env |= {
             "AIRFLOW_HOME": str(self.folder / "airflow"),
@@ -142,6 +144,7 @@ class Cluster:
             "AIRFLOW__API__WORKERS": "1",
             "AIRFLOW__API__SECRET_KEY": secrets.token_hex(24),
             "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
+            "PYSPARK_SUBMIT_ARGS": f"--properties-file {defaults} pyspark-shell",
             "ELSINORE_ROOT": str(ROOT),
             "ELSINORE_HOME": str(self.folder / "var"),
             "ELSINORE_SPARK_MASTER": self.spark_master,
