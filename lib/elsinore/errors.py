@@ -43,7 +43,8 @@ class ElsinoreError(Exception):
 
     Attributes:
         code: stable dotted name of the class of fault.
-        exit_code: what a process ends with: 1 failed, 2 bad usage (query, schema, parameters).
+        exit_code: what a process ends with: 1 failed; 2 something must be put right before it is
+            worth a start (query, schema, parameters, set-up).
         transient: whether the same step may succeed when tried again.
         hint: what to do about it, if that is known.
         fields: everything else that a program may want to read.
@@ -158,6 +159,7 @@ class SetupError(ElsinoreError):
     """The environment lacks something: Java, jars, a readable warehouse, a reachable master."""
 
     code = "environment"
+    exit_code = 2
 
 
 class ConflictError(ElsinoreError):

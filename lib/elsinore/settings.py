@@ -50,8 +50,9 @@ class Settings(BaseSettings):
             there as well, if it was made.
         spark_master: `local[*,4]` is every core of this machine, and four tries for each task.
         spark_memory: heap of the driver's JVM, as Spark writes sizes.
-        spark_java_options: for that JVM. These halve the time of short jobs, which mostly start up
-            and compile; where a run has millions of events, set it to nothing.
+        spark_java_options: for that JVM and those of executors. These halve the time of short jobs,
+            which mostly start up and compile; where a run has millions of events, set it to
+            nothing.
         spark_slots: how many tasks may run Spark at once; Airflow's pool gets as many at set-up.
             One machine has room for one.
         shuffle_partitions: parts that Spark shuffles into.

@@ -58,7 +58,7 @@ def test_a_full_disk_fails_the_job_and_with_room_again_it_completes(
     job = Job("land_events", FIRST, home)
     done = alone(FULL, home, job.argv())
     assert done.returncode == 0, done.stderr[-2000:]
-    assert "first 1\n" in done.stdout, done.stdout
+    assert "first 2\n" in done.stdout, done.stdout
     said = [line for line in done.stderr.splitlines() if line.startswith("land_events: ")]
     assert len(said) == 1
     assert "cannot write: No space left on device" in said[0]
@@ -77,7 +77,7 @@ def test_a_read_only_lake_is_named_and_stays_as_it_is(new_home: Callable[[], Hom
     home = new_home()
     before = contents(home.lake)
     done = alone(READ_ONLY, home, Job("land_events", FIRST, home).argv())
-    assert done.returncode == 1
+    assert done.returncode == 2
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("land_events: ")]
     assert "cannot write: Read-only file system" in said
     assert contents(home.lake) == before

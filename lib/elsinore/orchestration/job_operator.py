@@ -31,7 +31,7 @@ class JobFailed(AirflowFailException):
     """A job failed and another try would end the same way.
 
     Attributes:
-        exit_code: what the job ended with: 2 if the author of a query or parameter must act.
+        exit_code: what the job ended with: 2 if its author or whoever set it up must act.
     """
 
     def __init__(self, message: str, exit_code: int) -> None:

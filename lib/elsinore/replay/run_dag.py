@@ -103,6 +103,7 @@ def _failure(failures: list[TaskProgress], code: int, log: Path) -> ElsinoreErro
     if not failures:
         return SetupError(f"Airflow ended with exit code {code}", hint=where)
     first = failures[0]
+    # Of a failed task's error only the exit code is known here.
     kind = AuthorError if first.exit_code == AuthorError.exit_code else ElsinoreError
     task = f"{first.task} ({first.label})" if first.label else first.task
     return kind(f"task {task} failed: {first.reason}", hint=where, task=first.task)

@@ -46,17 +46,18 @@ def open_session(settings: Settings, app: str) -> SparkSession:
 
 
 def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
-    java = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} -Duser.timezone=UTC"
-    java = f"{java} {settings.spark_java_options}".strip()
+    java = f"-Duser.timezone=UTC {settings.spark_java_options}".strip()
     if (archive := settings.jars / CLASS_ARCHIVE).exists():
         java = f"{java} -XX:SharedArchiveFile={quote(str(archive))} {SILENT_ARCHIVE}"
+    logging = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     configuration = {
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
         "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": java,
+        "spark.driver.extraJavaOptions": f"{logging} {java}",
+        "spark.executor.extraJavaOptions": java,
         "spark.driver.memory": settings.spark_memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
