@@ -15,7 +15,8 @@ from elsinore.errors import ElsinoreError, ParameterError
 from elsinore.settings import DEBUG, PREFIX, Settings
 from elsinore.timeline import Interval, require_whole_hours
 
-#: Exit codes: 0 done; 1 failed; 2 a query, schema, parameter or the set-up is wrong; 75 worth another try.
+#: Exit codes: 0 done; 1 failed; 2 a query, schema, parameter or the set-up is wrong; 75 worth
+#: another try.
 FAILED, TRY_AGAIN = 1, 75
 #: Names the run that a job belongs to, for the history of tables.
 RUN_ID = f"{PREFIX}RUN_ID"

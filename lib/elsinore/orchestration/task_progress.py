@@ -22,7 +22,8 @@ class TaskProgress:
         state: `started`, `done`, `retried` (failed, and will be tried again) or `failed`.
         label: which of several mapped tasks it is, for people; empty for the others.
         reason: why it failed; empty otherwise.
-        exit_code: what the failure means for a command: 1 failed, 2 wrong input or set-up; 0 otherwise.
+        exit_code: what the failure means for a command: 1 failed, 2 wrong input or set-up; 0
+            otherwise.
     """
 
     task: str
