@@ -11,6 +11,7 @@ another, Java passes it over without a word, and Spark starts as slowly as it do
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
@@ -22,6 +23,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
+from elsinore.errors import ElsinoreError
 from elsinore.settings import Settings
 from elsinore.spark.session import CLASS_ARCHIVE, SILENT_ARCHIVE, open_session
 
@@ -40,11 +42,13 @@ def make_archive(settings: Settings) -> bool:
         TimeoutExpired: Java does not come to an end.
     """
     archive, part = settings.jars / CLASS_ARCHIVE, settings.jars / f"{CLASS_ARCHIVE}.part"
-    archive.unlink(missing_ok=True)
+    for earlier in (archive, part):
+        earlier.unlink(missing_ok=True)
     written = f"-XX:ArchiveClassesAtExit={quote(str(part))} {SILENT_ARCHIVE}"
     options = f"{settings.spark_java_options} {written}"
+    here = {"spark_master": "local[2]", "spark_java_options": options}
     with TemporaryDirectory() as folder:
-        spark = open_session(settings.model_copy(update={"spark_java_options": options}), "classes")
+        spark = open_session(settings.model_copy(update=here), "classes")
         _do_what_jobs_do(spark, str(Path(folder, "table")))
         gateway: Any = spark.sparkContext._gateway
         spark.stop()
@@ -88,6 +92,17 @@ def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-if __name__ == "__main__":
-    if not make_archive(Settings.load()):
+def main() -> int:
+    """Makes it for this checkout; 0, or an error's exit code after one line that says why."""
+    try:
+        made = make_archive(Settings.load())
+    except ElsinoreError as error:
+        print(f"setup: {error}", file=sys.stderr)
+        return error.exit_code
+    if not made:
         print("setup: this Java keeps no classes; Spark will start as slowly as ever")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
