@@ -53,7 +53,7 @@ def test_figures_are_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> Non
     [
         (QueryError("no such query"), 2),
         (DataError("too many bad lines"), 1),
-        (SetupError("no Java"), 1),
+        (SetupError("no Java"), 2),
         (ConflictError("somebody was first"), 75),
         (LostWorkerError("a worker died"), 75),
         (KeyError("an\nexpected\nkey"), 1),

@@ -72,9 +72,11 @@ def _do_what_jobs_do(spark: SparkSession, path: str) -> None:
     writer.save(path)
     few = pa.table({"id": [1, 200], "part": ["x", "x"]})
     source = spark.createDataFrame(few).select("id", "part", instants)
-    matched = F.expr("t.id = s.id AND t.part IN ('x')")
+    matched = (F.col("t.id") == F.col("s.id")) & F.col("t.part").isin("x")
     merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), matched)
-    merge = merge.whenMatchedDelete("t.id = 0").whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    merge = (
+        merge.whenMatchedDelete(F.col("t.id") == 0).whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    )
     merge.execute()
     _read(spark.read.format("delta").option("versionAsOf", 1).load(path), source)
 
