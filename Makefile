@@ -66,7 +66,7 @@ ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupt
 	@$(BIN)/python -m elsinore.orchestration.airflow_environment docker/airflow/serve
 
 .PHONY: setup
-setup: $(CLASSES_READY) $(AIRFLOW_READY) | java ## environment, jars and Airflow home (the other verbs call it)
+setup: $(CLASSES_READY) $(AIRFLOW_READY) | java ## environment, jars, archive of Spark's classes, Airflow home (the other verbs call it)
 
 # Fetched when asked for: the lock holds what runs. It reads the lock as it is, resolves nothing,
 # and asks a public database of known faults by name and version.
