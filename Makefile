@@ -13,10 +13,13 @@ UV_READY := $(VENV)/.stamp-uv
 PACKAGES_READY := $(VENV)/.stamp-packages
 PYTHON_READY := $(VENV)/.stamp-elsinore
 JARS_READY := .jars/.stamp
-CLASSES_READY := .jars/.stamp-classes
 AIRFLOW_READY := .airflow/.stamp
+KERNELS_READY := lib/elsinore/kernels/__pycache__/.stamp
 
 SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
+
+# Tests that share one Spark server, start Airflow, or need a stack or a core of their own.
+ALONE := spark or dags or e2e or alone
 
 export GX_ANALYTICS_ENABLED := False
 
@@ -28,9 +31,14 @@ help: ## list the verbs
 run: setup ## replay real flights through the whole pipeline and print the top results
 	@$(BIN)/elsinore replay
 
+.PHONY: stop
+stop: ## end the Spark server that was started on demand
+	@if [ -x $(BIN)/elsinore ]; then $(BIN)/elsinore stop; fi
+
 .PHONY: test
-test: setup lint ## lint, then all tests
-	@$(BIN)/python -m pytest
+test: setup lint ## lint, then all tests: those of one process side by side, then the others
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not ($(ALONE))"
+	@$(BIN)/python -m pytest -q -m "$(ALONE)"
 
 .PHONY: test-topology
 test-topology: setup ## backfills of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
@@ -66,7 +74,7 @@ ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupt
 	@$(BIN)/python -m elsinore.orchestration.airflow_environment docker/airflow/serve
 
 .PHONY: setup
-setup: $(CLASSES_READY) $(AIRFLOW_READY) | java ## environment, jars, archive of Spark's classes, Airflow home (the other verbs call it)
+setup: $(KERNELS_READY) $(JARS_READY) $(AIRFLOW_READY) | java ## environment, kernels, jars, Airflow home (the other verbs call it)
 
 # Fetched when asked for: the lock holds what runs. It reads the lock as it is, resolves nothing,
 # and asks a public database of known faults by name and version.
@@ -89,10 +97,10 @@ lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned ja
 	@$(BIN)/python docker/jars/fetch_jars.py --pin .jars
 
 .PHONY: clean
-clean: ## remove run-time data (var, .airflow) and caches; keep .venv and .jars
+clean: stop ## remove run-time data (var, .airflow) and caches; keep .venv, .jars and compiled kernels
 	@rm -rf var .airflow .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis \
 	    build dist spark-warehouse metastore_db derby.log
-	@find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
+	@find $(SOURCES) -type d -name __pycache__ ! -path 'lib/elsinore/kernels/*' -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------- set-up, step by step
 
@@ -133,15 +141,16 @@ $(PYTHON_READY): pyproject.toml $(PACKAGES_READY)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps -e .
 	@touch $@
 
+# Compiled now, not in somebody's first run. The stamp lies among them: who removes one removes both.
+$(KERNELS_READY): $(wildcard lib/elsinore/kernels/*.py) lib/elsinore/engine/compile_kernels.py \
+    $(PACKAGES_READY) | $(PYTHON_READY)
+	@echo "setup: kernels"
+	@$(BIN)/python -m elsinore.engine.compile_kernels
+	@touch $@
+
 $(JARS_READY): docker/jars/jars.sha256 docker/jars/ivy.xml | java $(PACKAGES_READY)
 	@echo "setup: jars"
 	@$(BIN)/python docker/jars/fetch_jars.py .jars
-	@touch $@
-
-# A minute that each later start of Spark gives back in part.
-$(CLASSES_READY): $(JARS_READY) $(PACKAGES_READY) | $(PYTHON_READY)
-	@echo "setup: archive of Spark's classes"
-	@$(BIN)/python -m elsinore.spark.class_archive
 	@touch $@
 
 $(AIRFLOW_READY): $(PYTHON_READY)

@@ -36,15 +36,13 @@ from elsinore.results.published import to_long
 from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
 from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
-from elsinore.spark.aggregate_counts import TaskCounts
 from elsinore.spark.aggregate_route import Route
-from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.publish_digest import combine, hour_contents
+from elsinore.spark.publish import PUBLISHED, Published, publish
 from elsinore.spark.regions import Hours
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.session import open_session
 from elsinore.spark.tables import Lake
-from elsinore.spark.validate import DIGEST, VALIDATE_STEP
+from elsinore.spark.validate import STAGED_VERSION, VALIDATE_STEP
 from elsinore.timeline import DAY, HOUR, Interval
 
 EVENTS, QUERIES, ZONES, KINDS, ROUNDS = 10_000_000, 20, 20, 10, 3
@@ -69,13 +67,12 @@ def measure() -> Measured:
         ground = prepare(Path(folder), number)
         done = aggregate_day(ground)
         assert done.events == number
-        _call_validated(ground.lake)
-        published = publish(ground.lake, ground.workload, DAY_OF, run="r")
+        published = _publish(ground)
         assert published.rows == done.rows > 0
         _check(ground)
         ways: dict[str, Callable[[], object]] = {
             "aggregate": lambda: aggregate_day(ground),
-            "publish": lambda: publish(ground.lake, ground.workload, DAY_OF, run="r"),
+            "publish": lambda: _publish(ground),
             "by Spark's shuffle": lambda: _shuffled(ground),
             "Spark alone": lambda: _spark_alone(ground.lake),
         }
@@ -184,10 +181,11 @@ def _land(lake: Lake, file: Path, hour: int, events: pa.Table) -> None:
     rows.write.format("delta").mode("append").save(str(lake.path("events")))
 
 
-def _call_validated(lake: Lake) -> None:
-    """Put the digest of what is staged where validation puts it."""
-    staged = combine(hour_contents(lake, STAGED, Hours(DAY_OF)))
-    record_metrics(lake, DAY_OF, VALIDATE_STEP, {DIGEST: staged}, run="r")
+def _publish(ground: Ground) -> Published:
+    """Publish what is staged, of which it is recorded that it was validated."""
+    validated = {STAGED_VERSION: str(ground.lake.version(STAGED))}
+    record_metrics(ground.lake, DAY_OF, VALIDATE_STEP, validated, run="r")
+    return publish(ground.lake, ground.workload, DAY_OF, run="r")
 
 
 def _spark_alone(lake: Lake) -> None:
@@ -200,7 +198,7 @@ def _shuffled(ground: Ground) -> None:
     lake = ground.lake
     rows = aggregated(
         lake, ground.workload, DAY_OF, lake.version("events"), Route((), "as asked"),
-        sharing=ground.sharing, parts=4, counts=TaskCounts.new(lake.spark),
+        sharing=ground.sharing, parts=4,
     )  # fmt: skip
     rows.write.format("noop").mode("overwrite").save()
 
@@ -211,7 +209,7 @@ def _check(ground: Ground) -> None:
     partial = [aggregate_query(query, events, owned=_CHECKED) for query in queries]
     rows = to_long(finish(ground.workload, merge_partials(pa.concat_tables(partial))))
     names = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
-    found = ground.lake.read(PUBLISHED).where(Hours(_CHECKED).predicate())
+    found = ground.lake.read(PUBLISHED).where(Hours(_CHECKED).predicate(by_day=True))
     micros = F.unix_micros("window_start").alias("window_start")
     there = found.select(*(micros if name == "window_start" else name for name in names)).toArrow()
     order = [(name, "ascending") for name in names[:4]]

@@ -10,8 +10,9 @@ from airflow.sdk import DAG, task
 from elsinore.orchestration.assets import assets
 from elsinore.orchestration.dag_params import force, required_hours, workload
 from elsinore.orchestration.house_rules import LIGHT, dag_rules
-from elsinore.orchestration.job_operator import JobOperator, decide_replay
+from elsinore.orchestration.replay_choice import is_worth_replaying
 from elsinore.orchestration.replay_tasks import replay_tasks
+from elsinore.orchestration.step_task import call_step
 
 DOC = """
 ### Replay of history in one run
@@ -40,19 +41,11 @@ with DAG(
     tags=["elsinore", "replay", "backfill"],
     **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
 ) as dag:
-    check_published = JobOperator(
-        task_id="check_published",
-        job="check_published",
-        inlets=assets("trend_aggregates", "run_metrics"),
-        doc_md="Looks up which of the hours are published for the workload's queries.",
-        **LIGHT,
-    )
 
-    @task.short_circuit(**LIGHT)
-    def needs_replay(found: dict[str, Any], **context: Any) -> bool:
+    @task.short_circuit(inlets=assets("trend_aggregates", "run_metrics"), **LIGHT)
+    def needs_replay(**context: Any) -> bool:
         """Goes on if `force` is on or an hour is not published; refuses to replace by accident."""
-        return decide_replay(found, context)
+        found = call_step("check_published", context)
+        return is_worth_replaying(found, force=context["params"]["force"])
 
-    needs_replay(check_published.output) >> replay_tasks(
-        timeout=timedelta(hours=2), aggregate_timeout=timedelta(hours=8)
-    )
+    needs_replay() >> replay_tasks(timeout=timedelta(hours=2), aggregate_timeout=timedelta(hours=8))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, chain
 
-from elsinore.orchestration.assets import assets
+from elsinore.orchestration.assets import REPORTS, assets
 from elsinore.orchestration.dag_params import optional_day
 from elsinore.orchestration.hours_sensor import HoursSensor
 from elsinore.orchestration.house_rules import LIGHT, dag_rules
-from elsinore.orchestration.job_operator import JobOperator
-from elsinore.orchestration.replay_tasks import planning_tasks, report_tasks
+from elsinore.orchestration.replay_tasks import find_plan_task
+from elsinore.orchestration.step_task import step_task
 
 DOC = """
 ### What is done once for a day
@@ -48,22 +49,37 @@ with DAG(
         doc_md="Waits until an hour after the day's end.",
         **{**LIGHT, "execution_timeout": timedelta(hours=2)},
     )
-    collect_statistics, find_plan = planning_tasks()
-    judge_day = JobOperator(
+    judge_day = step_task(
+        "judge_quality",
         task_id="judge_day",
-        job="judge_quality",
         inlets=assets("landings", "quarantine", "events", "plans", "validations"),
         doc_md="Judges the day's rows by the suites of `expectations/` and builds Data Docs. A "
         "failed critical expectation fails the run; the report says which.",
         **{**LIGHT, "execution_timeout": timedelta(minutes=30)},
-    )
-    maintain_tables = JobOperator(
+    )()
+    maintain_tables = step_task(
+        "maintain_tables",
         task_id="maintain_tables",
-        job="maintain_tables",
         execution_timeout=timedelta(hours=2),
         outlets=assets("run_metrics"),
         doc_md="OPTIMIZE where a partition has several small files, then VACUUM.",
+    )()
+    report = step_task(
+        "report_night",
+        task_id="report",
+        trigger_rule="all_done",
+        outlets=assets(REPORTS),
+        doc_md="Writes the data-quality report of the day from the tables, with a link to Data "
+        "Docs; also where a task before it has failed.",
+        **LIGHT,
+    )()
+    ended = EmptyOperator(
+        task_id="ended",
+        doc_md="Does nothing; fails where the report or what it tells of has failed, for a run is "
+        "as its last tasks are.",
+        # Without callbacks the scheduler itself sets its state.
+        **{**LIGHT, "on_execute_callback": None, "on_success_callback": None},
     )
-    chain(wait_for_last_hours, collect_statistics, find_plan, maintain_tables)
-    wait_for_last_hours >> judge_day
-    report_tasks(maintain_tables, judge_day, job="report_night")
+    chain(wait_for_last_hours, find_plan_task(), maintain_tables, [report, ended])
+    chain(wait_for_last_hours, judge_day, [report, ended])
+    report >> ended

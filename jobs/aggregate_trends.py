@@ -7,43 +7,38 @@ from collections.abc import Mapping
 from typing import Any
 
 from elsinore.engine.auto import NOTHING_SHARED, share_by_plan
+from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import STEP, aggregate
 from elsinore.spark.plans import load_plan, load_statistics
 from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.session import open_session
+from elsinore.spark.session import open_lake
 from elsinore.spark.sharing_metrics import sharing_metrics
-from elsinore.spark.tables import Lake
-from jobs.edge import Arguments, run_job
 
 JOB = "aggregate_trends"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Aggregate under the plan of the run that the slice belongs to."""
-    lake = Lake.open(open_session(settings, JOB), settings)
-    workload = load_workload(settings.workload_file, lake.stream)
-    slice_ = arguments.interval
-    plan = load_plan(lake, workload, slice_)
-    statistics = load_statistics(lake, plan.statistics_fingerprint)
-    sharing = share_by_plan(workload, plan, statistics) if statistics else NOTHING_SHARED
-    begun = time.perf_counter()
-    aggregated = aggregate(
-        lake,
-        workload,
-        slice_,
-        plan=plan.fingerprint,
-        sharing=sharing,
-        parts=settings.shuffle_partitions,
-        run=arguments.run,
-    )
-    seconds = round(time.perf_counter() - begun, 3)
-    figures = {**aggregated.figures(), "seconds": seconds}
-    shared = sharing_metrics(sharing, aggregated.counts)
-    record_metrics(lake, slice_, STEP, figures | shared, run=arguments.run)
-    return figures
-
-
-if __name__ == "__main__":
-    run_job(JOB, main)
+    with open_lake(settings, arguments.session(JOB)) as lake:
+        workload = load_workload(settings.workload_file, lake.stream)
+        slice_ = arguments.interval
+        plan = load_plan(lake, workload, slice_)
+        statistics = load_statistics(lake, plan.statistics_fingerprint)
+        sharing = share_by_plan(workload, plan, statistics) if statistics else NOTHING_SHARED
+        begun = time.perf_counter()
+        aggregated = aggregate(
+            lake,
+            workload,
+            slice_,
+            plan=plan.fingerprint,
+            sharing=sharing,
+            parts=settings.shuffle_partitions,
+            run=arguments.run,
+        )
+        seconds = round(time.perf_counter() - begun, 3)
+        figures = {**aggregated.figures(), "seconds": seconds}
+        shared = sharing_metrics(sharing, aggregated.counts)
+        record_metrics(lake, slice_, STEP, figures | shared, run=arguments.run)
+        return figures

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.published_hours import published_hours
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from jobs.edge import Arguments, run_job
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
@@ -21,7 +21,3 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         "published_hours": found.published,
         "other_queries": list(found.other_queries),
     }
-
-
-if __name__ == "__main__":
-    run_job("check_published", main)

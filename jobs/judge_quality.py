@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.checkpoint import judge
 from elsinore.quality.judgement import require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.settings import Settings
 from elsinore.spark.regions import run_key
-from jobs.edge import Arguments, run_job
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
@@ -21,10 +21,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,
+        docs=True,
     )
     require_accepted(judgement)
     return {"warnings": len(judgement.warnings), "data_docs": judgement.docs_index}
-
-
-if __name__ == "__main__":
-    run_job("judge_quality", main)

@@ -6,26 +6,21 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
 from elsinore.spark.maintain import MAINTAIN_STEP, figures, maintain
 from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.session import open_session
-from elsinore.spark.tables import Lake
-from jobs.edge import Arguments, run_job
+from elsinore.spark.session import open_lake
 
 JOB = "maintain_tables"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Maintain all tables, whatever the interval, which only names the run in the metrics."""
-    lake = Lake.open(open_session(settings, JOB), settings)
-    lake.create_all()
-    begun = time.perf_counter()
-    done = figures(maintain(lake, keep_hours=settings.keep_hours, run=arguments.run))
-    seconds = round(time.perf_counter() - begun, 3)
-    record_metrics(lake, arguments.interval, MAINTAIN_STEP, done, run=arguments.run)
-    return {**done, "seconds": seconds}
-
-
-if __name__ == "__main__":
-    run_job(JOB, main)
+    with open_lake(settings, arguments.session(JOB)) as lake:
+        lake.create_all()
+        begun = time.perf_counter()
+        done = figures(maintain(lake, keep_hours=settings.keep_hours, run=arguments.run))
+        seconds = round(time.perf_counter() - begun, 3)
+        record_metrics(lake, arguments.interval, MAINTAIN_STEP, done, run=arguments.run)
+        return {**done, "seconds": seconds}

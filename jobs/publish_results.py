@@ -7,16 +7,16 @@ from dataclasses import asdict
 from typing import Any
 
 from elsinore.errors import ConflictError
+from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.spark.aggregate_origin import RestagedError
 from elsinore.spark.publish import PUBLISH_STEP, publish
 from elsinore.spark.reopened import reopened_hours
 from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.session import open_session
+from elsinore.spark.session import open_lake
 from elsinore.spark.stale_hours import stale_hours
-from elsinore.spark.tables import Lake
 from jobs.aggregate_trends import main as aggregate_trends
-from jobs.edge import Arguments, run_job
 from jobs.validate_results import main as validate_results
 
 JOB = "publish_results"
@@ -29,28 +29,28 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """One commit for all hours, and one that says where they come from.
 
     Another run may have landed events of these hours after they were aggregated. It cannot know of
-    results that were not published yet, so that it is for this run to compute them anew.
+    results that were not published yet, so that it is for this run to compute them anew. What
+    another run has aggregated since this one validated it is validated again.
     """
-    lake = Lake.open(open_session(settings, JOB), settings)
-    workload = load_workload(settings.workload_file, lake.stream)
-    interval, run = arguments.interval, arguments.run
-    reopened = reopened_hours(lake, interval)
-    for _ in range(ROUNDS):
-        published = publish(
-            lake, workload, interval, run=run, name=settings.workload_file.stem, also=reopened
-        )
-        behind = stale_hours(settings.lake, workload).inside((interval, *reopened))
-        if not behind:
-            break
-        for part in behind:
-            aggregate_trends(Arguments(part, run), settings)
-        validate_results(arguments, settings)
-    else:
-        raise ConflictError(f"events of {interval} keep changing while they are aggregated")
-    figures = {**asdict(published), "reopened": len(reopened)}
-    record_metrics(lake, interval, PUBLISH_STEP, figures, run=run)
-    return figures
-
-
-if __name__ == "__main__":
-    run_job(JOB, main)
+    with open_lake(settings, arguments.session(JOB)) as lake:
+        workload = load_workload(settings.workload_file, lake.stream)
+        interval, run = arguments.interval, arguments.run
+        reopened = reopened_hours(lake, interval)
+        name = settings.workload_file.stem
+        for _ in range(ROUNDS):
+            try:
+                published = publish(lake, workload, interval, run=run, name=name, also=reopened)
+            except RestagedError:
+                validate_results(arguments, settings)
+                continue
+            behind = stale_hours(settings.lake, workload).inside((interval, *reopened))
+            if not behind:
+                break
+            for part in behind:
+                aggregate_trends(Arguments(part, run), settings)
+            validate_results(arguments, settings)
+        else:
+            raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
+        figures = {**asdict(published), "reopened": len(reopened)}
+        record_metrics(lake, interval, PUBLISH_STEP, figures, run=run)
+        return figures

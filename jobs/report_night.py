@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import ParameterError
+from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.judgement import load_judgement
 from elsinore.quality.report import write_report
 from elsinore.settings import Settings
 from elsinore.spark.regions import run_key
 from elsinore.timeline import DAY
-from jobs.edge import Arguments, run_job
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
@@ -28,7 +27,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
             f"{interval} is no day", hint="give midnight to midnight, UTC, as start and end"
         )
     judgement = load_judgement(settings.quality, run_key(interval))
-    docs_index = Path(judgement.docs_index) if judgement else None
+    docs_index = judgement.docs if judgement else None
     page = write_report(
         settings.lake,
         settings.reports,
@@ -39,7 +38,3 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         night=True,
     )
     return {"report": str(page), "data_docs": str(docs_index) if docs_index else None}
-
-
-if __name__ == "__main__":
-    run_job("report_night", main)

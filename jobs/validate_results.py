@@ -5,40 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.checkpoint import judge
 from elsinore.quality.judgement import require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.spark.aggregate_origin import STAGED
 from elsinore.spark.regions import run_key
 from elsinore.spark.reopened import reopened_hours
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.sample import SampleSize
-from elsinore.spark.session import open_session
 from elsinore.spark.tables import Lake
 from elsinore.spark.validate import VALIDATE_STEP, require_no_mismatch, validate
-from jobs.edge import Arguments, run_job
+from elsinore.timeline import DAY
 
 JOB = "validate_results"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Check, judge, and only then record what publishing asks for; re-opened hours likewise."""
-    lake = Lake.open(open_session(settings, JOB), settings)
+    lake = Lake.open(None, settings)
     workload = load_workload(settings.workload_file, lake.stream)
     interval = arguments.interval
     reopened = reopened_hours(lake, interval)
     size = SampleSize(settings.sample_windows, settings.sample_budget, settings.sample_seed)
     # Each stretch has a sample of its own: a few re-opened hours are not lost in a long run.
+    version = lake.version(STAGED)
     validations = {
-        part: validate(lake, workload, part, size, run=arguments.run)
+        part: validate(lake, workload, part, size, run=arguments.run, version=version)
         for part in (interval, *reopened)
     }
     judgement = judge(
-        read_run_tables(settings.lake, interval, reopened),
+        read_run_tables(settings.lake, interval, reopened, version=version),
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,
+        docs=interval.length >= DAY,
     )
     for validation in validations.values():
         require_no_mismatch(validation)
@@ -52,7 +55,3 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         "warnings": len(judgement.warnings),
         "data_docs": judgement.docs_index,
     }
-
-
-if __name__ == "__main__":
-    run_job(JOB, main)

@@ -14,6 +14,8 @@ Each file of `tests/golden/trends` is a list of cases:
         - [0, 20, {COUNT(*): 3}]
         - [0, 20, {k: 1}, {COUNT(*): 3}]
       executors: [twostep]           # optional; every executor unless it refuses the query
+      out_of_range: 1                # optional: the events come from a file, and so many of them
+                                     # are set aside for their times
 
 Values are as in JSON output: integers in full, instants as text, "NaN", "Infinity".
 """
@@ -27,10 +29,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import yaml
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.events.table import EventTable
+from elsinore.events.table import EventTable, arrow_schema
+from elsinore.files.decode import decode_lines
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
@@ -96,6 +100,10 @@ def bound_query(text: str, schema: StreamSchema) -> BoundQuery:
 
 def event_table(text: str, schema: StreamSchema) -> EventTable:
     """Events in the compact notation, in the order written."""
+    return EventTable.of(schema, _events(text, schema))
+
+
+def _events(text: str, schema: StreamSchema) -> list[tuple[str, int, dict[str, Any]]]:
     names = {name.lower(): name for name in schema.by_name}
     events = []
     end = 0
@@ -107,7 +115,18 @@ def event_table(text: str, schema: StreamSchema) -> EventTable:
             ticks = time * MINUTE if minutes else time
             events.append((names[kind.lower()], ticks, _attributes(attributes or "")))
     assert not text[end:].strip(), f"no event: {text[end:]!r}"
-    return EventTable.of(schema, events)
+    return events
+
+
+def _from_file(text: str, schema: StreamSchema, out_of_range: int) -> EventTable:
+    """The events as a file of JSON lines gives them."""
+    lines = [json.dumps({"type": k, "time": t} | v) for k, t, v in _events(text, schema)]
+    numbers = range(1, len(lines) + 1)
+    table = pa.table({"file": ["f"] * len(lines), "position": numbers, "line": lines})
+    decoded = decode_lines(table, schema)
+    reasons = decoded.rejected["reason_code"].to_pylist()
+    assert reasons == ["time_out_of_range"] * out_of_range, reasons
+    return EventTable(schema, decoded.events.select(arrow_schema(schema).names))
 
 
 def _attributes(text: str) -> dict[str, Any]:
@@ -117,13 +136,14 @@ def _attributes(text: str) -> dict[str, Any]:
 
 def _case(entry: dict[str, Any]) -> GoldenCase:
     known = {"name", "source", "why", "schema", "time", "query", "events", "rows", "executors"}
-    assert set(entry) <= known, f"{entry.get('name')}: {set(entry) - known}"
+    assert set(entry) <= known | {"out_of_range"}, f"{entry.get('name')}: {set(entry) - known}"
     schema = stream_schema(entry["schema"], entry.get("time", "integer"))
-    executors = entry.get("executors")
+    executors, aside = entry.get("executors"), entry.get("out_of_range")
+    text = entry["events"]
     return GoldenCase(
         entry["name"],
         bound_query(entry["query"], schema),
-        event_table(entry["events"], schema),
+        event_table(text, schema) if aside is None else _from_file(text, schema, aside),
         sorted(_text(_row(*row)) for row in entry["rows"]),
         None if executors is None else tuple(executors),
     )

@@ -17,9 +17,11 @@ Contents = dict[str, list[str]]
 PUBLISHED = "trend_aggregates"
 
 #: Say when, by whom, or from which commit, and not what: a retry may make one commit more.
-_CIRCUMSTANCES = frozenset({"run", "published_at", "events_version"})
+_CIRCUMSTANCES = frozenset(
+    {"run", "published_at", "events_version", "published_version", "published_together"}
+)
 #: The same as metrics: they measure one try.
-_MEASURED = ("seconds", "bytes_", "events_version")
+_MEASURED = ("seconds", "bytes_", "events_version", "staged_version", "began_at", "ended_at")
 
 
 def contents(lake: Path, tables: Iterable[str] = ()) -> Contents:

@@ -17,7 +17,7 @@ DEBUG = f"{PREFIX}DEBUG"
 
 #: What makes a folder the root that relative paths start from.
 _MARK = Path("schemas", "tables")
-_MASTER = r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/_-]*$"
+_MASTER = r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/;=_-]*$"
 
 
 def _find_root() -> Path:
@@ -46,17 +46,19 @@ class Settings(BaseSettings):
         workload_file: the queries.
         tables_dir: declarations of the lake's tables.
         expectations_dir: Great Expectations suites, one per table.
-        jars: folder with Delta's jars; nothing is looked up elsewhere. The archive of classes lies
-            there as well, if it was made.
-        spark_master: `local[*,4]` is every core of this machine, and four tries for each task.
-        spark_memory: heap of the driver's JVM, as Spark writes sizes.
-        spark_java_options: for that JVM and those of executors. These halve the time of short jobs,
-            which mostly start up and compile; where a run has millions of events, set it to
-            nothing.
+        jars: folder with Delta's jars; nothing is looked up elsewhere.
+        spark_master: of the server that is started on demand: `local[*,4]` is every core of this
+            machine, and four tries for each task; or `spark://...`. `sc://...` is another server.
+        spark_cores: tasks that Spark can work on at a time; by default the cores of this machine.
+        spark_token_file: holds the token of that other server, if it asks for one.
+        spark_idle_minutes: the server on demand ends when nobody has worked with it for so long.
+        spark_memory: heap of its JVM, as Spark writes sizes.
+        spark_java_options: for that JVM and those of executors.
         spark_slots: how many tasks may run Spark at once; Airflow's pool gets as many at set-up.
             One machine has room for one.
         shuffle_partitions: parts that Spark shuffles into.
-        slices: time slices of a run that are aggregated as tasks of their own.
+        slices: time slices of a run that are aggregated as tasks of their own; by default as many
+            as there are slots.
         max_bad_share: share of quarantined lines above which a landing fails, 0 to 1; lines that
             later ones corrected do not count.
         sample_windows: how many (query, group, window) results a run checks at most.
@@ -76,14 +78,17 @@ class Settings(BaseSettings):
     tables_dir: Path = Path("schemas/tables")
     expectations_dir: Path = Path("expectations")
     jars: Path = Path(".jars")
-    spark_master: Annotated[str, Field(pattern=r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/_-]*$")] = (
-        "local[*,4]"
+    spark_master: Annotated[str, Field(pattern=_MASTER)] = "local[*,4]"
+    spark_cores: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default_factory=lambda: len(os.sched_getaffinity(0))
     )
     spark_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mg]$")] = "2g"
-    spark_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    spark_java_options: str = ""
+    spark_token_file: Path | None = None
+    spark_idle_minutes: Annotated[float, Field(gt=0, le=10_000)] = 30
     spark_slots: Annotated[int, Field(ge=1, le=1_000)] = 1
     shuffle_partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
-    slices: Annotated[int, Field(ge=1, le=100)] = 3
+    slices: Annotated[int, Field(ge=1, le=100)] = 1
     max_bad_share: Annotated[float, Field(ge=0, le=1)] = 0.05
     sample_windows: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     sample_budget: Annotated[int, Field(ge=1)] = 200_000
@@ -108,8 +113,10 @@ class Settings(BaseSettings):
             raise ParameterError("; ".join(faults), hint="mend the environment") from error
 
     def model_post_init(self, context: object, /) -> None:
-        """Make every path absolute."""
+        """Make every path absolute, and as many slices as slots if nobody has said how many."""
         del context
+        if "slices" not in self.model_fields_set:
+            self.__dict__["slices"] = min(self.spark_slots, 100)
         root = self.root.expanduser().absolute()
         for name in type(self).model_fields:
             value = getattr(self, name)

@@ -152,6 +152,11 @@ class Interval:
         return f"[{format_instant(self.start)}, {format_instant(self.end)})"
 
 
+#: Times that events of a stream of integer times may have: beyond, the arithmetic of windows has no
+#: room in 64 bits.
+TICKS = Interval(-(2**62), 2**62)
+
+
 def require_whole_hours(interval: Interval) -> None:
     """Refuse an interval whose borders are no whole hours, the unit in which runs are replayed.
 

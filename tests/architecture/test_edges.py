@@ -12,7 +12,7 @@ STANDARD = frozenset(sys.stdlib_module_names)
 MAY_IMPORT = {
     "dags": STANDARD | {"airflow", "elsinore.orchestration"},
     # Publishing computes anew what changed under it, by the steps before it.
-    "jobs": STANDARD | {"elsinore", "jobs.edge", "jobs.aggregate_trends", "jobs.validate_results"},
+    "jobs": STANDARD | {"elsinore", "jobs.aggregate_trends", "jobs.validate_results"},
 }
 
 

@@ -58,7 +58,7 @@ def test_every_run_is_bounded_due_and_missed_by_somebody(bag: Any) -> None:
 
 def test_every_task_is_documented_bounded_and_tried_again_by_rule(bag: Any) -> None:
     from elsinore.orchestration.alerts import alert_task_failed
-    from elsinore.orchestration.job_operator import RETRY_TRANSIENT
+    from elsinore.orchestration.house_rules import RETRY_TRANSIENT
 
     assert tasks(bag)
     for task in tasks(bag):
@@ -69,19 +69,30 @@ def test_every_task_is_documented_bounded_and_tried_again_by_rule(bag: Any) -> N
         assert alert_task_failed in task.on_failure_callback, task.task_id
 
 
-def test_tasks_with_spark_share_a_pool_and_others_do_not_wait_for_it(bag: Any, root: Path) -> None:
-    """Read from the jobs: those that open a session start Spark."""
-    jobs = {path.stem: path.read_text(encoding="utf-8") for path in (root / "jobs").glob("*.py")}
-    starts = {name for name, text in jobs.items() if "open_session" in text}
-    assert {"land_events", "aggregate_trends", "maintain_tables"} <= starts
-    for task in tasks(bag):
-        job = task.partial_kwargs["job"] if task.is_mapped else getattr(task, "job", "")
-        assert task.pool == ("spark" if job in starts else "default_pool"), task.task_id
+def test_only_what_is_over_in_a_moment_does_without_a_slot_of_spark(bag: Any) -> None:
+    found = {task.task_id for task in tasks(bag) if task.pool != "spark"}
+    assert found == {"report", "ended", "judge_day", "needs_replay", "wait_for_last_hours"}
+    assert {task.pool for task in tasks(bag)} == {"spark", "default_pool"}
 
 
-def test_every_job_is_a_module(bag: Any, root: Path) -> None:
-    jobs = {task.job for task in tasks(bag) if hasattr(task, "job")}
-    assert jobs <= {path.stem for path in (root / "jobs").glob("*.py")}
+def test_every_step_is_a_job(root: Path) -> None:
+    """Read from the sources: what is called by name is a module of `jobs/` with a `main`."""
+    sources = [*(root / "dags").glob("*.py"), *(root / "lib/elsinore/orchestration").glob("*.py")]
+    calls = [
+        node.args[0].value
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"step_task", "call_step"}
+        and isinstance(node.args[0], ast.Constant)
+    ]
+    jobs = {
+        path.stem
+        for path in (root / "jobs").glob("*.py")
+        if "def main(" in path.read_text(encoding="utf-8")
+    }
+    assert set(calls) == jobs
 
 
 def test_assets_are_tables_or_reports(bag: Any, root: Path) -> None:
@@ -90,15 +101,16 @@ def test_assets_are_tables_or_reports(bag: Any, root: Path) -> None:
     assert named == tables | {"quality_reports"}
 
 
-def test_a_report_is_made_after_failures_and_does_not_hide_them(bag: Any) -> None:
-    """The state of a run is that of its leaves: the only one needs every task's success."""
-    for dag in bag.dags.values():
-        report, ended = dag.task_dict["report"], dag.task_dict["ended"]
-        assert report.trigger_rule == "all_done", dag.dag_id
-        assert [task.task_id for task in dag.leaves] == ["ended"], dag.dag_id
-        assert ended.upstream_task_ids == report.upstream_task_ids | {"report"}, dag.dag_id
+def test_a_replay_that_fails_has_a_report_and_ends_failed(bag: Any) -> None:
+    """The state of a run is that of its leaves, and publishing, which is one, needs all others."""
+    for name in ("hourly_replay", "backfill_replay"):
+        dag = bag.dags[name]
+        report, publish = dag.task_dict["report"], dag.task_dict["publish"]
+        assert report.trigger_rule == "one_failed"
+        assert report.upstream_task_ids == publish.upstream_task_ids == {"validate"}
+        assert {task.task_id for task in dag.leaves} == {"report", "publish"}
         others = [task for task in dag.tasks if task is not report]
-        assert {task.trigger_rule for task in others} == {"all_success"}, dag.dag_id
+        assert {task.trigger_rule for task in others} == {"all_success"}
 
 
 def test_parameters_refuse_what_is_no_value_of_theirs(bag: Any) -> None:

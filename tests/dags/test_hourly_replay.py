@@ -21,27 +21,24 @@ def dag(load_dag: Callable[[str], Any]) -> Any:
 def test_tasks_follow_each_other(dag: Any) -> None:
     tasks = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert tasks == {
-        "land": {"collect_statistics", "list_partitions"},
-        "collect_statistics": {"find_plan"},
-        "find_plan": {"list_partitions"},
-        "list_partitions": {"aggregate"},
+        "land": {"find_plan", "aggregate"},
+        "find_plan": {"aggregate"},
         "aggregate": {"validate"},
-        "validate": {"publish"},
-        "publish": {"report", "ended"},
-        "report": {"ended"},
-        "ended": set(),
+        "validate": {"publish", "report"},
+        "publish": set(),
+        "report": set(),
     }
 
 
-def test_aggregate_is_mapped_over_slices_and_named_by_them(dag: Any) -> None:
+def test_aggregate_is_mapped_over_the_slices_that_landing_gives(dag: Any) -> None:
     aggregate = dag.task_dict["aggregate"]
     assert aggregate.is_mapped
-    assert set(aggregate.expand_input.value) == {"time_slice"}
-    assert aggregate.partial_kwargs["map_index_template"] == "{{ task.slice_label }}"
+    assert set(aggregate.op_kwargs_expand_input.value) == {"time_slice"}
+    assert "time_slice" in aggregate.partial_kwargs["map_index_template"]
 
 
-def test_reopened_hours_are_slices_like_the_run_s_own() -> None:
-    from elsinore.orchestration.job_operator import list_slices
+def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from elsinore.orchestration.replay_tasks import run_slices
 
     def hours(start: int, end: int) -> dict[str, str]:
         return {
@@ -50,10 +47,11 @@ def test_reopened_hours_are_slices_like_the_run_s_own() -> None:
         }
 
     context: Any = {"params": hours(10, 14)}
-    assert list_slices(context, {"reopened": []}) == [hours(10, 12), hours(12, 14)]
+    assert run_slices(context, {"reopened": []}) == [hours(10, 14)]
+    monkeypatch.setenv("ELSINORE_SLICES", "3")
+    assert run_slices(context, {"reopened": []}) == [hours(10, 12), hours(12, 14)]
     landed = {"lines": 5, "reopened": [hours(3, 4), hours(5, 7)]}
-    found = list_slices(context, landed)
-    assert found == [
+    assert run_slices(context, landed) == [
         hours(10, 12), hours(12, 14), hours(3, 4), hours(5, 6), hours(6, 7),
     ]  # fmt: skip
 

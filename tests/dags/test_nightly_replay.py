@@ -20,8 +20,7 @@ def dag(load_dag: Callable[[str], Any]) -> Any:
 def test_tasks_wait_for_the_day_and_end_in_a_report(dag: Any) -> None:
     tasks = {task.task_id: task.downstream_task_ids for task in dag.tasks}
     assert tasks == {
-        "wait_for_last_hours": {"collect_statistics", "judge_day"},
-        "collect_statistics": {"find_plan"},
+        "wait_for_last_hours": {"find_plan", "judge_day"},
         "find_plan": {"maintain_tables"},
         "judge_day": {"report", "ended"},
         "maintain_tables": {"report", "ended"},
@@ -30,9 +29,14 @@ def test_tasks_wait_for_the_day_and_end_in_a_report(dag: Any) -> None:
     }
 
 
-def test_the_report_is_of_the_day(dag: Any) -> None:
-    assert dag.task_dict["report"].job == "report_night"
-    assert dag.task_dict["report"].trigger_rule == "all_done"
+def test_a_report_is_made_after_failures_and_does_not_hide_them(dag: Any) -> None:
+    """The state of a run is that of its leaves: the only one needs every task's success."""
+    report, ended = dag.task_dict["report"], dag.task_dict["ended"]
+    assert report.trigger_rule == "all_done"
+    assert [task.task_id for task in dag.leaves] == ["ended"]
+    assert ended.upstream_task_ids == report.upstream_task_ids | {"report"}
+    others = [task for task in dag.tasks if task is not report]
+    assert {task.trigger_rule for task in others} == {"all_success"}
 
 
 def test_nothing_is_landed_aggregated_or_published(dag: Any) -> None:

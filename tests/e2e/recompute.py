@@ -7,6 +7,7 @@ import json
 import subprocess
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from deltalake import DeltaTable
@@ -59,21 +60,21 @@ def _size(row: Row) -> tuple[Any, ...]:
     return largest, row["group_key"], row["window_start"]
 
 
-def disagreements(row: Row, landing: Path, scratch: Path) -> list[str]:
+def disagreements(row: Row, landing: Path) -> list[str]:
     """What `elsinore run --executor twostep` finds else than a published row says.
 
     It is given the raw lines of the row's window that fit its group, as they were landed.
     """
     query = load_workload(WORKLOAD, load_schema(SCHEMA)).by_name[row["query"]]
-    workload = scratch / "query.sase"
-    workload.write_text(query.text, encoding="utf-8")
-    events = scratch / "events.jsonl"
-    events.write_text("".join(_raw_lines(row, query, landing)), encoding="utf-8")
-    answer = subprocess.run(
-        [ELSINORE, "run", workload, "--schema", SCHEMA, "--input", events,
-         "--executor", "twostep", "--budget", "200000000"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with TemporaryDirectory() as scratch:
+        workload, events = Path(scratch, "query.sase"), Path(scratch, "events.jsonl")
+        workload.write_text(query.text, encoding="utf-8")
+        events.write_text("".join(_raw_lines(row, query, landing)), encoding="utf-8")
+        answer = subprocess.run(
+            [ELSINORE, "run", workload, "--schema", SCHEMA, "--input", events,
+             "--executor", "twostep", "--budget", "200000000"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
     if answer.returncode:
         return [answer.stderr]
     wanted = json.loads(row["group_key"]), row["window_start"], row["window_end"]

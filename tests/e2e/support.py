@@ -8,14 +8,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lake_contents import Contents, contents
 
 ROOT = Path(__file__).parents[2]
-START, END = "2013-02-08T20:00:00Z", "2013-02-08T23:00:00Z"
+START, END = "2013-02-08T21:00:00Z", "2013-02-08T23:00:00Z"
 SLICES = 2
 
 #: The command as a user types it.
@@ -24,9 +24,15 @@ ELSINORE = Path(sys.executable).parent / "elsinore"
 
 @dataclass(frozen=True)
 class Home:
-    """A place for all that a pipeline writes: tables, raw files, Airflow's database."""
+    """A place for all that a pipeline writes: tables, raw files, Airflow's database.
+
+    Attributes:
+        path: the place.
+        shared: names the Spark server that works for it; empty: it has one of its own.
+    """
 
     path: Path
+    shared: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def lake(self) -> Path:
@@ -41,14 +47,17 @@ class Home:
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.path / 'airflow.db'}",
             "ELSINORE_HOME": str(self.path / "var"),
             "ELSINORE_SLICES": str(SLICES),
+            # The server of a home outlives the last command by this.
+            "ELSINORE_SPARK_IDLE_MINUTES": "1",
+            **self.shared,
         }
 
     def copy(self, to: Path) -> Home:
         """The same tables and raw files in another place, to be changed."""
-        shutil.copytree(self.path / "var", to / "var")
+        shutil.copytree(self.path / "var", to / "var", ignore=shutil.ignore_patterns("spark"))
         shutil.copytree(self.path / "airflow", to / "airflow")
         shutil.copy(self.path / "airflow.db", to)
-        return Home(to)
+        return Home(to, self.shared)
 
     def run_dag(self, dag: str, conf: dict[str, object], **variables: str) -> tuple[int, str]:
         """Runs a DAG by `airflow dags test`; its exit code and all that it printed."""
@@ -87,32 +96,19 @@ class Home:
         """Every row of every table, as sorted JSON, without when and by whom it was written."""
         return contents(self.lake)
 
-    def jobs(self) -> dict[str, int]:
-        """The jobs of this home that run right now: name to process id, which names its group."""
-        found = {}
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (process / "cmdline").read_bytes().decode().split("\0")
-                variables = (process / "environ").read_bytes().decode().split("\0")
-            except (OSError, UnicodeDecodeError):
-                continue
-            if f"ELSINORE_HOME={self.path / 'var'}" in variables:
-                names = [word.removeprefix("jobs.") for word in words if word.startswith("jobs.")]
-                leads = bool(names) and os.getpgid(int(process.name)) == int(process.name)
-                if leads:
-                    found[names[0]] = int(process.name)
-        return found
+    def server(self) -> int:
+        """The process group of this home's own Spark server."""
+        found = json.loads((self.path / "var" / "spark" / "server.json").read_text())
+        return int(found["group"])
 
-    def writing(self, job: str, table: str) -> int:
-        """Waits until a job has begun to write a table, and returns the job's process group.
+    def writing(self, table: str) -> None:
+        """Waits until a task has begun to write a table.
 
         A new file is there by then, and most likely no commit that names it.
         """
-        wait_until(lambda: job in self.jobs(), f"{job} has started")
-        group = self.jobs()[job]
+        wait_until((self.lake / table).exists, f"there is {table}")
         before = self._files(table)
-        wait_until(lambda: self._files(table) != before, f"{job} has begun to write {table}")
-        return group
+        wait_until(lambda: self._files(table) != before, f"{table} is written")
 
     def _files(self, table: str) -> set[Path]:
         return set((self.lake / table).rglob("*.parquet"))

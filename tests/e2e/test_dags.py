@@ -35,7 +35,7 @@ def test_a_night_reports_on_the_day_and_publishes_nothing(clean: CleanRun, tmp_p
     day = "2013-02-08T00_2013-02-09T00"
     metrics = [json.loads(row) for row in after["run_metrics"]]
     steps = {row["step"] for row in metrics if row["run_key"] == day}
-    assert steps == {"statistics", "plan", "maintain"}
+    assert steps == {"plan", "maintain"}
     others = [row for row in after["run_metrics"] if json.loads(row)["run_key"] != day]
     assert others == before["run_metrics"]
     page = (mine.path / "var" / "reports" / "night_2013-02-08.html").read_text()

@@ -15,12 +15,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.faults.chain import Chain, Point
+from elsinore.spark.server import stop_server
+from tests.faults.chain import Chain, Point, draw_faults
 from tests.faults.clean import run_clean
-from tests.faults.draw import draw_faults
-from tests.faults.history import BOTH, FIRST, SECOND, Home
-from tests.faults.overlap import Meeting, overlap
-from tests.faults.warm import Warm
+from tests.faults.history import BOTH, FIRST, SECOND, Place
+from tests.faults.overlap import overlap
 
 #: Every so many seeds, two runs side by side.
 _SIDE_BY_SIDE = 8
@@ -32,19 +31,18 @@ def main() -> int:
     options.add_argument("--points", type=int, default=200, help="stop after so many (200)")
     options.add_argument("--first", type=int, default=0, help="the first seed (0)")
     options.add_argument("--seed", type=int, help="this seed only, whole")
-    options.add_argument("--cold", action="store_true", help="start each job as the operator does")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="elsinore-faults-") as name:
-        env = Home(Path(name)).environment
-        with Warm(env) as one, Warm(env) as other:
-            trial = Trial(Path(name), one, other, cold=chosen.cold)
+        try:
+            trial = Trial(Path(name))
             seed = chosen.first if chosen.seed is None else chosen.seed
-            while trial.counts.total() < chosen.points:
-                trial.go(seed)
-                if chosen.seed is not None:
-                    break
+            trial.go(seed)
+            while chosen.seed is None and trial.counts.total() < chosen.points:
                 seed += 1
-    trial.summarise()
+                trial.go(seed)
+            trial.summarise()
+        finally:
+            stop_server(Place(home=Path(name, "server"), place=Path(name)))
     return 1 if trial.failed else 0
 
 
@@ -56,11 +54,9 @@ class Trial:
         failed: seeds that ended otherwise than they should.
     """
 
-    def __init__(self, folder: Path, one: Warm, other: Warm, *, cold: bool) -> None:
-        self._began = time.monotonic()
-        self._folder, self._one, self._other = folder, one, other
-        self._cold = cold
-        self._runs = run_clean(folder, (FIRST, SECOND, BOTH), one)
+    def __init__(self, folder: Path) -> None:
+        self._began, self._folder = time.monotonic(), folder
+        self._runs = run_clean(folder, (FIRST, SECOND, BOTH))
         _say(f"clean runs: {time.monotonic() - self._began:.0f} s")
         self.counts: Counter[tuple[str, str]] = Counter()
         self.failed: list[int] = []
@@ -68,8 +64,20 @@ class Trial:
     def go(self, seed: int) -> None:
         """Tries a seed, and says what happened at each point."""
         path = self._folder / f"seed-{seed}"
-        side_by_side = seed % _SIDE_BY_SIDE == _SIDE_BY_SIDE - 1
-        wrong = self._overlap(seed, path) if side_by_side else self._chain(seed, path)
+
+        def tell(point: Point) -> None:
+            _say(f"seed {seed}: {point}")
+            if point.struck:
+                self.counts[point.step.job, point.fault.kind] += 1
+
+        if seed % _SIDE_BY_SIDE == _SIDE_BY_SIDE - 1:
+            _, second, both = self._runs
+            wrong = overlap(seed, (second, both), second.place(path), tell)
+        else:
+            run = self._runs[seed % len(self._runs)]
+            chain = Chain(run, run.place(path), tell)
+            chain.go(draw_faults(seed, run))
+            wrong = chain.wrong
         for line in wrong:
             _say(f"seed {seed}: WRONG: {line}")
         _say(f"seed {seed}: {'NOT EQUAL' if wrong else 'equal'}, {self.counts.total()} points")
@@ -85,29 +93,6 @@ class Trial:
         seconds = time.monotonic() - self._began
         told = f"WRONG: seeds {self.failed}" if self.failed else "the tables of a clean run always"
         _say(f"{self.counts.total():>6} points in {seconds:.0f} s; {told}")
-
-    def _chain(self, seed: int, path: Path) -> list[str]:
-        run = self._runs[seed % len(self._runs)]
-
-        def tell(point: Point) -> None:
-            _say(f"seed {seed}: {point}")
-            if point.ended.point:
-                self.counts[point.step.job, point.fault.kind] += 1
-
-        chain = Chain(run, run.home(path), tell, None if self._cold else self._one)
-        chain.go(draw_faults(seed, run))
-        return chain.wrong
-
-    def _overlap(self, seed: int, path: Path) -> list[str]:
-        _, second, both = self._runs
-
-        def tell(meeting: Meeting) -> None:
-            _say(f"seed {seed}: {meeting}")
-            if meeting.held.point:
-                self.counts[meeting.job, f"beside {meeting.other}"] += 1
-
-        sides = (self._one, self._other)
-        return overlap(seed, (second, both), second.home(path), sides, tell)
 
 
 def _say(text: str) -> None:

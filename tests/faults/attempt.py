@@ -1,47 +1,47 @@
-"""One try of a task: a job in a process group, as the operator starts it, struck or left alone."""
+"""One try of a task: a job in a process of its own, struck at one of its points or left alone.
+
+Each is forked from a process that has imported everything and has never talked to Spark, for gRPC
+does not live on in a fork. It says how it ends through a pipe, which no full disk can stop.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from threading import Thread
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any
 
-from elsinore.orchestration.job_command import job_command
-from elsinore.orchestration.process_group import ProcessGroup
-from elsinore.orchestration.retry_rule import Verdict, judge_exit
-from elsinore.timeline import Interval
-from tests.faults import family
-from tests.faults.history import ROOT, Home
-from tests.faults.launch import FAULT, MARK, TRACE
-from tests.faults.warm import LIMIT, Warm, last_line
+from elsinore.errors import ElsinoreError
+from elsinore.orchestration.run_step import Arguments, run_step
+from elsinore.timeline import Interval, hour_label
+from tests.faults.history import Place
+from tests.faults.points import watch
+from tests.faults.strikes import KINDS, Fault, Strike, limit_files, server_processes
 
-#: Files in a home: the point that a job was struck at, and the sign that it may go on.
-NOTE, GO_ON = "fault.point", "fault.go_on"
+_PROCESSES = get_context("forkserver")
+_PROCESSES.set_forkserver_preload(
+    ["numba", "great_expectations", "jobs.publish_results", "jobs.find_plan", "jobs.land_events",
+     "jobs.report_quality", "jobs.maintain_tables", "pyspark.sql.connect.session",
+     "tests.faults.attempt"]
+)  # fmt: skip
+
+#: Seconds; longer than any job of these takes: whatever hangs is killed, and a finding.
+_LIMIT = 900.0
 
 
 @dataclass(frozen=True)
-class Fault:
-    """What happens to a job, where.
+class Step:
+    """A task of a run: a job over some hours."""
 
-    Attributes:
-        kind: one of `launch.STRIKES`.
-        at: at which of the job's points, counted from 1.
-        after: seconds after that point; 0: right there.
-        bytes: for `disk`, how large a file may get.
-    """
+    job: str
+    interval: Interval
 
-    kind: str
-    at: int
-    after: float = 0.0
-    bytes: int = 0
+    def __str__(self) -> str:
+        start, end = (hour_label(border) for border in (self.interval.start, self.interval.end))
+        return f"{self.job} {start[-3:]}-{end[-2:]}"
 
 
 @dataclass(frozen=True)
@@ -49,141 +49,116 @@ class Ended:
     """How a try ended.
 
     Attributes:
-        code: exit code; minus n stands for signal n; `None`: its task was killed, with no word.
-        said: the last line of standard error.
+        error: class of the error that the job raised; empty if none, `killed` if it was.
+        transient: whether Airflow tries it again.
+        said: the error's text.
         point: where the fault struck; empty if the job did not come as far.
+        hit: how many processes it struck.
+        points: names of all points that the job passed, unless it was killed.
+        figures: what the job found, if it came to its end.
         seconds: how long it took.
-        left: processes of the job that were still there afterwards.
-        figures: the job's figures, if it came to its end.
     """
 
-    code: int | None
-    said: str
-    point: str
-    seconds: float
-    left: tuple[int, ...] = ()
+    error: str = ""
+    transient: bool = False
+    said: str = ""
+    point: str = ""
+    hit: int = 0
+    points: tuple[str, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
 
     @property
-    def verdict(self) -> Verdict:
-        """What the operator makes of it; a killed task is tried again by Airflow itself."""
-        return Verdict.RETRY if self.code is None else judge_exit(self.code)
+    def done(self) -> bool:
+        """Whether the job came to its end."""
+        return not self.error
+
+    def __str__(self) -> str:
+        said = f" ({self.said[:110]})" if self.said else ""
+        return f"{self.error or 'done'}{said} {self.seconds:.1f} s"
 
 
-@dataclass
-class Job:
-    """A job over an interval in a home.
+class Attempt:
+    """A try that has begun."""
 
-    Attributes:
-        name: the module in `jobs/`.
-        variables: what its environment holds beside the home's.
-    """
+    def __init__(self, step: Step, place: Place, fault: Fault | None = None) -> None:
+        self._place, self._fault, self._began = place, fault, time.monotonic()
+        self._line, theirs = _PROCESSES.Pipe()
+        self._process = _PROCESSES.Process(target=_work, args=(theirs, step, place, fault))
+        self._process.start()
+        theirs.close()
+        self._point = ""
+        self._ended: Ended | None = None
 
-    name: str
-    interval: Interval
-    home: Home
-    variables: Mapping[str, str] = field(default_factory=dict)
+    def reach(self) -> None:
+        """Waits until it is at its point, or has ended."""
+        while not self._point and self._ended is None:
+            self._hear()
 
-    def argv(self) -> list[str]:
-        """The operator's command line, with the launcher in front of the job."""
-        python, option, _, *arguments = job_command(self.name, self.interval)
-        return [python, option, "tests.faults.launch", self.name, *arguments]
+    def end(self) -> Ended:
+        """Lets it go on if it is held, and waits until it has ended."""
+        if self._point:
+            self._line.send("go on")
+        while self._ended is None:
+            self._hear()
+        self._process.join(_LIMIT)
+        self._line.close()
+        if self._fault is not None and self._fault.kind == "disk":
+            for process in server_processes(self._place.home):
+                limit_files(process, None)
+        return self._ended
 
-    def run(
-        self,
-        fault: Fault | None = None,
-        *,
-        trace: Path | None = None,
-        warm: Warm | None = None,
-        notes: str = "",
-    ) -> Ended:
-        """Runs it once, to whatever end.
-
-        Args:
-            fault: what happens to it.
-            trace: where to write the names of its points, if nothing happens to it.
-            warm: a JVM and a process to fork it from, without its start-up.
-            notes: tells its files apart from those of another job that runs in this home.
-        """
-        env = {**self.home.environment, "ELSINORE_RUN_ID": "faults", **self.variables}
-        env[MARK] = f"{self.home.path} {time.monotonic_ns()}"
-        note, go_on = self.home.path / (NOTE + notes), self.home.path / (GO_ON + notes)
-        for path in (note, go_on):
-            path.unlink(missing_ok=True)
-        if fault is not None:
-            env[FAULT] = json.dumps(asdict(fault) | {"note": str(note), "go_on": str(go_on)})
+    def _hear(self) -> None:
+        try:
+            told: Any = self._line.recv() if self._line.poll(_LIMIT) else None
+        except (EOFError, ConnectionResetError):
+            self._process.join()
+            said = f"exit code {self._process.exitcode}"
+            told = {"error": "killed", "transient": True, "said": said, "hit": 1}
+        if told is None:
+            self._process.kill()
+            told = {"error": "hung", "said": f"for {_LIMIT} s"}
+        if isinstance(told, str):
+            self._point = told
         else:
-            env[TRACE] = str(trace or os.devnull)
-        began = time.monotonic()
-        code: int | None
-        printed = ""
-        if warm is not None:
-            code, said, printed = warm.run(self.argv()[3:], env, self.home.path / f"job{notes}")
-        elif fault is not None and fault.kind == "task killed":
-            code, said = _with_killed_task(self.argv(), env, note)
+            seconds = time.monotonic() - self._began
+            self._ended = Ended(**told, point=self._point, seconds=seconds)
+
+
+def attempt(step: Step, place: Place, fault: Fault | None = None) -> Ended:
+    """A try from beginning to end."""
+    return Attempt(step, place, fault).end()
+
+
+def _work(line: Connection, step: Step, place: Place, fault: Fault | None) -> None:
+    """What a process of a try does."""
+    os.environ["TZ"] = place.zone
+    time.tzset()
+    points: list[str] = []
+    strike = Strike(fault, place.home) if fault else None
+
+    def cross(point: str) -> None:
+        points.append(point)
+        if strike is None or len(points) != strike.fault.at:
+            return
+        line.send(point)
+        if strike.fault.kind in KINDS:
+            strike.begin()
         else:
-            ending = note if fault is not None and fault.kind == "task ended" else None
-            code, said, printed = _in_group(self.argv(), env, ending)
-        point = note.read_text(encoding="utf-8") if note.exists() else ""
-        left = tuple(family.marked(MARK, env[MARK]))
-        figures = json.loads(printed) if code == 0 and printed else {}
-        return Ended(code, said, point, time.monotonic() - began, left, figures)
+            line.recv()
+            strike.hit.append(os.getpid())
 
-
-def _in_group(
-    argv: Sequence[str], env: Mapping[str, str], end_at: Path | None
-) -> tuple[int, str, str]:
-    """In this process, as the operator does; ended as on a timeout when `end_at` appears."""
-    errors: list[str] = []
-    group = ProcessGroup(argv, cwd=ROOT, env=env)
-    ended = [False]
-
-    def watch() -> None:
-        deadline = time.monotonic() + LIMIT
-        while not ended[0]:
-            if (end_at is not None and end_at.exists()) or time.monotonic() > deadline:
-                group.end()
-                return
-            time.sleep(0.05)
-
-    Thread(target=watch, daemon=True).start()
-    output: list[str] = []
-    code = group.run(on_output=output.append, on_error=errors.append)
-    ended[0] = True
-    return code, last_line(errors), last_line(output)
-
-
-_RUNNER = """
-import json, sys
-from pathlib import Path
-from elsinore.orchestration.process_group import ProcessGroup
-argv, cwd, env = json.load(sys.stdin)
-code = ProcessGroup(argv, cwd=Path(cwd), env=env).run(on_output=print, on_error=print)
-sys.exit(code if code >= 0 else 128 - code)
-"""
-
-
-def _with_killed_task(
-    argv: Sequence[str], env: Mapping[str, str], note: Path
-) -> tuple[int | None, str]:
-    """In a process of its own, which is killed when `note` appears, as Airflow's tasks may be."""
-    task = subprocess.Popen(
-        [sys.executable, "-c", _RUNNER],
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
-        cwd=ROOT, env=dict(env),
-    )  # fmt: skip
-    assert task.stdin is not None
-    json.dump([list(argv), str(ROOT), dict(env)], task.stdin)
-    task.stdin.close()
-    deadline = time.monotonic() + LIMIT
-    while task.poll() is None and not note.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    if task.poll() is not None:
-        return task.returncode, ""
-    task.send_signal(signal.SIGKILL)
-    task.wait()
-    # Airflow takes minutes to notice; the watchman is to be done within seconds.
-    deadline = time.monotonic() + 10
-    while family.marked(MARK, env[MARK]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return None, ""
+    watch(cross, place.place)
+    told: dict[str, Any] = {}
+    try:
+        # Sessions are named after the server's home and the run.
+        arguments = Arguments(step.interval, f"{place.run} in {place.place.name}")
+        told["figures"] = run_step(step.job, arguments, place)
+    except Exception as error:  # noqa: BLE001  (it is told to whoever tries)
+        name = type(error).__name__
+        told |= {"error": f"unnamed {name}", "said": str(error)}
+        if isinstance(error, ElsinoreError):
+            told |= {"error": name, "transient": error.transient}
+    if strike is not None:
+        strike.finish()
+    line.send(told | {"points": tuple(points), "hit": len(strike.hit) if strike else 0})

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 
-from elsinore.orchestration.retry_rule import Verdict
-from tests.faults.attempt import Ended, Fault, Job
-from tests.faults.clean import AGGREGATE, CleanRun, Step, reopened
-from tests.faults.history import Home
-from tests.faults.warm import Warm
+from tests.faults.attempt import Ended, Step, attempt
+from tests.faults.clean import AGGREGATE, JOBS, CleanRun, reopened
+from tests.faults.history import Place
+from tests.faults.strikes import Fault
 from tests.lake_contents import PUBLISHED, contents, differences
 
-#: Faults of the process group that the operator starts: such a job is never a warm one.
-_OF_THE_TASK = frozenset({"group", "task ended", "task killed"})
-#: What a try may come to, by the kind of fault: a full disk is no case for another try by itself.
-_ALLOWED = {"disk": set(Verdict)}
-_RETRIED = {Verdict.DONE, Verdict.RETRY}
+#: Kinds of fault and how often they are drawn. A killed server takes the longest to come back.
+_KINDS = {"client": 38, "server": 10, "worker": 16, "workers": 6, "daemon": 8, "disk": 22}
+#: Those that a job without Spark can meet.
+_KINDS_WITHOUT_SPARK = {"client": 60, "disk": 40}
+_WITHOUT_SPARK = frozenset({"find_plan", "validate_results", "report_quality"})
+#: Of the kills, the share that comes at some time after a point: in the middle of what follows.
+_LATER, _LONGEST = 0.4, 1.5
+_SIZES = (0, 1, 600, 4_000, 30_000)
+#: How many faults a task goes through before it is left alone: as often.
+_TRIES = {1: 30, 2: 40, 3: 30}
+
+#: Airflow's tries of a task that nothing strikes any more, and a part of its pause, in seconds.
+_LEFT_ALONE, _PAUSE = 3, 1.0
 
 
 @dataclass(frozen=True)
@@ -35,36 +44,32 @@ class Point:
     ended: Ended
     wrong: tuple[str, ...] = ()
 
+    @property
+    def struck(self) -> bool:
+        """Whether the job came to its point, and there was something to strike."""
+        return bool(self.ended.point and self.ended.hit)
+
     def __str__(self) -> str:
         where = self.ended.point or "not reached"
-        after = f" + {self.fault.after} s" if self.fault.after else ""
-        if self.fault.kind == "disk":
-            after = f" at {self.fault.bytes} bytes"
-        code = self.ended.code
-        ended = {None: "task killed", 0: "done"}.get(code, f"exit code {code}")
-        said = f" ({self.ended.said[:110]})" if self.ended.said else ""
         told = "".join(f"\n    WRONG: {line}" for line in self.wrong)
-        return (
-            f"{self.step!s:<24}{self.fault.kind}{after}, {where}: {ended}{said} "
-            f"{self.ended.seconds:.1f} s{told}"
-        )
+        hit = f"struck {self.ended.hit}"
+        return f"{self.step!s:<24}{self.fault}, {where}, {hit}: {self.ended}{told}"
 
 
 @dataclass
 class Chain:
-    """A run in a home of its own.
+    """A run in a place of its own.
 
     Attributes:
         run: the clean run that it repeats.
-        home: as the clean run found it.
+        place: as the clean run found it.
         tell: told of each point as soon as it is over.
         wrong: what differs, in words.
     """
 
     run: CleanRun
-    home: Home
+    place: Place
     tell: Callable[[Point], None]
-    warm: Warm | None = None
     wrong: list[str] = field(default_factory=list)
 
     def go(self, faults: Mapping[Step, Sequence[Fault]]) -> bool:
@@ -73,48 +78,79 @@ class Chain:
         Stops where the tables differ: what follows would differ for the same reason.
         """
         for step in self.run.points:
-            self.strike(step, faults.get(step, ()))
+            self._strike(step, faults.get(step, ()))
             if self.wrong:
                 return False
         return True
 
-    def strike(self, step: Step, faults: Sequence[Fault]) -> None:
-        """One task with its faults, then without."""
-        job = Job(step.job, step.interval, self.home)
+    def _strike(self, step: Step, faults: Sequence[Fault]) -> None:
         visible = [self._published(), self.run.after[step].get(PUBLISHED, [])]
+        ended = Ended(error="not tried")
         for fault in faults:
-            ended = job.run(fault, warm=None if fault.kind in _OF_THE_TASK else self.warm)
+            ended = attempt(step, self.place, fault)
             wrong = _misjudged(fault, ended)
             if self._published() not in visible:
-                wrong += (f"{PUBLISHED} shows neither what it did nor what it should",)
-            self.tell(Point(step, fault, ended, wrong))
+                wrong.append(f"{PUBLISHED} shows neither what it did nor what it should")
+            self.tell(Point(step, fault, ended, tuple(wrong)))
             self.wrong += wrong
-            if ended.verdict is Verdict.DONE:
+            if ended.done:
                 break
-        else:
-            ended = job.run(warm=self.warm)
-        if ended.verdict is not Verdict.DONE:
-            self.wrong.append(f"{step} left alone ended with {ended.code}: {ended.said}")
-        if step.job == "land_events":
-            self._compare_reopened(ended)
-        self.wrong += differences(contents(self.home.lake), self.run.after[step])
-
-    def _compare_reopened(self, landed: Ended) -> None:
-        """What a landing tells the tasks after it, whichever try it is that tells."""
-        expected = [step for step in self.run.points if step.job == AGGREGATE][1:]
-        if reopened(landed) != expected:
-            self.wrong.append(f"re-opened {landed.figures}, not {[str(s) for s in expected]}")
+        if not ended.done:
+            ended = left_alone(step, self.place)
+        if not ended.done:
+            self.wrong.append(f"{step} left alone: {ended}")
+            return
+        self.wrong += differences(contents(self.place.lake), self.run.after[step])
+        # What a landing tells the tasks after it, whichever try it is that tells.
+        expected = [part for part in self.run.points if part.job == AGGREGATE][1:]
+        if step.job == JOBS[0] and reopened(ended) != expected:
+            self.wrong.append(f"re-opened {ended.figures}, not {[str(part) for part in expected]}")
 
     def _published(self) -> list[str]:
-        return contents(self.home.lake, [PUBLISHED]).get(PUBLISHED, [])
+        return contents(self.place.lake, [PUBLISHED]).get(PUBLISHED, [])
 
 
-def _misjudged(fault: Fault, ended: Ended) -> tuple[str, ...]:
-    wrong = []
-    if ended.verdict not in _ALLOWED.get(fault.kind, _RETRIED):
-        wrong.append(f"nobody would try again: exit code {ended.code}, {ended.said}")
-    if ended.left:
-        wrong.append(f"processes were left: {ended.left}")
-    if ended.code is not None and ended.code > 0 and not ended.said:
-        wrong.append("it failed without a word")
-    return tuple(wrong)
+def _misjudged(fault: Fault, ended: Ended) -> list[str]:
+    if ended.error.startswith("unnamed"):
+        return [f"an error that nobody has named: {ended}"]
+    if fault.kind != "disk" and not (ended.done or ended.transient):
+        return [f"nobody would try it again: {ended}"]
+    return []
+
+
+def left_alone(step: Step, place: Place) -> Ended:
+    """A task that nothing strikes, tried as often as Airflow tries it."""
+    for _ in range(_LEFT_ALONE):
+        ended = attempt(step, place)
+        if not ended.transient:
+            break
+        time.sleep(_PAUSE)
+    return ended
+
+
+def draw_faults(seed: int, run: CleanRun) -> dict[Step, list[Fault]]:
+    """By step, the faults that its tries meet one after another.
+
+    Args:
+        seed: the same seed and clean run give the same faults.
+        run: the run that the chain repeats.
+    """
+    draw = Random(seed)
+    faults = {}
+    for step, points in run.points.items():
+        (count,) = draw.choices(list(_TRIES), list(_TRIES.values()))
+        if points:
+            faults[step] = [_draw(draw, step.job, len(points)) for _ in range(count)]
+    return faults
+
+
+def _draw(draw: Random, job: str, points: int) -> Fault:
+    kinds = _KINDS_WITHOUT_SPARK if job in _WITHOUT_SPARK else _KINDS
+    (kind,) = draw.choices(list(kinds), list(kinds.values()))
+    at = draw.randint(1, points)
+    later = draw.random() < _LATER
+    after = round(draw.uniform(0.0, _LONGEST), 3)
+    size = draw.choice(_SIZES)
+    if kind == "disk":
+        return Fault(kind, at, bytes=size)
+    return Fault(kind, at, after if later and not kind.startswith("work") else 0.0)

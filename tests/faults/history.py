@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import os
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from random import Random
 
 from elsinore.generate.flights import generate_flights
+from elsinore.settings import Settings
 from elsinore.timeline import Interval
 
 ROOT = Path(__file__).parents[2]
@@ -24,28 +23,39 @@ _NOT_EVENTS = ('{"type": "Departure"', '{"id": "x1", "type": "Teleport", "time":
 _TWICE, _MOVED = 5, 4
 
 
-@dataclass(frozen=True)
-class Home:
-    """Everything that the jobs of one pipeline write, and what they are told."""
+class Place(Settings):
+    """Settings of a small pipeline whose files lie apart from the server that many share.
 
-    path: Path
+    Attributes:
+        place: the folder of what its jobs write; `home` is the server's.
+        run: the run that they belong to.
+        zone: of the machine's clock.
+    """
+
+    place: Path
+    run: str = "faults"
+    zone: str = "UTC"
+    workload_file: Path = Path(__file__).with_name("workload.sase")
+    spark_master: str = "local[2,4]"
+    shuffle_partitions: int = 2
+    sample_windows: int = 12
+    max_bad_share: float = 0.5
+
+    @property
+    def landing(self) -> Path:
+        return self.place / "landing"
 
     @property
     def lake(self) -> Path:
-        return self.path / "lake"
+        return self.place / "lake"
 
     @property
-    def environment(self) -> dict[str, str]:
-        """As the operator's task passes it on, with a workload that is quick to run."""
-        return {
-            **os.environ,
-            "PYTHONUNBUFFERED": "1",
-            "ELSINORE_HOME": str(self.path),
-            "ELSINORE_WORKLOAD_FILE": str(Path(__file__).with_name("workload.sase")),
-            "ELSINORE_SHUFFLE_PARTITIONS": "2",
-            "ELSINORE_SAMPLE_WINDOWS": "12",
-            "ELSINORE_MAX_BAD_SHARE": "0.5",
-        }
+    def reports(self) -> Path:
+        return self.place / "reports"
+
+    @property
+    def quality(self) -> Path:
+        return self.place / "quality"
 
 
 def write_landing_zone(zone: Path) -> None:

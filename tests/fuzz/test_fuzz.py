@@ -50,6 +50,7 @@ BROKE = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("text", BROKE.values(), ids=BROKE.keys())
 def test_what_broke_a_rule_once_keeps_them_now(text: str) -> None:
     assert check_text(text, SCHEMA)["workloads"] == 1

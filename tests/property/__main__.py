@@ -7,7 +7,7 @@ import sys
 import time
 
 from elsinore.results.row import ResultRow
-from tests.property.compare import judge_greta
+from tests.property.compare_all import EveryExecutor
 from tests.property.pairs import run_pairs
 from tests.property.random_cases import RandomCase
 
@@ -22,8 +22,10 @@ def main() -> int:
     )
     options = parser.parse_args()
     began = time.monotonic()
-    tally = run_pairs(options.pairs, _no_judge if options.reference_only else judge_greta)
+    everyone = EveryExecutor()
+    tally = run_pairs(options.pairs, _no_judge if options.reference_only else everyone)
     print(tally)
+    print(everyone)
     print(f"{time.monotonic() - began:.0f} s")
     lacking = tally.lacking(options.enough)
     if lacking:

@@ -15,13 +15,17 @@ from elsinore.sharing.candidates import mine_candidates
 from elsinore.sharing.segments import Segment
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import TYPES
 
 Event = tuple[str, int, dict[str, Any]]
 
 _PREDICATES = ("{p}.x >= 0", "{p}.x < 2", "{p}.x IS NOT NULL", "{p}.x % 2 = 1", "1 <= {p}.x")
 _WINDOWS = ("WITHIN 100", "WITHIN 12", "WITHIN 12 SLIDE 4", "WITHIN 10 SLIDE 3", "WITHIN 5 SLIDE 8")
-_KEYS = ("", "", "[k]", "[g]", "[k, g]", "GROUP k", "GROUP g", "[k] GROUP g", "[FIRST.k]")
+_KEYS = (
+    *("", "", "[k]", "[g]", "[k, g]", "GROUP k", "GROUP g", "[k] GROUP g", "[FIRST.k]"),
+    *("GROUP FIRST.k, LAST.k", "[k] GROUP LAST.k", "[FIRST.k] GROUP LAST.k"),
+)
 _VALUES: dict[str, tuple[Any, ...]] = {
     "k": (1, 1, 1, 1, 2, None),
     "g": ("p", "p", "p", "q", None),
@@ -61,7 +65,8 @@ def random_workload(name: str | int) -> RandomWorkload:
             workload = bind_workload(parse_workload(text), SCHEMA)
         except QueryError:  # say, a key that no type of a pattern carries
             continue
-        return RandomWorkload(str(name), workload, tuple(_draw_events(dice, workload)))
+        rows = with_signed(Dice(f"signed doubles of {name}"), _draw_events(dice, workload))
+        return RandomWorkload(str(name), workload, tuple(rows))
 
 
 def _draw_text(dice: Dice) -> str:
@@ -94,12 +99,14 @@ def _query_text(
 ) -> str:
     names = [f"e{place}" for place in range(len(types))]
     pattern = ", ".join(f"{kind} {name}" for kind, name in zip(types, names, strict=True))
+    carriers = [n for kind, n in zip(types, names, strict=True) if "k" in TYPES[kind]] or names
+    keys = keys.replace("FIRST", carriers[0]).replace("LAST", carriers[-1])
     equivalence, _, group = keys.partition("GROUP")
     where = [
         predicates[k].format(p=n) for k, n in zip(types, names, strict=True) if k in predicates
     ]
     if equivalence.strip():
-        where.append(equivalence.strip().replace("FIRST", names[0]))
+        where.append(equivalence.strip())
     returns = ["COUNT(*)"] if dice.chance(0.9) else []
     for _ in range(dice.pick((0, 0, 1, 2, 3)) if returns else 1):
         item = _draw_aggregate(dice, types, names)

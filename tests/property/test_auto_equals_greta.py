@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.auto import Sharing, aggregate_auto, fixed_length, glimpse, share_freely
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.events.table import EventTable
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.results.row import ResultRow
+from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.observe import observe
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import Interval
-from tests.property.compare import assert_same_rows
+from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.dice import Dice
 from tests.property.random_workloads import RandomWorkload, random_workload
@@ -78,15 +77,11 @@ def _judge(case: _Case, expected: dict[str, list[ResultRow]], sharing: Sharing) 
         assert_same_rows(mine, expected[query.name])
 
 
-def _greta(query: BoundQuery, case: _Case) -> list[ResultRow]:
-    return _rows(case.workload, [aggregate_query(query, case.events)])
-
-
 def test_any_sharing_gives_the_rows_of_greta() -> None:
     tally: Counter[str] = Counter()
     for number in range(WORKLOADS):
         case = _case(number)
-        expected = {query.name: _greta(query, case) for query in case.workload.queries}
+        expected = {query.name: greta(query, case.events) for query in case.workload.queries}
         for sharing in case.sharings():
             _judge(case, expected, sharing)
             tally["sets"] += sum(len(names) > 1 for names in sharing.sets)
@@ -111,6 +106,6 @@ def test_some_queries_and_some_windows_of_a_set() -> None:
             case.workload,
             list(aggregate_auto(queries, case.events, sharing, owned=owned, observer=observer)),
         )
-        expected = [aggregate_query(query, case.events, owned=owned) for query in queries]
-        assert_same_rows(found, _rows(case.workload, expected))
+        expected = (row for query in queries for row in greta(query, case.events, owned))
+        assert_same_rows(found, sorted_rows(expected))
         assert observer.counts["bursts"] > 0

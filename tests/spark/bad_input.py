@@ -17,10 +17,9 @@ from typing import Any
 
 import deltalake
 
-from elsinore.orchestration.job_command import job_command
+from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
-from elsinore.timeline import Interval
-from jobs.edge import Arguments
+from elsinore.timeline import Interval, format_instant
 from tests.lake_contents import PUBLISHED
 from tests.spark.landing_zone import departure, hours
 
@@ -29,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 #: Two hours of events, and one that brings damaged files alone.
 RUN = hours(10, 13)
 JOBS = (
-    "land_events", "collect_statistics", "find_plan", "aggregate_trends", "validate_results",
+    "land_events", "find_plan", "aggregate_trends", "validate_results",
     "publish_results", "judge_quality", "report_quality",
 )  # fmt: skip
 
@@ -282,12 +281,13 @@ def command(*words: str | Path, cwd: Path, **variables: str) -> Ended:
     ended = subprocess.run(
         [programs.get(str(words[0]), str(words[0])), *map(str, words[1:])],
         cwd=cwd,
-        env=inherited | {"PYTHONPATH": str(ROOT)} | variables,
+        env=inherited | {"PYTHONPATH": f"{ROOT / 'lib'}{os.pathsep}{ROOT}"} | variables,
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     return Ended(ended.returncode, ended.stdout, ended.stderr.splitlines())
 
 
-def start_job(name: str, interval: Interval, *, cwd: Path, **variables: str) -> Ended:
-    """Run a job as the operator of its task does."""
-    return command(*job_command(name, interval), cwd=cwd, **variables)
+def land(interval: Interval, *, cwd: Path, **variables: str) -> Ended:
+    """Land the files of an interval by the command."""
+    start, end = format_instant(interval.start), format_instant(interval.end)
+    return command("elsinore", "land", "--start", start, "--end", end, cwd=cwd, **variables)

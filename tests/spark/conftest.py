@@ -1,8 +1,7 @@
-"""One Spark session for the whole test run, and a lake of its own for each test that wants one."""
+"""One Spark server for the whole test run, and a lake of its own for each test that wants one."""
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Callable, Iterator
 
@@ -10,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.settings import Settings
+from elsinore.spark.server import running_server, stop_server
 from elsinore.spark.session import open_session
 from elsinore.spark.tables import Lake
 
@@ -24,30 +24,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    home = tmp_path_factory.mktemp("session")
-    # It lives for many minutes: what Java compiles well pays, unlike in a job.
-    settings = Settings(home=home, spark_master="local[2,4]", spark_java_options="")
-    session = open_session(settings, "tests")
-    yield session
-    session.stop()
-    # Its connections say goodbye when the process ends, to streams that pytest has closed by then.
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """Settings of a home whose server works for all tests, those of other homes too."""
+    own = Settings(home=tmp_path_factory.mktemp("server"), spark_master="local[2,4]")
+    started = running_server(own)
+    token = own.home / "token"
+    token.write_text(started.token)
+    address = f"sc://127.0.0.1:{started.port}"
+    yield own.model_copy(update={"spark_master": address, "spark_token_file": token})
+    stop_server(own)
 
 
 @pytest.fixture(scope="session")
-def new_home(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewHome:
+def spark(server: Settings) -> Iterator[SparkSession]:
+    with open_session(server) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def new_home(
+    spark: SparkSession, server: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> NewHome:
     """Makes settings of a new home with empty tables and an empty landing zone."""
+
+    def settings(name: str) -> Settings:
+        home = tmp_path_factory.mktemp(name)
+        return server.model_copy(update={"home": home, "max_bad_share": 1.0})
+
     # Creating tables takes seconds, copying them does not.
-    empty = Settings(home=tmp_path_factory.mktemp("empty"), max_bad_share=1.0)
+    empty = settings("empty")
     Lake.open(spark, empty).create_all()
 
     def make() -> Settings:
-        home = tmp_path_factory.mktemp("home")
-        settings = Settings(home=home, max_bad_share=1.0)
-        settings.landing.mkdir()
-        shutil.copytree(empty.lake, settings.lake)
-        return settings
+        new = settings("home")
+        new.landing.mkdir()
+        shutil.copytree(empty.lake, new.lake)
+        return new
 
     return make
 

@@ -19,9 +19,6 @@ from tests.spark.landing_zone import departure, hours, land, put, rows
 
 FIRST, END = 10, 14
 
-#: The tables that follow from the files alone.
-FROM_FILES = ("raw_events", "quarantine", "events", "landings")
-
 FINAL: Mapping[int, tuple[Any, ...]] = {
     10: (departure(1, 5), departure(2, 20), departure(3, 40), "broken"),
     # d1 is corrected; d5 comes an hour late.

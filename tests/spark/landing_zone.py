@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 
 from elsinore.settings import Settings
 from elsinore.spark.land import land_events
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval
 
-#: Every table that landing writes.
-LANDED = ("raw_events", "quarantine", "events", "landings", "run_metrics")
+#: Every table that landing writes; they follow from the files alone.
+LANDED = ("raw_events", "quarantine", "events", "landings")
 
 
 def hours(first: int, end: int) -> Interval:
@@ -46,6 +48,13 @@ def put(settings: Settings, hour: int, *lines: Any, name: str = "") -> Path:
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     return path
+
+
+def frame(lake: Lake, table: str, *found: dict[str, Any]) -> DataFrame:
+    """Rows of a table of data, but for the day."""
+    schema = lake.schema(table)
+    fields = [field for field in schema.arrow() if field.name not in schema.partition_by]
+    return lake.spark.createDataFrame(pa.Table.from_pylist(list(found), schema=pa.schema(fields)))
 
 
 def land(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
+from unittest.mock import ANY
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,20 +15,19 @@ from pyspark.sql import SparkSession
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish
 from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
-from elsinore.results.partial import merge_partials
 from elsinore.results.published import to_long
+from elsinore.results.rounding import Bounds, within
 from elsinore.settings import Settings
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval
+from tests.property.compare import greta
 
 #: What the lake holds: the day before the blizzard of 2013-02-08 closed the airports, and it.
 FIRST, LAST = datetime(2013, 2, 7, 18, tzinfo=UTC), datetime(2013, 2, 8, 21, tzinfo=UTC)
@@ -80,6 +81,14 @@ def flight_events() -> EventTable:
 
 def put_events(lake: Lake, events: EventTable, *, mode: str = "append") -> None:
     """Write events into the lake as if they had been landed."""
+    rows = lake.spark.createDataFrame(
+        event_rows(lake, events), schema=lake.schema("events").spark()
+    )
+    rows.repartition("event_day").write.format("delta").mode(mode).save(str(lake.path("events")))
+
+
+def event_rows(lake: Lake, events: EventTable) -> pa.Table:
+    """Events as rows of the table `events`."""
     schema = events.schema
     time = events.table[TIME_COLUMN].cast(_TIMESTAMP)
     names = pa.array([event_type.name for event_type in schema.types])
@@ -96,10 +105,8 @@ def put_events(lake: Lake, events: EventTable, *, mode: str = "append") -> None:
     for name, kind in schema.attributes.items():
         column = events.table[name]
         columns[name] = column.cast(_TIMESTAMP) if kind is AttributeType.TIMESTAMP else column
-    declared = lake.schema("events").spark()
-    table = pa.table(columns).select(declared.names)
-    rows = lake.spark.createDataFrame(table, schema=declared)
-    rows.coalesce(1).write.format("delta").mode(mode).save(str(lake.path("events")))
+    declared = lake.schema("events").arrow()
+    return pa.table(columns).select(declared.names).cast(declared)
 
 
 def workload(lake: Lake, text: str) -> Workload:
@@ -109,26 +116,45 @@ def workload(lake: Lake, text: str) -> Workload:
 
 def computed(queries: Workload, events: EventTable, owned: Interval) -> list[dict[str, object]]:
     """The results of a slice without Spark: all events in one table, as sorted rows."""
-    partial = [aggregate_query(query, events, owned=owned) for query in queries.queries]
-    rows = to_long(finish(queries, merge_partials(pa.concat_tables(partial)))).to_pylist()
-    return sorted_results(rows)
+    rows = [row for query in queries.queries for row in greta(query, events, owned)]
+    long = to_long(rows).to_pylist()
+    every = (bounds for row in rows for bounds in row.bounds or (None,) * len(row.values))
+    for found, bounds in zip(long, every, strict=True):
+        if bounds is not None:
+            found["value"] = _Rounded.of(found["value"], bounds)
+            found["log2"] = ANY  # it follows from the value
+    return sorted_results(long)
+
+
+class _Rounded(float):
+    """A double that equals all within the bounds of rounding."""
+
+    bounds: Bounds
+
+    @classmethod
+    def of(cls, value: float, bounds: Bounds) -> Self:
+        made = cls(value)
+        made.bounds = bounds
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and within(other, self.bounds)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def staged(lake: Lake, owned: Interval, table: str = "trend_aggregates_staged") -> list[dict]:
     """The rows of a table of results in some hours, in the same shape."""
-    found = lake.read(table).where(Hours(owned).predicate()).toArrow()
+    found = lake.rows(table, Hours(owned).expression(by_day=True))
     for name in ("window_start", "window_end"):
         at = found.column_names.index(name)
         found = found.set_column(at, name, found[name].cast(pa.int64()))
-    found = found.drop_columns(["query_fingerprint"])
+    found = found.drop_columns(["owned_day", "query_fingerprint"])
     return sorted_results(found.to_pylist())
 
 
 def sorted_results(rows: list[dict]) -> list[dict]:
-    """In one order, doubles to 12 digits: they may have been added in another order."""
-    for row in rows:
-        for name in ("value", "log2"):
-            row[name] = None if row[name] is None else float(f"{row[name]:.12g}")
+    """In one order."""
     return sorted(
         rows,
         key=lambda row: (row["query"], row["group_key"], row["window_start"], row["aggregate"]),

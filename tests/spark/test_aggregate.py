@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from elsinore.engine.auto import NOTHING_SHARED, Sharing, fixed_length
@@ -19,14 +20,13 @@ from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
-from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
+from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated, split_counts
 from elsinore.spark.aggregate_branches import branches
-from elsinore.spark.aggregate_counts import TaskCounts
-from elsinore.spark.aggregate_direct import EVENTS
 from elsinore.spark.aggregate_events import events_between, reach_of
 from elsinore.spark.aggregate_origin import Origin, staged_origins
 from elsinore.spark.aggregate_parts import cut_into_parts
 from elsinore.spark.aggregate_route import Route, choose_route
+from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS
 from elsinore.spark.event_files import event_files
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.regions import Hours
@@ -64,13 +64,13 @@ def by_route(
     sharing: Sharing = NOTHING_SHARED,
 ) -> tuple[list[dict], dict[str, int]]:
     """The rows of one route, and what its tasks counted."""
-    counts = TaskCounts.new(lake.spark)
-    rows = aggregated(
-        lake, queries, owned, lake.version("events"), route,
-        sharing=sharing, parts=parts, counts=counts,
-    )  # fmt: skip
-    found = rows.drop("query_fingerprint").collect()
-    return sorted_results([row.asDict() for row in found]), counts.total()
+    version = lake.version("events")
+    rows = aggregated(lake, queries, owned, version, route, sharing=sharing, parts=parts)
+    results, counts = split_counts(rows)
+    found = sorted_results([row.asDict() for row in results.drop("query_fingerprint").collect()])
+    windows = {(row["query"], row["group_key"], row["window_start"]) for row in found}
+    assert (counts[ROWS], counts[WINDOWS]) == (len(found), len(windows))
+    return found, counts
 
 
 def cut(lake: Lake, queries: Workload, owned: Interval, parts: int) -> Route:
@@ -106,7 +106,7 @@ def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[Lake, EventT
     queries = workload(lake, QUERIES)
     owned = hours("15", "18")
     done = aggregate(lake, queries, owned, plan="p17", parts=2, run="test")
-    rows = lake.read(STAGED).where(Hours(owned).predicate())
+    rows = lake.read(STAGED).where(Hours(owned).predicate(by_day=True))
     named = {tuple(row) for row in rows.select("query", "query_fingerprint").distinct().collect()}
     assert named == {(query.name, query.fingerprint) for query in queries.queries}
     expected = Origin("test", workload_fingerprint(queries), "p17", done.events_version)
@@ -141,6 +141,27 @@ def test_slices_give_what_one_run_gives(flights: tuple[Lake, EventTable]) -> Non
     assert staged(lake, hours("09", "12")) == computed(
         workload(lake, QUERIES), events, hours("09", "12")
     )
+
+
+@pytest.mark.parametrize("route", ["direct", "shuffled"])
+def test_staged_rows_are_a_file_a_day(
+    flights: tuple[Lake, EventTable], monkeypatch: pytest.MonkeyPatch, route: str
+) -> None:
+    lake, _ = flights
+    owned = Interval.parse("2013-02-07T19:00", "2013-02-08T08:00")
+    if route == "shuffled":
+        monkeypatch.setattr("elsinore.spark.aggregate.choose_route", lambda *_: SHUFFLED)
+
+    def files() -> set[str]:
+        return set(DeltaTable(str(lake.path(STAGED))).file_uris())
+
+    before = files()
+    done = run(lake, QUERIES, owned, parts=4)
+    new = files() - before
+    assert len(new) == 2
+    assert sum("owned_day=2013-02-08" in file for file in new) == 1
+    assert done.rows == len(staged(lake, owned)) > 0
+    assert done.events > 0
 
 
 def test_the_number_of_parts_does_not_matter(flights: tuple[Lake, EventTable]) -> None:

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from tests.lake_contents import PUBLISHED, contents, differences
 from tests.spark import bad_input as zone
-from tests.spark.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, start_job
+from tests.spark.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, land
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, put
 
@@ -91,8 +91,12 @@ def test_above_a_set_share_the_landing_fails_before_anything_is_published(
     lake = bad.settings.lake
     kept = [path.name for path in lake.iterdir() if path.name != "quarantine"]
     before = contents(lake, kept)
-    home = {"ELSINORE_HOME": str(bad.settings.home)}
-    ended = start_job("land_events", hours(13, 14), cwd=tmp_path, **home)
+    home = {
+        "ELSINORE_HOME": str(bad.settings.home),
+        "ELSINORE_SPARK_MASTER": bad.settings.spark_master,
+        "ELSINORE_SPARK_TOKEN_FILE": str(bad.settings.spark_token_file),
+    }
+    ended = land(hours(13, 14), cwd=tmp_path, **home)
     assert re.search("1 of 2 lines are bad.*quarantine", ended.refusal(1))
     assert differences(contents(lake, kept), before) == []
 
@@ -199,7 +203,7 @@ def test_what_does_not_bind_is_refused_all_errors_at_once_before_anything_lands(
         assert line.partition("; -- ")[2] in error
     # A job that is started all the same says the first in one line.
     variables = {"ELSINORE_HOME": str(tmp_path), "ELSINORE_WORKLOAD_FILE": str(faulty)}
-    refusal = start_job("land_events", hours(10, 11), cwd=tmp_path, **variables).refusal(2)
+    refusal = land(hours(10, 11), cwd=tmp_path, **variables).refusal(2)
     assert re.search(r"faulty\.sase:1:.*and 6 more", refusal)
     assert not (tmp_path / "lake").exists()
 
@@ -241,7 +245,7 @@ def test_hostile_texts_make_no_files_and_are_no_code_in_pages(bad: Replayed) -> 
 @pytest.mark.parametrize(
     "words",
     [
-        "python -m jobs.land_events --end 2013-01-02 --start",
+        "elsinore publish --end 2013-01-02 --start",
         "elsinore land --start 2013-01-01 --end",
         "elsinore report --night",
     ],
@@ -262,7 +266,7 @@ def test_a_hostile_name_of_a_query_or_attribute_is_refused(text: str, tmp_path: 
         assert (ended.code, ended.output) == (2, "")
         assert all(error.startswith("elsinore: ") for error in ended.errors)  # no stack trace
     master = {"ELSINORE_SPARK_MASTER": f"local {text}"}
-    start_job("land_events", hours(10, 11), cwd=tmp_path, **master).refusal(2)
+    land(hours(10, 11), cwd=tmp_path, **master).refusal(2)
     assert {path.name for path in tmp_path.iterdir()} == {"s.yaml", "w.sase"}
 
 
@@ -294,7 +298,7 @@ def test_what_is_missing_is_one_line_that_says_what_to_do(
 ) -> None:
     """One line that says what to do: the hint in parentheses at its end."""
     missing = {variable: str(tmp_path / "nowhere"), "ELSINORE_HOME": str(tmp_path)}
-    refusal = start_job("land_events", hours(10, 11), cwd=tmp_path, **missing).refusal(2)
+    refusal = land(hours(10, 11), cwd=tmp_path, **missing).refusal(2)
     assert all(words in refusal for words in [str(tmp_path / "nowhere"), *told])
     assert re.search(r" \([^()]+\)$", refusal)
     assert not (tmp_path / "lake").exists()

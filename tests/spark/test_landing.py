@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+import elsinore.spark.land
 from elsinore.errors import ConflictError, DataError, LostWorkerError
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
 from elsinore.generate.flights import generate_flights
 from elsinore.settings import Settings
+from elsinore.spark.commit_notes import commits
 from elsinore.spark.event_changes import merge_changes
-from elsinore.spark.judge_events import judge_events
 from elsinore.spark.tables import Lake
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
 
 #: The module whose steps tests stop.
 LAND = "elsinore.spark.land"
+
+Cross = Callable[[int, int], list[dict[str, Any]]]
 
 BAD_LINES = {
     "bad_json": '{"id": "b1", "type"',
@@ -239,30 +243,132 @@ def test_links_out_of_the_landing_zone_are_refused(lake: Lake, settings: Setting
         land(lake, settings, hours(10, 11))
 
 
-def test_another_landing_in_between_is_a_conflict(
-    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+def interrupt(monkeypatch: pytest.MonkeyPatch, step: str, other: Callable[[], object]) -> None:
+    """Before a landing does a step for the first time, something else happens."""
+    real = getattr(elsinore.spark.land, step)
+
+    def interrupted(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.setattr(f"{LAND}.{step}", real)
+        other()
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(f"{LAND}.{step}", interrupted)
+
+
+def read_by_version(lake: Lake) -> list[list[tuple[str, str]]]:
+    """What readers could see of `events`: id and hour of landing, at each version with rows."""
+    found = []
+    for version in range(1, lake.version("events") + 1):
+        table = lake.dataset("events", version).to_table(columns=["event_id", "landing"])
+        found.append(sorted((row["event_id"], row["landing"][-2:]) for row in table.to_pylist()))
+    return found
+
+
+#: After it has been judged what lands; and after that was stored, before `events` changes.
+STEPS = ("_require_few_bad", "merge_changes")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_another_landing_in_between_is_never_overwritten(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """Both bring d1; the other ends after this one has looked and before it writes."""
+    """Both bring d1, on two days; the other ends after this one has looked."""
     put(settings, 10, departure(1, dep_delay=6))
-    put(settings, 11, departure(1))
-
-    def judge_then_other_lands(*arguments: Any) -> Any:
-        monkeypatch.setattr(f"{LAND}.judge_events", judge_events)
-        judged = judge_events(*arguments).localCheckpoint()
-        land(lake, settings, hours(11, 12))
-        return judged
-
-    monkeypatch.setattr(f"{LAND}.judge_events", judge_then_other_lands)
-    with pytest.raises(ConflictError):
-        land(lake, settings, hours(10, 11))
-    # Tried again, it finds that its line was corrected.
+    put(settings, 11, departure(1, time="2013-01-02T10:00:00Z"))
+    interrupt(monkeypatch, step, lambda: land(lake, settings, hours(11, 12)))
     figures = land(lake, settings, hours(10, 11))
     assert (figures["accepted"], figures["quarantined"]) == (0, 1)
-    assert rows(lake, "events", "event_id", "landing") == [("d1", "2013-01-01T11")]
+    assert read_by_version(lake) == [[("d1", "11")]]
     assert rows(lake, "landings", "landing", "accepted") == [
         ("2013-01-01T10", 0),
         ("2013-01-01T11", 1),
     ]
+
+
+@pytest.fixture
+def cross(lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Cross:
+    """Lands two hours: both are judged, the second with the first's lines, before either merges."""
+
+    def crossed(first: int, second: int) -> list[dict[str, Any]]:
+        found = []
+
+        def first_waits(*others: Any, **named: Any) -> None:
+            monkeypatch.setattr(f"{LAND}.merge_changes", merge_changes)
+            interrupt(monkeypatch, "merge_changes", lambda: merge_changes(*others, **named))
+            found.append(land(lake, settings, hours(second, second + 1)))
+
+        monkeypatch.setattr(f"{LAND}.merge_changes", first_waits)
+        return [land(lake, settings, hours(first, first + 1)), *found]
+
+    return crossed
+
+
+def test_of_two_that_see_each_other_the_second_is_judged_again(
+    lake: Lake, settings: Settings, cross: Cross
+) -> None:
+    put(settings, 10, departure(1, dep_delay=6), departure(2))
+    put(settings, 11, departure(1))
+    assert [figures["accepted"] for figures in cross(11, 10)] == [1, 1]
+    assert read_by_version(lake) == [[("d1", "11")], [("d1", "11"), ("d2", "10")]]
+    names = ("landing", "lines", "accepted", "quarantined")
+    assert rows(lake, "landings", *names) == [
+        ("2013-01-01T10", 2, 1, 1),
+        ("2013-01-01T11", 1, 1, 0),
+    ]
+
+
+def test_the_note_names_the_times_of_rows_that_came_in_between(
+    lake: Lake, settings: Settings, cross: Cross
+) -> None:
+    put(settings, 9, departure(1, hour=9))
+    put(settings, 11, departure(1, 30, hour=11))
+    put(settings, 12, departure(1, 50, hour=12))
+    land(lake, settings, hours(9, 10))
+    cross(11, 12)
+    assert read_by_version(lake) == [[("d1", "09")], [("d1", "11")], [("d1", "12")]]
+    notes = [commit.note["touched"] for commit in commits(lake.path("events"), after=0)]
+    touched = [sorted(hour[-2:] for hour in note) for note in notes]
+    assert touched == [["11", "12"], ["09", "11"], ["09"]]
+
+
+@pytest.mark.parametrize("step", ["_require_few_bad", "_require_accounted"])
+@pytest.mark.parametrize("first", [9, 10])
+def test_a_line_that_counts_again_is_not_lost_between_two_landings(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str, first: int
+) -> None:
+    """One withdraws the event of which the other brings an earlier line, a duplicate until then."""
+    put(settings, 9, departure(1))
+    put(settings, 10, departure(1), departure(3))
+    land(lake, settings, hours(10, 11))
+    put(settings, 10, departure(3))
+    second = {9: hours(10, 11), 10: hours(9, 10)}[first]
+    interrupt(monkeypatch, step, lambda: land(lake, settings, second))
+    land(lake, settings, hours(first, first + 1))
+    assert rows(lake, "events", "event_id", "landing") == [
+        ("d1", "2013-01-01T09"),
+        ("d3", "2013-01-01T10"),
+    ]
+    names = ("landing", "lines", "accepted", "duplicates")
+    assert rows(lake, "landings", *names) == [
+        ("2013-01-01T09", 1, 1, 0),
+        ("2013-01-01T10", 1, 1, 0),
+    ]
+
+
+def test_whoever_lands_beside_many_others_gives_way(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(settings, 10, departure(1))
+    tries = []
+
+    def taken(*_: Any, **__: Any) -> None:
+        tries.append(1)
+        raise ConflictError("taken")
+
+    monkeypatch.setattr(f"{LAND}.merge_changes", taken)
+    with pytest.raises(ConflictError, match="taken"):
+        land(lake, settings, hours(10, 11))
+    assert (len(tries), rows(lake, "events")) == (5, [])
 
 
 def test_killed_at_any_write_and_run_again_it_ends_the_same(
@@ -278,24 +384,27 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
         land(tables, zone, hours(10, 12))
         put(zone, 11, departure(3))
     land(other, clean, hours(11, 12))
-    replace = Lake.replace
 
     def killed(*arguments: Any, **named: Any) -> None:
         raise LostWorkerError("killed")
 
-    for table in ("raw_events", "quarantine", "landings"):
+    writes = {"raw_events": "replace", "quarantine": "replace", "landings": "record"}
+    for table, write in writes.items():
+        real = getattr(Lake, write)
 
-        def killed_at(self: Lake, name: str, *rest: Any, at: str = table, **named: Any) -> None:
-            (killed if name == at else replace)(self, name, *rest, **named)
+        def killed_at(
+            self: Lake, name: str, *rest: Any, at: str = table, real: Any = real, **named: Any
+        ) -> None:
+            (killed if name == at else real)(self, name, *rest, **named)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Lake, "replace", killed_at)
+            patch.setattr(Lake, write, killed_at)
             with pytest.raises(LostWorkerError):
                 land(lake, settings, hours(11, 12))
-    for step in (killed, merge_changes):
+    # Before the commit of `events`, and after it.
+    for step in ("merge_changes", "_totals"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"{LAND}.merge_changes", step)
-            patch.setattr(f"{LAND}._require_landed", killed)
+            patch.setattr(f"{LAND}.{step}", killed)
             with pytest.raises(LostWorkerError):
                 land(lake, settings, hours(11, 12))
     land(lake, settings, hours(11, 12))

@@ -18,13 +18,12 @@ from tests.spark.histories import (
     END,
     FINAL,
     FIRST,
-    FROM_FILES,
     Step,
     assert_final,
     land_step,
     orders,
 )
-from tests.spark.landing_zone import hours, rows
+from tests.spark.landing_zone import LANDED, contents, hours
 
 ORDERS = orders(20)
 TRIED = min(len(ORDERS), int(os.environ.get("ELSINORE_ORDERS", "2")))
@@ -37,13 +36,7 @@ def at_once(spark: SparkSession, new_home: NewHome) -> dict[str, list[Any]]:
     lake = Lake.open(spark, settings)
     land_step(lake, settings, Step(hours(FIRST, END), frozenset()))
     assert_final(lake)
-    return {table: rows(lake, table) for table in FROM_FILES}
-
-
-@pytest.fixture(autouse=True)
-def without_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They tell of runs, not of files, and a commit for each landing is a seventh of its time."""
-    monkeypatch.setattr("elsinore.spark.land.record_metrics", lambda *_, **__: None)
+    return contents(lake)
 
 
 def test_the_orders_differ_and_try_what_they_are_for() -> None:
@@ -66,5 +59,6 @@ def test_any_order_of_landings_leaves_the_same_tables(
 ) -> None:
     for step in ORDERS[number]:
         land_step(lake, settings, step)
-    for table in FROM_FILES:
-        assert rows(lake, table) == at_once[table], (table, ORDERS[number])
+    found = contents(lake)
+    for table in LANDED:
+        assert found[table] == at_once[table], (table, ORDERS[number])

@@ -1,36 +1,30 @@
-"""Statistics and plans of a run: counted from the events, kept once, found again by the run."""
+"""Statistics and plans of runs: counted from the events, kept once, in force within a band."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.errors import DataError, PlanError
+from elsinore.cli.read_statistics import read_statistics
+from elsinore.engine.profile.measure import measure
+from elsinore.errors import DataError, ParameterError, PlanError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
-from elsinore.sharing.find_plan import find_plan, find_plans
-from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.statistics import Statistics
-from elsinore.spark.plans import (
-    PROFILE_FINGERPRINT,
-    STATISTICS,
-    STATISTICS_FINGERPRINT,
-    load_plan,
-    load_profile,
-    plan_run,
-    store_statistics,
-)
-from elsinore.spark.profile import collect_profile
+from elsinore.spark.plans import FoundPlan, load_plan, plan_run
 from elsinore.spark.run_metrics import record_metrics, text_metric
-from elsinore.spark.statistics import collect_statistics
+from elsinore.spark.stored_events import StoredEvents
 from elsinore.spark.tables import Lake
-from elsinore.timeline import Interval
+from elsinore.timeline import MINUTE, Interval
 from tests import profile_case as case
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, land, put, rows
@@ -85,50 +79,83 @@ def landed(lake: Lake, settings: Settings, landed_home: Settings) -> Lake:
     return lake
 
 
+def stored(lake: Lake, workload: Workload, interval: Interval) -> StoredEvents:
+    return StoredEvents.of(lake.path("events"), workload, interval)
+
+
+def plan(lake: Lake, workload: Workload, interval: Interval) -> FoundPlan:
+    """As the job does it, without Spark."""
+    return plan_run(replace(lake, session=None), workload, interval, run="test")
+
+
 def test_counted_is_what_a_run_reads(landed: Lake) -> None:
-    """A run over [11:00, 12:00) with windows of two hours reads from 09:00 to 12:00."""
-    counted = collect_statistics(landed, bound(landed), hours(11, 12))
-    assert counted == Statistics.counted(
+    assert stored(landed, bound(landed), hours(9, 12)).statistics() == Statistics.counted(
         hours(9, 12),
         {"Departure": 2, "Arrival": 2, "Cancellation": 1},
         # N1, N2 and n1; no number is no value.
         {("tailnum",): 3},
     )
+    # A run over [11:00, 12:00) with windows of two hours reads from 09:00 to 12:00.
+    figures = plan(landed, bound(landed), hours(11, 12)).figures
+    counts = {name: number for name, number in figures.items() if name.startswith("events_")}
+    assert counts == {
+        "events_Departure": 2, "events_Arrival": 2, "events_Cancellation": 1,
+        "events_version": str(landed.version("events")),
+    }  # fmt: skip
 
 
 def test_without_events_there_are_statistics_all_the_same(lake: Lake) -> None:
-    counted = collect_statistics(lake, bound(lake), hours(11, 12))
+    counted = stored(lake, bound(lake), hours(11, 12)).statistics()
     assert counted.by_type == {"Departure": 0, "Arrival": 0, "Cancellation": 0}
     assert counted.by_keys == {}
 
 
-def collect(lake: Lake, workload: Workload, interval: Interval) -> Statistics:
-    statistics = collect_statistics(lake, workload, interval)
-    store_statistics(lake, workload, statistics)
-    name = {STATISTICS_FINGERPRINT: statistics.fingerprint}
-    record_metrics(lake, interval, STATISTICS, name, run="test")
-    return statistics
+def test_a_table_that_only_spark_can_read_is_named(landed: Lake) -> None:
+    landed.run_sql(
+        f"ALTER TABLE {landed.sql_name('events')} "
+        "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    with pytest.raises(DataError, match=r"without Spark: its reader version is 3 .*deletion"):
+        plan(landed, bound(landed), hours(11, 12))
+
+
+def test_a_lakes_table_can_be_counted_by_a_command(landed: Lake) -> None:
+    table = landed.path("events")
+    statistics, events = read_statistics(None, [table], bound(landed))
+    assert statistics is not None
+    assert statistics.by_type == {"Departure": 4, "Arrival": 2, "Cancellation": 1}
+    assert events is not None
+    assert len(events) == 7
+    with pytest.raises(ParameterError, match="one table of events, or files"):
+        read_statistics(None, [table, table], bound(landed))
+
+
+def kept(lake: Lake) -> list[tuple[str, str]]:
+    return [(kind, name) for kind, name in rows(lake, "plans", "kind", "fingerprint")]
 
 
 def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
     workload, interval = bound(landed), hours(10, 12)
-    statistics = collect(landed, workload, interval)
-    first = plan_run(landed, workload, interval, run="test")
-    assert (first.reused, first.plan.statistics_fingerprint) == (False, statistics.fingerprint)
-
-    collect(landed, workload, interval)
-    again = plan_run(landed, workload, interval, run="test")
-    assert (again.reused, again.plan) == (True, first.plan)
-    # GWMIN's plan was kept at once, the optimal one is the run's.
-    greedy, optimal = find_plans(workload, statistics)
-    assert first.plan == optimal
-    own = workload_fingerprint(workload)
-    assert rows(landed, "plans", "kind", "fingerprint", "workload_fingerprint") == sorted(
-        [("plan", plan.fingerprint, own) for plan in (greedy, optimal)]
-        + [("statistics", statistics.fingerprint, own)]
+    before = landed.version("plans"), landed.version("run_metrics")
+    first = plan(landed, workload, interval)
+    statistics = stored(landed, workload, hours(8, 12)).statistics()
+    assert (first.reused, first.plan) == (False, find_plan(workload, statistics))
+    assert kept(landed) == sorted(
+        [
+            ("plan", first.plan.fingerprint),
+            ("statistics", statistics.fingerprint),
+            ("profile", str(first.figures["profile_fingerprint"])),
+        ]
     )
-    reason = text_metric(landed, interval, "plan", "reason")
-    assert reason == "no plan was found before"  # again, so that a repeated run leaves the same
+    after = landed.version("plans"), landed.version("run_metrics")
+    assert after == (before[0] + 1, before[1] + 1)
+
+    again = plan(landed, workload, interval)
+    assert (again.reused, again.plan) == (True, first.plan)
+    assert landed.version("plans") == before[0] + 1
+    # Again, so that a repeated run leaves the same.
+    assert again.figures == first.figures
+    assert text_metric(landed, interval, "plan", "reason") == "no plan was found before"
     # The run's slices have the run's plan, other hours have none.
     assert load_plan(landed, workload, interval) == first.plan
     assert load_plan(landed, workload, hours(11, 12)) == first.plan
@@ -136,10 +163,54 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
         load_plan(landed, workload, hours(9, 11))
 
 
+def test_a_plan_that_takes_long_comes_after_a_greedy_one(
+    landed: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elsinore.sharing.find_plan.PATIENCE", 1e-9)
+    before = landed.version("plans")
+    found = plan(landed, bound(landed), hours(10, 12)).plan
+    assert rows(landed, "plans", "kind", "finder") == [
+        ("plan", "gwmin"), ("plan", "optimal"), ("profile", "measured"), ("statistics", "counted"),
+    ]  # fmt: skip
+    assert (found.finder, landed.version("plans")) == ("optimal", before + 2)
+
+
+def test_the_plan_in_force_stands_within_the_band(lake: Lake, settings: Settings) -> None:
+    """Two hours by night, then single ones, of which one has more than twice as many events."""
+    workload = bound(lake)
+    numbers = count()
+
+    def events(hour: int, number: int) -> None:
+        put(settings, hour, *(departure(next(numbers), hour=hour) for _ in range(number)))
+
+    for hour, number in ((8, 300), (9, 300), (10, 150), (11, 200), (12, 700), (13, 500)):
+        events(hour, number)
+    land(lake, settings, hours(8, 14))
+    night = plan(lake, workload, hours(8, 10))
+    version = lake.version("plans")
+    for hour in (10, 11):
+        found = plan(lake, workload, hours(hour, hour + 1))
+        assert (found.reused, found.plan) == (True, night.plan)
+        assert found.figures["replanned"] is False
+        assert found.figures["profile_fingerprint"] == night.figures["profile_fingerprint"]
+    assert found.figures["reason"] == "no rate changed by more than a factor of 2"
+    assert lake.version("plans") == version  # one commit a run: its figures
+    # There were 600 in the four hours to 10, so 450 in three; here are 150, 200 and 700.
+    beyond = plan(lake, workload, hours(12, 13))
+    assert (beyond.reused, beyond.figures["replanned"]) == (False, True)
+    assert beyond.figures["reason"] == "statistics changed: Departure from 450 to 1,050 events"
+    assert lake.version("plans") == version + 1
+    after = plan(lake, workload, hours(13, 14))
+    assert (after.reused, after.plan) == (True, beyond.plan)
+    assert load_plan(lake, workload, hours(11, 12)) == night.plan
+    # A run of a day or more finds its own.
+    day = Interval.parse("2013-01-01T14:00Z", "2013-01-02T14:00Z")
+    assert plan(lake, workload, day).figures["replanned"] is True
+
+
 def test_a_plan_of_another_workload_is_refused(landed: Lake) -> None:
     interval = hours(11, 12)
-    collect(landed, bound(landed), interval)
-    plan_run(landed, bound(landed), interval, run="test")
+    plan(landed, bound(landed), interval)
     with pytest.raises(PlanError):
         load_plan(landed, bound(landed, QUERIES.replace("2 hours", "3 hours")), interval)
 
@@ -148,12 +219,10 @@ def test_each_workload_has_its_own_plan_of_the_same_hours(landed: Lake) -> None:
     """A run over a stretch, after another workload's runs over single hours of it."""
     ours, theirs = bound(landed), bound(landed, QUERIES.replace("2 hours", "3 hours"))
     for interval in (hours(10, 11), hours(11, 12)):
-        collect(landed, theirs, interval)
-        plan_run(landed, theirs, interval, run="test")
-    collect(landed, ours, hours(10, 12))
-    plan = plan_run(landed, ours, hours(10, 12), run="test").plan
-    assert load_plan(landed, ours, hours(11, 12)) == plan
-    assert load_plan(landed, theirs, hours(11, 12)) != plan
+        plan(landed, theirs, interval)
+    found = plan(landed, ours, hours(10, 12)).plan
+    assert load_plan(landed, ours, hours(11, 12)) == found
+    assert load_plan(landed, theirs, hours(11, 12)) != found
 
 
 def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says(
@@ -162,15 +231,9 @@ def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says
     workload = bound(landed)
     reasons = []
     for interval in (hours(11, 12), hours(10, 13), hours(11, 12)):
-        collect(landed, workload, interval)
-        plan_run(landed, workload, interval, run="test")
+        plan(landed, workload, interval)
         reasons.append(text_metric(landed, interval, "plan", "reason"))
     assert reasons[0] == reasons[2] == "no plan was found before"
-
-
-def test_a_plan_needs_statistics(lake: Lake) -> None:
-    with pytest.raises(DataError, match="run its step statistics"):
-        plan_run(lake, bound(lake), hours(11, 12), run="test")
 
 
 @pytest.fixture
@@ -192,58 +255,67 @@ def flights(lake: Lake, settings: Settings) -> Lake:
 
 def test_the_profile_is_the_one_worked_out_by_hand(flights: Lake) -> None:
     workload = bound(flights, case.QUERIES)
-    assert collect_profile(flights, workload, case.RUN) == case.expected(workload)
+    events, stretch = stored(flights, workload, case.OBSERVED).last()
+    assert (stretch, measure(events, workload, stretch)) == (
+        case.OBSERVED, case.expected(workload),
+    )  # fmt: skip
+    found = plan(flights, workload, case.RUN)
+    assert found.figures["profile_fingerprint"] == case.expected(workload).fingerprint
 
 
-def test_a_profile_is_kept_once_and_pinned_to_a_version(flights: Lake, settings: Settings) -> None:
+def test_a_profile_is_measured_from_the_last_events_of_an_interval(flights: Lake) -> None:
+    """The last three that are observed are of 10:25 on; the last six of 09:30 on."""
+    events = stored(flights, bound(flights, case.QUERIES), case.OBSERVED)
+    for number, start in ((3, (10, 15)), (6, (9, 20))):
+        last, stretch = events.last(number)
+        begins = case.OBSERVED.start + ((start[0] - 8) * 60 + start[1]) * MINUTE + 1
+        assert (len(last), stretch) == (number, Interval(begins, case.OBSERVED.end))
+
+
+def test_counts_are_of_one_version(flights: Lake, settings: Settings) -> None:
     workload, version = bound(flights, case.QUERIES), flights.version("events")
-    statistics = collect(flights, workload, case.RUN)
-    before = statistics.fingerprint
-    profile = collect_profile(flights, workload, case.RUN, version=version)
-    store_statistics(flights, workload, statistics, profile)
-    kept, plans = rows(flights, "plans"), flights.version("plans")
-
+    before = stored(flights, workload, case.OBSERVED)
     put(settings, 11, departure(99, hour=11), name="-late")
     land(flights, settings, hours(11, 12))
-    again = collect_profile(flights, workload, case.RUN, version=version)
-    store_statistics(flights, workload, statistics, again)
-    assert (again, rows(flights, "plans"), flights.version("plans")) == (profile, kept, plans)
-    # The plan's name does not depend on the profile.
-    assert [row[:4] for row in kept] == [
-        ("profile", profile.fingerprint, workload_fingerprint(workload), before),
-        ("statistics", before, workload_fingerprint(workload), before),
-    ]
-    later = collect_profile(flights, workload, case.RUN)
-    assert later.rates[2].events == case.spread(4, 10, 1, 2.5, 4)
-    name = {PROFILE_FINGERPRINT: profile.fingerprint}
-    record_metrics(flights, case.RUN, STATISTICS, name, run="test")
-    assert load_profile(flights, case.RUN) == profile
+    pinned = StoredEvents.of(flights.path("events"), workload, case.OBSERVED, version=version)
+    assert pinned == before
+    assert pinned.statistics().by_type["Departure"] == 9
+    assert stored(flights, workload, case.OBSERVED).statistics().by_type["Departure"] == 10
 
 
 def test_a_stream_without_events_has_a_profile(lake: Lake) -> None:
-    profile = collect_profile(lake, bound(lake, case.QUERIES), case.RUN)
+    workload = bound(lake, case.QUERIES)
+    events, stretch = stored(lake, workload, case.OBSERVED).last()
+    profile = measure(events, workload, stretch)
     assert [rate.events for rate in profile.rates] == [case.spread(4, 0, 0, 0, 0)] * 3
     assert (profile.bursts, profile.partitions) == ((), ())
 
 
 def test_a_plan_of_an_older_build_is_found_anew(landed: Lake) -> None:
     workload, interval = bound(landed), hours(10, 12)
-    statistics = collect(landed, workload, interval)
-    plan = find_plan(workload, statistics)
-    older = json.dumps(json.loads(plan.to_json()) | {"version": 2})
-    row = {
-        "kind": "plan", "fingerprint": "0" * 64, "body": older, "finder": str(plan.finder),
-        "workload_fingerprint": plan.workload_fingerprint,
+    statistics = stored(landed, workload, hours(7, 10)).statistics()
+    found = find_plan(workload, statistics)
+    older = json.dumps(json.loads(found.to_json()) | {"version": 2})
+    names = {
+        "workload_fingerprint": found.workload_fingerprint,
         "statistics_fingerprint": statistics.fingerprint,
-    }  # fmt: skip
-    table = landed.frame("plans", [row])
-    table.write.format("delta").mode("append").save(str(landed.path("plans")))
+    }
+    landed.add(
+        "plans",
+        [
+            {"kind": "plan", "fingerprint": "0" * 64, "body": older, "finder": "optimal", **names},
+            {"kind": "statistics", "fingerprint": statistics.fingerprint, "finder": "counted",
+             "body": statistics.to_json(), **names},
+        ],
+        run="test",
+    )  # fmt: skip
     record_metrics(landed, hours(9, 10), "plan", {"plan_fingerprint": "0" * 64}, run="test")
     with pytest.raises(PlanError, match="version 2; this build reads version 3"):
         load_plan(landed, workload, hours(9, 10))
-    found = plan_run(landed, workload, interval, run="test")
-    assert (found.reused, found.plan.version) == (False, 3)
-    assert load_plan(landed, workload, interval) == found.plan
+    anew = plan(landed, workload, interval)
+    assert (anew.reused, anew.plan.version) == (False, 3)
+    assert anew.figures["reason"] == "no plan was found before"
+    assert load_plan(landed, workload, interval) == anew.plan
 
 
 def test_the_plan_of_a_run_holds_its_kleene_sets(landed: Lake) -> None:
@@ -253,8 +325,7 @@ def test_the_plan_of_a_run_holds_its_kleene_sets(landed: Lake) -> None:
         " WITHIN 2 hours;"
     )
     workload, interval = bound(landed, kleene), hours(10, 12)
-    collect(landed, workload, interval)
-    plan = plan_run(landed, workload, interval, run="test").plan
-    (found,) = plan.sets
+    sets = plan(landed, workload, interval).plan.sets
+    (found,) = sets
     assert (found.kleene, found.queries, found.keys) == (("Arrival",), ("a", "b"), ("tailnum",))
-    assert load_plan(landed, workload, interval).sets == plan.sets
+    assert load_plan(landed, workload, interval).sets == sets

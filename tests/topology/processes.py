@@ -76,6 +76,16 @@ def answers(url: str) -> Callable[[], bool]:
     return condition
 
 
+def listens(port: int) -> Callable[[], bool]:
+    """A condition: somebody listens on a port of the loopback address."""
+
+    def condition() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    return condition
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGINT)

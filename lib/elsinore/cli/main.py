@@ -31,6 +31,7 @@ COMMANDS = {
     "validate": "elsinore.cli.pipeline:validate",
     "publish": "elsinore.cli.pipeline:publish",
     "report": "elsinore.cli.pipeline:report",
+    "stop": "elsinore.cli.pipeline:stop",
 }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-import subprocess
 from collections.abc import Callable
 from typing import Annotated
 
@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from elsinore.errors import ParameterError
-from elsinore.orchestration.job_command import job_command
 from elsinore.orchestration.run_interval import day_interval, run_interval
+from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.replay import (
     DEFAULT_END,
     DEFAULT_START,
@@ -21,7 +21,8 @@ from elsinore.replay import (
     replay,
 )
 from elsinore.settings import Settings
-from elsinore.timeline import Interval
+from elsinore.spark.server import stop_server
+from elsinore.timeline import Interval, require_whole_hours
 
 Start = Annotated[str, typer.Option(help="First hour of the interval, ISO 8601, UTC.")]
 End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
@@ -68,11 +69,10 @@ def _named_run(name: str) -> Interval:
 
 
 def _run_job(job: str, interval: Interval) -> int:
-    command = job_command(job, interval)
-    try:
-        return subprocess.run(command, cwd=Settings.load().root, check=False).returncode
-    except OSError as error:
-        raise ParameterError(f"cannot run {job}: {error.strerror}") from error
+    require_whole_hours(interval)
+    figures = run_step(job, Arguments(interval, f"{job} {interval}"), Settings.load())
+    print(json.dumps({"job": job, **figures}))
+    return 0
 
 
 def _step(job: str, text: str) -> Callable[[Start, End], int]:
@@ -89,3 +89,9 @@ land = _step("land_events", "Land the raw files of an interval.")
 aggregate = _step("aggregate_trends", "Aggregate the windows that end in an interval.")
 validate = _step("validate_results", "Check a sample of staged results against the reference.")
 publish = _step("publish_results", "Publish the validated results of an interval.")
+
+
+def stop() -> None:
+    """End the Spark server that was started on demand, if it runs."""
+    ended = stop_server(Settings.load())
+    print("Spark has ended" if ended else "Spark does not run")

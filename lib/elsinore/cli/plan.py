@@ -28,7 +28,9 @@ def plan(
     rates: Annotated[
         Path | None, typer.Option(help="Rates of the event types, a .yaml file.")
     ] = None,
-    events: Annotated[list[Path] | None, typer.Option(help="Or event files to count.")] = None,
+    events: Annotated[
+        list[Path] | None, typer.Option(help="Or event files to count, or a lake's table.")
+    ] = None,
     finder: Annotated[
         Finder,
         typer.Option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -92,12 +93,9 @@ def run(
     """Answer the queries of WORKLOAD from files; JSON lines, by query, group and window."""
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
-    if executor is Executor.GRETA or executor in _HAMLET:
-        require_greta(bound.queries)
-    if executor in _SEGMENTS:
-        require_aseq(bound.queries, executor)
-    if executor is Executor.SWEEP:
-        require_sweep(bound.queries)
+    refuse_beforehand(bound.queries, executor)
+    if executor is Executor.AUTO:
+        _tell_of_twostep(bound)
     given = _given_plan(plan, bound, executor)
     told = _decisions_report(decisions, stream, executor)
     with progress_line() as progress:
@@ -127,6 +125,20 @@ def run(
     if told is not None:
         typer.echo(f"elsinore: {told.write()}", err=True)
     _write(sorted_rows(rows), output)
+
+
+def refuse_beforehand(queries: Sequence[BoundQuery], executor: Executor) -> None:
+    """Refuse the queries that an executor cannot run, before anything is read.
+
+    Raises:
+        UnsupportedQueryError: in the executor's name.
+    """
+    if executor is Executor.GRETA or executor in _HAMLET:
+        require_greta(queries, executor)
+    if executor in _SEGMENTS:
+        require_aseq(queries, executor)
+    if executor is Executor.SWEEP:
+        require_sweep(queries)
 
 
 def answer(
@@ -187,6 +199,17 @@ def answer_together(
     for query in refused:
         rows += two_step(query, events, budget=budget)
     return rows
+
+
+def _tell_of_twostep(workload: Workload) -> None:
+    """Say at once which queries take the way that may never end."""
+    for query in workload.queries:
+        if refusals := greta_refusals(query):
+            typer.echo(
+                f"elsinore: {query.name} is left to twostep, which builds every trend and may take "
+                f"very long; greta cannot run it: {'; '.join(refusals)}",
+                err=True,
+            )
 
 
 def process_cores() -> int:

@@ -12,7 +12,8 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.join_keys import in_one_coding
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partitions import Entries, column_of
-from elsinore.query.bound import BoundQuery, Key
+from elsinore.query.adjacency import may_meet
+from elsinore.query.bound import BoundQuery, Key, Position
 
 #: No event before.
 NONE = np.iinfo(np.int64).min
@@ -27,8 +28,8 @@ def last_events(
 ) -> np.ndarray:
     """int64[N]: the time of the last event strictly before each entry, in its partition.
 
-    An event lies in a partition by the keys that its type has, also where the pattern does not
-    name the type; a key that is scoped to an alias binds no foreign type.
+    An event lies in a partition by the keys that it carries at one of its type's aliases, and,
+    where the pattern does not name the type, by the unscoped keys that the type has.
     """
     distinct, ranks = np.unique(columns.times, return_inverse=True)
     last = np.full(entries.rows.size, NONE, np.int64)
@@ -51,27 +52,45 @@ def last_events(
 
 
 def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[int, ...], list[str]]:
-    """The types of the stream by the keys that their events carry in the stream at large."""
+    """The types of the stream by the keys that part their events from others.
+
+    A type that could stand at several aliases is found under the keys of each of them.
+    """
     found: dict[tuple[int, ...], list[str]] = {}
+    keys = {number: key for number, key in enumerate(query.keys) if _parts(query, schema, key)}
     for name in schema.by_name:
-        found.setdefault(_carried_by(query, schema, name), []).append(name)
+        for place in _places(query, name):
+            carried = (n for n, key in keys.items() if _binds(query, schema, key, name, place))
+            types = found.setdefault(tuple(carried), [])
+            if name not in types:
+                types.append(name)
     return found
 
 
-def _carried_by(query: BoundQuery, schema: StreamSchema, name: str) -> tuple[int, ...]:
-    positions = {position.index for position in query.positions if position.type == name}
-    return tuple(
-        number
-        for number, key in enumerate(query.keys)
-        if (key.positions & positions if positions else _binds_foreign(query, schema, key, name))
-    )
+def _places(query: BoundQuery, name: str) -> list[Position | None]:
+    """Where an event of a type could stand: in a trend, else under NOT, else nowhere (None)."""
+    places = [position for position in query.positions if position.type == name]
+    return [*([p for p in places if not p.negated] or places)] or [None]
 
 
-def _binds_foreign(query: BoundQuery, schema: StreamSchema, key: Key, name: str) -> bool:
-    """Whether a key binds events of a type that the pattern does not name."""
+def _binds(
+    query: BoundQuery, schema: StreamSchema, key: Key, name: str, place: Position | None
+) -> bool:
+    if place is not None:
+        return place.index in key.positions
+    return name in schema.carriers(key.attribute) and not _left_out(query, schema, key)
+
+
+def _left_out(query: BoundQuery, schema: StreamSchema, key: Key) -> list[Position]:
+    """The positions of trends whose events have a key's attribute and may carry any value."""
     types = schema.carriers(key.attribute)
-    return name in types and all(
-        position.index in key.positions
-        for position in query.positions
-        if position.type in types and not position.negated
-    )
+    everywhere = (p for p in query.positions if p.type in types and not p.negated)
+    return [position for position in everywhere if position.index not in key.positions]
+
+
+def _parts(query: BoundQuery, schema: StreamSchema, key: Key) -> bool:
+    """Whether a key keeps events apart: not where it is scoped to one event of a trend alone."""
+    if key.group_label is not None or not _left_out(query, schema, key):
+        return True
+    bound = frozenset(query.positions[index].alias for index in key.positions)
+    return any(aliases <= bound for aliases in may_meet(query.pattern))

@@ -18,8 +18,8 @@ from elsinore.timeline import format_instant
 def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, Fault]]:
     """Each value that the attribute may not have, as (index, fault).
 
-    Rules in order: NULL only where nullable, finite, at least `min`, at most `max`, one of
-    `allowed`. A NULL breaks no rule but the first.
+    Rules in order: NULL only where nullable, not infinite, at least `min`, at most `max`, one of
+    `allowed`. A NULL breaks no rule but the first; NaN is within no limits.
 
     Args:
         column: values in the attribute's Arrow type.
@@ -37,7 +37,9 @@ def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, 
 def _rules(column: pa.Array, attribute: Attribute) -> Iterator[tuple[Reason, pa.BooleanArray, str]]:
     """Which values break which rule."""
     if attribute.type is AttributeType.DOUBLE:
-        yield Reason.NOT_FINITE, pc.invert(pc.is_finite(column)), "is not finite"
+        yield Reason.NOT_FINITE, pc.is_inf(column), "is not finite"
+        if attribute.minimum is not None or attribute.maximum is not None:
+            yield Reason.NOT_FINITE, pc.is_nan(column), "is within no limits"
     if attribute.minimum is not None:
         low = pc.less(column, pa.scalar(attribute.minimum, column.type))
         yield Reason.OUT_OF_RANGE, low, f"is below {_spelled(attribute.minimum, attribute)}"

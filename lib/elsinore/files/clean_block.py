@@ -16,9 +16,10 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
 
     Arrow's parser is at least as strict as ours: it takes no number for text or the other way
     round, no repeated keys, no fields beyond those of the stream. What it takes, it reads as we
-    do; a property test holds the two together. The answer is None for any block that it does not
-    take, and wherever its records might not be the block's lines: each line must begin with the
-    only `{` in it. Then n records out of n lines began one in each line, and ended before the next.
+    do, but for `-NaN`, which Python does not write; a property test holds the two together. The
+    answer is None for any block that it does not take, and wherever its records might not be the
+    block's lines: each line must begin with the only `{` in it. Then n records out of n lines began
+    one in each line, and ended before the next.
 
     Args:
         lines: string array without NULLs.
@@ -28,7 +29,7 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
     if fields is None or not pc.all(pc.starts_with(lines, "{")).as_py():
         return None
     text = "\n".join(lines.to_pylist())
-    if text.count("{") != len(lines):
+    if text.count("{") != len(lines) or "-NaN" in text:
         return None
     block = text.encode()
     try:

@@ -40,7 +40,7 @@ def decode_lines(
         lines: columns `file` (string), `position` (int64), `line` (string); others are ignored.
         schema: what events may be.
         plausible: event times that are taken for real; None: years 1900 to 2199, from 1971 for
-            times written as numbers (see `instants.plausible_times`), any integer ticks.
+            times written as numbers, and `timeline.TICKS` (see `instants.plausible_times`).
     """
     table = pa.table(lines) if isinstance(lines, pa.RecordBatch) else lines
     # In one piece: a table of many small files would be decoded in as many small blocks.

@@ -16,6 +16,7 @@ from elsinore.timeline import (
     MILLISECOND,
     MIN_INSTANT,
     SECOND,
+    TICKS,
     Interval,
     TimeUnit,
     parse_instant,
@@ -32,20 +33,29 @@ _FACTORS = {
 _PLAIN_ISO = r"^[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$"
 
 
-def plausible_times(unit: TimeUnit) -> Interval | None:
+def plausible_times(unit: TimeUnit) -> Interval:
     """The event times that are taken for real, unless a caller says otherwise.
 
     Years 1900 to 2199. Times written as numbers begin in 1971: read in too fine a unit (seconds
     as milliseconds, or as microseconds) today's times fall into the first weeks of 1970, read in
     too coarse a unit they fall after 2200; so each mix-up of s, ms, us and ns is caught. Integer
-    ticks have no unit and no limits.
+    ticks have no unit; they are those of `timeline.TICKS`.
     """
     match unit:
         case TimeUnit.INTEGER:
-            return None
+            return TICKS
         case TimeUnit.ISO:
             return Interval.parse("1900-01-01", "2200-01-01")
     return Interval.parse("1971-01-01", "2200-01-01")
+
+
+def ticks_text(times: Interval) -> str:
+    """An interval of integer times, for people.
+
+    >>> ticks_text(Interval(-3, 5))
+    '-3 to 4'
+    """
+    return f"{times.start} to {times.end - 1}"
 
 
 def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
@@ -111,6 +121,6 @@ def _numeric_time(value: Any, unit: TimeUnit, factor: int) -> int | Fault:
     else:
         value *= factor
     if not MIN_LONG <= value <= MAX_LONG:
-        code = Reason.TIME_OUT_OF_RANGE if unit.is_calendar else Reason.BAD_TIME
-        return Fault(code, "the time does not fit 64 bits")
+        rule = "does not fit 64 bits" if unit.is_calendar else f"is not in {ticks_text(TICKS)}"
+        return Fault(Reason.TIME_OUT_OF_RANGE, f"{shown(value)} {rule}")
     return value

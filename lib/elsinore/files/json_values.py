@@ -36,7 +36,7 @@ def json_values(values: list[Any], kind: AttributeType) -> Typed:
 
     Strings are strings and booleans booleans; a whole number is fine as a double; a number with a
     fraction of zero is fine as a long while doubles are exact (up to 2^53); timestamps are ISO
-    8601 text. What is not finite is left to `check_limits`, where the type is double.
+    8601 text. A double may be NaN; infinite ones are left to `check_limits`.
 
     Args:
         values: None where a record has no value or null.

@@ -26,7 +26,7 @@ def parse_json(line: str) -> dict[str, Any] | Fault:
 
     Refused are, beside what is no JSON: anything but an object, keys that occur twice (which value
     is meant is anyone's guess), and nesting beyond `MAX_DEPTH`. `NaN` and `Infinity` are read as
-    numbers, so that the attribute can be named that has them.
+    numbers: a double may be NaN, and where they are wrong the attribute can be named.
     """
     # Nearly all lines are flat and have `":` once for each key and nowhere else; that is cheap to
     # see, and it rules out deep nesting and doubled keys. All others take the careful way.

@@ -84,9 +84,14 @@ def _codes(column: pa.ChunkedArray) -> _Rows:
 
 
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-    """Equal values, or both NULL."""
+    """Equal values, or both NULL, or both NaN."""
+    same = pc.or_(pc.equal(left, right), pc.and_(_is_nan(left), _is_nan(right)))
     both_null = pc.and_(pc.is_null(left), pc.is_null(right))
-    return pc.or_(pc.fill_null(pc.equal(left, right), False), both_null).to_numpy()
+    return pc.or_(pc.fill_null(same, False), both_null).to_numpy()
+
+
+def _is_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.not_equal(column, column)
 
 
 def _superseded(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Table:

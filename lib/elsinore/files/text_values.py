@@ -27,9 +27,9 @@ _BOOLEANS = {"true": True, "false": False}
 def text_values(texts: list[str | None], kind: AttributeType) -> Typed:
     """A column of texts as an attribute's type.
 
-    Numbers are plain decimals without blanks around them; `nan` and `inf` are read as such, for
-    `check_limits` to refuse; booleans are `true` and `false` in any case; a long may be written
-    with a fraction of zero, as for JSON.
+    Numbers are plain decimals without blanks around them; a double may also be `nan` or, for
+    `check_limits` to refuse, `inf`; booleans are `true` and `false`; all of these in any case. A
+    long may be written with a fraction of zero, as for JSON.
 
     Args:
         texts: None where a field is empty.

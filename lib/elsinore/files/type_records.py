@@ -16,7 +16,7 @@ from elsinore.errors import EngineError
 from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.check_limits import check_limits, positions
 from elsinore.files.decoded import Decoded, bounded, decoded_schema
-from elsinore.files.instants import plausible_times
+from elsinore.files.instants import plausible_times, ticks_text
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
 from elsinore.files.typed import Typed, nothing
 from elsinore.timeline import Interval, TimeUnit, format_instant
@@ -118,28 +118,35 @@ class _Faults:
 
 
 def _times(
-    records: Records, rows: Rows, schema: StreamSchema, plausible: Interval | None, found: _Faults
+    records: Records, rows: Rows, schema: StreamSchema, plausible: Interval, found: _Faults
 ) -> pa.Array:
     field = schema.time_field
     typed = records.times(field, schema.time_unit)
     found.add(rows, typed.faults, field)
     missing = Fault(Reason.MISSING_TIME, f"{field} is missing")
     found.add(rows, ((index, missing) for index in positions(pc.is_null(typed.array))))
-    if plausible is not None:
-        outside = pc.or_(
-            pc.less(typed.array, plausible.start), pc.greater_equal(typed.array, plausible.end)
-        )
-        doubt = "" if schema.time_unit is TimeUnit.ISO else f"; is its unit {schema.time_unit}?"
-        rule = f"is not in {plausible}{doubt}"
-        found.add(
-            rows,
-            (
-                (i, Fault(Reason.TIME_OUT_OF_RANGE, f"{_instant(typed.array[i].as_py())} {rule}"))
-                for i in positions(outside)
+    outside = pc.or_(
+        pc.less(typed.array, plausible.start), pc.greater_equal(typed.array, plausible.end)
+    )
+    faults = (
+        (
+            i,
+            Fault(
+                Reason.TIME_OUT_OF_RANGE, _implausible(typed.array[i].as_py(), schema, plausible)
             ),
-            field,
         )
+        for i in positions(outside)
+    )
+    found.add(rows, faults, field)
     return typed.array
+
+
+def _implausible(time: int, schema: StreamSchema, plausible: Interval) -> str:
+    unit = schema.time_unit
+    if not unit.is_calendar:
+        return f"{time} is not in {ticks_text(plausible)}"
+    doubt = "" if unit is TimeUnit.ISO else f"; is its unit {unit}?"
+    return f"{_instant(time)} is not in {plausible}{doubt}"
 
 
 def _instant(micros: int) -> str:

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import cfunc, types
-from numba.core.ccallback import CFunc
+from llvmlite import ir
+from numba import types
 from numba.extending import intrinsic
+
+from elsinore.kernels.compiled import by_address
 
 #: The type of integer arguments.
 INTEGER = types.int64
-
-_KEPT: list[CFunc] = []
 
 
 @cache
@@ -30,10 +29,7 @@ def address_of(function: Callable[..., int], *kinds: types.Type) -> int:
         function: plain Python that Numba can compile.
         kinds: types of its arguments.
     """
-    signature = INTEGER(*kinds)
-    compiled = cfunc(signature, cache=True, _nrt=False)(function)
-    _KEPT.append(compiled)
-    return int(compiled.address)
+    return by_address(function, kinds, INTEGER)
 
 
 @intrinsic

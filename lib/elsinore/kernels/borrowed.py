@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import _dispatcher, typeof
 from numba.core import cgutils, types
 from numba.core.extending import models, register_model

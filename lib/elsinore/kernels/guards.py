@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined, kernel
+from elsinore.kernels.compiled import inlined
 from elsinore.kernels.floors import fill_floors, may_end, may_start
 from elsinore.kernels.graph import NONE, Graph
 from elsinore.kernels.pairs import find_pairs
@@ -51,7 +51,7 @@ def make_guards(graph: Graph, upkeep: Upkeep, buffer: int) -> Guards:
     )
 
 
-@kernel
+@inlined
 def run_guards(  # type: ignore[no-untyped-def]
     graph, upkeep, guards, pairs, members, member_count, low, high
 ):

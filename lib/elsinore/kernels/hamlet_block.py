@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined
+from elsinore.kernels.compiled import ripened
 from elsinore.kernels.pair_program import Op, binary, unary
 
 #: Pairs of a block.
@@ -73,7 +73,7 @@ def scan(graph, block, number, start, first, last, later, into):  # type: ignore
     return found
 
 
-@inlined
+@ripened
 def _spread(op, slot, later, size, slots_l, slots_d, known, longs, doubles, sure):  # type: ignore[no-untyped-def]
     """The later event's value for every pair."""
     is_known = known[slot, later]
@@ -89,7 +89,7 @@ def _spread(op, slot, later, size, slots_l, slots_d, known, longs, doubles, sure
             sure[i] = is_known
 
 
-@inlined
+@ripened
 def _collect(op, entries, slots_l, slots_d, known, longs, doubles, sure):  # type: ignore[no-untyped-def]
     """The earlier events' values."""
     if op == _EARLIER_D:
@@ -102,7 +102,7 @@ def _collect(op, entries, slots_l, slots_d, known, longs, doubles, sure):  # typ
             sure[i] = known[np.uintp(entries[i])]
 
 
-@inlined
+@ripened
 def _change(op, size, longs, doubles, sure, one_long, one_double, one_sure):  # type: ignore[no-untyped-def]
     """An operation on one operand."""
     if op == _NOT:
@@ -115,7 +115,7 @@ def _change(op, size, longs, doubles, sure, one_long, one_double, one_sure):  # 
         longs[i], doubles[i], sure[i] = one_long[0], one_double[0], one_sure[0]
 
 
-@inlined
+@ripened
 def _combine(  # type: ignore[no-untyped-def]
     op, size, longs, doubles, sure, more_l, more_d, more_s, one_long, one_double, one_sure
 ):
@@ -149,7 +149,7 @@ def _combine(  # type: ignore[no-untyped-def]
             longs[i], doubles[i], sure[i] = one_long[0], one_double[0], one_sure[0]
 
 
-@inlined
+@ripened
 def _compare_longs(op, size, longs, sure, more_l, more_s):  # type: ignore[no-untyped-def]
     if op == _EQUAL_L:
         for i in range(size):
@@ -167,7 +167,7 @@ def _compare_longs(op, size, longs, sure, more_l, more_s):  # type: ignore[no-un
         sure[i] = sure[i] and more_s[i]
 
 
-@inlined
+@ripened
 def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):  # type: ignore[no-untyped-def]
     if op == _EQUAL_D:
         for i in range(size):
@@ -186,7 +186,7 @@ def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):  # type: i
         sure[i] = sure[i] and more_s[i] and numbers
 
 
-@inlined
+@ripened
 def _add_longs(minus, size, longs, sure, more_l, more_s):  # type: ignore[no-untyped-def]
     """Sums or differences; unknown where they leave 64 bits."""
     for i in range(size):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.comparisons import is_comparison, scan_comparison
-from elsinore.kernels.compiled import inlined, kernel
+from elsinore.kernels.compiled import inlined, outlined
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.pair_program import MAX_STACK, Op, pair_holds
 
@@ -65,7 +65,7 @@ def find_pairs(graph, pairs, number, candidates, count, later, low):  # type: ig
     )  # fmt: skip
 
 
-@kernel  # one copy for all callers and rungs: the program's interpreter takes long to compile
+@outlined
 def _scan(  # type: ignore[no-untyped-def]
     program, candidates, count, later, low, times, slots_l, slots_d, known, floors, closing,
     longs, doubles, sure, hits,

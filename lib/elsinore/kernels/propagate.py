@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from elsinore.kernels.borrowed import borrow
 from elsinore.kernels.closing import close_events, list_open, open_all
-from elsinore.kernels.compiled import inlined, kernel
+from elsinore.kernels.compiled import brief, inlined
 from elsinore.kernels.floors import may_end, may_start
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.guards import run_guards
@@ -42,9 +43,10 @@ def propagate(
     pass_over(graph, spans, work, totals, outgrown)
 
 
-@kernel
-def _plain_windows(graph, spans, work, totals, outgrown):  # type: ignore[no-untyped-def]
+@brief
+def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):  # type: ignore[no-untyped-def]
     """Windows of a graph that needs accumulators only, and no more entries than an instant's."""
+    graph, work, totals = borrow(in_graph), borrow(in_work), borrow(in_totals)
     for row in range(spans.shape[0]):
         high = spans[row, 1]
         over = False
@@ -120,9 +122,10 @@ def _arrive_plainly(graph, entry, place, shift, work):  # type: ignore[no-untype
     return over
 
 
-@kernel
-def _windows(graph, spans, work, totals, outgrown):  # type: ignore[no-untyped-def]
+@brief
+def _windows(in_graph, spans, in_work, in_totals, outgrown):  # type: ignore[no-untyped-def]
     """Windows of any graph."""
+    graph, work, totals = borrow(in_graph), borrow(in_work), borrow(in_totals)
     for row in range(spans.shape[0]):
         low, high = spans[row, 0], spans[row, 1]
         _begin(graph, work, totals, row)

@@ -81,8 +81,7 @@ def require_sweep(queries: Iterable[BoundQuery]) -> None:
     Raises:
         UnsupportedQueryError: fields `executor` and `queries`, the names.
     """
-    refusals = {query: sweep_refusals(query) for query in queries}
-    refuse_all("sweep", refusals, "greta runs the whole language")
+    refuse_all("sweep", {query: sweep_refusals(query) for query in queries})
 
 
 def sweep_template(query: BoundQuery) -> Template | str:

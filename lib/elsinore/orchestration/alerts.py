@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from elsinore.orchestration.run_interval import task_label
 from elsinore.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ def alert_task_failed(context: Mapping[str, Any]) -> None:
             dag=context["dag"].dag_id,
             run=context["run_id"],
             task=task.task_id,
-            label=getattr(task, "slice_label", ""),
+            label=task_label(task),
             reason=str(context.get("exception") or "the task ended without a word"),
             log=getattr(context["ti"], "log_url", ""),
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import BaseSensorOperator, Context
 
-from elsinore.orchestration.job_operator import context_interval
+from elsinore.orchestration.run_interval import context_interval
 from elsinore.timeline import SECOND
 
 

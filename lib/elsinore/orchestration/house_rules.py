@@ -6,16 +6,23 @@ import sys
 from datetime import timedelta
 from typing import Any
 
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
+from elsinore.errors import ConflictError, LostWorkerError
 from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.alerts import alert_run_failed, alert_run_late, alert_task_failed
-from elsinore.orchestration.job_operator import RETRY_TRANSIENT
 from elsinore.orchestration.task_progress import note_progress
 
 #: No run of any DAG goes on for longer; what is vacuumed must be older than that by far.
 LONGEST_RUN = timedelta(hours=24)
+
+#: Whatever is not known to be transient fails a task at once: a timeout, a fault of our own.
+RETRY_TRANSIENT = ExceptionRetryPolicy(
+    rules=[RetryRule(exception=[ConflictError, LostWorkerError], action=RetryAction.RETRY)],
+    default=RetryAction.FAIL,
+)
 
 #: For tasks that need neither Spark nor its pool, and for those that are over in a moment.
 LIGHT: dict[str, Any] = {

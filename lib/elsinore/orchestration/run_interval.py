@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from calendar import timegm
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from elsinore.errors import ParameterError
 from elsinore.timeline import (
@@ -13,6 +15,7 @@ from elsinore.timeline import (
     SECOND,
     Interval,
     format_instant,
+    hour_label,
     parse_instant,
     require_whole_hours,
 )
@@ -74,16 +77,53 @@ def day_interval(day: str) -> Interval:
     return Interval(start, start + DAY)
 
 
-def slices(interval: Interval, parts: int) -> list[dict[str, str]]:
-    """At most `parts` consecutive slices of an interval, cut at whole hours, as plain data.
+def context_interval(context: Mapping[str, Any]) -> Interval:
+    """The hours that the run of a task's context works on.
 
-    >>> slices(Interval.parse("2013-02-08T00:00", "2013-02-08T03:00"), 2)[1]
+    Raises:
+        ParameterError: see `run_interval`.
+    """
+    params = context["params"]
+    day = params.get("day")
+    if day is not None:
+        return day_interval(day)
+    return run_interval(
+        params.get("start"),
+        params.get("end"),
+        data_start=context.get("data_interval_start"),
+        data_end=context.get("data_interval_end"),
+    )
+
+
+def slices(stretches: Sequence[Interval], parts: int) -> list[dict[str, str]]:
+    """Each stretch cut at whole hours into at most `parts` slices, as plain data.
+
+    >>> slices([Interval.parse("2013-02-08T00:00", "2013-02-08T03:00")], 2)[1]
     {'start': '2013-02-08T02:00:00.000000Z', 'end': '2013-02-08T03:00:00.000000Z'}
     """
     return [
         {"start": format_instant(part.start), "end": format_instant(part.end)}
-        for part in interval.split(parts, grain=HOUR)
+        for stretch in stretches
+        for part in stretch.split(parts, grain=HOUR)
     ]
+
+
+def slice_interval(time_slice: Mapping[str, str]) -> Interval:
+    """The interval of what `slices` made.
+
+    Raises:
+        ParameterError: it is no interval of whole hours.
+    """
+    return run_interval(time_slice["start"], time_slice["end"], data_start=None, data_end=None)
+
+
+def task_label(task: Any) -> str:
+    """The slice of a mapped task, for people; empty for other tasks."""
+    time_slice = getattr(task, "op_kwargs", {}).get("time_slice")
+    if not isinstance(time_slice, Mapping):
+        return ""
+    part = slice_interval(time_slice)
+    return f"{hour_label(part.start)} to {hour_label(part.end)}"
 
 
 def _micros(moment: datetime) -> int:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from elsinore.orchestration.run_interval import task_label
+
 #: Environment variable with the file to write to; without it nothing is written.
 PROGRESS_FILE = "ELSINORE_PROGRESS_FILE"
 
@@ -53,7 +55,7 @@ def note_progress(state: str) -> Callable[[Mapping[str, Any]], None]:
         step = TaskProgress(
             task=context["task"].task_id,
             state=state,
-            label=getattr(context["task"], "slice_label", ""),
+            label=task_label(context["task"]),
             reason="" if error is None else str(error),
             exit_code=0 if error is None else getattr(error, "exit_code", 1),
         )

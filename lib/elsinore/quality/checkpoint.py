@@ -1,8 +1,9 @@
-"""Runs every suite over the rows of one run, builds Data Docs, and keeps the judgement.
+"""Runs every suite over what is known of one run, and keeps the judgement.
 
-Rows come as pandas DataFrames: on Spark an expectation costs four to nine jobs, and the rows of
-one run are few. Every run has a folder of its own (context, Data Docs, judgement), made aside and
-put in place when it is whole, so that runs side by side never meet.
+Rows come as pandas DataFrames: on Spark an expectation costs four to nine jobs, and the rows are
+few. Data Docs take longer than the judgement itself, so they are built where somebody will read
+them. Every run has a folder of its own, made aside and put in place when it is whole, so that runs
+side by side never meet.
 """
 
 from __future__ import annotations
@@ -40,17 +41,19 @@ def judge(
     run_name: str,
     *,
     expectations_dir: Path,
+    docs: bool,
 ) -> Judgement:
     """Judge the rows of one run; see `elsinore.quality.run_tables` for the tables needed.
 
-    A judgement with failures is returned like any other, after its Data Docs were built:
-    `require_accepted` turns it into an error. An earlier judgement of the same run is replaced.
+    A judgement with failures is returned like any other: `require_accepted` turns it into an error.
+    An earlier judgement of the same run is replaced.
 
     Args:
         tables: the run's rows by table; every table that a suite names.
         quality_dir: where run folders lie; this run's is `quality_dir / run_name`.
         run_name: letters, digits, `_`, `-` and `.` only.
         expectations_dir: the folder of the suites.
+        docs: whether to build Data Docs in any case; else only where an expectation failed.
 
     Raises:
         ParameterError: the name is no run name, or a table is missing.
@@ -66,10 +69,13 @@ def judge(
     final = quality_dir / run_name
     with tempfile.TemporaryDirectory(prefix=".making-", dir=quality_dir) as scratch:
         made = Path(scratch, run_name)
-        verdicts = _run(suites, tables, made, run_name, expectations_dir)
-        judgement = Judgement(
-            run_name=run_name, verdicts=verdicts, docs_index=str(final / _DOCS_INDEX)
-        )
+        made.mkdir()
+        verdicts = _run(suites, tables, made if docs else None, run_name, expectations_dir)
+        if not docs and not all(verdict.success for verdict in verdicts):
+            docs = True
+            _run(suites, tables, made, run_name, expectations_dir)
+        index = str(final / _DOCS_INDEX) if docs else None
+        judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
         (made / FILE_NAME).write_text(judgement.model_dump_json(indent=1), encoding="utf-8")
         shutil.rmtree(final, ignore_errors=True)
         made.rename(final)
@@ -79,10 +85,11 @@ def judge(
 def _run(
     suites: tuple[TableSuite, ...],
     tables: Mapping[str, pd.DataFrame],
-    root: Path,
+    root: Path | None,
     run_name: str,
     expectations_dir: Path,
 ) -> tuple[Verdict, ...]:
+    """All verdicts; with a folder, Data Docs are built in it."""
     with _quiet():
         context = _new_context(root)
         when = datetime.now(UTC)
@@ -93,20 +100,41 @@ def _run(
                 context, part, tables[part.table], (run_name, when), expectations_dir
             )
         ]
-        context.build_data_docs()
-    for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
-        shutil.rmtree(root / _DOCS_INDEX.parent / "static" / unused, ignore_errors=True)
+        if root is not None:
+            context.build_data_docs()
+            for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
+                folder = root / _DOCS_INDEX.parent / "static" / unused
+                shutil.rmtree(folder, ignore_errors=True)
     return tuple(verdicts)
 
 
-def _new_context(root: Path) -> gx.data_context.FileDataContext:
+def _new_context(root: Path | None) -> gx.data_context.AbstractDataContext:
     # Before the import: the package reads it once and otherwise reports to its makers.
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
     import great_expectations as gx
 
     import elsinore.quality.custom  # noqa: F401  (registers our own expectations)
 
-    context = gx.get_context(mode="file", context_root_dir=root)
+    context: gx.data_context.AbstractDataContext
+    if root is None:
+        from great_expectations.data_context.types.base import (
+            DataContextConfig,
+            InMemoryStoreBackendDefaults,
+        )
+
+        # Nothing on the disk, not even a folder for Data Docs.
+        stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+        context = gx.get_context(
+            mode="ephemeral", project_config=DataContextConfig(store_backend_defaults=stores)
+        )
+    else:
+        context = gx.get_context(mode="file", context_root_dir=root)
+        _escape_docs(context)
+    context.variables.progress_bars = {"globally": False}
+    return context
+
+
+def _escape_docs(context: gx.data_context.AbstractDataContext) -> None:
     from elsinore.quality.escaped_view import ESCAPED_VIEW
 
     context.enable_analytics(False)
@@ -127,12 +155,10 @@ def _new_context(root: Path) -> gx.data_context.FileDataContext:
             },
         },
     )
-    context.variables.progress_bars = {"globally": False}
-    return context
 
 
 def _run_one(
-    context: gx.data_context.FileDataContext,
+    context: gx.data_context.AbstractDataContext,
     part: TableSuite,
     rows: pd.DataFrame,
     run: tuple[str, datetime],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -38,22 +38,21 @@ _PLACE = ["query", "group_key", "window_start"]
 COLUMNS = [*_PLACE, "status", "method", "published_exact", "published_value"]
 
 
-def coverage(staged: pd.DataFrame, validations: pd.DataFrame) -> Iterator[QueryCoverage]:
+def coverage(staged: Mapping[str, int], validations: pd.DataFrame) -> Iterator[QueryCoverage]:
     """The coverage of each query, by name.
 
     Args:
-        staged: `query`, `group_key` and `window_start` of the staged rows.
+        staged: by query, how many results are staged.
         validations: `COLUMNS` of the checks.
     """
-    results = staged[_PLACE].drop_duplicates()["query"].value_counts()
     there = validations["published_exact"].notna() | validations["published_value"].notna()
     drawn = validations[there].drop_duplicates([*_PLACE, "status", "method"])
-    for name in sorted({*results.index, *drawn["query"]}):
+    for name in sorted({*staged, *drawn["query"]}):
         of_query = drawn[drawn["query"] == name]
-        number = int(results.get(name, 0))
+        number = staged.get(name, 0)
         checked = int((of_query["status"] == "checked").sum())
         yield QueryCoverage(
-            query=str(name),
+            query=name,
             results=number,
             checked=checked,
             counted=int((of_query["method"] == "counted").sum()),

@@ -104,7 +104,7 @@ def _add_throughput(lake: Path, days: dict[str, DayFigures]) -> None:
     """Aggregation by the day that a slice begins in; of slices that overlap, each counts."""
     metrics = read_rows(
         lake, "run_metrics", columns=["run_key", "metric", "value"],
-        step=["aggregate"], metric=["events", "seconds"],
+        where=pc.field("run_key") >= min(days), step=["aggregate"], metric=["events", "seconds"],
     )  # fmt: skip
     slices: dict[str, dict[str, float]] = defaultdict(dict)
     for row in metrics.to_pylist():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.quality.lake import read_rows
+from elsinore.quality.lake import read_batches
+from elsinore.spark.regions import Landings
+from elsinore.timeline import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +50,59 @@ class LandedEvents:
 _LONGEST = 40
 
 
-def read_landed_events(
-    lake: Path, hours: Sequence[str], stream: StreamSchema | None
-) -> LandedEvents:
-    """Look through the events that came with the landings of some hours.
+def read_landed_events(lake: Path, interval: Interval, stream: StreamSchema | None) -> LandedEvents:
+    """Look through the events that came with the landings of an interval, part by part.
 
     Args:
         lake: folder of the Delta tables.
-        hours: labels of the landings.
+        interval: the hours of the landings.
         stream: says which type has which attributes; None: none are looked at.
 
     Raises:
         DataError: the table is missing or cannot be read.
     """
     named = sorted(stream.attributes) if stream else []
-    events = read_rows(
-        lake, "events", columns=["event_type", "event_time", "landing", *named], landing=hours
+    columns = ["event_type", "event_time", "landing", *named]
+    landed = Landings(interval).expression(by_day=False)
+    fields: dict[tuple[str, str], _Seen] = {}
+    late, longest = 0, 0
+    for events in read_batches(lake, "events", columns=columns, where=landed):
+        for kind in stream.types if stream else ():
+            rows = events.filter(pc.equal(events["event_type"], kind.name))
+            for one in kind.attributes if len(rows) else ():
+                fields.setdefault((kind.name, one.name), _Seen()).add(rows[one.name])
+        number, most = _lateness(events)
+        late, longest = late + number, max(longest, most)
+    order = (
+        [(kind.name, one.name) for kind in stream.types for one in kind.attributes]
+        if stream
+        else []
     )
-    return LandedEvents(tuple(_fields(events, stream)) if stream else (), _lateness(events))
-
-
-def _fields(events: pa.Table, stream: StreamSchema) -> list[FieldRange]:
-    found = []
-    for kind in stream.types:
-        rows = events.filter(pc.equal(events["event_type"], kind.name))
-        found += [
-            _field(kind.name, one.name, rows[one.name]) for one in kind.attributes if len(rows)
-        ]
-    return found
-
-
-def _field(kind: str, name: str, values: pa.ChunkedArray) -> FieldRange:
-    extremes = pc.min_max(values).as_py()
-    return FieldRange(
-        kind, name, len(values), values.null_count, _text(extremes["min"]), _text(extremes["max"])
+    return LandedEvents(
+        tuple(fields[place].told(*place) for place in order if place in fields),
+        Lateness(late, timedelta(microseconds=longest) if late else None),
     )
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was seen of a field so far."""
+
+    events: int = 0
+    nulls: int = 0
+    extremes: tuple[Any, Any] | None = None
+
+    def add(self, values: pa.Array) -> None:
+        self.events += len(values)
+        self.nulls += values.null_count
+        found = pc.min_max(values).as_py()
+        if found["min"] is not None:
+            low, high = self.extremes or (found["min"], found["max"])
+            self.extremes = min(low, found["min"]), max(high, found["max"])
+
+    def told(self, kind: str, name: str) -> FieldRange:
+        low, high = self.extremes or (None, None)
+        return FieldRange(kind, name, self.events, self.nulls, _text(low), _text(high))
 
 
 def _text(value: Any) -> str | None:
@@ -95,12 +114,9 @@ def _text(value: Any) -> str | None:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _lateness(events: pa.Table) -> Lateness:
-    landed = pc.strptime(events["landing"], format="%Y-%m-%dT%H", unit="us")
-    landed = pc.assume_timezone(landed, "UTC")
-    late = events.filter(pc.less(events["event_time"], landed))
-    if not len(late):
-        return Lateness(0, None)
-    landed = pc.strptime(late["landing"], format="%Y-%m-%dT%H", unit="us")
-    by = pc.subtract(pc.assume_timezone(landed, "UTC"), late["event_time"]).cast(pa.int64())
-    return Lateness(len(late), timedelta(microseconds=pc.max(by).as_py()))
+def _lateness(events: pa.RecordBatch) -> tuple[int, int]:
+    """How many came late, and by how many microseconds at most."""
+    landed = pc.strptime(events["landing"], format="%Y-%m-%dT%H", unit="us").cast(pa.int64())
+    by = pc.subtract(landed, events["event_time"].cast(pa.int64()))
+    late = pc.greater(by, 0)
+    return pc.sum(late).as_py() or 0, max(pc.max(by).as_py() or 0, 0)

@@ -3,7 +3,7 @@
 A job calls, in this order::
 
     tables = read_run_tables(settings.lake, interval)          # elsinore.quality.run_tables
-    judgement = judge(tables, settings.quality, run_name)       # elsinore.quality.checkpoint
+    judgement = judge(tables, settings.quality, run_name, ...)  # elsinore.quality.checkpoint
     require_accepted(judgement)                                 # raises ValidationError
 """
 
@@ -53,12 +53,17 @@ class Judgement(_Value):
     Attributes:
         run_name: the run, '<start hour>_<end hour>'.
         verdicts: in the order of the suites' files.
-        docs_index: path of the first page of the Data Docs.
+        docs_index: path of the first page of the Data Docs; None where they were not built.
     """
 
     run_name: str
     verdicts: tuple[Verdict, ...]
-    docs_index: str
+    docs_index: str | None
+
+    @property
+    def docs(self) -> Path | None:
+        """The first page of the Data Docs, if they were built."""
+        return Path(self.docs_index) if self.docs_index else None
 
     @property
     def failures(self) -> tuple[Verdict, ...]:
@@ -84,7 +89,7 @@ def require_accepted(judgement: Judgement) -> None:
     more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
     raise ValidationError(
         f"{first.table}: {first.description}: {first.observed}{more}",
-        hint=f"see {judgement.docs_index}",
+        hint=f"see {judgement.docs_index}" if judgement.docs_index else None,
         failures=tuple(f"{v.table}: {v.description}: {v.observed}" for v in failures),
     )
 

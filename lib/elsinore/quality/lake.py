@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,26 +15,53 @@ from elsinore.errors import DataError
 
 
 def read_rows(
-    lake: Path, table: str, *, columns: Sequence[str] | None = None, **allowed: Sequence[str]
+    lake: Path,
+    table: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: ds.Expression | None = None,
+    version: int | None = None,
+    **allowed: Sequence[str],
 ) -> pa.Table:
-    """Rows of a table's newest version.
+    """Rows of a table.
 
     Args:
         lake: folder of the Delta tables.
         table: name of the table.
         columns: columns to read; None: all.
+        where: which rows; None: all.
+        version: of the table; None: the newest.
         **allowed: by text column, the values that a row must have one of.
 
     Raises:
         DataError: the table is missing or cannot be read.
     """
-    condition: ds.Expression | None = None
+    condition = where
     for column, values in allowed.items():
         one = ds.field(column).isin(pa.array(list(values), pa.string()))
         condition = one if condition is None else condition & one
-    try:
-        dataset = DeltaTable(str(lake / table)).to_pyarrow_dataset()
+    with _readable(table):
+        dataset = DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
         return dataset.to_table(columns=list(columns) if columns else None, filter=condition)
+
+
+def read_batches(
+    lake: Path, table: str, *, columns: Sequence[str], where: ds.Expression
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a table's newest version, in no order, a part at a time.
+
+    Raises:
+        DataError: the table is missing or cannot be read.
+    """
+    with _readable(table):
+        dataset = DeltaTable(str(lake / table)).to_pyarrow_dataset()
+        yield from dataset.to_batches(columns=list(columns), filter=where)
+
+
+@contextmanager
+def _readable(table: str) -> Iterator[None]:
+    try:
+        yield
     except (DeltaError, OSError, pa.ArrowException) as error:
         raise DataError(
             f"cannot read the table {table}: {error}", hint="has the lake been set up?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from elsinore.quality.event_fields import LandedEvents, read_landed_events
 from elsinore.quality.lake import read_rows
 from elsinore.quality.run_lines import Publishing, RunLine, read_publishing, read_runs
 from elsinore.quality.unusable_files import UnusableFile, read_unusable_files
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.spark.regions import Hours
+from elsinore.timeline import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,12 @@ class PageData:
 
 
 def read_page_data(
-    lake: Path, interval: Interval, stream: StreamSchema | None, *, pages: Path | None
+    lake: Path,
+    interval: Interval,
+    stream: StreamSchema | None,
+    *,
+    staged: Mapping[str, int],
+    pages: Path | None,
 ) -> PageData:
     """Read it for the hours of an interval.
 
@@ -55,19 +62,18 @@ def read_page_data(
         lake: folder of the Delta tables.
         interval: whole hours.
         stream: the stream's schema; None: fields are not looked at.
+        staged: how many staged results each query has.
         pages: folder of the runs' reports; None where the page is of a single run.
 
     Raises:
         DataError: a table is missing or cannot be read.
     """
-    hours = [hour_label(hour) for hour in hours_of(interval)]
-    columns = ["query", "group_key", "window_start"]
-    staged = read_rows(lake, "trend_aggregates_staged", columns=columns, owned_hour=hours)
-    checks = read_rows(lake, "validations", columns=COLUMNS, owned_hour=hours)
+    owned = Hours(interval).expression(by_day=False)
+    checks = read_rows(lake, "validations", columns=COLUMNS, where=owned)
     return PageData(
-        coverage=tuple(coverage(staged.to_pandas(), checks.to_pandas())),
-        landed=read_landed_events(lake, hours, stream),
-        unusable=read_unusable_files(lake, hours),
+        coverage=tuple(coverage(staged, checks.to_pandas())),
+        landed=read_landed_events(lake, interval, stream),
+        unusable=read_unusable_files(lake, interval),
         days=read_day_figures(lake, interval),
         publishing=read_publishing(lake, interval),
         runs=None if pages is None else read_runs(lake, interval, pages),

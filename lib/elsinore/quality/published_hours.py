@@ -11,6 +11,7 @@ from elsinore.quality.lake import read_rows
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.published_origin import PUBLICATIONS, PUBLISHED, read_publications
+from elsinore.spark.regions import Hours
 from elsinore.spark.stale_hours import stale_hours
 from elsinore.timeline import Interval, hour_label, hours_of
 
@@ -53,7 +54,8 @@ def published_hours(lake: Path, workload: Workload, interval: Interval) -> Publi
         if publication.workload_fingerprint == wanted and label not in stale
     ]
     columns = ["query", "query_fingerprint"]
-    rows = read_rows(lake, PUBLISHED, columns=columns, owned_hour=labels)
+    owned = Hours(interval).expression(by_day=True)
+    rows = read_rows(lake, PUBLISHED, columns=columns, where=owned)
     held = {tuple(row.values()) for row in rows.group_by(columns).aggregate([]).to_pylist()}
     known = {(query.name, query.fingerprint) for query in workload.queries}
     others = tuple(sorted({name for name, _ in held - known}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,12 +65,10 @@ def write_report(
     name = f"night_{hour_label(interval.start)[:10]}" if night else run_key(interval)
     page = out / f"{name}.html"
     link = quote(os.path.relpath(docs_index, out)) if docs_index else None
-    text = render(
-        read_report_data(lake, interval),
-        read_page_data(lake, interval, stream, pages=out if night else None),
-        judgement,
-        link,
-    )
+    data = read_report_data(lake, interval)
+    pages = out if night else None
+    page_data = read_page_data(lake, interval, stream, staged=data.staged, pages=pages)
+    text = render(data, page_data, judgement, link)
     made = page.with_suffix(f".{os.getpid()}.making")
     made.write_text(text, encoding="utf-8")
     made.replace(page)
@@ -99,6 +98,7 @@ def render(
         judgement=judgement,
         docs_link=docs_link,
         landed=_landed_bars(data.hours),
+        by="hour" if len(data.hours) <= _MOST_HOURS else "day",
         quarantine=_quarantine_bars(data.hours),
         totals=_totals(data),
         shares=_shares(data.run_time),
@@ -107,12 +107,13 @@ def render(
     )
 
 
+#: More hours are drawn by day.
+_MOST_HOURS = 72
+
+
 def _landed_bars(hours: tuple[LandedHour, ...]) -> StackedBars | None:
     parts = ("accepted", "duplicates", "quarantined")
-    return stacked_bars(
-        [_short(hour.hour) for hour in hours],
-        {part: [getattr(hour, part) for hour in hours] for part in parts},
-    )
+    return _bars(hours, {part: [getattr(hour, part) for hour in hours] for part in parts})
 
 
 def _quarantine_bars(hours: tuple[LandedHour, ...]) -> StackedBars | None:
@@ -124,7 +125,18 @@ def _quarantine_bars(hours: tuple[LandedHour, ...]) -> StackedBars | None:
         series["other reasons"] = [
             sum(n for reason, n in hour.reasons.items() if reason not in named) for hour in hours
         ]
-    return stacked_bars([_short(hour.hour) for hour in hours], series)
+    return _bars(hours, series)
+
+
+def _bars(hours: tuple[LandedHour, ...], series: Mapping[str, Sequence[int]]) -> StackedBars | None:
+    """One bar for each hour, or for each day where there are many."""
+    if len(hours) <= _MOST_HOURS:
+        return stacked_bars([_short(hour.hour) for hour in hours], series)
+    days: dict[str, Counter[str]] = {}
+    for place, hour in enumerate(hours):
+        of_day = {name: values[place] for name, values in series.items()}
+        days.setdefault(hour.hour[:10], Counter()).update(of_day)
+    return stacked_bars([*days], {name: [day[name] for day in days.values()] for name in series})
 
 
 def _totals(data: ReportData) -> dict[str, Any]:
@@ -135,7 +147,7 @@ def _totals(data: ReportData) -> dict[str, Any]:
     return {
         **{part: sum(getattr(hour, part) for hour in data.hours) for part in parts},
         **{part: sum(getattr(query, part) for query in data.queries) for part in queries},
-        "seconds": sum(step.seconds or 0.0 for step in data.steps),
+        "seconds": any(step.seconds for step in data.steps),
         "first_event": min(first, default=None),
         "last_event": max(last, default=None),
     }

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.compute as pc
 
 from elsinore.quality.lake import read_rows
+from elsinore.quality.result_counts import ResultCounts, count_results
 from elsinore.sharing.explain_plan import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import KleenePart, StaticPlan
 from elsinore.sharing.profile import StreamProfile
-from elsinore.spark.aggregate_origin import staged_origins
-from elsinore.spark.regions import run_key
+from elsinore.spark.aggregate_origin import STAGED, staged_origins
+from elsinore.spark.publish import PUBLISH_STEP
+from elsinore.spark.published_origin import PUBLISHED
+from elsinore.spark.regions import Hours, Landings, run_key
 from elsinore.spark.sharing_metrics import RunTime, is_of_sharing, run_time_sharing
 from elsinore.spark.validate_metrics import is_of_coverage
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.step_clock import BEGAN, ENDED
+from elsinore.timeline import Interval, hour_label
 
 #: A metric, its value, its text.
 Figure = tuple[str, float | None, str | None]
@@ -97,7 +102,8 @@ class ReportData:
     """Everything that the page of one run shows.
 
     `stream` is None where it was not measured; `sharing` says in words what was shared at run
-    time, `run_time` in figures.
+    time, `run_time` in figures; `staged` counts staged results by query. `seconds` is the time
+    from the start of the first step to the end of publication; None where that is not on record.
     """
 
     interval: Interval
@@ -107,7 +113,9 @@ class ReportData:
     sharing: tuple[str, ...]
     run_time: RunTime
     queries: tuple[QueryResults, ...]
+    staged: dict[str, int]
     steps: tuple[Step, ...]
+    seconds: float | None
     skip_reasons: tuple[tuple[str, int], ...]
 
 
@@ -118,27 +126,27 @@ def read_report_data(lake: Path, interval: Interval) -> ReportData:
         DataError: a table is missing or cannot be read.
         PlanError: the run's plan or profile is damaged.
     """
-    hours = [hour_label(hour) for hour in hours_of(interval)]
-    landings = read_rows(lake, "landings", landing=hours).sort_by("landing")
-    columns = ["query", "group_key", "window_start", "aggregate", "exact", "log2"]
-    published = read_rows(lake, "trend_aggregates", columns=columns, owned_hour=hours).to_pandas()
-    staged = read_rows(
-        lake, "trend_aggregates_staged", columns=["query"], owned_hour=hours
+    owned, landed = Hours(interval), Landings(interval)
+    landings = read_rows(lake, "landings", where=landed.expression(by_day=False))
+    columns = ["query", "status", "reason", "mismatch"]
+    checks = read_rows(
+        lake, "validations", columns=columns, where=owned.expression(by_day=False)
     ).to_pandas()
-    validations = read_rows(
-        lake, "validations", columns=["query", "status", "reason", "mismatch"], owned_hour=hours
-    ).to_pandas()
+    published = count_results(lake, PUBLISHED, owned, tops=True)
+    staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)
-    skipped = validations["reason"][validations["status"] == "skipped"]
+    skipped = checks["reason"][checks["status"] == "skipped"]
     return ReportData(
         interval=interval,
-        hours=tuple(_hour(row) for row in landings.to_pylist()),
+        hours=tuple(_hour(row) for row in landings.sort_by("landing").to_pylist()),
         stream=_stream(lake, metrics),
         plans=_plans(lake, sorted({o.plan for o in staged_origins(lake, interval).values()})),
         sharing=_details(metrics, SHARING),
         run_time=run_time_sharing(_figures(metrics)),
-        queries=tuple(_queries(published, staged, validations)),
+        queries=tuple(_queries(published, staged, checks)),
+        staged={query: counts.rows for query, counts in staged.items()},
         steps=tuple(_steps(metrics)),
+        seconds=_wall_time(metrics, interval),
         skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
     )
 
@@ -151,10 +159,11 @@ PROFILE_FINGERPRINT = "profile_fingerprint"
 
 #: Texts among the figures are mostly fingerprints; this many characters tell them apart.
 _TEXT = 24
+_TIMES = (BEGAN, ENDED, "seconds")
 _SENTENCE = 120
 
 #: How the names of the pipeline's steps begin, in their order.
-_STEPS = ("land", "statistics", "plan", "list", "aggregate", "validate", "publish", "report")
+_STEPS = ("land", "plan", "list", "aggregate", "validate", "publish", "report")
 
 
 def _place(step: str) -> tuple[int, str]:
@@ -205,36 +214,35 @@ def _plan(found: StaticPlan) -> Plan:
 
 
 def _queries(
-    published: pd.DataFrame, staged: pd.DataFrame, validations: pd.DataFrame
+    published: Mapping[str, ResultCounts],
+    staged: Mapping[str, ResultCounts],
+    checks: pd.DataFrame,
 ) -> Iterator[QueryResults]:
-    names = sorted({*published["query"], *staged["query"], *validations["query"]})
-    staged_rows = staged["query"].value_counts()
-    for name in names:
-        ours = published[published["query"] == name]
-        checks = validations[validations["query"] == name]
-        counts = ours[ours["aggregate"].str.startswith("COUNT(") & ours["log2"].notna()]
-        top = counts.loc[counts["log2"].idxmax()] if len(counts) else None
+    for name in sorted({*published, *staged, *checks["query"]}):
+        ours, of_query = published.get(name, ResultCounts()), checks[checks["query"] == name]
+        top = ours.top
         yield QueryResults(
             query=name,
-            rows=len(ours[["group_key", "window_start"]].drop_duplicates()),
-            aggregates=len(ours),
-            staged=int(staged_rows.get(name, 0)),
-            largest=None if top is None else str(top["exact"]),
-            log2=None if top is None else float(top["log2"]),
-            group=None if top is None else str(top["group_key"]),
-            window_start=None if top is None else top["window_start"].to_pydatetime(),
-            checked=int((checks["status"] == "checked").sum()),
-            skipped=int((checks["status"] == "skipped").sum()),
-            mismatches=int(checks["mismatch"].sum()),
+            rows=ours.rows,
+            aggregates=ours.values,
+            staged=staged.get(name, ResultCounts()).values,
+            largest=top.exact if top else None,
+            log2=top.log2 if top else None,
+            group=top.group if top else None,
+            window_start=top.window_start if top else None,
+            checked=int((of_query["status"] == "checked").sum()),
+            skipped=int((of_query["status"] == "skipped").sum()),
+            mismatches=int(of_query["mismatch"].sum()),
         )
 
 
 def _metrics(lake: Path, interval: Interval) -> pd.DataFrame:
     """Figures of the run; of a step that ran in time slices, those of the slices."""
-    rows = read_rows(lake, "run_metrics").to_pandas()
+    start, end = (hour_label(border) for border in (interval.start, interval.end))
+    key = pc.field("run_key")
+    rows = read_rows(lake, "run_metrics", where=(key >= start) & (key < end)).to_pandas()
     own = rows[rows["run_key"] == run_key(interval)]
     parts = rows[~rows["step"].isin(own["step"])]
-    start, end = (hour_label(border) for border in (interval.start, interval.end))
     chosen = [own]
     for _, of_step in parts.groupby("step"):
         cover = _cover(sorted(of_step["run_key"].unique()), start, end)
@@ -255,16 +263,31 @@ def _cover(keys: list[str], start: str, end: str) -> list[str]:
     return found
 
 
+def _wall_time(metrics: pd.DataFrame, interval: Interval) -> float | None:
+    own = metrics[(metrics["run_key"] == run_key(interval)) & (metrics["step"] == PUBLISH_STEP)]
+    ended = own["value"][own["metric"] == ENDED]
+    began = metrics["value"][metrics["metric"] == BEGAN]
+    return None if ended.empty else float(ended.iloc[0] - began.min())
+
+
+def _seconds(metrics: pd.DataFrame) -> float | None:
+    """How long a step took, from its start to its record; of several slices, together."""
+    by_run = metrics.pivot_table(index="run_key", columns="metric", values="value")
+    if {BEGAN, ENDED} <= set(by_run.columns):
+        return float((by_run[ENDED] - by_run[BEGAN]).sum())
+    return float(by_run["seconds"].sum()) if "seconds" in by_run.columns else None
+
+
 def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
     """Steps in the order of the pipeline; steps that it does not know come last."""
     by_step = {str(name): rows for name, rows in metrics.groupby("step")}
     for name in sorted(by_step, key=_place):
         figures = [row for row in _figures(by_step[name]) if not _is_told_elsewhere(row[0])]
-        seconds = sum(value or 0.0 for metric, value, _ in figures if metric == "seconds")
+        seconds = _seconds(by_step[name])
         events = sum(value or 0.0 for metric, value, _ in figures if metric == "events")
         yield Step(
             name=name,
-            seconds=seconds or None,
+            seconds=seconds,
             throughput=events / seconds if seconds and events else None,
             others=_added_up(figures),
         )
@@ -294,5 +317,5 @@ def _added_up(figures: list[Figure]) -> tuple[Figure, ...]:
             longest = _SENTENCE if " " in detail else _TEXT
             texts[metric] = detail[:longest] + ("..." if len(detail) > longest else "")
     return tuple(
-        (metric, value, texts.get(metric)) for metric, value in sums.items() if metric != "seconds"
+        (metric, value, texts.get(metric)) for metric, value in sums.items() if metric not in _TIMES
     )

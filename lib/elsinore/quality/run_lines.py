@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow.compute as pc
+
 from elsinore.quality.lake import read_rows
 from elsinore.spark.published_origin import Publication, read_publications
 from elsinore.timeline import Interval, hour_label, hours_of
@@ -85,7 +87,8 @@ def read_runs(lake: Path, interval: Interval, pages: Path) -> tuple[RunLine, ...
         DataError: the table of metrics is missing or cannot be read.
     """
     start, end = hour_label(interval.start), hour_label(interval.end)
-    rows = read_rows(lake, "run_metrics", step=["validate"])
+    key = pc.field("run_key")
+    rows = read_rows(lake, "run_metrics", where=(key >= start) & (key < end), step=["validate"])
     runs: dict[str, dict[str, float | str]] = defaultdict(dict)
     for row in rows.to_pylist():
         first, last = row["run_key"].split("_")

@@ -1,8 +1,8 @@
-"""The rows of one run, as the suites judge them: read from Delta without a JVM."""
+"""What the suites judge of one run, worked out from its tables without a JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -11,69 +11,77 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.quality.lake import read_rows
-from elsinore.spark.aggregate_origin import staged_origins
+from elsinore.quality.rules import (
+    EVENT_COLUMNS,
+    QUARANTINE_COLUMNS,
+    rules_of_events,
+    rules_of_quarantine,
+    rules_of_staged,
+)
+from elsinore.spark.aggregate_origin import STAGED, staged_origins
 from elsinore.spark.published_origin import Publication, read_publications
+from elsinore.spark.regions import Hours, Landings
 from elsinore.timeline import Interval, hour_label, hours_of
 
 
 def read_run_tables(
-    lake: Path, interval: Interval, also: Sequence[Interval] = ()
+    lake: Path,
+    interval: Interval,
+    also: Sequence[Interval] = (),
+    *,
+    version: int | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Rows by table, for `judge`.
+    """By table what the suites judge, for `judge`: few rows, however many events there are.
 
-    What is told of one table by another stands in columns of its own: `landings` has `event_rows`,
-    `quarantine_rows`, `earliest_event` and `latest_event`, counted in `events` and `quarantine`;
-    `trend_aggregates_staged` has `plan_is_known`, whether `plans` holds its plan. Of `plans` the
-    run's rows are the plans that its results name, and the statistics that these were found from.
+    Of `events`, `quarantine` and `trend_aggregates_staged` these are counts by rule
+    (`elsinore.quality.rules`); of the other tables the rows. `landings` has further columns,
+    counted in `events` and `quarantine`: `event_rows`, `quarantine_rows`, `earliest_event` and
+    `latest_event`. Of `plans` the run's rows are the plans that its results name, and the
+    statistics that these were found from.
 
     Args:
         lake: folder of the Delta tables.
         interval: the run's hours.
         also: further hours whose results the run has made anew.
+        version: of the staged results; None: the latest.
 
     Raises:
         DataError: a table is missing or cannot be read.
     """
-    hours = [hour_label(hour) for hour in hours_of(interval)]
-    events = read_rows(
-        lake, "events",
-        columns=["event_day", "event_id", "event_type", "event_time", "landing"],
-        landing=hours,
-    )  # fmt: skip
-    quarantine = read_rows(lake, "quarantine", landing=hours)
-    owned = [*hours, *(hour_label(hour) for part in also for hour in hours_of(part))]
+    landed, owned = Landings(interval), Hours(interval, tuple(also))
+    events = read_rows(lake, "events", columns=EVENT_COLUMNS, where=landed.expression(by_day=False))
+    quarantine = read_rows(
+        lake, "quarantine", columns=QUARANTINE_COLUMNS, where=landed.expression(by_day=True)
+    )
+    landings = read_rows(lake, "landings", where=landed.expression(by_day=False))
     origins: dict[str, str] = {}
-    for part in (interval, *also):
-        origins |= {label: found.plan for label, found in staged_origins(lake, part).items()}
+    for part in owned.intervals:
+        found = staged_origins(lake, part, version=version)
+        origins |= {label: origin.plan for label, origin in found.items()}
     plans = _plans_of(lake, sorted(set(origins.values())))
     known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
-    staged = _with_plans(
-        read_rows(lake, "trend_aggregates_staged", owned_hour=owned), origins, known
+    days = (
+        read_rows(lake, STAGED, where=day.expression(by_day=True), version=version)
+        for day in owned.days()
     )
-    landings = _with_counts(read_rows(lake, "landings", landing=hours), events, quarantine)
+    checks = read_rows(lake, "validations", where=owned.expression(by_day=False))
     return {
-        "landings": _frame(landings),
-        "quarantine": _frame(quarantine),
-        "events": _frame(events),
+        "landings": _frame(_with_counts(landings, events, quarantine)),
+        "quarantine": rules_of_quarantine(quarantine),
+        "events": rules_of_events(events),
         "plans": _frame(plans),
-        "trend_aggregates_staged": _frame(staged),
-        "validations": _frame(read_rows(lake, "validations", owned_hour=owned)),
+        STAGED: rules_of_staged(days, {label: plan in known for label, plan in origins.items()}),
+        "validations": _frame(checks),
         "publications": _publications(lake, owned),
     }
 
 
-def _publications(lake: Path, hours: Sequence[str]) -> pd.DataFrame:
+def _publications(lake: Path, hours: Hours) -> pd.DataFrame:
     """What is published so far, with `settled`: whether the results are still those."""
-    rows = read_publications(lake, hours).values()
+    labels = [hour_label(hour) for part in hours.intervals for hour in hours_of(part)]
+    rows = read_publications(lake, labels).values()
     names = [field.name for field in fields(Publication)]
     return pd.DataFrame([asdict(row) for row in rows], columns=names)
-
-
-def _with_plans(staged: pa.Table, origins: Mapping[str, str], known: set[str]) -> pa.Table:
-    """Staged results, and whether the plan of each is among the known ones."""
-    hours = staged["owned_hour"].combine_chunks().dictionary_encode()
-    is_known = [origins.get(label) in known for label in hours.dictionary.to_pylist()]
-    return staged.append_column("plan_is_known", pa.array(is_known, pa.bool_()).take(hours.indices))
 
 
 def _plans_of(lake: Path, named: Sequence[str]) -> pa.Table:

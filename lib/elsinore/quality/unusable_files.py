@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,8 @@ import pyarrow.compute as pc
 
 from elsinore.files.rejection import OF_FILES
 from elsinore.quality.lake import read_rows
+from elsinore.spark.regions import Landings
+from elsinore.timeline import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +21,15 @@ class UnusableFile:
     reason: str
 
 
-def read_unusable_files(lake: Path, hours: Sequence[str]) -> tuple[UnusableFile, ...]:
-    """Those of some hours of landing, by path.
+def read_unusable_files(lake: Path, interval: Interval) -> tuple[UnusableFile, ...]:
+    """Those of the landings of an interval, by path.
 
     Raises:
         DataError: the table cannot be read.
     """
     columns = ["file", "position", "reason"]
-    found = read_rows(lake, "quarantine", columns=columns, landing=hours, reason_code=OF_FILES)
+    landed = Landings(interval).expression(by_day=True)
+    found = read_rows(lake, "quarantine", columns=columns, where=landed, reason_code=OF_FILES)
     whole = found.filter(pc.field("position") == 0).sort_by("file")
     return tuple(
         UnusableFile(row["file"], row["reason"].removeprefix(f"{row['file']} "))

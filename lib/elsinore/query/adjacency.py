@@ -6,6 +6,7 @@ GRETA's `start(P)`, `end(P)` and `P.predTypes` (Algorithm 1), whatever NOT lies 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.syntax import Conjunction, Negation, Pattern, event_patterns
@@ -49,3 +50,27 @@ def adjacency(pattern: Pattern) -> Adjacency:
         frozenset((aliases[p], aliases[e]) for part in found + inside for p, e in part.pairs),
         any(side.empty for side in found),
     )
+
+
+def may_meet(pattern: Pattern) -> frozenset[frozenset[str]]:
+    """Aliases that two events of one trend, or of a pair of trends under AND, may have.
+
+    An alias that two events may have stands by itself.
+
+    >>> from elsinore.query.syntax import Disjunction, EventPattern as E, KleenePlus
+    >>> found = may_meet(Disjunction((KleenePlus(E("A", "a")), E("B", "b"))))
+    >>> [sorted(aliases) for aliases in found]
+    [['a']]
+    """
+    onward: dict[str, set[str]] = {leaf.alias: set() for leaf in event_patterns(pattern)}
+    for earlier, later in adjacency(pattern).pairs:
+        onward[earlier].add(later)
+    for middle, beyond in onward.items():  # Warshall's transitive closure
+        for reached in onward.values():
+            if middle in reached:
+                reached |= beyond
+    found = {frozenset((p, e)) for p, reached in onward.items() for e in reached}
+    if isinstance(pattern, Conjunction):
+        sides = [[leaf.alias for leaf in event_patterns(side)] for side in pattern.parts]
+        found |= {frozenset(pair) for pair in product(*sides)}
+    return frozenset(found)

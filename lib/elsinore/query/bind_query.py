@@ -23,11 +23,8 @@ from elsinore.query.normal_form import normal_form
 from elsinore.query.print_query import print_query
 from elsinore.query.resolve import Scope
 from elsinore.query.syntax import Aggregate, Conjunction, Duration, Query, Reference
-from elsinore.timeline import UNITS, TimeUnit
-from elsinore.windows.window import Window
-
-#: WITHIN and SLIDE stay below this, so that the ends of windows stay within 64 bits.
-_LONGEST = 2**62
+from elsinore.timeline import DAY, UNITS, TimeUnit
+from elsinore.windows.window import LONGEST, LONGEST_CALENDAR, Window
 
 _TICKS = {
     TimeUnit.SECONDS: UNITS["second"],
@@ -186,8 +183,9 @@ def _bind_aggregate(scope: Scope, item: Aggregate) -> BoundAggregate | None:
             scope.fault(f"{item.function} needs an attribute", item.at, "as in SUM(A.price)")
             return None
         return BoundAggregate(item.label, function, frozenset(), None, AttributeType.LONG)
-    carriers = scope.named(item.target, item.at)
-    if scope.well_shaped and any(position.negated for position in carriers):
+    named = scope.named(item.target, item.at)
+    carriers = tuple(p for p in named if not (scope.well_shaped and p.negated))
+    if named and not carriers:
         scope.fault(f"{item.target} is part of no trend: it stands under NOT", item.at)
         return None
     if not carriers or counting != (item.attribute is None):
@@ -250,7 +248,12 @@ def _ticks(scope: Scope, duration: Duration, clause: str) -> int | None:
             scope.fault(f"{duration.unit} is no unit of time", duration.at, hint)
             return None
     ticks = whole_ticks(duration.amount, length)
-    if ticks is None or not 0 < ticks < _LONGEST:
+    if ticks is None or ticks <= 0:
         scope.fault(f"{clause} must be positive, in whole microseconds", duration.at)
+        return None
+    longest = LONGEST_CALENDAR if unit.is_calendar else LONGEST
+    if ticks > longest:
+        most = f"{longest // DAY} days" if unit.is_calendar else f"{longest}"
+        scope.fault(f"{clause} is too long: at most {most}", duration.at)
         return None
     return ticks

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.query.adjacency import may_meet
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.reference.event import Event
 
@@ -36,7 +37,7 @@ class Keys:
             )
             for position in query.positions
         )
-        self._of_type = {name: _carried_by_type(query, schema, name) for name in schema.by_name}
+        self._of_type = {name: _places_of_type(query, schema, name) for name in schema.by_name}
 
     @property
     def none(self) -> KeyValues:
@@ -71,10 +72,11 @@ class Keys:
     def in_partition(self, event: Event, values: KeyValues) -> bool:
         """Whether an event, of whatever type, lies in the partition of a trend with `values`.
 
-        An event of a type outside the pattern carries the keys that its type has, as long as the
-        key is scoped to no alias.
+        An event that could stand at several aliases lies in every partition that it fits at one.
         """
-        numbers = self._of_type[event.type]
+        return any(self._fits(event, numbers, values) for numbers in self._of_type[event.type])
+
+    def _fits(self, event: Event, numbers: tuple[int, ...], values: KeyValues) -> bool:
         carried = self._values(event, numbers)
         return carried is not None and all(
             values[number] is ABSENT or _same(values[number], value)
@@ -92,16 +94,34 @@ class Keys:
         return tuple(found)
 
 
-def _carried_by_type(query: BoundQuery, schema: StreamSchema, name: str) -> tuple[int, ...]:
-    """Numbers of the keys that an event carries in the stream at large, by its type alone."""
-    positions = {position.index for position in query.positions if position.type == name}
-    if positions:
-        return tuple(n for n, key in enumerate(query.keys) if key.positions & positions)
-    return tuple(
+def _places_of_type(query: BoundQuery, schema: StreamSchema, name: str) -> set[tuple[int, ...]]:
+    """Numbers of the keys that part an event from others, for each alias that it could have.
+
+    An event of a type outside the pattern carries the keys that its type has and that are scoped
+    to no alias. See `docs/language.md`, SEMANTICS.
+    """
+    places = [position for position in query.positions if position.type == name]
+    places = [position for position in places if not position.negated] or places
+    parting = [(number, key) for number, key in enumerate(query.keys) if _parts(query, schema, key)]
+    if places:
+        return {
+            tuple(number for number, key in parting if place.index in key.positions)
+            for place in places
+        }
+    foreign = (
         number
-        for number, key in enumerate(query.keys)
+        for number, key in parting
         if name in schema.carriers(key.attribute) and _unscoped(query, schema, key)
     )
+    return {tuple(foreign)}
+
+
+def _parts(query: BoundQuery, schema: StreamSchema, key: Key) -> bool:
+    """Whether a key keeps events apart: not where it is scoped to one event of a trend alone."""
+    if key.group_label is not None or _unscoped(query, schema, key):
+        return True
+    bound = {position.alias for position in query.positions if position.index in key.positions}
+    return any(aliases <= bound for aliases in may_meet(query.pattern))
 
 
 def _unscoped(query: BoundQuery, schema: StreamSchema, key: Key) -> bool:

@@ -19,9 +19,8 @@ from elsinore.reference.budget import Meter
 from elsinore.reference.event import Event
 from elsinore.reference.keys import Keys, KeyValues
 from elsinore.reference.match import Matcher, Partial
-from elsinore.reference.totals import total_of
+from elsinore.reference.totals import Total, total_of
 from elsinore.reference.trends import Group, group_of
-from elsinore.results.row import Value
 
 
 @dataclass(eq=False, slots=True)
@@ -43,7 +42,7 @@ class _Place:
 
 def tally_trends(
     query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter
-) -> dict[Group, tuple[Value, ...]]:
+) -> dict[Group, tuple[Total, ...]]:
     """The aggregates of a window by group, in the order of `query.aggregates`.
 
     The work grows with the pairs of events that may be adjacent, not with the trends.
@@ -63,7 +62,7 @@ def tally_trends(
     times = _times(places)
     return {
         group: tuple(
-            trends
+            Total(trends)
             if aggregate.counts_trends
             else total_of(aggregate, _at(times[group], aggregate.positions))
             for aggregate in query.aggregates

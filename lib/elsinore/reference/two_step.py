@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events.table import EventTable
@@ -14,7 +14,7 @@ from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
 from elsinore.reference.pairs import count_pairs
-from elsinore.reference.totals import total
+from elsinore.reference.totals import Total, total
 from elsinore.reference.trends import Group, TrendsByGroup, trends_by_group
 from elsinore.results.row import ResultRow, Value, sorted_rows
 from elsinore.timeline import Instant, Interval
@@ -40,8 +40,11 @@ def two_step(
     return answer_windows(query, events, windows, Meter(query.name, budget), enumerate_trends)
 
 
-#: Finds the aggregates of each group of one window, in the order of `query.aggregates`.
-Method = Callable[[BoundQuery, Keys, Matcher, Meter], dict[Group, tuple[Value, ...]]]
+#: The aggregates of each group of one window, in the order of `query.aggregates`.
+Totals = dict[Group, tuple[Total, ...]]
+
+#: Finds them.
+Method = Callable[[BoundQuery, Keys, Matcher, Meter], Totals]
 
 
 def answer_windows(
@@ -67,13 +70,11 @@ def answer_windows(
         first = bisect_left(ordered, bounds.start, key=lambda event: event.time)
         end = bisect_left(ordered, bounds.end, key=lambda event: event.time)
         found = method(query, keys, Matcher(query, keys, ordered[first:end], meter), meter)
-        rows += _rows(query, events.schema, bounds, found)
+        rows += _rows(query, events.schema, bounds, found, end - first)
     return sorted_rows(rows)
 
 
-def enumerate_trends(
-    query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter
-) -> dict[Group, tuple[Value, ...]]:
+def enumerate_trends(query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter) -> Totals:
     """The aggregates of a window by building every trend, or pair of trends, in it."""
     if isinstance(query.pattern, Conjunction):
         return _counted_pairs(query, count_pairs(query, keys, matcher, meter))
@@ -99,7 +100,8 @@ def _rows(
     query: BoundQuery,
     schema: StreamSchema,
     bounds: Interval,
-    found: Mapping[Group, tuple[Value, ...]],
+    found: Totals,
+    events: int,
 ) -> list[ResultRow]:
     calendar = schema.time_unit.is_calendar
     labels = [item.label for item in query.aggregates]
@@ -109,13 +111,14 @@ def _rows(
             _labelled(query, group),
             Instant(bounds.start) if calendar else bounds.start,
             Instant(bounds.end) if calendar else bounds.end,
-            tuple(zip(labels, values, strict=True)),
+            tuple((label, found.value) for label, found in zip(labels, totals, strict=True)),
+            tuple(found.bounds(events) for found in totals),
         )
-        for group, values in found.items()
+        for group, totals in found.items()
     ]
 
 
-def _aggregated(query: BoundQuery, groups: TrendsByGroup) -> dict[Group, tuple[Value, ...]]:
+def _aggregated(query: BoundQuery, groups: TrendsByGroup) -> Totals:
     return {
         group: tuple(
             total(aggregate, [counted[column] for counted in trends])
@@ -125,9 +128,9 @@ def _aggregated(query: BoundQuery, groups: TrendsByGroup) -> dict[Group, tuple[V
     }
 
 
-def _counted_pairs(query: BoundQuery, counts: dict[Group, int]) -> dict[Group, tuple[Value, ...]]:
+def _counted_pairs(query: BoundQuery, counts: dict[Group, int]) -> Totals:
     """AND has no aggregate but COUNT(*)."""
-    return {group: (count,) * len(query.aggregates) for group, count in counts.items()}
+    return {group: (Total(count),) * len(query.aggregates) for group, count in counts.items()}
 
 
 def _labelled(query: BoundQuery, group: Group) -> tuple[tuple[str, Value], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from elsinore.generate.landing_zone import hour_path
 from elsinore.replay.run_dag import OnProgress, run_dag
 from elsinore.replay.summary import ReplaySummary, read_summary
 from elsinore.settings import Settings
+from elsinore.spark.server import server_url
 from elsinore.timeline import EPOCH, HOUR, Interval, hour_label, hours_of, require_whole_hours
 
 #: Two winter days with a snow storm in the first: many delays, many cancellations.
@@ -44,7 +46,10 @@ def replay(
     began = time.monotonic()
     for stretch in _stretches_without_files(settings.landing, interval):
         generate_flights(settings.landing, start=_moment(stretch.start), end=_moment(stretch.end))
-    log = run_dag(settings, interval, progress or (lambda step: None))
+    with ThreadPoolExecutor(1) as thread:
+        # While Airflow starts; should it fail, the first task says why.
+        thread.submit(server_url, settings)
+        log = run_dag(settings, interval, progress or (lambda step: None))
     return read_summary(settings, interval, log=log, seconds=time.monotonic() - began)
 
 

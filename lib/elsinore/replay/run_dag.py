@@ -7,10 +7,10 @@ docs/decisions/0004-replay-in-one-process.md.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from elsinore.errors import AuthorError, ElsinoreError, SetupError
@@ -19,7 +19,6 @@ from elsinore.orchestration.airflow_environment import (
     is_prepared,
     prepare_airflow,
 )
-from elsinore.orchestration.process_group import ProcessGroup
 from elsinore.orchestration.task_progress import PROGRESS_FILE, TaskProgress
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, format_instant, hour_label
@@ -52,8 +51,7 @@ def run_dag(settings: Settings, interval: Interval, progress: OnProgress) -> Pat
             failures.append(step)
         progress(step)
 
-    group = ProcessGroup(_command(interval), cwd=settings.root, env=_environment(settings, steps))
-    code = _follow(group, log, steps, note)
+    code = _run(_command(interval), _environment(settings, steps), settings.root, log, note)
     if code:
         raise _failure(failures, code, log)
     return log
@@ -65,37 +63,33 @@ def _command(interval: Interval) -> list[str]:
 
 
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
-    """Airflow's environment, in which jobs find the very settings that this process has."""
+    """Airflow's environment, in which tasks find the very settings that this process has."""
     ours = {
-        f"ELSINORE_{name.upper()}": str(getattr(settings, name))
+        f"ELSINORE_{name.upper()}": str(value)
         for name in type(settings).model_fields
+        if (value := getattr(settings, name)) is not None
     }
     return {**airflow_environment(settings.root), **ours, PROGRESS_FILE: str(steps)}
 
 
-def _follow(group: ProcessGroup, log: Path, steps: Path, note: OnProgress) -> int:
+def _run(argv: list[str], env: dict[str, str], root: Path, log: Path, note: OnProgress) -> int:
     """Runs Airflow to its end, passing on what its tasks write, and gives its exit code."""
-    with (
-        ThreadPoolExecutor(1) as thread,
-        log.open("w", encoding="utf-8") as output,
-        steps.open(encoding="utf-8") as lines,
-    ):
-
-        def keep(line: str) -> None:
-            output.write(line + "\n")
-            output.flush()
-
-        airflow = thread.submit(group.run, on_output=keep, on_error=keep)
+    with log.open("wb") as output, Path(env[PROGRESS_FILE]).open(encoding="utf-8") as lines:
+        airflow = subprocess.Popen(
+            argv, cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
         try:
             while True:
-                ended = airflow.done()
+                code = airflow.poll()
                 for line in lines:
                     note(TaskProgress.from_line(line))
-                if ended:
-                    return airflow.result()
+                if code is not None:
+                    return code
                 time.sleep(_POLL_SECONDS)
         finally:
-            group.end()
+            airflow.kill()
+            airflow.wait()
 
 
 def _failure(failures: list[TaskProgress], code: int, log: Path) -> ElsinoreError:
@@ -103,7 +97,6 @@ def _failure(failures: list[TaskProgress], code: int, log: Path) -> ElsinoreErro
     if not failures:
         return SetupError(f"Airflow ended with exit code {code}", hint=where)
     first = failures[0]
-    # Of a failed task's error only the exit code is known here.
     kind = AuthorError if first.exit_code == AuthorError.exit_code else ElsinoreError
     task = f"{first.task} ({first.label})" if first.label else first.task
     return kind(f"task {task} failed: {first.reason}", hint=where, task=first.task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from elsinore.orchestration.task_progress import TaskProgress
-from elsinore.replay.summary import QueryResults, ReplaySummary, TopResult
+from elsinore.quality.result_counts import ResultCounts, TopResult
+from elsinore.replay.summary import ReplaySummary
 
 #: Counts with more digits than this are shown by their ends.
 _DIGITS = 24
@@ -44,8 +46,9 @@ def print_summary(summary: ReplaySummary, console: Console) -> None:
     if console.is_terminal:
         console.print(_table(summary.queries))
     else:
-        for query in summary.queries:
-            console.print("\t".join(_cells(query)), soft_wrap=True, markup=False, highlight=False)
+        for name, counts in summary.queries.items():
+            line = "\t".join(_cells(name, counts))
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
     landed = summary.landed
     lines = [
         f"landed    {landed['lines']:,} lines of {landed['files']:,} files: "
@@ -62,23 +65,23 @@ def print_summary(summary: ReplaySummary, console: Console) -> None:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
-def _table(queries: tuple[QueryResults, ...]) -> Table:
+def _table(queries: Mapping[str, ResultCounts]) -> Table:
     table = Table(title="Published trend aggregates: the largest count of each query")
     for heading in ("query", "rows", "aggregate", "largest", "group", "window (UTC)"):
         right = heading in {"rows", "largest"}
         table.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for query in queries:
-        table.add_row(*(escape(cell) for cell in _cells(query)))
+    for name, counts in queries.items():
+        table.add_row(*(escape(cell) for cell in _cells(name, counts)))
     return table
 
 
-def _cells(query: QueryResults) -> tuple[str, ...]:
-    top = query.top
+def _cells(query: str, counts: ResultCounts) -> tuple[str, ...]:
+    top = counts.top
     if top is None:
-        return query.query, f"{query.rows:,}", "", "", "", ""
+        return query, f"{counts.rows:,}", "", "", "", ""
     group = ", ".join(f"{name}={value}" for name, value in json.loads(top.group).items())
     window = f"{top.window_start:%m-%d %H:%M} to {top.window_end:%m-%d %H:%M}"
-    return query.query, f"{query.rows:,}", top.aggregate, shorten(top), group, window
+    return query, f"{counts.rows:,}", top.aggregate, shorten(top), group, window
 
 
 def shorten(top: TopResult) -> str:

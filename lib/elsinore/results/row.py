@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from elsinore.results.rounding import Bounds
 from elsinore.timeline import Instant
 
 #: A group value or an aggregate; instants are `Instant`, NULL is None.
@@ -23,6 +24,8 @@ class ResultRow:
         values: `(label, value)` in the order of RETURN. Counts and sums of longs are int of any
             size, AVG and sums of doubles float, MIN and MAX of the attribute's type; None where
             no event carried a value.
+        bounds: for each value between which doubles it may lie by rounding, None where it is exact;
+            the reference's rows alone have them. They do not count where rows are compared.
     """
 
     query: str
@@ -30,6 +33,7 @@ class ResultRow:
     window_start: int
     window_end: int
     values: tuple[tuple[str, Value], ...]
+    bounds: tuple[Bounds | None, ...] = field(default=(), compare=False)
 
     @property
     def key(self) -> tuple[Any, ...]:

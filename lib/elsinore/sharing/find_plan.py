@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import fsum
 
 from elsinore.query.bound import Workload
@@ -18,6 +19,8 @@ from elsinore.sharing.weigh import weigh
 
 #: Seconds for a finder that can be bounded by time.
 TIME_LIMIT = 60.0
+#: Seconds after which GWMIN's plan should not be waited for any longer.
+PATIENCE = 2.0
 
 
 def find_plan(
@@ -50,14 +53,21 @@ def find_plans(
     time_limit: float = TIME_LIMIT,
     sets: tuple[PlannedSet, ...] = (),
 ) -> Iterator[StaticPlan]:
-    """GWMIN's plan at once, then the optimal one, or the best that was found in time.
+    """The optimal plan; where it takes longer than `PATIENCE`, first GWMIN's.
+
+    The last one is the best: the optimal one, or the best that was found in time.
 
     Raises:
         ParameterError: as `find_plan`.
     """
-    problem = _problem(workload, statistics, time_limit)
-    for finder in (Finder.GWMIN, Finder.OPTIMAL):
-        yield _plan(workload, statistics, problem, finder, sets)
+    quick = min(PATIENCE, time_limit)
+    problem = _problem(workload, statistics, quick)
+    plan = _plan(workload, statistics, problem, Finder.OPTIMAL, sets)
+    if not plan.proven and quick < time_limit:
+        yield _plan(workload, statistics, problem, Finder.GWMIN, sets)
+        longer = replace(problem, time_limit=time_limit)
+        plan = _plan(workload, statistics, longer, Finder.OPTIMAL, sets)
+    yield plan
 
 
 def _problem(workload: Workload, statistics: Statistics, time_limit: float) -> Problem:

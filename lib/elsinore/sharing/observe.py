@@ -1,6 +1,8 @@
-"""Statistics of events at hand, from which a plan can be found."""
+"""Statistics counted from events, from which a plan can be found."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -15,24 +17,52 @@ from elsinore.timeline import Interval
 
 
 def observe(workload: Workload, events: EventTable) -> Statistics:
-    """How many events of each type there are, and distinct values of the keys that plans ask for.
-
-    NULL is no value; sets of keys that no event carries whole are left out.
+    """Statistics of events at hand, from the first to the last.
 
     Raises:
         DataError: there is no event.
     """
     if not len(events):
         raise DataError("there is no event to find a plan from")
-    codes = np.asarray(events.table[TYPE_COLUMN])
-    counts = np.bincount(codes, minlength=len(events.schema.types)).tolist()
-    named = {name for query in workload.queries for name in query.event_types}
-    partitions = {keys: _distinct(events.table, keys) for keys in partition_keys(workload)}
+    return count_events(workload, observed_interval(events), [events.table])
+
+
+def count_events(workload: Workload, observed: Interval, batches: Iterable[pa.Table]) -> Statistics:
+    """How many events of each type there are, and distinct values of the keys that plans ask for.
+
+    NULL is no value; sets of keys that no event carries whole are left out. Events of types that no
+    query reads do not count. In memory are one batch and the distinct values.
+
+    Args:
+        workload: the queries.
+        observed: the interval that the events are of.
+        batches: `_type` and the attributes of `partition_keys`.
+    """
+    codes = {name: workload.schema.type_codes[name] for name in event_types(workload)}
+    counts = np.zeros(len(workload.schema.types), np.int64)
+    values: dict[tuple[str, ...], pa.Table | None] = dict.fromkeys(partition_keys(workload))
+    attributes = sorted({name for keys in values for name in keys})
+    for batch in batches:
+        counts += np.bincount(np.asarray(batch[TYPE_COLUMN]), minlength=counts.size)
+        read = pc.is_in(batch[TYPE_COLUMN], value_set=pa.array([*codes.values()], pa.int32()))
+        own = batch.select(attributes).filter(read)
+        for keys, before in values.items():
+            found = _distinct(own.select(list(keys)))
+            values[keys] = found if before is None else _distinct(pa.concat_tables([before, found]))
     return Statistics.counted(
-        observed_interval(events),
-        {t.name: n for t, n in zip(events.schema.types, counts, strict=True) if t.name in named},
-        {keys: count for keys, count in partitions.items() if count},
+        observed,
+        {name: int(counts[code]) for name, code in codes.items()},
+        {
+            keys: found.num_rows
+            for keys, found in values.items()
+            if found is not None and found.num_rows
+        },
     )
+
+
+def event_types(workload: Workload) -> list[str]:
+    """The types that the queries name."""
+    return sorted({name for query in workload.queries for name in query.event_types})
 
 
 def observed_interval(events: EventTable) -> Interval:
@@ -41,6 +71,11 @@ def observed_interval(events: EventTable) -> Interval:
     return Interval(limits["min"], limits["max"] + 1)
 
 
-def _distinct(table: pa.Table, names: tuple[str, ...]) -> int:
-    found = table.select(list(names)).drop_null()
-    return int(found.group_by(list(names)).aggregate([]).num_rows)
+def _distinct(table: pa.Table) -> pa.Table:
+    """Each row without NULL once, with texts in full: each batch has its own dictionary."""
+    found = table.unify_dictionaries().drop_null().group_by(table.column_names).aggregate([])
+    plain = pa.schema(
+        (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
+        for f in found.schema
+    )
+    return found.cast(plain)

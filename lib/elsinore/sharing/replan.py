@@ -14,6 +14,27 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """How far statistics may move before a plan is found anew.
+
+    Attributes:
+        factor: a rate, or a number of partitions, may grow to so many times what it was, and fall
+            to that part of it.
+        floor: smaller numbers count as this one: chance moves them, and they cost little under any
+            plan.
+    """
+
+    factor: float
+    floor: float
+
+
+#: Of runs shorter than a day, which take the plan that they find.
+BAND = Band(2.0, 100.0)
+#: Of longer ones, such as the night's: what a plan costs is little beside their work.
+ANY_CHANGE = Band(1.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Replan:
     """A decision: whether a plan is to be found anew, and the reason, for people."""
 
@@ -27,7 +48,7 @@ def replan(
     workload: Workload,
     statistics: Statistics,
     *,
-    tolerance: float = 0.0,
+    band: Band = BAND,
 ) -> Replan:
     """Compare a stored plan and what it was found from with a workload and its statistics.
 
@@ -36,8 +57,7 @@ def replan(
         found_from: the statistics that it was found from; None where they are lost.
         workload: the queries to be run.
         statistics: of the stream now.
-        tolerance: the share by which rates and numbers of partitions may have moved either way; by
-            default none, so that a plan does not depend on which runs came before.
+        band: how far statistics may have moved.
 
     >>> replan(None, None, None, None)
     Replan(needed=True, reason='no plan was found before')
@@ -51,12 +71,14 @@ def replan(
     if found_from is None:
         return Replan(True, "the statistics of the stored plan are not known")
     used = {p.type for query in workload.queries for p in query.positions}
-    moved = [*_moved_rates(found_from, statistics, used), *_moved_keys(found_from, statistics)]
-    beyond = [text for share, text in sorted(moved, reverse=True) if share > tolerance]
+    moved = [
+        *_moved_rates(found_from, statistics, used, band.floor),
+        *_moved_keys(found_from, statistics, band.floor),
+    ]
+    beyond = [text for factor, text in sorted(moved, reverse=True) if factor > band.factor]
     if beyond:
         return Replan(True, f"statistics changed: {_listed(beyond)}")
-    within = f"by more than {tolerance:.0%}" if tolerance else "for this workload"
-    return Replan(False, f"no rate changed {within}")
+    return Replan(False, f"no rate changed by more than a factor of {band.factor:g}")
 
 
 def _changed_queries(stored: StaticPlan, workload: Workload) -> list[str]:
@@ -71,30 +93,37 @@ def _changed_queries(stored: StaticPlan, workload: Workload) -> list[str]:
 
 
 def _moved_rates(
-    before: Statistics, now: Statistics, used: set[str]
+    before: Statistics, now: Statistics, used: set[str], floor: float
 ) -> Iterator[tuple[float, str]]:
     """How far the rates of the workload's types moved, in events per the new statistics' span."""
     for name in sorted(used):
         old, new = before.rate(name, now.per), now.rate(name, now.per)
-        yield _share(old, new), f"{name} from {old:,.6g} to {new:,.6g} events"
+        text = f"{name} from {old:,.6g} to {new:,.6g} events"
+        yield max(_times(old, new, floor), _times(new, old, floor)), text
 
 
-def _moved_keys(before: Statistics, now: Statistics) -> Iterator[tuple[float, str]]:
+def _moved_keys(before: Statistics, now: Statistics, floor: float) -> Iterator[tuple[float, str]]:
+    """How far numbers of partitions moved, as far as the two spans can be compared.
+
+    A longer span has more values of a key, if nothing changed: that alone is no move.
+    """
     for keys in sorted(before.by_keys.keys() | now.by_keys.keys()):
         old, new = before.partition_count(keys), now.partition_count(keys)
-        yield _share(old, new), f"values of {', '.join(keys)} from {old:,} to {new:,}"
+        grown = _times(old, new, floor) if now.per <= before.per else 1.0
+        fallen = _times(new, old, floor) if now.per >= before.per else 1.0
+        yield max(grown, fallen), f"values of {', '.join(keys)} from {old:,} to {new:,}"
 
 
-def _share(old: float, new: float) -> float:
-    """By which share the larger exceeds the smaller.
+def _times(old: float, new: float, floor: float) -> float:
+    """How many times as large the new number is.
 
-    >>> _share(50, 100), _share(100, 50), _share(0, 0), _share(0, 1)
-    (1.0, 1.0, 0.0, inf)
+    >>> _times(50, 100, 0), _times(50, 100, 80), _times(0, 0, 0), _times(0, 1, 0)
+    (2.0, 1.25, 1.0, inf)
     """
-    low, high = sorted((old, new))
-    if low == high:
-        return 0.0
-    return high / low - 1 if low else float("inf")
+    low, high = max(old, floor), max(new, floor)
+    if low:
+        return high / low
+    return float("inf") if high else 1.0
 
 
 def _listed(changes: list[str]) -> str:

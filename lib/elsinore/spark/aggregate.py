@@ -9,20 +9,27 @@ from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.engine.auto import NOTHING_SHARED, Sharing
 from elsinore.query.bound import Workload
-from elsinore.spark.aggregate_branches import branches
-from elsinore.spark.aggregate_counts import Counts, TaskCounts
-from elsinore.spark.aggregate_direct import EVENTS, aggregate_direct
-from elsinore.spark.aggregate_events import events_between, reach_of
+from elsinore.spark.aggregate_counts import TASK_COUNTS, Counts, add_up_texts
+from elsinore.spark.aggregate_direct import aggregate_direct
 from elsinore.spark.aggregate_origin import STAGED, origin
 from elsinore.spark.aggregate_route import Route, choose_route
 from elsinore.spark.aggregate_shuffled import aggregate_shuffled
+from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake
 from elsinore.template.support import require_greta
-from elsinore.timeline import Interval
+from elsinore.timeline import DAY, Interval
 
-__all__ = ["EVENTS_VERSION", "STAGED", "STEP", "Aggregated", "aggregate", "aggregated"]
+__all__ = [
+    "EVENTS_VERSION",
+    "STAGED",
+    "STEP",
+    "Aggregated",
+    "aggregate",
+    "aggregated",
+    "split_counts",
+]
 
 #: The step's name in `run_metrics`.
 STEP = "aggregate"
@@ -36,7 +43,7 @@ class Aggregated:
     Attributes:
         events_version: the version of `events` that was read.
         plan_fingerprint: the static plan that it was computed under.
-        events: events that its windows can hold, of the types that the queries read.
+        events: events that were read for its windows, of the types that the queries read.
         windows: results, one for each (query, group, window).
         rows: rows written, one for each of their aggregates.
         route: how tasks came by their events, in words.
@@ -95,21 +102,20 @@ def aggregate(
     """
     require_greta(workload.queries)
     version = lake.version("events")
-    counts = TaskCounts.new(lake.spark)
     with spark_failures():
         route = choose_route(lake, workload, owned, version, parts)
-        rows = aggregated(
-            lake, workload, owned, version, route, sharing=sharing, parts=parts, counts=counts
-        )
-        note = origin(run, workload, plan, version, owned)
-        lake.replace(STAGED, rows, where=Hours(owned), run=note, recorded=True)
-        windows, written = _count_staged(lake, owned)
-        told = counts.total()
-        events = told.pop(EVENTS, None)
-        if events is None:
-            events = _reachable(lake, workload, owned, version).count()
+        kept = aggregated(lake, workload, owned, version, route, sharing=sharing, parts=parts)
+        kept.persist()
+        try:
+            results, counts = split_counts(kept)
+            note = origin(run, workload, plan, version, owned)
+            rows = _by_day(results, owned, parts)
+            lake.replace(STAGED, rows, where=Hours(owned), run=note, recorded=True)
+        finally:
+            kept.unpersist()
+    events, windows, written = (counts.pop(name, 0) for name in (EVENTS, WINDOWS, ROWS))
     return Aggregated(
-        version, plan, events, windows, written, route.in_words(), sharing.in_words(), told
+        version, plan, events, windows, written, route.in_words(), sharing.in_words(), counts
     )
 
 
@@ -122,30 +128,30 @@ def aggregated(
     *,
     sharing: Sharing = NOTHING_SHARED,
     parts: int,
-    counts: TaskCounts,
 ) -> DataFrame:
-    """The rows of `trend_aggregates` for a slice."""
+    """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_counts`."""
     if route.direct:
-        finished = aggregate_direct(lake, workload, route.parts, sharing=sharing, counts=counts)
+        finished = aggregate_direct(lake, workload, route.parts, sharing=sharing)
     else:
-        finished = aggregate_shuffled(
-            lake, workload, owned, version, sharing=sharing, parts=parts, counts=counts
-        )
+        finished = aggregate_shuffled(lake, workload, owned, version, sharing=sharing, parts=parts)
     return finished.withColumns(
         {name: F.timestamp_micros(name) for name in ("window_start", "window_end")}
     )
 
 
-def _reachable(lake: Lake, workload: Workload, owned: Interval, version: int) -> DataFrame:
-    types = frozenset().union(*(branch.types for branch in branches(workload)))
-    return events_between(lake, version, reach_of(workload.queries, owned), types)
+def split_counts(rows: DataFrame) -> tuple[DataFrame, Counts]:
+    """The rows of `aggregated` without counts, and the counts of all tasks together.
 
-
-def _count_staged(lake: Lake, owned: Interval) -> tuple[int, int]:
-    """Windows and rows, read back from the table: what is not there was not written.
-
-    Without Spark, whose jobs would take longer than all the rest for a small slice.
+    The rows should be kept (`persist`), or all tasks are done again for the results.
     """
-    window = ["query", "group_key", "window_start"]
-    found = lake.rows(STAGED, Hours(owned).expression(), columns=window)
-    return found.group_by(window).aggregate([]).num_rows, found.num_rows
+    told = rows.where(F.col(TASK_COUNTS).isNotNull()).select(TASK_COUNTS).collect()
+    results = rows.where(F.col(TASK_COUNTS).isNull()).drop(TASK_COUNTS)
+    return results, add_up_texts(row[0] for row in told)
+
+
+def _by_day(rows: DataFrame, owned: Interval, parts: int) -> DataFrame:
+    """Distributed over tasks so that each day of the slice becomes about one file."""
+    days = (owned.end - 1) // DAY - owned.start // DAY + 1
+    if days == 1:
+        return rows.coalesce(1)
+    return rows.repartition(min(days, parts), F.substring(Hours.column, 1, 10))

@@ -1,55 +1,49 @@
-"""Counts that the tasks of one Spark job report, such as bursts and how many were shared."""
+"""Counts that the tasks of a Spark job report, such as bursts and how many were shared.
+
+They come as rows beside those of results, in a column of their own. So of a task that is done twice
+the counts are those of the rows that are used, and each counts once.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
-from pyspark import AccumulatorParam
-from pyspark.sql import SparkSession
+import pyarrow as pa
+import pyarrow.compute as pc
 
 Counts = dict[str, int]
+
+#: The column of counts, as JSON; NULL in rows of results, which are NULL in rows of counts.
+TASK_COUNTS = "task_counts"
 
 #: Counts that are sizes: of these the largest is told, not the sum.
 _SIZES = frozenset({"bytes"})
 
 
-class _ByTask(AccumulatorParam):
-    """Keeps what each task reported: a task that is done again reports the same, not more."""
-
-    def zero(self, value: dict[str, Counts]) -> dict[str, Counts]:
-        return {}
-
-    def addInPlace(  # noqa: N802  (Spark's name)
-        self, value1: dict[str, Counts], value2: dict[str, Counts]
-    ) -> dict[str, Counts]:
-        return {**value1, **value2}
+def carrying(schema: pa.Schema) -> pa.Schema:
+    """What tasks make whose rows are of a schema: such rows, or counts."""
+    fields = [field.with_nullable(True) for field in schema]
+    return pa.schema([*fields, pa.field(TASK_COUNTS, pa.string())])
 
 
-@dataclass(frozen=True)
-class TaskCounts:
-    """Made on the driver, told by tasks, read on the driver when the job is done.
+def results_of(table: pa.Table) -> Iterable[pa.RecordBatch]:
+    """Rows of results, as `carrying` has them."""
+    none = pa.nulls(table.num_rows, pa.string())
+    return table.append_column(TASK_COUNTS, none).cast(carrying(table.schema)).to_batches()
 
-    Spark delivers what a task reported when the task has succeeded; of a task that succeeds twice,
-    since its output was lost or another attempt was faster, one report counts. A job that is
-    started again is another `TaskCounts`.
-    """
 
-    _reports: Any
+def counts_of(schema: pa.Schema, counts: Mapping[str, int]) -> pa.RecordBatch:
+    """A row of counts, beside rows of a schema."""
+    columns = [*(pa.nulls(1, field.type) for field in schema), pa.array([json.dumps(counts)])]
+    return pa.record_batch(columns, schema=carrying(schema))
 
-    @classmethod
-    def new(cls, spark: SparkSession) -> TaskCounts:
-        """Nothing reported yet."""
-        return cls(spark.sparkContext.accumulator({}, _ByTask()))
 
-    def tell(self, task: str, counts: Mapping[str, int]) -> None:
-        """In a task: report its counts; `task` names it among those of the job."""
-        self._reports.add({task: dict(counts)})
-
-    def total(self) -> Counts:
-        """On the driver: counts of all tasks (`add_up`)."""
-        return add_up(self._reports.value.values())
+def split(table: pa.Table) -> tuple[pa.Table, Counts]:
+    """Rows of results, and the counts beside them together."""
+    told = pc.is_valid(table[TASK_COUNTS])
+    counts = table[TASK_COUNTS].filter(told).to_pylist()
+    return table.filter(pc.invert(told)).drop_columns([TASK_COUNTS]), add_up_texts(counts)
 
 
 def add_up(reports: Iterable[Mapping[str, int]]) -> Counts:
@@ -60,3 +54,8 @@ def add_up(reports: Iterable[Mapping[str, int]]) -> Counts:
             before = total.get(name, 0)
             total[name] = max(before, number) if name in _SIZES else before + number
     return total
+
+
+def add_up_texts(texts: Iterable[str]) -> Counts:
+    """The same of counts as JSON."""
+    return add_up(json.loads(text) for text in texts)

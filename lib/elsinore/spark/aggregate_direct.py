@@ -6,6 +6,7 @@ a task groups by any key, and finishes its rows itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -17,9 +18,10 @@ from elsinore.engine.auto import Sharing
 from elsinore.events.table import TIME_COLUMN
 from elsinore.query.bound import Workload
 from elsinore.spark.aggregate_branches import attributes_read, types_read
-from elsinore.spark.aggregate_counts import TaskCounts
+from elsinore.spark.aggregate_counts import carrying, counts_of
 from elsinore.spark.aggregate_parts import Part
 from elsinore.spark.aggregate_worker import (
+    EVENTS,
     FINISHED_SCHEMA,
     Asked,
     Batches,
@@ -31,30 +33,17 @@ from elsinore.spark.aggregate_worker import (
 from elsinore.spark.files_in_order import events_in_order
 from elsinore.spark.tables import Lake
 
-#: The count of the events that the windows of a slice can hold, each once.
-EVENTS = "events"
-
 
 def aggregate_direct(
-    lake: Lake,
-    workload: Workload,
-    parts: Sequence[Part],
-    *,
-    sharing: Sharing,
-    counts: TaskCounts,
+    lake: Lake, workload: Workload, parts: Sequence[Part], *, sharing: Sharing
 ) -> DataFrame:
-    """The windows that end in the parts, as rows of `FINISHED_SCHEMA`; see `aggregate`.
-
-    `counts` is told `EVENTS` beside what is shared.
-    """
-    task = _reading(workload, tuple(parts), sharing, counts)
+    """The windows that end in the parts, and counts; see `aggregated`."""
+    task = _reading(workload, tuple(parts), sharing)
     numbers = lake.spark.range(0, len(parts), numPartitions=len(parts))
-    return numbers.mapInArrow(task, from_arrow_schema(FINISHED_SCHEMA))
+    return numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
 
 
-def _reading(
-    workload: Workload, parts: tuple[Part, ...], sharing: Sharing, counts: TaskCounts
-) -> Task:
+def _reading(workload: Workload, parts: tuple[Part, ...], sharing: Sharing) -> Task:
     """A task that takes numbers of parts and makes their rows."""
     text = WorkloadText.of(workload)
     queries = tuple(query.name for query in workload.queries)
@@ -63,21 +52,21 @@ def _reading(
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for number in (number for batch in batches for number in batch["id"].to_pylist()):
-            part, observer, seen = parts[number], new_observer(), [0]
+            part, observer, told = parts[number], new_observer(), Counter({EVENTS: 0})
             # Of the time before its windows' ends, what no earlier part counts.
             since = part.owned.start if number else part.reached.start
             events = events_in_order(part.files, part.reached, text.schema, types, read)
             asked = Asked(text, queries, part.owned, sharing)
-            counted = _counting(events, since, seen)
+            counted = _counting(events, since, told)
             for partial in asked.partial_rows(counted, observer, ordered=True):
-                yield from finished(text.bind(), partial).to_batches()
-            counts.tell(str(number), observer.counts | {EVENTS: seen[0]})
+                yield from finished(text.bind(), partial, told)
+            yield counts_of(FINISHED_SCHEMA, {**observer.counts, **told})
 
     return task
 
 
-def _counting(batches: Batches, since: int, seen: list[int]) -> Iterator[pa.RecordBatch]:
-    """The batches; adds to `seen` how many of their events do not lie before an instant."""
+def _counting(batches: Batches, since: int, told: Counter[str]) -> Iterator[pa.RecordBatch]:
+    """The batches; counts their events that do not lie before an instant."""
     for batch in batches:
-        seen[0] += pc.sum(pc.greater_equal(batch[TIME_COLUMN], since)).as_py() or 0
+        told[EVENTS] += pc.sum(pc.greater_equal(batch[TIME_COLUMN], since)).as_py() or 0
         yield batch

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from elsinore.errors import DataError
+from elsinore.errors import ConflictError, DataError, ValidationError
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.commit_notes import commits
@@ -14,6 +14,10 @@ from elsinore.timeline import Interval, hour_label, hours_of, parse_instant
 
 #: The table that aggregation writes.
 STAGED = "trend_aggregates_staged"
+
+
+class RestagedError(ConflictError):
+    """Results were aggregated anew since they were validated; they are to be validated again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,36 @@ def require_origins(
     return found
 
 
+def require_unchanged(lake: Path, interval: Interval, *, since: int, until: int) -> None:
+    """That the staged results of an interval are the same at two versions of the table.
+
+    Raises:
+        RestagedError: they were aggregated anew in between.
+        ValidationError: another change may have touched them.
+    """
+    anew = False
+    for commit in commits(lake / STAGED, after=since):
+        if commit.version > until or not commit.changes_rows:
+            continue
+        if "hours" not in commit.note:
+            raise ValidationError(
+                f"something else than an aggregation has changed staged results since those of "
+                f"{interval} were validated: {commit.operation}, version {commit.version}",
+                hint="aggregate and validate them again",
+            )
+        staged = _borders(commit.note["hours"])
+        anew = anew or (staged.start < interval.end and interval.start < staged.end)
+    if anew:
+        raise RestagedError(
+            f"results of {interval} were aggregated anew since they were validated",
+            hint="validate them again",
+        )
+
+
 def _labels(borders: list[str]) -> list[str]:
-    start, end = (parse_instant(f"{label}:00") for label in borders)
-    return [hour_label(hour) for hour in hours_of(Interval(start, end))]
+    return [hour_label(hour) for hour in hours_of(_borders(borders))]
+
+
+def _borders(labels: list[str]) -> Interval:
+    start, end = (parse_instant(f"{label}:00") for label in labels)
+    return Interval(start, end)

@@ -61,7 +61,7 @@ def choose_route(
     found = event_files(lake, version, reached)
     if found.refusal is not None:
         return Route((), f"files cannot be read directly, {found.refusal}")
-    cores = lake.spark.sparkContext.defaultParallelism
+    cores = lake.cores
     if found.size > MANY_BYTES and (names := compared_in_few_windows(workload, owned, cores)):
         return Route((), f"{', '.join(names)} compare pairs of events in fewer windows than cores")
     reach = owned.start - reached.start + 1

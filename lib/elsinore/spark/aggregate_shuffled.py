@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import reduce
 
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -14,7 +12,7 @@ from elsinore.events.table import TIME_COLUMN
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.spark.aggregate_branches import Branch, branches
-from elsinore.spark.aggregate_counts import TaskCounts
+from elsinore.spark.aggregate_counts import carrying
 from elsinore.spark.aggregate_events import (
     engine_columns,
     events_between,
@@ -35,23 +33,22 @@ _GROUP = ("query", "group", "window_start", "window_end")
 
 
 def aggregate_shuffled(
-    lake: Lake,
-    workload: Workload,
-    owned: Interval,
-    version: int,
-    *,
-    sharing: Sharing,
-    parts: int,
-    counts: TaskCounts,
+    lake: Lake, workload: Workload, owned: Interval, version: int, *, sharing: Sharing, parts: int
 ) -> DataFrame:
-    """The windows that end in `owned`, as rows of `FINISHED_SCHEMA`; see `aggregate`."""
+    """The windows that end in `owned`, and counts; see `aggregated`."""
     text = WorkloadText.of(workload)
-    partial = []
-    for number, branch in enumerate(branches(workload)):
+    partial, counted = [], frozenset[str]()
+    for branch in sorted(branches(workload), key=lambda each: -_longest(workload, each)):
         asked = Asked(text, branch.queries, owned, sharing)
-        partial.append(_partial(lake, workload, branch, asked, version, parts, counts, number))
+        # An event that several branches read counts where the longest windows read it.
+        partial.append(_partial(lake, workload, branch, asked, version, parts, counted))
+        counted |= branch.types
     together = reduce(DataFrame.unionByName, partial).repartition(parts, *_GROUP)
-    return together.mapInArrow(finishing(text), from_arrow_schema(FINISHED_SCHEMA))
+    return together.mapInArrow(finishing(text), from_arrow_schema(carrying(FINISHED_SCHEMA)))
+
+
+def _longest(workload: Workload, branch: Branch) -> int:
+    return max(workload.by_name[name].window.within for name in branch.queries)
 
 
 def _partial(
@@ -61,8 +58,7 @@ def _partial(
     asked: Asked,
     version: int,
     parts: int,
-    counts: TaskCounts,
-    number: int,
+    counted: frozenset[str],
 ) -> DataFrame:
     queries = [workload.by_name[name] for name in branch.queries]
     schema = workload.schema
@@ -73,14 +69,8 @@ def _partial(
     else:
         columns = columns.repartition(1)
     # In the order of time old events can be let go; worth a sort where there are such.
-    ordered = max(query.window.within for query in queries) < asked.owned.length
+    ordered = _longest(workload, branch) < asked.owned.length
     if ordered:
         columns = columns.sortWithinPartitions(TIME_COLUMN)
-
-    def tell(found: Mapping[str, int]) -> None:
-        context = TaskContext.get()
-        assert context is not None
-        counts.tell(f"{number}.{context.partitionId()}", found)
-
-    task = aggregating(asked, tell, ordered=ordered)
-    return columns.mapInArrow(task, from_arrow_schema(PARTIAL_SCHEMA))
+    task = aggregating(asked, branch.types - counted, ordered=ordered)
+    return columns.mapInArrow(task, from_arrow_schema(carrying(PARTIAL_SCHEMA)))

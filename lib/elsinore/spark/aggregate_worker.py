@@ -5,11 +5,13 @@ Nothing here knows Spark: the functions are made on the driver and called in Pyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.auto import Sharing, aggregate_auto
@@ -17,21 +19,24 @@ from elsinore.engine.finish_long import finish_long
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.in_order import aggregate_in_order
 from elsinore.errors import EngineError
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events.table import TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_query
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.results.published import LONG_SCHEMA
+from elsinore.spark.aggregate_counts import counts_of, results_of, split
 from elsinore.timeline import Interval
 
 Batches = Iterable[pa.RecordBatch]
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
-#: Takes the counts of a task.
-Tell = Callable[[Mapping[str, int]], None]
 
-#: What `finishing` makes: the long table of results, and the fingerprint of each row's query.
+#: Counts of a task: events that windows can hold, each once; results, one for each (query, group,
+#: window); rows, one for each of their aggregates.
+EVENTS, WINDOWS, ROWS = "events", "windows", "rows"
+
+#: Finished rows: the long table of results, and the fingerprint of each row's query.
 FINISHED_SCHEMA = LONG_SCHEMA.append(pa.field("query_fingerprint", pa.string(), False))
 
 
@@ -123,17 +128,27 @@ def new_observer() -> Observer:
     return Observer(room=0, details=False)
 
 
-def aggregating(asked: Asked, tell: Tell, *, ordered: bool) -> Task:
+def aggregating(asked: Asked, counted: frozenset[str], *, ordered: bool) -> Task:
     """A task that makes partial rows from all events of its partitions; see `Asked`.
 
-    `tell` is told counts of what was done, when all is done.
+    Args:
+        asked: what is asked for.
+        counted: event types whose events it counts.
+        ordered: as in `Asked.partial_rows`.
     """
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        observer = new_observer()
-        for partial in asked.partial_rows(batches, observer, ordered=ordered):
-            yield from partial.to_batches()
-        tell(observer.counts)
+        observer, told = new_observer(), Counter({EVENTS: 0})
+        codes = pa.array([asked.workload.schema.type_codes[name] for name in counted], pa.int32())
+
+        def seen() -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                told[EVENTS] += pc.sum(pc.is_in(batch[TYPE_COLUMN], value_set=codes)).as_py() or 0
+                yield batch
+
+        for partial in asked.partial_rows(seen(), observer, ordered=ordered):
+            yield from results_of(partial)
+        yield counts_of(PARTIAL_SCHEMA, {**observer.counts, **told})
 
     return task
 
@@ -145,18 +160,23 @@ def finishing(workload: WorkloadText) -> Task:
         held = [batch for batch in batches if batch.num_rows]
         if not held:
             return
-        yield from finished(workload.bind(), pa.Table.from_batches(held)).to_batches()
+        partial, counts = split(pa.Table.from_batches(held))
+        told = Counter(counts)
+        yield from finished(workload.bind(), partial, told)
+        yield counts_of(FINISHED_SCHEMA, told)
 
     return task
 
 
-def finished(workload: Workload, partial: pa.Table) -> pa.Table:
-    """All partial rows of some (query, group, window)s as rows of `FINISHED_SCHEMA`."""
-    long = finish_long(workload, merge_partials(partial))
+def finished(workload: Workload, partial: pa.Table, told: Counter[str]) -> Iterable[pa.RecordBatch]:
+    """All partial rows of some (query, group, window)s as rows of `FINISHED_SCHEMA`, counted."""
+    merged = merge_partials(partial)
+    long = finish_long(workload, merged)
+    told.update({WINDOWS: merged.num_rows, ROWS: long.num_rows})
     names = long["query"].combine_chunks().dictionary_encode()
     fingerprints = [workload.by_name[name].fingerprint for name in names.dictionary.to_pylist()]
     column = pa.array(fingerprints, pa.string()).take(names.indices)
-    return long.append_column(FINISHED_SCHEMA.field("query_fingerprint"), column)
+    return results_of(long.append_column(FINISHED_SCHEMA.field("query_fingerprint"), column))
 
 
 def event_table(schema: StreamSchema, table: pa.Table) -> EventTable:

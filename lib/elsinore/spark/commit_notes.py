@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from elsinore.errors import DataError
+
+#: Commits that change no row.
+_KEEP_ROWS = frozenset(
+    {
+        "CREATE TABLE",
+        "OPTIMIZE",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "VACUUM END",
+        "VACUUM START",
+    }
+)
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 
@@ -32,9 +44,16 @@ class Commit:
     operation: str
     note: dict[str, Any]
 
+    @property
+    def changes_rows(self) -> bool:
+        """Whether it can have changed any."""
+        return self.operation not in _KEEP_ROWS
 
-def commits(table: Path, *, after: int = -1) -> Iterator[Commit]:
-    """The commits of a table that made versions above `after`, newest first.
+
+def commits(
+    table: Path, *, after: int = -1, without: Collection[int] = frozenset()
+) -> Iterator[Commit]:
+    """The commits of a table that made versions above `after`, newest first; some left out.
 
     Commits that Delta has cleaned from the log (by default after 30 days) are not among them. The
     log is read file by file: `deltalake`'s history numbers commits wrongly while others write.
@@ -47,6 +66,8 @@ def commits(table: Path, *, after: int = -1) -> Iterator[Commit]:
     for version in sorted((int(name[1]) for name in names if name), reverse=True):
         if version <= after:
             return
+        if version in without:
+            continue
         yield _read(log / f"{version:020}.json", version)
 
 

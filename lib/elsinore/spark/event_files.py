@@ -1,4 +1,4 @@
-"""The files of the table `events` at one version, where Arrow can read them without Spark."""
+"""The files of a table of events at one version, where Arrow can read them without Spark."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import deltalake
 import pyarrow as pa
 
+from elsinore.errors import DataError
 from elsinore.spark.tables import Lake
 from elsinore.timeline import DAY, EPOCH, MICROSECOND, MILLISECOND, Interval
 
@@ -52,13 +53,30 @@ class EventFiles:
         """Bytes of all files."""
         return sum(file.size for file in self.files)
 
+    def readable(self) -> tuple[EventFile, ...]:
+        """The files.
+
+        Raises:
+            DataError: they are not to be read directly.
+        """
+        if self.refusal is not None:
+            raise DataError(
+                f"the files of events cannot be read: {self.refusal}",
+                hint="validation reads plain Parquet files; rewrite the table without the feature",
+            )
+        return self.files
+
 
 def event_files(lake: Lake, version: int, interval: Interval) -> EventFiles:
     """The files of `events` at a version that can hold events of an interval.
 
     What the table's log asks of readers beyond plain Parquet files makes a refusal.
     """
-    root = lake.path("events")
+    return files_of(lake.path("events"), version, interval)
+
+
+def files_of(root: Path, version: int | None, interval: Interval | None) -> EventFiles:
+    """The same of any table that is laid out like `events`; None: the latest, and all files."""
     table = deltalake.DeltaTable(str(root), version=version)
     protocol = table.protocol()
     if protocol.min_reader_version != _PLAIN_READER:
@@ -72,7 +90,7 @@ def event_files(lake: Lake, version: int, interval: Interval) -> EventFiles:
         if "://" in action["path"] or action["path"].startswith("/"):
             return EventFiles((), "some of its files lie elsewhere")
         file = _file(root, action)
-        if file.first < interval.end and file.last >= interval.start:
+        if interval is None or (file.first < interval.end and file.last >= interval.start):
             found.append(file)
     return EventFiles(tuple(sorted(found, key=lambda file: (file.first, file.path))))
 

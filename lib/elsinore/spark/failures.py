@@ -1,6 +1,6 @@
 """Failures of Spark and Delta in terms of who must act: conflict, lost process, or our own error.
 
-The texts are Spark's and Delta's error classes; they are looked for in the whole message, since an
+The names are Spark's and Delta's error classes. They are looked for in the whole message, since an
 error of a worker arrives wrapped in those of the task, the stage and the job.
 """
 
@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from deltalake.exceptions import CommitFailedError, DeltaError
 from pyspark.errors import PySparkException
-from pyspark.errors.exceptions.base import PySparkRuntimeError
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore import errors
 from elsinore.errors import ConflictError, ElsinoreError, LostWorkerError, SetupError
@@ -25,15 +25,13 @@ _CONFLICT = re.compile(
 _LOST = re.compile(
     r"ExecutorLostFailure|Python worker exited unexpectedly|Python worker .*crash"
     r"|SparkContext was shut down|has already been stopped|executor.* lost|FetchFailed"
-    r"|Answer from Java side is empty|while trying to connect to the Java server|Connection refused"
-    r"|Error while sending or receiving"
-    # The JVM died in a call: py4j knows no more to say. What Java throws comes with its trace.
-    r"|An error occurred while calling [\w$]+\.\w+\Z| does not exist in the JVM\Z"
+    # The server is gone, or is another one than before, or a later try has closed our session.
+    r"|StatusCode\.UNAVAILABLE|INVALID_HANDLE\.\w+|OPERATION_CANCELED"
     # A Python worker, or the process that forks them, died before it had said its first word.
     r"|(?:EOF|Socket|ClosedChannel|IO)Exception(?!: Cannot run)[^\n]*(?:\n\s+at [^\n]*)*?"
     r"\.createPythonWorker\("
 )
-_MASTER = re.compile(r"All masters are unresponsive|JAVA_GATEWAY_EXITED|Could not parse Master URL")
+_STRANGER = re.compile(r"StatusCode\.(UNAUTHENTICATED|PERMISSION_DENIED)")
 _UNWRITABLE = re.compile(
     r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
 )
@@ -49,13 +47,13 @@ def spark_failures() -> Iterator[None]:
 
     Raises:
         ConflictError: another writer got there first.
-        LostWorkerError: an executor, a Python worker or the JVM died.
-        SetupError: the JVM or the master cannot be had, or a disk is full or read-only.
+        LostWorkerError: an executor, a Python worker or the server died.
+        SetupError: the server does not know us, or a disk is full or read-only.
         ElsinoreError: of the class that a Python worker raised.
     """
     try:
         yield
-    except (PySparkException, Py4JError, OSError, EOFError) as error:
+    except (PySparkException, DeltaError, OSError) as error:
         known = translate(error)
         if known is None:
             raise
@@ -66,22 +64,24 @@ def translate(error: BaseException) -> ElsinoreError | None:
     """The error in our terms; None if it is none that is known."""
     if isinstance(error, ElsinoreError):
         return error
-    if not isinstance(error, PySparkException | Py4JError | OSError | EOFError):
+    if not isinstance(error, PySparkException | DeltaError | OSError):
         return None
-    text = f"{type(error).__name__}: {error}"
-    if isinstance(error, PySparkException | Py4JError):
+    text = _describe(error)
+    if isinstance(error, CommitFailedError):
+        return ConflictError(f"another writer got there first: {first_line(text)}")
+    if isinstance(error, PySparkException):
         if found := _CONFLICT.search(text):
             return ConflictError(f"another writer got there first: {found[0]}")
         if ours := _own(text):
             return ours
-        if isinstance(error, PySparkRuntimeError | Py4JError) and _MASTER.search(text):
-            return SetupError(f"Spark does not start: {first_line(text)}")
+        if _STRANGER.search(text):
+            return SetupError(f"Spark refuses us: {first_line(text)}", hint="look at its token")
     if found := _UNWRITABLE.search(text):
         return SetupError(
             f"cannot write: {found[0]}", hint="make room, or the lake writable, and run it again"
         )
-    if _LOST.search(text):
-        return LostWorkerError(f"a Spark process was lost: {first_line(text)}")
+    if isinstance(error, PySparkException) and (found := _LOST.search(text)):
+        return LostWorkerError(f"a Spark process was lost: {first_line(text[found.start() :])}")
     return None
 
 
@@ -89,6 +89,16 @@ def first_line(text: str) -> str:
     """The first line of a text, cut so that a report of it stays one line."""
     line = next((part.strip() for part in text.splitlines() if part.strip()), "")
     return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
+
+
+def _describe(error: BaseException) -> str:
+    """All that an error says, the names that Spark Connect keeps beside the text among it."""
+    names = [type(error).__name__]
+    if isinstance(error, PySparkException):
+        names.append(str(error.getCondition()))
+    if isinstance(error, SparkConnectGrpcException):
+        names.append(str(error.getGrpcStatusCode()))
+    return f"{' '.join(names)}: {error}"
 
 
 def _own(text: str) -> ElsinoreError | None:

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.errors import ConflictError, DataError, EngineError
 from elsinore.files.rejection import bad_lines
 from elsinore.settings import Settings
-from elsinore.spark.event_changes import event_changes, merge_changes, touched_times
+from elsinore.spark.event_changes import merge_changes
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.judge_events import ACCEPTED, DUPLICATE, QUARANTINED, judge_events
-from elsinore.spark.landed_lines import LandedLines, gather_lines, in_landings
+from elsinore.spark.judge_events import ACCEPTED, DUPLICATE, QUARANTINED
+from elsinore.spark.landed_lines import JudgedLanding, Seen, judge_landing
 from elsinore.spark.landing_files import LandingFile, landing_files
 from elsinore.spark.regions import Landings
-from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.scan_landing import scan_landing
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval, hour_label, hours_of
+
+#: Times that a landing is judged before it gives way to others that land beside it.
+_TRIES = 5
+
+#: Bytes of files whose ids each worker can hold, however well they are packed.
+_FEW = 16 * 1024 * 1024
 
 Figures = dict[str, int | float]
 
@@ -38,109 +45,124 @@ def land_events(lake: Lake, settings: Settings, interval: Interval, *, run: str)
     a run that is killed at any point is mended by the next one. Where too much is bad, quarantine
     alone is written, so that it can be looked at.
 
+    Landings may overlap. Each stores its lines, then changes `events` in a turn of its own: where
+    another one took the turn for which it was judged, nothing is written and it is judged again. So
+    `events` is at any version what the landings before it make of the files.
+
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined.
 
     Raises:
         DataError: there is no landing zone, or too large a share of the lines is bad.
-        ConflictError: another run landed some of the same events meanwhile.
+        ConflictError: other runs kept landing meanwhile.
         EngineError: the lines do not add up.
     """
     files = landing_files(settings.landing, interval)
     lake.create_all()
-    version = lake.version("events")
-    with spark_failures():
-        scanned = scan_landing(lake.spark, files, lake.stream).localCheckpoint()
-        gathered = gather_lines(lake, scanned, interval)
-        judged = judge_events(gathered.lines, lake.stream).localCheckpoint()
-        whole = judged.where(gathered.is_ours | in_landings(gathered.region.also))
-        accounts = _accounts(lake, gathered, whole, files)
-        own = {hour_label(hour) for hour in hours_of(interval)}
-        totals = _totals([account for account in accounts if account["landing"] in own])
-        try:
-            _require_few_bad(accounts, own, settings.max_bad_share)
-        except DataError:
-            _write_quarantine(lake, whole.where(gathered.is_ours), Landings(interval), run)
-            raise
-        raw_version = _write_raw(lake, scanned, interval, run)
-        _write_quarantine(lake, whole, gathered.region, run)
-        rows = lake.frame("landings", accounts)
-        lake.replace("landings", rows, where=gathered.region, run=run)
-        _write_events(lake, gathered, judged, version, run)
-        _require_landed(lake, accounts, gathered)
-        _require_same_rivals(lake, gathered, raw_version)
-    record_metrics(lake, interval, "land", totals, run=run)
-    return totals
-
-
-def _write_raw(lake: Lake, scanned: DataFrame, interval: Interval, run: str) -> int:
-    """The version of `raw_events` after it, at the latest."""
-    raw = scanned.select("landing", "file", "position", "line", "event_id")
-    lake.replace("raw_events", raw, where=Landings(interval), run=run)
-    return lake.version("raw_events")
-
-
-def _write_quarantine(lake: Lake, judged: DataFrame, region: Landings, run: str) -> None:
-    bad = judged.where(F.col("fate") == QUARANTINED).select(
-        "landing", "file", "position", "reason_code", "reason", "line"
+    again = Retrying(
+        retry=retry_if_exception_type(ConflictError),
+        stop=stop_after_attempt(_TRIES),
+        wait=wait_random(0, 0.5),
+        reraise=True,
     )
-    lake.replace("quarantine", bad.coalesce(1), where=region, run=run)
+    with spark_failures():
+        scanned = scan_landing(lake, files).localCheckpoint(eager=False)
+        return again(_Landing(lake, interval, run, settings.max_bad_share, files, scanned).attempt)
 
 
-def _write_events(
-    lake: Lake, gathered: LandedLines, judged: DataFrame, version: int, run: str
-) -> None:
-    events = lake.read("events", version)
-    held = events.where(gathered.is_ours | in_landings(gathered.region.also))
-    if gathered.region.also:
-        other = events.join(gathered.ids, "event_id", "left_semi").select(events.columns)
-        held = held.unionByName(other).dropDuplicates(["landing", "file", "position"])
-    changes = event_changes(lake, judged.where(F.col("fate") == ACCEPTED), held).localCheckpoint()
-    # What is as it should be is left alone: no version of `events` without a change.
-    if not changes.isEmpty():
-        merge_changes(lake, changes, touched_times(changes), run=run)
+@dataclass
+class _Landing:
+    """A landing until it has got its turn.
+
+    Attributes:
+        lake, interval, run: what lands where, and by whom.
+        allowed: share of lines that may be bad.
+        files, scanned: the files, and their lines.
+        also: other landings that it has written accounts of.
+        stored: whether its lines are stored.
+    """
+
+    lake: Lake
+    interval: Interval
+    run: str
+    allowed: float
+    files: Sequence[LandingFile]
+    scanned: DataFrame
+    also: set[str] = field(default_factory=set)
+    stored: bool = False
+
+    def attempt(self) -> Figures:
+        """Judge and write.
+
+        Raises:
+            ConflictError: others wrote first: it is to be tried again.
+        """
+        lake, own = self.lake, [hour_label(hour) for hour in hours_of(self.interval)]
+        seen = Seen.of(lake)
+        few = sum(file.size for file in self.files) <= _FEW
+        landing = judge_landing(lake, self.scanned, self.interval, seen, few=few, also=self.also)
+        accounts = _accounts(lake, landing, self.files)
+        try:
+            _require_few_bad([accounts[label] for label in own], self.allowed)
+        except DataError:
+            _write_quarantine(lake, landing, Landings(self.interval), self.run)
+            raise
+        storing = not self.stored
+        if storing:
+            raw = self.scanned.select("landing", "file", "position", "line", "event_id")
+            lake.replace("raw_events", raw, where=Landings(self.interval), run=self.run)
+            self.stored = True
+        raw_version = lake.version("raw_events")
+        # Accounts of others are written only while nobody has landed anything else.
+        seen.require_alone(lake, stored=storing, merged=False)
+        _require_accounted(lake, accounts, landing.region, raw_version)
+        others = (hour for part in landing.region.also for hour in hours_of(part))
+        self.also.update(map(hour_label, others))
+        _write_quarantine(lake, landing, landing.region, self.run)
+        lake.record("landings", list(accounts.values()), where=landing.region, run=self.run)
+        # What is as it should be is left alone: no version of `events` without a change.
+        merging = bool(landing.counts.changes)
+        if merging:
+            merge_changes(lake, landing.rows, landing.counts, turn=seen.turn + 1, run=self.run)
+        seen.require_alone(lake, stored=storing, merged=merging)
+        return _totals([accounts[label] for label in own])
+
+
+def _write_quarantine(lake: Lake, landing: JudgedLanding, region: Landings, run: str) -> None:
+    """Write the bad lines of a region, unless there are none and were none."""
+    is_bad = any(row["kind"] == QUARANTINED for row in landing.counts.fates)
+    held = lake.dataset("quarantine").head(1, filter=region.expression(by_day=True))
+    if is_bad or held.num_rows:
+        bad = landing.rows.where(region.predicate(by_day=False)).where(f"fate = '{QUARANTINED}'")
+        bad = bad.select("landing", "file", "position", "reason_code", "reason", "line")
+        lake.replace("quarantine", bad.repartition(1), where=region, run=run)
 
 
 def _accounts(
-    lake: Lake, gathered: LandedLines, judged: DataFrame, files: Sequence[LandingFile]
-) -> list[dict[str, Any]]:
-    """One row of `landings` for each hour that is judged, also for those without files.
-
-    Lines are counted as they were gathered, their fates as they were judged: that these agree shows
-    that judging lost none and made none.
-    """
+    lake: Lake, landing: JudgedLanding, files: Sequence[LandingFile]
+) -> dict[str, dict[str, Any]]:
+    """By hour that is judged a row of `landings`, also for those without files."""
     accounts = {
-        label: _account(label, [file for file in files if file.landing == label])
-        for label in map(hour_label, hours_of(gathered.region.interval))
-    } | _earlier_accounts(lake, gathered.region.also)
-    counted = (
-        judged.groupBy("landing", "fate", "reason_code")
-        .agg(
-            F.count(F.lit(1)).alias("lines"),
-            F.min(F.unix_micros("event_time")).alias("first"),
-            F.max(F.unix_micros("event_time")).alias("last"),
-        )
-        .collect()
-    )
-    for row in gathered.lines.groupBy("landing").count().collect():
-        if row["landing"] in accounts:
-            accounts[row["landing"]]["lines"] = row["count"]
+        label: _account(label) for label in map(hour_label, hours_of(landing.region.interval))
+    } | _earlier_accounts(lake, landing.region.also)
+    for file in files:
+        accounts[file.landing]["files"] += 1
+        accounts[file.landing]["bytes"] += file.size
+    reasons: dict[str, dict[str, int]] = {label: {} for label in accounts}
     fields = {ACCEPTED: "accepted", DUPLICATE: "duplicates", QUARANTINED: "quarantined"}
-    for row in counted:
-        if row["landing"] not in accounts:
+    for row in landing.counts.fates:
+        account = accounts.get(row["landing"])
+        if account is None:
             continue
-        account = accounts[row["landing"]]
-        account[fields[row["fate"]]] += row["lines"]
-        if row["fate"] == QUARANTINED:
-            account["reasons"][row["reason_code"]] = row["lines"]
-        elif row["fate"] == ACCEPTED:
+        account["lines"] += row["count"]
+        account[fields[row["kind"]]] += row["count"]
+        if row["kind"] == QUARANTINED:
+            reasons[row["landing"]][row["reason"]] = row["count"]
+        elif row["kind"] == ACCEPTED:
             account["first_event"], account["last_event"] = row["first"], row["last"]
-    for account in accounts.values():
-        found = account["accepted"] + account["duplicates"] + account["quarantined"]
-        if account["lines"] != found:
-            raise EngineError(f"landing {account['landing']}: {account['lines']} lines, {found}")
-        account["reasons"] = json.dumps(account["reasons"], sort_keys=True)
-    return list(accounts.values())
+    for label, account in accounts.items():
+        account["reasons"] = json.dumps(reasons[label], sort_keys=True)
+    return accounts
 
 
 def _earlier_accounts(lake: Lake, also: Sequence[Interval]) -> dict[str, dict[str, Any]]:
@@ -153,21 +175,20 @@ def _earlier_accounts(lake: Lake, also: Sequence[Interval]) -> dict[str, dict[st
         return {}
     names = ["landing", "files", "bytes"]
     rows = lake.rows("landings", pc.field("landing").isin(labels), columns=names).to_pylist()
-    return {row["landing"]: _account(row["landing"], ()) | row for row in rows}
+    return {row["landing"]: _account(row["landing"]) | row for row in rows}
 
 
-def _account(label: str, files: Sequence[LandingFile]) -> dict[str, Any]:
+def _account(label: str) -> dict[str, Any]:
     return {
         "landing": label,
-        "files": len(files),
-        "bytes": sum(file.size for file in files),
+        "files": 0,
+        "bytes": 0,
         "lines": 0,
         "accepted": 0,
         "duplicates": 0,
         "quarantined": 0,
         "first_event": None,
         "last_event": None,
-        "reasons": {},
     }
 
 
@@ -176,60 +197,34 @@ def _totals(accounts: list[dict[str, Any]]) -> Figures:
     return {"landings": len(accounts)} | {n: sum(a[n] for a in accounts) for n in names}
 
 
-def _require_few_bad(
-    accounts: Sequence[dict[str, Any]], own: Collection[str], allowed: float
-) -> None:
+def _require_few_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> None:
     """Refuse the run's own hours.
 
     A line that was corrected since is not bad, nor is an empty file: an hour may have no events.
     """
-    counts = {
-        account["landing"]: (bad_lines(json.loads(account["reasons"])), account)
-        for account in accounts
-        if account["landing"] in own
-    }
-    bad = sum(count for count, _ in counts.values())
-    lines = sum(account["lines"] for _, account in counts.values())
-    if bad <= allowed * lines:
+    bad = [bad_lines(json.loads(account["reasons"])) for account in accounts]
+    lines = sum(account["lines"] for account in accounts)
+    if sum(bad) <= allowed * lines:
         return
-    _, worst = max(counts.values(), key=lambda pair: pair[0])
+    worst = accounts[bad.index(max(bad))]
     raise DataError(
-        f"{bad} of {lines} lines are bad, more than the share of {allowed:g}; most in "
+        f"{sum(bad)} of {lines} lines are bad, more than the share of {allowed:g}; most in "
         f"{worst['landing']}: {worst['reasons']}",
         hint="the table quarantine holds them with their reasons",
         lines=lines,
-        bad=bad,
+        bad=sum(bad),
     )
 
 
-def _require_landed(lake: Lake, accounts: list[dict[str, Any]], gathered: LandedLines) -> None:
-    """Read back what was committed: meanwhile another run may have landed."""
-    found = (
-        lake.read("events")
-        .where(gathered.is_ours | in_landings(gathered.region.also))
-        .groupBy("landing")
-        .count()
-        .collect()
-    )
-    counts = {row["landing"]: row["count"] for row in found}
-    for account in accounts:
-        there = counts.get(account["landing"], 0)
-        if there != account["accepted"]:
-            raise ConflictError(
-                f"landing {account['landing']} accepted {account['accepted']} events, but the "
-                f"table holds {there}: another run landed some of them meanwhile"
-            )
-
-
-def _require_same_rivals(lake: Lake, gathered: LandedLines, own_version: int) -> None:
-    """Refuse to end where another run stored lines of the same ids that this one did not see.
-
-    Of two landings at the same time at least one finds the other's lines here, since each stores
-    its own before it looks.
-    """
-    latest = lake.version("raw_events")
-    if latest == own_version == gathered.raw_version + 1 or latest == gathered.raw_version:
-        return
-    before = gathered.rivals(lake, gathered.raw_version)
-    if gathered.rivals(lake, latest) != before:
-        raise ConflictError("another run landed some of the same events meanwhile")
+def _require_accounted(
+    lake: Lake, accounts: Mapping[str, dict[str, Any]], region: Landings, version: int
+) -> None:
+    """Count the stored lines: that they agree shows that judging lost none and made none."""
+    stored: Counter[str] = Counter()
+    where = region.expression(by_day=True)
+    for batch in lake.dataset("raw_events", version).to_batches(columns=["landing"], filter=where):
+        for found in batch["landing"].value_counts().to_pylist():
+            stored[found["values"]] += found["counts"]
+    for label, account in accounts.items():
+        if stored[label] != account["lines"]:
+            raise EngineError(f"landing {label}: {stored[label]} lines, {account['lines']} fates")

@@ -1,7 +1,7 @@
 """Maintenance of the lake: small files are put together, and files that nothing needs are removed.
 
-No Z-order: a partition is a day or an hour, by which all reads choose, and a file that holds a
-whole one leaves nothing to skip.
+Each table by its own writer: data by Spark, records by delta-rs. No Z-order: a partition is a day,
+by which all reads choose, and a file that holds a whole one leaves little to skip.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import deltalake
+from deltalake.exceptions import CommitFailedError
 
-from elsinore.errors import ParameterError
-from elsinore.spark.failures import spark_failures
+from elsinore.errors import ConflictError, ParameterError
 from elsinore.spark.tables import Lake
 
 #: The step's name in `run_metrics`.
@@ -27,9 +27,10 @@ LEAST_KEPT = 7 * 24
 
 #: Files of a partition below this size are worth putting together; they are joined up to it.
 _TARGET_BYTES = 128 * 1024 * 1024
+_OPTIMIZE = {
+    f"spark.databricks.delta.optimize.{size}FileSize": str(_TARGET_BYTES) for size in ("max", "min")
+}
 _RETENTION = "delta.deletedFileRetentionDuration"
-_TARGET = "spark.databricks.delta.optimize.maxFileSize"
-_SMALL = "spark.databricks.delta.optimize.minFileSize"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,40 +105,51 @@ def is_worth_compacting(lake: Lake, table: str) -> bool:
 
 def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
     before = len(_live(lake, table))
-    with spark_failures():
-        if is_worth_compacting(lake, table):
-            _compact(lake, table, run)
-        _set_retention(lake, table, keep_hours)
-        stale = _stale(lake, table, keep_hours)
-        if stale:
-            lake.delta(table).vacuum()
+    tend = _tend_records if lake.schema(table).record else _tend_data
+    stale = tend(lake, table, keep_hours, run)
     removed = sum(not path.exists() for path in stale)
     return Maintained(before, len(_live(lake, table)), removed)
 
 
-def _compact(lake: Lake, table: str, run: str) -> None:
-    noted = "spark.databricks.delta.commitInfo.userMetadata"
-    for name, value in ((_TARGET, _TARGET_BYTES), (_SMALL, _TARGET_BYTES), (noted, run)):
-        lake.spark.conf.set(name, str(value))
+def _tend_data(lake: Lake, table: str, keep_hours: int, run: str) -> list[Path]:
+    name = lake.sql_name(table)
+    if is_worth_compacting(lake, table):
+        with lake.configured(_OPTIMIZE):
+            lake.run_sql(f"OPTIMIZE {name}", note=run)
+    if (wanted := _new_retention(lake, table, keep_hours)) is not None:
+        # A quoted name, and a whole number: Delta takes no parameters here.
+        lake.run_sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = '{wanted}')")
+    if stale := _stale(lake, table, keep_hours):
+        lake.run_sql(f"VACUUM {name}")
+    return stale
+
+
+def _tend_records(lake: Lake, table: str, keep_hours: int, run: str) -> list[Path]:
+    note = deltalake.CommitProperties(custom_metadata={"run": run})
     try:
-        lake.delta(table).optimize().executeCompaction()
-    finally:
-        for name in (_TARGET, _SMALL, noted):
-            lake.spark.conf.unset(name)
+        if is_worth_compacting(lake, table):
+            optimizer = deltalake.DeltaTable(_path(lake, table)).optimize
+            optimizer.compact(target_size=_TARGET_BYTES, commit_properties=note)
+        if (wanted := _new_retention(lake, table, keep_hours)) is not None:
+            deltalake.DeltaTable(_path(lake, table)).alter.set_table_properties(
+                {_RETENTION: wanted}, commit_properties=note
+            )
+        if stale := _stale(lake, table, keep_hours):
+            log = deltalake.DeltaTable(_path(lake, table))
+            log.vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
+    except CommitFailedError as error:
+        raise ConflictError(f"another writer of {table} got there first") from error
+    return stale
 
 
-def _set_retention(lake: Lake, table: str, keep_hours: int) -> None:
-    """Write the retention into the table, which every vacuum of it follows, whoever starts it.
+def _new_retention(lake: Lake, table: str, keep_hours: int) -> str | None:
+    """The retention to write into a table, which every vacuum of it follows, whoever starts it.
 
     Delta 4.4 ignores hours that are given to VACUUM itself, unless they are none.
     """
     wanted = _retention(keep_hours)
     set_to = deltalake.DeltaTable(_path(lake, table)).metadata().configuration.get(_RETENTION)
-    if (set_to or _retention(LEAST_KEPT)) == wanted:
-        return
-    # The settings' path as a quoted name, and a whole number: Delta takes no parameters here.
-    name = _path(lake, table).replace("`", "``")
-    lake.spark.sql(f"ALTER TABLE delta.`{name}` SET TBLPROPERTIES ('{_RETENTION}' = '{wanted}')")
+    return None if (set_to or _retention(LEAST_KEPT)) == wanted else wanted
 
 
 def _retention(hours: int) -> str:

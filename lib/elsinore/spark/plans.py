@@ -2,110 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.engine.auto import choose_sets
-from elsinore.errors import DataError, PlanError
+from elsinore.engine.profile.measure import measure
+from elsinore.errors import DataError
 from elsinore.query.bound import Workload
 from elsinore.sharing.find_plan import TIME_LIMIT, find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.profile import StreamProfile
-from elsinore.sharing.replan import replan
+from elsinore.sharing.replan import ANY_CHANGE, BAND, replan
 from elsinore.sharing.statistics import Statistics
 from elsinore.sharing.verify import verify
-from elsinore.spark.failures import spark_failures
 from elsinore.spark.regions import run_key
-from elsinore.spark.run_metrics import Metric, record_metrics, text_metric, text_metrics
+from elsinore.spark.run_metrics import Metric, find_text, record_metrics, text_metrics
+from elsinore.spark.stored_events import StoredEvents
 from elsinore.spark.tables import Lake
-from elsinore.timeline import Interval, parse_instant
+from elsinore.timeline import DAY, Interval, parse_instant
 
+#: What rows of the table are.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
 #: Metric of the step `plan`: the fingerprint of a run's plan.
 PLAN_FINGERPRINT = "plan_fingerprint"
-#: Metric of the step `statistics`: the fingerprint of a run's statistics.
-STATISTICS_FINGERPRINT = "statistics_fingerprint"
-#: Metric of the step `statistics`: the fingerprint of the profile of a run's stream.
+#: Metric of the step `plan`: the fingerprint of the profile that the plan was found with.
 PROFILE_FINGERPRINT = "profile_fingerprint"
+
+_Row = dict[str, str]
 
 
 class FoundPlan(NamedTuple):
-    """A plan, and whether it had been found before."""
+    """A plan, whether it had been found before, and the figures of the step that gave it."""
 
     plan: StaticPlan
     reused: bool
-
-
-def store_statistics(
-    lake: Lake, workload: Workload, statistics: Statistics, *profiles: StreamProfile
-) -> None:
-    """Keep statistics and profiles of the events that they were counted from; the same ones once.
-
-    Raises:
-        ConflictError: another run wrote to the table meanwhile.
-    """
-    own, of_workload = statistics.fingerprint, workload_fingerprint(workload)
-    measured = [
-        (PROFILE, profile.fingerprint, of_workload, own, profile.to_json(), "measured")
-        for profile in profiles
-    ]
-    counted = (STATISTICS, own, of_workload, own, statistics.to_json(), "counted")
-    _append_once(lake, [counted, *measured])
-
-
-def load_profile(lake: Lake, interval: Interval) -> StreamProfile:
-    """The profile of the events that the run over exactly this interval reads.
-
-    Raises:
-        DataError: the run's step `statistics` has not been done.
-        PlanError: the profile is damaged.
-    """
-    name = text_metric(lake, interval, STATISTICS, PROFILE_FINGERPRINT)
-    return StreamProfile.from_json(_body(lake, PROFILE, name))
+    figures: Mapping[str, Metric]
 
 
 def plan_run(
-    lake: Lake,
-    workload: Workload,
-    interval: Interval,
-    *,
-    run: str,
-    time_limit: float = TIME_LIMIT,
+    lake: Lake, workload: Workload, interval: Interval, *, run: str, time_limit: float = TIME_LIMIT
 ) -> FoundPlan:
-    """The static plan of a run, from the statistics that were collected for it.
+    """Count what a run reads, and find its static plan, or take the one that is in force.
 
-    The plan of the run before stands while nothing has changed that it depends on; the metrics say
-    what had (Sharon section 7.4), and say the same when the run is repeated. A plan that was found
-    for the same workload and statistics is taken from the table. Otherwise GWMIN's plan is kept at
-    once and then the optimal one, or the best that `time_limit` seconds give, which is the run's.
+    A run reads the events from `start - longest WITHIN` to `end`. In force is the plan of the
+    workload that was found from the latest events before the run, of several the one that was found
+    from the longest stretch: the night's, as a rule. It stands while the rates stay within a band
+    (Sharon section 7.4; `sharing.replan`); a run of a day or longer takes it only if nothing
+    changed. The figures say what was decided and why, and say the same when the run is repeated.
+
+    Otherwise a profile is measured, too, and a plan found, or taken from the table where it was
+    found from the same statistics. Without a proof within `time_limit` seconds it is the best found
+    until then.
 
     Raises:
-        DataError: no statistics were collected for this run.
-        PlanError: stored statistics or a stored plan are damaged, or not valid for the workload.
-        ConflictError: another run wrote to the table meanwhile.
+        DataError: the events have not landed, or cannot be read without Spark.
+        PlanError: what is stored is damaged, or not valid for the workload.
+        ConflictError: others kept writing meanwhile.
     """
-    statistics_name = text_metric(lake, interval, STATISTICS, STATISTICS_FINGERPRINT)
-    statistics = Statistics.from_json(_body(lake, STATISTICS, statistics_name))
-    if statistics.fingerprint != statistics_name:
-        raise PlanError("stored statistics are not what their fingerprint says", hint="recount")
-    earlier = _plan_before(lake, interval)
-    known = load_statistics(lake, earlier.statistics_fingerprint) if earlier else None
-    decision = replan(earlier, known, workload, statistics)
-    profiles = _profiles(lake, interval)
-    stored = None
-    if earlier is not None and not decision.needed:
-        plan = stored = earlier
-    else:
-        stored = _stored_plan(lake, workload, statistics)
-        plan = stored or _find_and_keep(lake, workload, statistics, profiles, time_limit)
+    version = lake.version("events")
+    observed = Interval(interval.start - workload.longest_window, interval.end)
+    events = StoredEvents.of(lake.path("events"), workload, observed, version=version)
+    statistics = events.statistics()
+    earlier, known = _plan_in_force(lake, workload, interval.start)
+    band = BAND if interval.length < DAY else ANY_CHANGE
+    decision = replan(earlier, known, workload, statistics, band=band)
+    stored = _stored_plan(lake, workload, statistics) if decision.needed else earlier
+    plan = stored or _find_and_keep(lake, events, statistics, time_limit=time_limit, run=run)
     verify(plan, workload)
     figures: dict[str, Metric] = {
         PLAN_FINGERPRINT: plan.fingerprint,
-        "finder": plan.finder,
+        "finder": str(plan.finder),
         "candidates": len(plan.candidates),
         "chosen": len(plan.chosen),
         "sets": len(plan.sets),
@@ -115,33 +84,15 @@ def plan_run(
         "proven": plan.proven,
         "replanned": decision.needed,
         "reason": decision.reason,
+        "events_version": str(version),
     }
     if plan.bound is not None:
         figures["bound"] = plan.bound
+    if (profile := _profile_of(lake, plan)) is not None:
+        figures[PROFILE_FINGERPRINT] = profile
+    figures |= {f"events_{name}": number for name, number in statistics.events}
     record_metrics(lake, interval, PLAN, figures, run=run)
-    return FoundPlan(plan, stored is not None)
-
-
-def _find_and_keep(
-    lake: Lake,
-    workload: Workload,
-    statistics: Statistics,
-    profiles: tuple[StreamProfile, ...],
-    time_limit: float,
-) -> StaticPlan:
-    """Every plan as soon as it is found; the last is the best."""
-    sets = choose_sets(workload, statistics, profiles).sets
-    for plan in find_plans(workload, statistics, time_limit=time_limit, sets=sets):
-        verify(plan, workload)
-        found = plan.workload_fingerprint, plan.statistics_fingerprint
-        _append_once(lake, [(PLAN, plan.fingerprint, *found, plan.to_json(), plan.finder)])
-    return plan
-
-
-def _profiles(lake: Lake, interval: Interval) -> tuple[StreamProfile, ...]:
-    """The profile of a run's stream, if it was measured: what Kleene sets cost depends on it."""
-    named = text_metrics(lake, STATISTICS, PROFILE_FINGERPRINT)
-    return (load_profile(lake, interval),) if run_key(interval) in named else ()
+    return FoundPlan(plan, stored is not None, figures)
 
 
 def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
@@ -154,25 +105,97 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
         DataError: no plan was found for such a run.
         PlanError: the plan is damaged, or made for another workload.
     """
-    named = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
-    around = [
-        found
-        for found in map(_interval, named)
-        if found.start <= interval.start and interval.end <= found.end
-    ]
-    if not around:
+    own = find_text(lake, interval, PLAN, PLAN_FINGERPRINT)
+    found = _first_of(lake, workload, {run_key(interval): own}) if own else None
+    if found is None or found.workload_fingerprint != workload_fingerprint(workload):
+        runs = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
+        around = [
+            found
+            for found in map(_interval, runs)
+            if found.start <= interval.start and interval.end <= found.end
+        ]
+        around.sort(key=lambda found: (found.length, found.start))
+        keys = map(run_key, around)
+        found = _first_of(lake, workload, {key: runs[key] for key in keys})
+    if found is None:
         raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
-    around.sort(key=lambda found: (found.length, found.start))
-    plans = [StaticPlan.from_json(_body(lake, PLAN, named[run_key(found)])) for found in around]
-    own = workload_fingerprint(workload)
-    plan = next((plan for plan in plans if plan.workload_fingerprint == own), plans[0])
-    verify(plan, workload)
+    verify(found, workload)
+    return found
+
+
+def load_statistics(lake: Lake, fingerprint: str) -> Statistics | None:
+    """Stored statistics, if the lake still has them."""
+    wanted = (pc.field("kind") == STATISTICS) & (pc.field("fingerprint") == fingerprint)
+    found = _rows(lake, wanted, "body")
+    return Statistics.from_json(found[0]["body"]) if found else None
+
+
+def _find_and_keep(
+    lake: Lake, events: StoredEvents, statistics: Statistics, *, time_limit: float, run: str
+) -> StaticPlan:
+    """The best plan. It is written with what it was found from, in one commit.
+
+    If it takes long, GWMIN's is written so, and the best one when it is found.
+    """
+    workload = events.workload
+    last, stretch = events.last()
+    profile = measure(last, workload, stretch)
+
+    def row(kind: str, content: Statistics | StreamProfile | StaticPlan, finder: str) -> _Row:
+        return {
+            "kind": kind,
+            "fingerprint": content.fingerprint,
+            "workload_fingerprint": profile.workload_fingerprint,
+            "statistics_fingerprint": statistics.fingerprint,
+            "body": content.to_json(),
+            "finder": finder,
+        }
+
+    new = [row(STATISTICS, statistics, "counted"), row(PROFILE, profile, "measured")]
+    sets = choose_sets(workload, statistics, (profile,)).sets
+    for plan in find_plans(workload, statistics, time_limit=time_limit, sets=sets):
+        _add_once(lake, [*new, row(PLAN, plan, str(plan.finder))], run)
+        new = []
     return plan
 
 
-def _interval(key: str) -> Interval:
-    start, end = key.split("_")
-    return Interval(parse_instant(f"{start}:00Z"), parse_instant(f"{end}:00Z"))
+def _add_once(lake: Lake, rows: Sequence[_Row], run: str) -> None:
+    """Add what the table lacks; two runs may add the same at once, and then both rows say so."""
+    names = pc.field("fingerprint").isin([row["fingerprint"] for row in rows])
+    there = {row["fingerprint"] for row in _rows(lake, names, "fingerprint")}
+    if new := [row for row in rows if row["fingerprint"] not in there]:
+        lake.add("plans", new, run=run)
+
+
+def _plan_in_force(
+    lake: Lake, workload: Workload, end: int
+) -> tuple[StaticPlan | None, Statistics | None]:
+    """The plan that was found from the latest events before an instant, and from which.
+
+    What was found from later events, as by a run over the whole day, may have come after the run in
+    question the first time, and a repeated run is to say the same. Where there is none for the
+    workload, another's plan says what changed.
+    """
+    own = workload_fingerprint(workload)
+    counted = {
+        row["fingerprint"]: Statistics.from_json(row["body"])
+        for row in _rows(lake, pc.field("kind") == STATISTICS, "fingerprint", "body")
+    }
+    optimal = (pc.field("kind") == PLAN) & (pc.field("finder") == str(Finder.OPTIMAL))
+    names = ("fingerprint", "workload_fingerprint", "statistics_fingerprint")
+    before = [
+        (row["workload_fingerprint"] == own, observed.end, observed.length, row["fingerprint"])
+        for row in _rows(lake, optimal, *names)
+        if (found := counted.get(row["statistics_fingerprint"])) is not None
+        if (observed := found.observed) is not None and observed.end <= end
+    ]
+    if not before:
+        return None, None
+    (row,) = _rows(lake, pc.field("fingerprint") == max(before)[-1], "body")[:1]
+    if not StaticPlan.is_current(row["body"]):
+        return None, None
+    plan = StaticPlan.from_json(row["body"])
+    return plan, counted[plan.statistics_fingerprint]
 
 
 def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> StaticPlan | None:
@@ -183,54 +206,43 @@ def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> Stat
         & (pc.field("workload_fingerprint") == workload_fingerprint(workload))
         & (pc.field("statistics_fingerprint") == statistics.fingerprint)
     )
-    bodies = lake.rows("plans", wanted, columns=["body"])["body"].to_pylist()
+    bodies = [row["body"] for row in _rows(lake, wanted, "body")]
     plans = [StaticPlan.from_json(body) for body in bodies if StaticPlan.is_current(body)]
     return max(plans, key=lambda plan: (plan.proven, plan.score, plan.fingerprint), default=None)
 
 
-def _plan_before(lake: Lake, interval: Interval) -> StaticPlan | None:
-    """The plan of the last run over hours before an interval, if this build can read it.
+def _profile_of(lake: Lake, plan: StaticPlan) -> str | None:
+    """The name of the profile that a plan was found with."""
+    wanted = (
+        (pc.field("kind") == PROFILE)
+        & (pc.field("workload_fingerprint") == plan.workload_fingerprint)
+        & (pc.field("statistics_fingerprint") == plan.statistics_fingerprint)
+    )
+    return next((row["fingerprint"] for row in _rows(lake, wanted, "fingerprint")), None)
 
-    A run that reaches into the interval or beyond it, such as a day's, is none: it may have come
-    after this one the first time, and a repeated run is to say the same.
-    """
-    named = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
-    before = {key: found for key in named if (found := _interval(key)).end <= interval.start}
-    if not before:
+
+def _first_of(lake: Lake, workload: Workload, named: Mapping[str, str]) -> StaticPlan | None:
+    """The first of some named plans that is the workload's; if none is, the first of all."""
+    if not named:
         return None
-    body = _body(lake, PLAN, named[max(before, key=lambda key: (before[key].end, key))])
-    return StaticPlan.from_json(body) if StaticPlan.is_current(body) else None
+    wanted = (pc.field("kind") == PLAN) & pc.field("fingerprint").isin([*named.values()])
+    found = {
+        row["fingerprint"]: row
+        for row in _rows(lake, wanted, "fingerprint", "workload_fingerprint", "body")
+    }
+    if missing := set(named.values()) - found.keys():
+        raise DataError(f"the table plans lacks the plan {min(missing)}")
+    own = workload_fingerprint(workload)
+    rows = [found[name] for name in named.values()]
+    best = next((row for row in rows if row["workload_fingerprint"] == own), rows[0])
+    return StaticPlan.from_json(best["body"])
 
 
-def load_statistics(lake: Lake, fingerprint: str) -> Statistics | None:
-    """Stored statistics, if the lake still has them."""
-    wanted = (pc.field("kind") == STATISTICS) & (pc.field("fingerprint") == fingerprint)
-    found = lake.rows("plans", wanted, columns=["body"])["body"].to_pylist()
-    return Statistics.from_json(found[0]) if found else None
+def _interval(key: str) -> Interval:
+    start, end = key.split("_")
+    return Interval(parse_instant(f"{start}:00Z"), parse_instant(f"{end}:00Z"))
 
 
-def _body(lake: Lake, kind: str, fingerprint: str) -> str:
-    wanted = (pc.field("kind") == kind) & (pc.field("fingerprint") == fingerprint)
-    found = lake.rows("plans", wanted, columns=["body"])["body"].to_pylist()
-    if not found:
-        raise DataError(f"the table plans lacks the {kind} {fingerprint}")
-    return str(found[0])
-
-
-def _append_once(lake: Lake, rows: Sequence[tuple[str, ...]]) -> None:
-    """Add the rows of `plans` that it lacks, in one commit."""
-    new = [row for row in rows if not _is_kept(lake, *row[:2])]
-    if not new:
-        return
-    # Another run may find the same at the same moment: MERGE looks again.
-    names = lake.schema("plans").arrow().names
-    source = lake.frame("plans", [dict(zip(names, row, strict=True)) for row in new]).alias("s")
-    same = (F.col("t.kind") == F.col("s.kind")) & (F.col("t.fingerprint") == F.col("s.fingerprint"))
-    table = lake.delta("plans").alias("t")
-    with spark_failures():
-        table.merge(source, same).whenNotMatchedInsertAll().execute()
-
-
-def _is_kept(lake: Lake, kind: str, fingerprint: str) -> bool:
-    wanted = (pc.field("kind") == kind) & (pc.field("fingerprint") == fingerprint)
-    return lake.rows("plans", wanted, columns=["kind"]).num_rows > 0
+def _rows(lake: Lake, wanted: pc.Expression, *columns: str) -> list[_Row]:
+    found: list[_Row] = lake.rows("plans", wanted, columns=[*columns]).to_pylist()
+    return found

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.errors import ValidationError
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark.aggregate_origin import STAGED, Origin, require_origins
-from elsinore.spark.failures import spark_failures
-from elsinore.spark.publish_digest import NOTHING, HourContent, combine, hour_contents
+from elsinore.spark.aggregate_origin import STAGED, Origin, require_origins, require_unchanged
+from elsinore.spark.commit_notes import commits
+from elsinore.spark.publish_digest import NOTHING, combine, hour_contents
 from elsinore.spark.published_origin import PUBLICATIONS, PUBLISHED
-from elsinore.spark.regions import Hours, run_key
-from elsinore.spark.run_metrics import text_metrics
+from elsinore.spark.regions import Hours
+from elsinore.spark.run_metrics import find_text
 from elsinore.spark.tables import Lake
-from elsinore.spark.validate import DIGEST, VALIDATE_STEP, VALIDATIONS
+from elsinore.spark.validate import STAGED_VERSION, VALIDATE_STEP, VALIDATIONS
 from elsinore.spark.validate_compare import EVERY_AGGREGATE
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.timeline import EPOCH, Interval
 
 __all__ = ["PUBLISHED", "PUBLISH_STEP", "Published", "publish"]
 
@@ -62,66 +62,63 @@ def publish(
         also: further hours, each stretch validated by itself: those that late events re-opened.
 
     Raises:
-        ValidationError: a stretch was not validated, its validation found a mismatch, or its staged
-            results have changed since. Nothing is published then.
+        ValidationError: a stretch was not validated, its validation found a mismatch, or something
+            else than an aggregation changed its staged results since. Nothing is published then.
         DataError: nothing says what a stretch's results come from.
-        ConflictError, LostWorkerError: worth another try.
+        RestagedError: a stretch was aggregated anew since it was validated.
+        ConflictError: another writer got there first; worth another try.
+        LostWorkerError: worth another try.
     """
     hours = Hours(interval, tuple(also))
     version = lake.version(STAGED)
     own = workload_fingerprint(workload)
-    with spark_failures():
-        _require_no_mismatch(lake, hours)
-        contents = hour_contents(lake, STAGED, hours, version)
-        origins: dict[str, Origin] = {}
-        for stretch in hours.intervals:
-            _require_validated(lake, stretch, contents)
-            origins |= _require_own(lake, stretch, version, own)
-        note = {
+    _require_no_mismatch(lake, hours)
+    origins: dict[str, Origin] = {}
+    for stretch in hours.intervals:
+        _require_validated(lake, stretch, version)
+        origins |= _require_own(lake, stretch, version, own)
+    contents = hour_contents(lake, STAGED, hours, version)
+    note = {
+        "run": run,
+        "workload": own,
+        "plans": sorted({origin.plan for origin in origins.values()}),
+        "digests": {label: contents.get(label, NOTHING).digest for label in origins},
+    }
+    staged = lake.read(STAGED, version).where(hours.predicate(by_day=True))
+    # One file a day.
+    rows = staged.repartition("owned_day").drop("owned_day")
+    lake.replace(PUBLISHED, rows, where=hours, run=json.dumps(note), recorded=True)
+    made = next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
+    checked = _agreed(lake, hours)
+    now = (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1)
+    records = [
+        {
+            "owned_hour": label,
+            "workload": name,
+            "workload_fingerprint": own,
+            "plan_fingerprint": origin.plan,
+            "events_version": origin.events_version,
             "run": run,
-            "workload": own,
-            "plans": sorted({origin.plan for origin in origins.values()}),
-            "digests": {label: contents.get(label, NOTHING).digest for label in origins},
+            "digest": contents.get(label, NOTHING).digest,
+            "rows": contents.get(label, NOTHING).rows,
+            "validated": checked[label],
+            "published_at": now,
+            "published_version": made,
+            "published_together": len(origins),
         }
-        staged = lake.read(STAGED, version).where(hours.predicate())
-        rows_of_hours = staged.repartition("owned_hour")
-        lake.replace(PUBLISHED, rows_of_hours, where=hours, run=json.dumps(note), recorded=True)
-        rows = _count(lake, PUBLISHED, hours.expression())
-        agreed = (pc.field("status") == "checked") & (pc.field("aggregate") != EVERY_AGGREGATE)
-        checked = _count(lake, VALIDATIONS, hours.expression() & agreed)
-        records = [
-            {
-                "owned_hour": label,
-                "workload": name,
-                "workload_fingerprint": own,
-                "plan_fingerprint": origin.plan,
-                "events_version": origin.events_version,
-                "run": run,
-                "digest": contents.get(label, NOTHING).digest,
-                "rows": rows[label],
-                "validated": checked[label],
-                # The epoch until the commit, whose clock is Spark's.
-                "published_at": 0,
-            }
-            for label, origin in sorted(origins.items())
-        ]
-        found = lake.frame(PUBLICATIONS, records).withColumn("published_at", F.current_timestamp())
-        lake.replace(PUBLICATIONS, found, where=hours, run=run)
-    return Published(sum(rows.values()), combine(contents))
+        for label, origin in sorted(origins.items())
+    ]
+    lake.record(PUBLICATIONS, records, where=hours, run=run)
+    return Published(sum(content.rows for content in contents.values()), combine(contents))
 
 
-def _require_validated(lake: Lake, stretch: Interval, contents: Mapping[str, HourContent]) -> None:
-    validated = text_metrics(lake, VALIDATE_STEP, DIGEST).get(run_key(stretch))
+def _require_validated(lake: Lake, stretch: Interval, version: int) -> None:
+    validated = find_text(lake, stretch, VALIDATE_STEP, STAGED_VERSION)
     if validated is None:
         raise ValidationError(
             f"the results of {stretch} were not validated", hint="run validate_results first"
         )
-    labels = {hour_label(hour) for hour in hours_of(stretch)}
-    if combine({label: c for label, c in contents.items() if label in labels}) != validated:
-        raise ValidationError(
-            f"the staged results of {stretch} have changed since they were validated",
-            hint="run validate_results again",
-        )
+    require_unchanged(lake.root, stretch, since=int(validated), until=version)
 
 
 def _require_own(lake: Lake, stretch: Interval, version: int, workload: str) -> dict[str, Origin]:
@@ -134,7 +131,9 @@ def _require_own(lake: Lake, stretch: Interval, version: int, workload: str) -> 
 
 
 def _require_no_mismatch(lake: Lake, hours: Hours) -> None:
-    wrong = lake.rows(VALIDATIONS, hours.expression() & pc.field("mismatch"), columns=["query"])
+    wrong = lake.rows(
+        VALIDATIONS, hours.expression(by_day=False) & pc.field("mismatch"), columns=["query"]
+    )
     if wrong.num_rows:
         raise ValidationError(
             f"{wrong.num_rows} aggregates of {hours.interval} differ from the reference",
@@ -142,6 +141,8 @@ def _require_no_mismatch(lake: Lake, hours: Hours) -> None:
         )
 
 
-def _count(lake: Lake, table: str, where: pc.Expression) -> Counter[str]:
-    """Rows of a table by the hour that they belong to."""
-    return Counter(lake.rows(table, where, columns=["owned_hour"])["owned_hour"].to_pylist())
+def _agreed(lake: Lake, hours: Hours) -> Counter[str]:
+    """By hour, the values that were compared with the reference."""
+    compared = (pc.field("status") == "checked") & (pc.field("aggregate") != EVERY_AGGREGATE)
+    where = hours.expression(by_day=False) & compared
+    return Counter(lake.rows(VALIDATIONS, where, columns=["owned_hour"])["owned_hour"].to_pylist())

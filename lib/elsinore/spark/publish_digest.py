@@ -1,7 +1,7 @@
 """Names what results say, so that what is published is known to be what was validated.
 
-Without Spark, whose jobs would take longer than all the rest for a small slice; an hour at a time,
-so that memory is bounded by an hour's results.
+Without Spark, whose jobs would take longer than all the rest for a small slice; a day at a time, so
+that memory is bounded by a day's results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pyarrow import csv
 
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake
-from elsinore.timeline import hour_label, hours_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +47,23 @@ def hour_contents(
         version: of the table; None: the latest.
     """
     results = lake.dataset(table, version)
-    column, found = pc.field(hours.column), {}
-    for hour in (hour for stretch in hours.intervals for hour in hours_of(stretch)):
-        rows = results.to_table(filter=column == hour_label(hour))
-        if rows.num_rows:
-            found[hour_label(hour)] = HourContent(_digest(rows), rows.num_rows)
+    found: dict[str, HourContent] = {}
+    for day in hours.days():
+        rows = results.to_table(filter=day.expression(by_day=True))
+        found |= _contents(rows, hours.column)
+    return found
+
+
+def _contents(rows: pa.Table, column: str) -> dict[str, HourContent]:
+    """Each hour's part of the rows, which are put in order once for all hours."""
+    names = sorted(rows.column_names)
+    keys = [column, *(name for name in names if name != column)]
+    ordered = rows.select(names).sort_by([(name, "ascending") for name in keys]).combine_chunks()
+    found, start = {}, 0
+    for count in pc.value_counts(ordered[column]).to_pylist():  # in the order of their first rows
+        rows_of_hour = ordered.slice(start, count["counts"])
+        found[count["values"]] = HourContent(_digest(rows_of_hour), count["counts"])
+        start += count["counts"]
     return found
 
 
@@ -62,9 +73,7 @@ def combine(hours: Mapping[str, HourContent]) -> str:
     return sha256("".join(lines).encode()).hexdigest()
 
 
-def _digest(rows: pa.Table) -> str:
-    names = sorted(rows.column_names)
-    ordered = rows.select(names).sort_by([(name, "ascending") for name in names])
+def _digest(ordered: pa.Table) -> str:
     text = pa.BufferOutputStream()
     csv.write_csv(ordered, text, csv.WriteOptions(include_header=False))
     return sha256(text.getvalue()).hexdigest()

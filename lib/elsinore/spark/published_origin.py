@@ -5,14 +5,14 @@ Read without a JVM.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
@@ -64,21 +64,24 @@ def read_publications(lake: Path, hours: Collection[str] | None = None) -> dict[
     Raises:
         DataError: a table is missing or damaged.
     """
-    rows = _rows(lake, hours)
-    digests = _latest_digests(lake, {row["owned_hour"] for row in rows})
-    return {
-        row["owned_hour"]: Publication(
-            **row, settled=digests.get(row["owned_hour"], row["digest"]) == row["digest"]
-        )
-        for row in rows
-    }
+    rows = _rows(lake)
+    wanted = {row["owned_hour"] for row in rows} if hours is None else set(hours)
+    digests = _unrecorded_digests(lake, rows)
+    found = {}
+    for row in rows:
+        version, _ = row.pop("published_version"), row.pop("published_together")
+        label, digest = row["owned_hour"], row["digest"]
+        if label in wanted:
+            newer = digests.get(label)
+            settled = newer is None or newer[0] < version or newer[1] == digest
+            found[label] = Publication(**row, settled=settled)
+    return found
 
 
-def _rows(lake: Path, hours: Collection[str] | None = None) -> list[dict[str, Any]]:
-    chosen = None if hours is None else ds.field("owned_hour").isin(pa.array([*hours], pa.string()))
+def _rows(lake: Path) -> list[dict[str, Any]]:
     try:
         dataset = DeltaTable(str(lake / PUBLICATIONS)).to_pyarrow_dataset()
-        found: list[dict[str, Any]] = dataset.to_table(filter=chosen).to_pylist()
+        found: list[dict[str, Any]] = dataset.to_table().to_pylist()
     except (DeltaError, OSError, pa.ArrowException) as error:
         raise DataError(
             f"cannot read the table {PUBLICATIONS}: {error}", hint="has the lake been set up?"
@@ -86,13 +89,17 @@ def _rows(lake: Path, hours: Collection[str] | None = None) -> list[dict[str, An
     return found
 
 
-def _latest_digests(lake: Path, hours: set[str]) -> dict[str, str]:
-    """By hour, the digest that the last commit of its rows notes; none where the log forgot it."""
-    found: dict[str, str] = {}
-    for commit in commits(lake / PUBLISHED):
+def _unrecorded_digests(
+    lake: Path, rows: Iterable[Mapping[str, Any]]
+) -> dict[str, tuple[int, str]]:
+    """By hour, version and digest of the last commit of its rows that is not wholly on record.
+
+    A version all of whose hours are on record is not looked at: there are few others.
+    """
+    recorded = Counter((row["published_version"], row["published_together"]) for row in rows)
+    whole = {version for (version, hours), count in recorded.items() if count == hours}
+    found: dict[str, tuple[int, str]] = {}
+    for commit in commits(lake / PUBLISHED, without=whole):
         for label, digest in commit.note.get("digests", {}).items():
-            if label in hours:
-                found.setdefault(label, digest)
-        if len(found) == len(hours):
-            break
+            found.setdefault(label, (commit.version, digest))
     return found

@@ -7,20 +7,22 @@ are made from intervals alone, never from text, and spell their literals themsel
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from datetime import date, timedelta
+from typing import ClassVar, Self
 
 import pyarrow.compute as pc
 
 from elsinore.errors import EngineError
-from elsinore.timeline import Interval, hour_label, require_whole_hours
+from elsinore.timeline import DAY, EPOCH, Interval, hour_label, require_whole_hours
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
 class _HourRange:
-    """The partitions of some whole hours.
+    """What belongs to some whole hours.
 
     Attributes:
         interval: the hours.
@@ -33,6 +35,8 @@ class _HourRange:
     interval: Interval
     also: tuple[Interval, ...] = ()
     column: ClassVar[str]
+    #: The column of data tables with the hour's day, by which they are partitioned.
+    day: ClassVar[str]
 
     def __post_init__(self) -> None:
         for interval in self.intervals:
@@ -53,34 +57,61 @@ class _HourRange:
         """Label of the last hour of `interval`, inclusive."""
         return hour_label(self.interval.end - 1)
 
-    def predicate(self) -> str:
-        """The condition as SQL; it names the partition column, as conflict checks need."""
-        ranges = [
-            f"{self.column} >= '{hour_label(interval.start)}' "
-            f"AND {self.column} <= '{hour_label(interval.end - 1)}'"
-            for interval in self.intervals
-        ]
+    def days(self) -> Iterator[Self]:
+        """The same hours, a day (UTC) at a time."""
+        for interval in self.intervals:
+            start = interval.start
+            while start < interval.end:
+                end = min((start // DAY + 1) * DAY, interval.end)
+                yield type(self)(Interval(start, end))
+                start = end
+
+    def predicate(self, *, by_day: bool) -> str:
+        """The condition as SQL.
+
+        Args:
+            by_day: whether the table is partitioned by day. Then the condition names the days as
+                well, as conflict checks need, and nothing else where the hours are whole days.
+        """
+        ranges = [self._range(interval, by_day) for interval in self.intervals]
         return ranges[0] if len(ranges) == 1 else " OR ".join(f"({part})" for part in ranges)
 
-    def expression(self) -> pc.Expression:
-        """The condition for `Lake.rows`."""
-        column, found = pc.field(self.column), pc.scalar(False)
+    def _range(self, interval: Interval, by_day: bool) -> str:
+        first, last = hour_label(interval.start), hour_label(interval.end - 1)
+        hours = f"{self.column} >= '{first}' AND {self.column} <= '{last}'"
+        if not by_day:
+            return hours
+        start, end = day_of(interval.start), day_of(interval.end - 1)
+        days = f"{self.day} >= DATE'{start}' AND {self.day} <= DATE'{end}'"
+        whole = interval.start % DAY == 0 and interval.end % DAY == 0
+        return days if whole else f"{days} AND {hours}"
+
+    def expression(self, *, by_day: bool) -> pc.Expression:
+        """The condition for `Lake.rows`; of a table by day other days' files are not opened."""
+        found = pc.scalar(False)
         for interval in self.intervals:
-            first, last = hour_label(interval.start), hour_label(interval.end - 1)
-            found = found | ((column >= first) & (column <= last))
+            first, last = interval.start, interval.end - 1
+            inside = _between(self.column, hour_label(first), hour_label(last))
+            if by_day:
+                inside = inside & _between(self.day, day_of(first), day_of(last))
+            found = found | inside
         return found
+
+
+def _between(column: str, first: str | date, last: str | date) -> pc.Expression:
+    return (pc.field(column) >= pc.scalar(first)) & (pc.field(column) <= pc.scalar(last))
 
 
 class Hours(_HourRange):
     """Results of the windows whose last instant lies in some whole hours."""
 
-    column = "owned_hour"
+    column, day = "owned_hour", "owned_day"
 
 
 class Landings(_HourRange):
     """What the landing-zone files of some whole hours brought."""
 
-    column = "landing"
+    column, day = "landing", "landing_day"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +124,24 @@ class RunStep:
 
     interval: Interval
     step: str
-    column: ClassVar[str] = "run_key"
 
     def __post_init__(self) -> None:
         require_whole_hours(self.interval)
         if not _IDENTIFIER.fullmatch(self.step):
             raise EngineError(f"{self.step!r} cannot name a step")
 
-    def predicate(self) -> str:
-        """The condition as SQL."""
+    def predicate(self, *, by_day: bool = False) -> str:
+        """The condition as SQL; such figures know no days."""
+        del by_day
         return f"run_key = '{run_key(self.interval)}' AND step = '{self.step}'"
 
 
 Region = Hours | Landings | RunStep
+
+
+def day_of(instant: int) -> date:
+    """The day (UTC) of an instant."""
+    return (EPOCH + timedelta(microseconds=instant)).date()
 
 
 def run_key(interval: Interval) -> str:

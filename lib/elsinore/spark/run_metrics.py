@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from elsinore.errors import DataError
 from elsinore.spark.regions import RunStep, run_key
 from elsinore.spark.tables import Lake
+from elsinore.step_clock import step_times
 from elsinore.timeline import Interval
 
 #: A figure, or a text.
@@ -26,26 +27,35 @@ def record_metrics(
     rows = [
         {"run_key": run_key(interval), "step": step, "metric": metric}
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
-        for metric, value in metrics.items()
+        for metric, value in {**metrics, **step_times()}.items()
     ]
-    table = lake.frame("run_metrics", rows)
-    lake.replace("run_metrics", table, where=RunStep(interval, step), run=run)
+    lake.record("run_metrics", rows, where=RunStep(interval, step), run=run)
 
 
 def text_metrics(lake: Lake, step: str, metric: str) -> dict[str, str]:
     """A metric that is a text, of all runs, by run key."""
-    wanted = (pc.field("step") == step) & (pc.field("metric") == metric)
-    found = lake.rows("run_metrics", wanted, columns=["run_key", "detail"]).to_pylist()
-    return {row["run_key"]: row["detail"] for row in found if row["detail"] is not None}
+    return _texts(lake, (pc.field("step") == step) & (pc.field("metric") == metric))
+
+
+def find_text(lake: Lake, interval: Interval, step: str, metric: str) -> str | None:
+    """A metric that is a text, of the run over exactly this interval; None where it has none."""
+    key = run_key(interval)
+    own = (pc.field("run_key") == key) & (pc.field("step") == step)
+    return _texts(lake, own & (pc.field("metric") == metric)).get(key)
 
 
 def text_metric(lake: Lake, interval: Interval, step: str, metric: str) -> str:
-    """A metric that is a text, of the run over exactly this interval.
+    """As `find_text`.
 
     Raises:
         DataError: that step of the run has not been done.
     """
-    found = text_metrics(lake, step, metric).get(run_key(interval))
+    found = find_text(lake, interval, step, metric)
     if found is None:
         raise DataError(f"the run over {interval} has no {metric}", hint=f"run its step {step}")
     return found
+
+
+def _texts(lake: Lake, where: pc.Expression) -> dict[str, str]:
+    found = lake.rows("run_metrics", where, columns=["run_key", "detail"]).to_pylist()
+    return {row["run_key"]: row["detail"] for row in found if row["detail"] is not None}

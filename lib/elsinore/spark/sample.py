@@ -11,16 +11,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from hashlib import sha256
 from itertools import islice
 from typing import TypeVar
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.query.bound import Workload
+from elsinore.spark.aggregate_origin import STAGED, staged_origins
 from elsinore.spark.sample_events import groups_of_events
-from elsinore.spark.sample_results import StagedResult, sample_results
+from elsinore.spark.sample_results import StagedResult, sample_results, seeded_hashes
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval, hour_label
 
@@ -54,6 +58,11 @@ class SampleSize:
     steps: int
     seed: int
 
+    @property
+    def built(self) -> int:
+        """Steps for building the trends of a result one by one."""
+        return built_steps(self.steps)
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -79,7 +88,8 @@ class Check:
     Attributes:
         place: where it stands.
         events_version: the version of `events` that the engine read; None if that is not known.
-        beyond: whether it is known to have more trends than the reference may enumerate.
+        beyond: whether it is known to have more trends than the reference builds one by one, if
+            it can count them.
         stratum: the class of its size; None for a place that was not drawn from the results.
         published: `(exact, value)` by aggregate; empty where the engine has no result, and for a
             whole window.
@@ -99,8 +109,8 @@ def choose(
     lake: Lake,
     workload: Workload,
     run: Interval,
-    staged: DataFrame,
-    versions: Mapping[str, int],
+    results: pd.DataFrame,
+    version: int,
     size: SampleSize,
 ) -> list[Check]:
     """The checks of a run, queries in turn, so that what is cut short has seen all of them.
@@ -109,29 +119,31 @@ def choose(
         lake: the tables.
         workload: the queries.
         run: the hours whose results are validated.
-        staged: the rows of `trend_aggregates_staged` of these hours.
-        versions: by hour, the version of `events` that its results were computed from.
+        results: those of these hours, as of `read_results`.
+        version: of the staged results.
         size: how much to choose.
     """
     seed = f"{size.seed} {run.start} {run.end}"
     share = size.windows // _SHARE
+    origins = staged_origins(lake.root, run, version=version)
+    versions = {label: origin.events_version for label, origin in origins.items()}
     chosen = {
         Place(r.query, r.group_key, _number(workload, r)): r
-        for r in sample_results(staged, seed, size.windows, size.steps)
+        for r in sample_results(results, seed, size.windows)
     }
     of_events = _drawn(_places_of_events(lake, workload, run, versions, seed, share), seed, share)
-    without = _drawn(_windows_without_result(workload, run, staged), seed, share)
+    without = _drawn(_windows_without_result(workload, run, results, seed, share), seed, share)
     # A query without groups has one result in a window, and that one is drawn.
     grouped = [place for place in chosen if workload.by_name[place.query].group_keys]
     windows = [*(Place(place.query, EVERY_GROUP, place.window) for place in grouped), *without]
-    published = _published(lake, workload, staged, [*chosen, *of_events])
+    published = _published(lake, workload, version, [*chosen, *of_events])
     checks = [
-        _check(workload, place, chosen.get(place), versions, published.get(place, {}), size.steps)
+        _check(workload, place, chosen.get(place), versions, published.get(place, {}), size.built)
         for place in dict.fromkeys([*chosen, *of_events])
     ]
     checks += [
         Check(place, versions.get(_hour(workload, place)), False, None, {}, groups)
-        for place, groups in _groups(lake, workload, staged, windows).items()
+        for place, groups in _groups(workload, results, windows).items()
     ]
     return list(_in_turn(checks, lambda c: c.place.query, lambda c: _hash(seed, c.place)))
 
@@ -147,14 +159,19 @@ def _check(
     return Check(
         place,
         versions.get(_hour(workload, place)),
-        result.beyond if result else _is_beyond(published, steps),
+        result.beyond if result else shows_more(published, steps),
         result.stratum if result else None,
         published,
     )
 
 
-def _is_beyond(values: _Values, steps: int) -> bool:
-    """Whether a count of a result that was not drawn by its size is more than can be built."""
+def built_steps(steps: int) -> int:
+    """How many of the steps that a check may take go into building trends one by one."""
+    return max(steps // 10, 1)
+
+
+def shows_more(values: _Values, steps: int) -> bool:
+    """Whether a count of a result is more than can be built."""
     counts = [exact or "" for label, (exact, _) in values.items() if label.startswith("COUNT(")]
     longest = len(str(steps))
     return any(
@@ -166,23 +183,25 @@ def _number(workload: Workload, result: StagedResult) -> int:
     return result.window_start // workload.by_name[result.query].window.slide
 
 
+def _bounds(workload: Workload, place: Place) -> Interval:
+    return workload.by_name[place.query].window.bounds(place.window)
+
+
 def _hour(workload: Workload, place: Place) -> str:
-    bounds = workload.by_name[place.query].window.bounds(place.window)
-    return hour_label(bounds.end - 1)
+    return hour_label(_bounds(workload, place).end - 1)
 
 
 def _windows_without_result(
-    workload: Workload, run: Interval, staged: DataFrame
+    workload: Workload, run: Interval, results: pd.DataFrame, seed: str, count: int
 ) -> Iterable[Place]:
-    starts = defaultdict(set)
-    for row in (
-        staged.select("query", F.unix_micros("window_start").alias("at")).distinct().collect()
-    ):
-        starts[row["query"]].add(row["at"])
+    """At most `count` windows of each query."""
     for query in workload.queries:
-        for number in query.window.ending_in(run):
-            if query.window.bounds(number).start not in starts[query.name]:
-                yield Place(query.name, EVERY_GROUP, number)
+        starts = results["window_start"][results["query"] == query.name]
+        there = set((starts // query.window.slide).tolist())
+        empty = [number for number in query.window.ending_in(run) if number not in there]
+        order = np.argsort(seeded_hashes(seed, [f"{query.name} {number}" for number in empty]))
+        for at in order[:count].tolist():
+            yield Place(query.name, EVERY_GROUP, empty[at])
 
 
 def _places_of_events(
@@ -207,45 +226,41 @@ def _places_of_events(
 
 
 def _published(
-    lake: Lake, workload: Workload, staged: DataFrame, places: Sequence[Place]
+    lake: Lake, workload: Workload, version: int, places: Sequence[Place]
 ) -> dict[Place, dict[str, tuple[str | None, float | None]]]:
     """What the engine has at some places; one that it has nothing at is left out."""
-    found = _staged_at(lake, workload, staged, places, ["query", "group_key", "at"])
+    if not places:
+        return {}
+    wanted = {(p.query, p.group_key, _bounds(workload, p).start): p for p in places}
+    hours = {_hour(workload, place) for place in places}
+    at = (
+        pc.field("owned_day").isin([date.fromisoformat(hour[:10]) for hour in hours])
+        & pc.field("owned_hour").isin(list(hours))
+        & pc.field("query").isin([query for query, _, _ in wanted])
+        & pc.field("group_key").isin([group for _, group, _ in wanted])
+    )
+    columns = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
+    rows = lake.dataset(STAGED, version).to_table(columns=columns, filter=at)
+    rows = rows.set_column(2, "window_start", rows["window_start"].cast(pa.int64()))
     published: dict[Place, dict[str, tuple[str | None, float | None]]] = {}
-    for row in found.select(
-        "query", "group_key", "window", "aggregate", "exact", "value"
-    ).collect():
-        place = Place(row["query"], row["group_key"], row["window"])
-        published.setdefault(place, {})[row["aggregate"]] = (row["exact"], row["value"])
+    for row in rows.to_pylist():
+        place = wanted.get((row["query"], row["group_key"], row["window_start"]))
+        if place is not None:
+            published.setdefault(place, {})[row["aggregate"]] = (row["exact"], row["value"])
     return published
 
 
 def _groups(
-    lake: Lake, workload: Workload, staged: DataFrame, windows: Iterable[Place]
+    workload: Workload, results: pd.DataFrame, windows: Iterable[Place]
 ) -> dict[Place, frozenset[str] | None]:
     """By whole window the groups that the engine has a result of, as in `Check`."""
     groups: dict[Place, frozenset[str] | None] = dict.fromkeys(windows, frozenset())
-    found = _staged_at(lake, workload, staged, groups, ["query", "at"])
-    sets = found.groupBy("query", "window").agg(F.collect_set("group_key").alias("groups"))
-    few = F.when(F.size("groups") <= MAX_GROUPS, F.col("groups"))
-    for row in sets.select("query", "window", few.alias("groups")).collect():
-        place = Place(row["query"], EVERY_GROUP, row["window"])
-        groups[place] = None if row["groups"] is None else frozenset(row["groups"])
+    wanted = {(place.query, _bounds(workload, place).start): place for place in groups}
+    near = results[results["window_start"].isin({start for _, start in wanted})]
+    for key, rows in near.groupby(["query", "window_start"], observed=True)["group_key"]:
+        if key in wanted:
+            groups[wanted[key]] = frozenset(rows) if len(rows) <= MAX_GROUPS else None
     return groups
-
-
-def _staged_at(
-    lake: Lake, workload: Workload, staged: DataFrame, places: Iterable[Place], on: list[str]
-) -> DataFrame:
-    """The staged rows that agree with a place in some columns, each with its window's number."""
-    wanted = [
-        (p.query, p.group_key, workload.by_name[p.query].window.bounds(p.window).start, p.window)
-        for p in places
-    ]
-    keys = lake.spark.createDataFrame(
-        wanted, "query string, group_key string, at long, window long"
-    ).select(*on, "window")
-    return staged.withColumn("at", F.unix_micros("window_start")).join(F.broadcast(keys), on)
 
 
 def _drawn(places: Iterable[Place], seed: str, count: int) -> list[Place]:

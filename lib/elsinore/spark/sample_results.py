@@ -1,12 +1,20 @@
-"""Draws from the staged results, by query, by size and by hour."""
+"""Draws from the staged results, by query, by size and by hour; without Spark."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from math import log2
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elsinore.spark.aggregate_origin import STAGED
+from elsinore.spark.regions import Hours
+from elsinore.spark.tables import Lake
 
 #: Sizes are told apart by how many times 4 bits their count of trends takes.
 _BITS = 4
@@ -21,7 +29,7 @@ _STEPS_PER_TREND_LOG2 = 3
 _UNKNOWN, _BEYOND = -1, 1_000
 
 #: A result's place; it has one row for each of its aggregates.
-_KEY = ("owned_hour", "query", "query_fingerprint", "group_key", "window_start")
+_KEY = ["owned_hour", "query", "query_fingerprint", "group_key", "window_start"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,56 +76,79 @@ class Population:
         return found
 
 
-def sample_results(staged: DataFrame, seed: str, count: int, steps: int) -> list[StagedResult]:
-    """At most `count` results, in an order that only the seed decides.
+def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataFrame:
+    """One row for each staged result of some hours: its place and its stratum, and no values.
+
+    Read a day at a time; texts are kept once each.
+
+    Args:
+        lake: the tables.
+        hours: whose results.
+        version: of the staged results.
+        steps: what the reference may take to build the trends of a result.
+    """
+    staged = lake.dataset(STAGED, version)
+    names = [*_KEY, "aggregate", "log2"]
+    days = [
+        _sized(staged.to_table(columns=names, filter=day.expression(by_day=True)), steps)
+        for day in hours.days()
+    ]
+    frame: pd.DataFrame = pa.concat_tables(days).unify_dictionaries().to_pandas()
+    return frame
+
+
+def sample_results(results: pd.DataFrame, seed: str, count: int) -> list[StagedResult]:
+    """At most `count` of the results of `read_results`, in an order that only the seed decides.
 
     Queries take turns; in each query the sizes of its results do; in each size the hours. Where
     there are no more than `count` results, these are all of them.
     """
-    row_hash = F.sha2(
-        F.concat_ws(" ", F.lit(seed), "query_fingerprint", "group_key", "window_start"), 256
-    )
-    sized = _sized(staged, steps).withColumn("hash", row_hash)
-    in_hour = _rank(["query", "stratum", "owned_hour"], ["hash"])
-    in_size = _rank(["query", "stratum"], ["in_hour", "hash"])
-    in_query = _rank(["query"], ["in_size", "hash"])
-    drawn = (
-        sized.withColumn("in_hour", in_hour)
-        .withColumn("in_size", in_size)
-        .withColumn("in_query", in_query)
-        .orderBy("in_query", "hash")
-        .limit(count)
-        .withColumn("at", F.unix_micros("window_start"))
-    )
-    return [
-        StagedResult(row["query"], row["group_key"], row["at"], row["stratum"])
-        for row in drawn.collect()
-    ]
+    ranked = results.assign(rank=seeded_hashes(seed, results["name"])).sort_values("rank")
+    for within in (["query", "stratum", "owned_hour"], ["query", "stratum"], ["query"]):
+        turn = ranked.groupby(within, observed=True).cumcount()
+        ranked = ranked.assign(turn=turn).sort_values(["turn", "rank"])
+    drawn = ranked.head(count)
+    places = (drawn[name] for name in ("query", "group_key", "window_start", "stratum"))
+    return [StagedResult(*place) for place in zip(*(p.tolist() for p in places), strict=True)]
 
 
-def population(staged: DataFrame, steps: int) -> Population:
+def population(results: pd.DataFrame) -> Population:
     """What there is to draw from."""
-    rows = _sized(staged, steps).groupBy("query", "stratum").count().collect()
-    return Population({(row["query"], row["stratum"]): row["count"] for row in rows})
+    counts = results.groupby(["query", "stratum"], observed=True).size()
+    return Population({(str(query), int(size)): int(n) for (query, size), n in counts.items()})
 
 
-def _rank(within: list[str], order: list[str]) -> Column:
-    return F.row_number().over(Window.partitionBy(*within).orderBy(*order))
+def seeded_hashes(seed: str, texts: Sequence[str] | pd.Series) -> np.ndarray:
+    """A number for each text, by which to put them in an order that only the seed decides."""
+    key = sha256(seed.encode()).hexdigest()[:16]
+    return pd.util.hash_array(np.asarray(texts, dtype=object), hash_key=key, categorize=False)
 
 
-def _sized(staged: DataFrame, steps: int) -> DataFrame:
-    """One row for each result, with its stratum."""
-    trends = F.when(F.col("aggregate") == "COUNT(*)", F.col("log2"))
-    counts = F.when(F.col("aggregate").startswith("COUNT("), F.col("log2"))
-    sizes = staged.groupBy(*_KEY).agg(F.coalesce(F.max(trends), F.max(counts)).alias("size"))
-    return sizes.withColumn("stratum", _stratum(F.col("size"), steps))
+def _sized(staged: pa.Table, steps: int) -> pa.Table:
+    """The rows of a day as results, one row for each."""
+    nothing = pa.scalar(None, pa.float64())
+    for name, counts in (
+        ("trends", pc.equal(staged["aggregate"], "COUNT(*)")),
+        ("counts", pc.starts_with(staged["aggregate"], "COUNT(")),
+    ):
+        staged = staged.append_column(name, pc.if_else(counts, staged["log2"], nothing))
+    found = staged.group_by(_KEY).aggregate([("trends", "max"), ("counts", "max")])
+    size = pc.coalesce(found["trends_max"], found["counts_max"])
+    start = found["window_start"].cast(pa.int64())
+    named = [found["query_fingerprint"], found["group_key"], start.cast(pa.string())]
+    columns = {name: found[name].dictionary_encode() for name in _KEY[:-1]}
+    columns |= {
+        "window_start": start,
+        "stratum": pa.array(_strata(size.to_numpy(zero_copy_only=False), steps)),
+        "name": pc.binary_join_element_wise(*named, " "),
+    }
+    return pa.table(columns)
 
 
-def _stratum(size: Column, steps: int) -> Column:
-    largest = F.lit(log2(steps) - _STEPS_PER_TREND_LOG2)
-    wider = [F.when(size >= F.lit(bits), F.lit(1)).otherwise(F.lit(0)) for bits in _WORDS]
-    return (
-        F.when(size.isNull(), F.lit(_UNKNOWN))
-        .when(size > largest, F.lit(_BEYOND) + wider[0] + wider[1])
-        .otherwise(F.floor(size / F.lit(_BITS)).cast("int"))
-    )
+def _strata(size: np.ndarray, steps: int) -> np.ndarray:
+    """Classes of sizes in bits; NaN where a result has no count."""
+    words = sum((size >= bits).astype(int) for bits in _WORDS)
+    small = np.nan_to_num(np.floor(size / _BITS))
+    beyond = size > log2(steps) - _STEPS_PER_TREND_LOG2
+    known = np.where(beyond, _BEYOND + words, small)
+    return np.where(np.isnan(size), _UNKNOWN, known).astype(np.int64)

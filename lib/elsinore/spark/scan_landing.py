@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
@@ -17,9 +18,12 @@ from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
 from elsinore.files.rejection import Reason, UnreadableFile
 from elsinore.spark.landing_files import LandingFile
+from elsinore.spark.tables import Lake
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
 _AT_ONCE = 8_192
+#: Bytes of a day's files above which several workers share them.
+_LARGE = 16 * 1024 * 1024
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 
@@ -41,18 +45,18 @@ def scanned_schema(stream: StreamSchema) -> pa.Schema:
     )
 
 
-def scan_landing(
-    spark: SparkSession, files: Sequence[LandingFile], stream: StreamSchema
-) -> DataFrame:
+def scan_landing(lake: Lake, files: Sequence[LandingFile]) -> DataFrame:
     """Rows of `scanned_schema` for every line of some files, in no order.
 
     Raises (when it runs):
         DataError: a file cannot be opened; one that is damaged is a row of its own.
     """
-    bins = _balance(files, 2 * spark.sparkContext.defaultParallelism)
-    columns = from_arrow_schema(scanned_schema(stream))
-    scan = _Scan(bins, stream)
-    return _numbers(spark, len(bins)).mapInArrow(scan, columns)
+    bins = _balance(files, 2 * lake.cores)
+    columns = from_arrow_schema(scanned_schema(lake.stream))
+    scan = _Scan(bins, lake.stream)
+    # The numbers of the bins, each in a partition of its own.
+    numbers = lake.spark.range(0, len(bins), 1, numPartitions=max(len(bins), 1))
+    return numbers.mapInArrow(scan, columns)
 
 
 def decode_stored(lines: DataFrame, stream: StreamSchema) -> DataFrame:
@@ -65,19 +69,23 @@ def decode_stored(lines: DataFrame, stream: StreamSchema) -> DataFrame:
     return lines.mapInArrow(_Again(stream), from_arrow_schema(scanned_schema(stream)))
 
 
-def _numbers(spark: SparkSession, count: int) -> DataFrame:
-    """The numbers of the bins, each in a partition of its own."""
-    return spark.range(0, count, 1, numPartitions=max(count, 1))
-
-
 def _balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFile, ...], ...]:
-    """Files in parts of about equal bytes, largest first; the order within a part is theirs."""
-    bins: list[list[LandingFile]] = [[] for _ in range(min(parts, len(files)))]
+    """Files in parts of about equal bytes, largest first; the order within a part is theirs.
+
+    The files of a day stay together, so that its lines are stored as one file, unless they are more
+    than one worker should read.
+    """
+    units: list[tuple[LandingFile, ...]] = []
+    for _, day in itertools.groupby(sorted(files), key=lambda file: file.landing[:10]):
+        together = tuple(day)
+        whole = sum(file.size for file in together) <= _LARGE
+        units += [together] if whole else [(file,) for file in together]
+    bins: list[list[LandingFile]] = [[] for _ in range(min(parts, len(units)))]
     sizes = [0] * len(bins)
-    for file in sorted(files, key=lambda file: (-file.size, file)):
+    for unit in sorted(units, key=lambda unit: (-sum(file.size for file in unit), unit)):
         smallest = sizes.index(min(sizes))
-        bins[smallest].append(file)
-        sizes[smallest] += file.size + 1
+        bins[smallest] += unit
+        sizes[smallest] += sum(file.size + 1 for file in unit)
     return tuple(tuple(sorted(part)) for part in bins)
 
 

@@ -1,96 +1,112 @@
-"""The Spark session of a job: Delta from local jars, UTC, and small-table settings."""
+"""Sessions of the Spark Connect server that the settings name, each of one try of one task."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-from pathlib import Path
-from shlex import quote
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Any
+from uuid import UUID, uuid4, uuid5
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from elsinore.errors import SetupError
-from elsinore.settings import DEBUG, Settings
+from elsinore.errors import LostWorkerError
+from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.start_noise import without_start_noise
+from elsinore.spark.server import server_url
+from elsinore.spark.tables import Lake
 
-_JARS = ("delta-spark_*.jar", "delta-storage-*.jar")
-#: In the folder of the jars, if it was made (`class_archive`).
-CLASS_ARCHIVE = "spark-classes.jsa"
-#: Java says on a job's output what it misses in an archive, or that one does not fit.
-SILENT_ARCHIVE = "-Xlog:cds*=off"
-_LOGGING = Path(__file__).with_name("log4j2.properties")
+#: Any constant will do: sessions are named after what they work for, below it.
+_NAMES = UUID("6f1d8f4e-5a0b-4b5e-9f0e-3d1f6b8f2c11")
+
+#: Seconds that operations of an earlier try may take to end when they were interrupted.
+_PATIENCE = 120.0
+
+#: Tries to reach a server again, after 0.05, 0.2, 0.8 and 3.2 s; by default PySpark has 10 minutes.
+_TRIES = 4
 
 
-def open_session(settings: Settings, app: str) -> SparkSession:
-    """A session named `app`; one process has one, and a second call gives the same.
-
-    It works offline: nothing is resolved or fetched. Times are UTC whatever the machine says.
+@contextmanager
+def open_lake(settings: Settings, name: str) -> Iterator[Lake]:
+    """The lake with a session of its own; what declares it is read before Spark is started.
 
     Raises:
-        SetupError: Java or a jar is missing, or the master does not answer.
+        ElsinoreError: see `Lake.open` and `open_session`.
     """
-    _require_java()
-    jars = _find_jars(settings.jars)
-    # Workers must run this interpreter: another one lacks the packages (or has other versions).
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName(app).master(settings.spark_master)
-    for name, value in _configuration(settings, jars).items():
-        builder = builder.config(name, value)
-    with spark_failures(), without_start_noise():
-        spark = builder.getOrCreate()
-        # Spark raises what it logs as errors; beside the one line of a job they would be pages.
-        spark.sparkContext.setLogLevel("ERROR" if os.environ.get(DEBUG) else "OFF")
+    lake = Lake.open(None, settings)
+    with open_session(settings, name) as session:
+        yield replace(lake, session=session)
+
+
+@contextmanager
+def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
+    """A session of the server, which ends with the block.
+
+    Args:
+        settings: name the server; the embedded one is started if it does not run.
+        name: what the session works for, such as a job over an interval in a run. What an earlier
+            session of this name has left running is stopped first, for then its client is gone, or
+            not wanted any more: it cannot commit afterwards. Without a name there is none.
+
+    Raises:
+        SetupError: the server cannot be started or reached, or does not know us.
+        ElsinoreError: what Spark reports inside the block, see `spark_failures`.
+    """
+    with spark_failures():
+        url = server_url(settings)
+        session = _named(url, f"{settings.home} {name}") if name else connect(url)
+        # PySpark hands what it checkpoints to whichever session is the active one of the thread.
+        active: Any = type(session)._active_session
+        around, active.session = getattr(active, "session", None), session
+        try:
+            yield session
+        finally:
+            session.stop()
+            active.session = around
+
+
+def connect(url: str, session: UUID | None = None) -> Any:
+    """A client of the server at an address; nothing is asked of the server yet."""
+    # Not with getOrCreate: a process may have several sessions, one inside the other.
+    client = SparkSession.builder.remote(f"{url};user_id=elsinore;session_id={session or uuid4()}")
+    spark: Any = client.create()
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    spark.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
     return spark
 
 
-def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
-    java = f"-Duser.timezone=UTC {settings.spark_java_options}".strip()
-    if (archive := settings.jars / CLASS_ARCHIVE).exists():
-        java = f"{java} -XX:SharedArchiveFile={quote(str(archive))} {SILENT_ARCHIVE}"
-    logging = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
-    configuration = {
-        "spark.jars": ",".join(str(jar) for jar in jars),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": f"{logging} {java}",
-        "spark.executor.extraJavaOptions": java,
-        "spark.driver.memory": settings.spark_memory,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        # Defaults are for large tables: a read of any Delta table would start 50 tasks.
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-        "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-        "spark.python.worker.faulthandler.enabled": "true",
-        # A commit whose reply was lost is recognised, not made twice.
-        "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
-    }
-    if kernels := os.environ.get("NUMBA_CACHE_DIR"):  # workers find compiled kernels there as well
-        configuration["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
-    if settings.spark_master.startswith("local"):
-        configuration |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return configuration
+def _named(url: str, name: str) -> Any:
+    """The first session of a name that the server does not know; those before it are ended."""
+    for number in count():
+        session = connect(url, uuid5(_NAMES, f"{name} {number}"))
+        try:
+            _end(session)
+        except PySparkException as error:
+            if error.getCondition() == "INVALID_HANDLE.SESSION_NOT_FOUND":
+                return session
+            if error.getCondition() != "INVALID_HANDLE.SESSION_CLOSED":
+                raise
+        session.stop()
+    raise AssertionError("numbers do not end")
 
 
-def _require_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    program = str(Path(home, "bin", "java")) if home else "java"
-    if shutil.which(program) is None:
-        raise SetupError(
-            f"Java is missing: there is no {program}",
-            hint="install Java 17, or point JAVA_HOME at it",
-        )
+def _end(session: Any) -> None:
+    """Stops what goes on in a session, and waits until it has stopped."""
+    deadline = time.monotonic() + _PATIENCE
+    while _is_busy(session):
+        session.interruptAll()
+        if time.monotonic() > deadline:
+            raise LostWorkerError("what an earlier try has left running does not end")
+        time.sleep(0.05)
 
 
-def _find_jars(folder: Path) -> list[Path]:
-    found = [(pattern, sorted(folder.glob(pattern))) for pattern in _JARS]
-    missing = [pattern for pattern, jars in found if not jars]
-    if missing:
-        raise SetupError(f"{folder} lacks {' and '.join(missing)}", hint="run `make setup`")
-    return [jar for _, jars in found for jar in jars]
+def _is_busy(session: Any) -> bool:
+    from pyspark.sql.connect.proto import GetStatusResponse
+
+    running = GetStatusResponse.OperationStatus.OPERATION_STATE_RUNNING
+    found = session.client._get_operation_statuses().operation_statuses
+    return any(status.state == running for status in found)

@@ -8,7 +8,7 @@ that is not settled: a run that was killed, or two at once, left other rows than
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,18 +18,6 @@ from elsinore.spark.commit_notes import commits
 from elsinore.spark.published_origin import read_publications
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_instant, stretches
 from elsinore.windows.window import Window
-
-#: Commits that change no row. Any other one that does not note what it touched touches everything.
-_KEEP_ROWS = frozenset(
-    {
-        "CREATE TABLE",
-        "OPTIMIZE",
-        "SET TBLPROPERTIES",
-        "UNSET TBLPROPERTIES",
-        "VACUUM END",
-        "VACUUM START",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +59,15 @@ def stale_hours(lake: Path, workload: Workload) -> StaleHours:
     publications = read_publications(lake).values()
     if not publications:
         return StaleHours((), ())
-    oldest = min(publication.events_version for publication in publications)
-    touched, everything = _last_touched(lake, workload, after=oldest)
+    versions = {
+        parse_instant(f"{publication.owned_hour}:00"): publication.events_version
+        for publication in publications
+    }
+    touched = _touched_since(lake, {query.window for query in workload.queries}, versions)
     own = workload_fingerprint(workload)
     found: dict[bool, list[int]] = {True: [], False: []}
-    for publication in publications:
-        hour = parse_instant(f"{publication.owned_hour}:00")
-        is_behind = max(touched.get(hour, -1), everything) > publication.events_version
-        if is_behind or not publication.settled:
+    for hour, publication in zip(versions, publications, strict=True):
+        if hour in touched or not publication.settled:
             found[publication.workload_fingerprint == own].append(hour)
     return StaleHours(stretches(found[True]), tuple(sorted(map(hour_label, found[False]))))
 
@@ -102,18 +91,23 @@ def owning_hours(windows: Iterable[Window], first: int, last: int) -> set[int]:
     return found
 
 
-def _last_touched(lake: Path, workload: Workload, *, after: int) -> tuple[dict[int, int], int]:
-    """By hour, the last version of `events` that touched one of its windows; and any hour's."""
-    windows = {query.window for query in workload.queries}
-    touched: dict[int, int] = {}
-    everything = -1
-    for commit in commits(lake / "events", after=after):
-        if commit.operation in _KEEP_ROWS:
+def _touched_since(
+    lake: Path, windows: Collection[Window], versions: Mapping[int, int]
+) -> set[int]:
+    """The hours of which a window was touched after the version of `events` that each is from."""
+    reach = max(window.within for window in windows)
+    found: set[int] = set()
+    for commit in commits(lake / "events", after=min(versions.values())):
+        if not commit.changes_rows:
             continue
         if "touched" not in commit.note:
-            everything = max(everything, commit.version)
+            # It may have touched everything.
+            found |= {hour for hour, version in versions.items() if version < commit.version}
             continue
         for first, last in commit.note["touched"].values():
-            for hour in owning_hours(windows, first, last):
-                touched.setdefault(hour, commit.version)
-    return touched, everything
+            near = hours_of(Interval(first, last + reach))
+            # Most commits touch what was computed from them.
+            behind = {hour for hour in near if versions.get(hour, commit.version) < commit.version}
+            if behind - found:
+                found |= behind & owning_hours(windows, first, last)
+    return found

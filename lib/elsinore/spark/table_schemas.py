@@ -35,6 +35,21 @@ _ARROW: dict[str, pa.DataType] = {
     "date": pa.date32(),
 }
 
+_SQL: dict[str, str] = {
+    "string": "STRING",
+    "long": "BIGINT",
+    "double": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "timestamp": "TIMESTAMP",
+    "date": "DATE",
+}
+
+
+def sql_text(text: str) -> str:
+    """A text as a literal of Spark's SQL, whatever it holds."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -53,13 +68,16 @@ class TableSchema:
     Attributes:
         name: its name, and that of its folder.
         description: one sentence, for people.
-        partition_by: the columns it is partitioned by, the unit in which it is rewritten.
+        partition_by: the columns it is partitioned by: the day, for a table of data.
+        record: whether it is a record of runs, which delta-rs alone writes; else it is data, which
+            Spark alone writes. A table has one writer, since the two commit in different ways.
         columns: in the order in which they are stored.
     """
 
     name: str
     description: str
     partition_by: tuple[str, ...]
+    record: bool
     columns: tuple[Column, ...]
 
     def spark(self) -> spark_types.StructType:
@@ -73,7 +91,16 @@ class TableSchema:
 
     def arrow(self) -> pa.Schema:
         """The columns as Arrow types."""
-        return pa.schema([(column.name, _ARROW[column.type]) for column in self.columns])
+        return pa.schema([pa.field(c.name, _ARROW[c.type], c.nullable) for c in self.columns])
+
+    def ddl(self) -> str:
+        """The columns as SQL; names are plain identifiers, descriptions are quoted."""
+        columns = []
+        for column in self.columns:
+            null = "" if column.nullable else " NOT NULL"
+            note = sql_text(column.description)
+            columns.append(f"`{column.name}` {_SQL[column.type]}{null} COMMENT {note}")
+        return ", ".join(columns)
 
 
 def load_tables(folder: Path, stream: StreamSchema) -> dict[str, TableSchema]:
@@ -108,7 +135,11 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
     if unknown:
         raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))} to partition by")
     return TableSchema(
-        declared.table, declared.description, tuple(declared.partition_by), tuple(columns)
+        declared.table,
+        declared.description,
+        tuple(declared.partition_by),
+        declared.record,
+        tuple(columns),
     )
 
 
@@ -151,6 +182,7 @@ class _ColumnEntry(_Strict):
 class _TableFile(_Strict):
     table: _Name
     description: Annotated[str, pydantic.Field(min_length=1)]
-    partition_by: list[_Name]
+    partition_by: list[_Name] = []
+    record: bool = False
     columns: Annotated[dict[_Name, _ColumnEntry], pydantic.Field(min_length=1)]
     stream_attributes_after: _Name | None = None

@@ -1,4 +1,8 @@
-"""The lake: its Delta tables, read at a version, rewritten by region, created in one step."""
+"""The lake: its Delta tables, read at a version, rewritten by region, created in one step.
+
+Tables of data are written by Spark, records of runs by delta-rs, without Spark and in milliseconds;
+each table by one of the two alone.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,38 @@ import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from delta.tables import DeltaTable
-from deltalake.exceptions import TableNotFoundError
-from pyspark.sql import DataFrame, SparkSession
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
-from elsinore.errors import DataError, ParameterError, SchemaError, SetupError
+from elsinore.errors import (
+    ConflictError,
+    DataError,
+    EngineError,
+    ParameterError,
+    SchemaError,
+    SetupError,
+)
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.regions import Region
-from elsinore.spark.table_schemas import TableSchema, load_tables
+from elsinore.spark.regions import Hours, Landings, Region
+from elsinore.spark.table_schemas import TableSchema, load_tables, sql_text
 from elsinore.spark.unfinished_table import clear_unfinished
 
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+#: Tries at a record that others write beside us; each takes milliseconds.
+_TRIES = 20
+
 _SKIP_EMPTY = "spark.databricks.delta.skipRecordingEmptyCommits"
+
+#: Delta skips a write of an application with a number that it has seen, and refuses the second of
+#: two at once. With the turns of a table as numbers that makes a compare-and-swap of a commit.
+_TRANSACTION = "spark.databricks.delta.write"
+_TURN = "turn"
 
 
 @dataclass(frozen=True)
@@ -33,20 +55,26 @@ class Lake:
     """Tables by name, at `<root>/<name>`; a name that is not declared is refused.
 
     Attributes:
-        spark: the session that reads and writes.
+        cores: how many tasks work at a time.
+        session: the Spark session that reads and writes data; None where only records are written.
         root: folder of the tables.
         stream: whose attributes are columns of `events`.
         tables: the declared tables.
     """
 
-    spark: SparkSession
+    cores: int
+    session: SparkSession | None
     root: Path
     stream: StreamSchema
     tables: Mapping[str, TableSchema]
 
     @classmethod
-    def open(cls, spark: SparkSession, settings: Settings) -> Lake:
+    def open(cls, session: SparkSession | None, settings: Settings) -> Lake:
         """The lake that the settings name.
+
+        Args:
+            session: the Spark session; None for steps that need none.
+            settings: where the lake lies, and its declarations.
 
         Raises:
             SchemaError: the stream's schema or a table's is not valid, or its time is no calendar
@@ -58,7 +86,24 @@ class Lake:
                 f"the stream {stream.name} counts time in ticks; a lake is laid out by hours",
                 hint="declare the unit of its time, or use `elsinore run`",
             )
-        return cls(spark, settings.lake, stream, load_tables(settings.tables_dir, stream))
+        return cls(
+            settings.spark_cores,
+            session,
+            settings.lake,
+            stream,
+            load_tables(settings.tables_dir, stream),
+        )
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session.
+
+        Raises:
+            EngineError: the lake was opened without one.
+        """
+        if self.session is None:
+            raise EngineError("a step that was to do without Spark has asked for it")
+        return self.session
 
     def schema(self, table: str) -> TableSchema:
         """The declaration of a table.
@@ -121,69 +166,150 @@ class Lake:
         """
         return self._log(table, version).to_pyarrow_dataset()
 
-    def frame(self, table: str, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-        """A few rows for a table, in one part; instants may be int64 microseconds.
-
-        They go to Spark as Arrow: as Python rows they would need a worker to be unpacked.
-        """
-        schema = self.schema(table)
-        found = pa.Table.from_pylist(list(rows), schema=schema.arrow())
-        with spark_failures():
-            return self.spark.createDataFrame(found, schema=schema.spark()).coalesce(1)
-
     def replace(
-        self, table: str, rows: DataFrame, *, where: Region, run: str, recorded: bool = False
+        self,
+        table: str,
+        rows: DataFrame,
+        *,
+        where: Hours | Landings,
+        run: str,
+        recorded: bool = False,
     ) -> None:
-        """Make `rows` the only rows of a region; no rows leave it empty.
+        """Make `rows` the only rows of some hours in a table of data; no rows leave them empty.
 
         Delta refuses rows outside of the region, NULLs in columns that have none, and columns of
-        other types. Another writer of the same region loses or makes this one lose.
+        other types. Another writer of the same days loses or makes this one lose.
 
         Args:
             table: its name.
-            rows: the declared columns, in any order.
-            where: the region.
+            rows: the declared columns but the day, in any order.
+            where: the hours.
             run: what to write into the table's history beside the commit.
             recorded: commit also where the region was empty and stays so, for the sake of `run`.
 
         Raises:
-            ParameterError: there is no such table, or the region is not one of its partitions.
+            ParameterError: there is no such table, or it is not one of such hours.
             ConflictError: another writer got there first.
         """
         schema = self.schema(table)
-        if where.column not in schema.partition_by:
-            raise ParameterError(f"{table} is not partitioned by {where.column}")
+        if schema.record or where.day not in schema.partition_by:
+            raise ParameterError(f"{table} is not a table of data by {where.day}")
         names = [column.name for column in schema.columns]
-        if sorted(rows.columns) != sorted(names):
+        if sorted([*rows.columns, where.day]) != sorted(names):
             raise ParameterError(f"{table} has the columns {names}, not {rows.columns}")
+        day = F.to_date(F.substring(where.column, 1, 10))
         writer = (
-            rows.select(*names)
+            rows.withColumn(where.day, day)
+            .select(*names)
             .write.format("delta")
             .mode("overwrite")
-            .option("replaceWhere", where.predicate())
+            .option("replaceWhere", where.predicate(by_day=True))
             .option("userMetadata", run)
         )
-        with spark_failures(), self._empty_commits(recorded):
+        empty = {_SKIP_EMPTY: str(not recorded).lower()}
+        with spark_failures(), self.configured(empty):
             writer.save(str(self.path(table)))
 
+    def record(
+        self,
+        table: str,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        where: Region,
+        run: str,
+    ) -> None:
+        """Make `rows` the only rows of a region in a table of records, in one commit.
+
+        Args:
+            table: its name.
+            rows: the declared columns; instants may be int64 microseconds.
+            where: the region, which holds all of them.
+            run: what to write into the table's history beside the commit.
+
+        Raises:
+            ParameterError: there is no such table of records.
+            ConflictError: others kept writing meanwhile.
+        """
+        self._write(
+            table,
+            pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow()),
+            run,
+            mode="overwrite",
+            predicate=where.predicate(by_day=False),
+        )
+
+    def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
+        """Append rows to a table of records; see `record`."""
+        found = pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())
+        self._write(table, found, run, mode="append")
+
+    def _write(self, table: str, rows: pa.Table, run: str, **how: Any) -> None:
+        if not self.schema(table).record:
+            raise ParameterError(f"{table} is no table of records")
+        self.version(table)
+        again = Retrying(
+            retry=retry_if_exception_type(CommitFailedError),
+            stop=stop_after_attempt(_TRIES),
+            wait=wait_random(0, 0.2),
+            reraise=True,
+        )
+        note = deltalake.CommitProperties(custom_metadata={"run": run})
+        try:
+            again(
+                deltalake.write_deltalake,
+                str(self.path(table)),
+                rows,
+                commit_properties=note,
+                **how,
+            )
+        except CommitFailedError as error:
+            raise ConflictError(f"another writer of {table} got there first") from error
+
     @contextmanager
-    def _empty_commits(self, recorded: bool) -> Iterator[None]:
-        """Whether Delta records a commit that changes no row."""
-        self.spark.conf.set(_SKIP_EMPTY, str(not recorded).lower())
+    def configured(self, options: Mapping[str, str]) -> Iterator[None]:
+        """Options of the session, for as long as this lasts."""
+        for name, value in options.items():
+            self.spark.conf.set(name, value)
         try:
             yield
         finally:
-            self.spark.conf.unset(_SKIP_EMPTY)
+            for name in options:
+                self.spark.conf.unset(name)
 
-    def delta(self, table: str) -> DeltaTable:
-        """A table for MERGE.
+    def turn(self, table: str) -> tuple[int, int]:
+        """The latest version of a table, and how many turns it has seen (`run_sql`)."""
+        log = self._log(table)
+        return int(log.version()), int(log.transaction_version(_TURN) or 0)
+
+    def run_sql(
+        self,
+        statement: str,
+        *,
+        note: str | None = None,
+        turn: int | None = None,
+        **frames: DataFrame,
+    ) -> list[Row]:
+        """Run a statement that changes a table, such as MERGE; the rows that it answers.
+
+        Args:
+            statement: SQL; tables by `sql_name`, frames as `{name}`.
+            note: what to write into the table's history beside the commit.
+            turn: one more than the turns that the table had seen when it was decided what to write.
+                If it has seen this turn as well by now, nothing is written and no row answered.
+            **frames: what the statement reads.
 
         Raises:
-            DataError: the table has not been created.
+            ConflictError: another writer got there first, or takes the same turn.
         """
-        self.version(table)
-        with spark_failures():
-            return DeltaTable.forPath(self.spark, str(self.path(table)))
+        options = {} if note is None else {_USER_METADATA: note}
+        if turn is not None:
+            options |= {f"{_TRANSACTION}.txnAppId": _TURN, f"{_TRANSACTION}.txnVersion": str(turn)}
+        with spark_failures(), self.configured(options):
+            return self.spark.sql(statement, **frames).collect()
+
+    def sql_name(self, table: str) -> str:
+        """A table's name in SQL: its path, quoted whatever that holds."""
+        return "delta.`" + str(self.path(table)).replace("`", "``") + "`"
 
     def create_all(self) -> tuple[str, ...]:
         """Create the tables that do not exist, and check those that do; names of the new ones.
@@ -211,15 +337,16 @@ class Lake:
         if deltalake.DeltaTable.is_deltatable(str(path)):
             self._check(schema)
             return False
-        builder = (
-            DeltaTable.createIfNotExists(self.spark)
-            .location(str(path))
-            .addColumns(schema.spark())
-            .partitionedBy(*schema.partition_by)
-            .comment(schema.description)
+        if schema.record:
+            deltalake.DeltaTable.create(
+                str(path), schema.arrow(), mode="ignore", description=schema.description
+            )
+            return True
+        days = ", ".join(schema.partition_by)
+        self.run_sql(
+            f"CREATE TABLE IF NOT EXISTS {self.sql_name(schema.name)} ({schema.ddl()}) USING DELTA "
+            f"PARTITIONED BY ({days}) COMMENT {sql_text(schema.description)}"
         )
-        with spark_failures():
-            builder.execute()
         return True
 
     def _check(self, schema: TableSchema) -> None:

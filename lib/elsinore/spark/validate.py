@@ -6,18 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+import pandas as pd
 
 from elsinore.errors import DataError, ValidationError
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
-from elsinore.spark.aggregate import STAGED
-from elsinore.spark.aggregate_origin import staged_origins
-from elsinore.spark.failures import spark_failures
-from elsinore.spark.publish_digest import combine, hour_contents
+from elsinore.spark.aggregate_origin import STAGED
 from elsinore.spark.regions import Hours
 from elsinore.spark.sample import Check, SampleSize, choose
-from elsinore.spark.sample_results import Population, population
+from elsinore.spark.sample_results import Population, population, read_results
 from elsinore.spark.tables import Lake
 from elsinore.spark.validate_compare import COUNTED, Compared, validation_table
 from elsinore.spark.validate_metrics import CHECKED_OF, RESULTS_OF
@@ -28,7 +25,7 @@ VALIDATIONS = "validations"
 
 #: The step's name in `run_metrics`, and the metric that publishing looks for.
 VALIDATE_STEP = "validate"
-DIGEST = "staged_digest"
+STAGED_VERSION = "staged_version"
 
 
 @dataclass(frozen=True)
@@ -36,13 +33,13 @@ class Validation:
     """What came of validating a run.
 
     Attributes:
-        staged_digest: names the staged results that were validated.
+        staged_version: the version of the staged results that was validated.
         population: the results that there were to draw from.
         covered: of these, how many were checked, by query and class of size.
         compared: every aggregate of every check once, by query, window and group.
     """
 
-    staged_digest: str
+    staged_version: int
     population: Population
     covered: Mapping[tuple[str, int], int]
     compared: Sequence[Compared]
@@ -77,7 +74,7 @@ class Validation:
             "checked_aggregates": sum(item.checked for item in results),
             "mismatches": len(self.mismatches),
             "queries_checked": len({item.query for item in self.compared if item.checked}),
-            DIGEST: self.staged_digest,
+            STAGED_VERSION: str(self.staged_version),
             **self._by_query(),
         }
 
@@ -101,39 +98,39 @@ class Validation:
 
 
 def validate(
-    lake: Lake, workload: Workload, interval: Interval, size: SampleSize, *, run: str
+    lake: Lake,
+    workload: Workload,
+    interval: Interval,
+    size: SampleSize,
+    *,
+    run: str,
+    version: int | None = None,
 ) -> Validation:
     """Check a sample of the staged results of an interval and write every check to `validations`.
 
+    It needs no Spark. The results are those of a version of the staged table, None: the latest.
     The same staged results, events and seed give the same rows. Mismatches raise nothing here, so
     that they can be reported first: see `require_no_mismatch`.
 
     Raises:
         DataError: the staged results are of other queries than the workload's.
         UnsupportedQueryError: the reference finds a query ambiguous.
-        ConflictError, LostWorkerError: worth another try.
+        ConflictError: worth another try.
     """
-    # One version: the digest, the sample and what it is drawn from are of the same rows.
-    version = lake.version(STAGED)
-    named = combine(hour_contents(lake, STAGED, Hours(interval), version))
-    with spark_failures():
-        staged = lake.read(STAGED, version).where(Hours(interval).predicate()).persist()
-        try:
-            _require_same_queries(workload, staged)
-            drawn_from = population(staged, size.steps)
-            versions = _versions(lake, interval, version)
-            checks = choose(lake, workload, interval, staged, versions, size)
-        finally:
-            staged.unpersist()
-        made = check_all(lake, workload, checks, Budget(size.steps))
-        # What two checks find missing is one mismatch.
-        once = {(_place(item), item.aggregate): item for item in made}
-        compared = sorted(once.values(), key=_place)
-        declared = lake.schema(VALIDATIONS).spark()
-        rows = validation_table(compared).select(declared.names)
-        table = lake.spark.createDataFrame(rows, schema=declared).coalesce(1)
-        lake.replace(VALIDATIONS, table, where=Hours(interval), run=run)
-    return Validation(named, drawn_from, _covered(workload, checks, compared), compared)
+    pinned = lake.version(STAGED) if version is None else version
+    results = read_results(lake, Hours(interval), pinned, size.built)
+    _require_same_queries(workload, results)
+    checks = choose(lake, workload, interval, results, pinned, size)
+    # What two checks find missing is one mismatch.
+    once = {
+        (_place(item), item.aggregate): item
+        for item in check_all(lake, workload, checks, Budget(size.steps))
+    }
+    compared = sorted(once.values(), key=_place)
+    rows = validation_table(compared).to_pylist()
+    lake.record(VALIDATIONS, rows, where=Hours(interval), run=run)
+    covered = _covered(workload, checks, compared)
+    return Validation(pinned, population(results), covered, compared)
 
 
 def require_no_mismatch(validation: Validation) -> None:
@@ -153,15 +150,10 @@ def require_no_mismatch(validation: Validation) -> None:
     )
 
 
-def _versions(lake: Lake, interval: Interval, version: int) -> dict[str, int]:
-    """By hour, the version of `events` that its staged results were computed from."""
-    found = staged_origins(lake.root, interval, version=version)
-    return {label: origin.events_version for label, origin in found.items()}
-
-
-def _require_same_queries(workload: Workload, staged: DataFrame) -> None:
+def _require_same_queries(workload: Workload, results: pd.DataFrame) -> None:
     known = {(query.name, query.fingerprint) for query in workload.queries}
-    found = {tuple(row) for row in staged.select("query", "query_fingerprint").distinct().collect()}
+    pairs = results[["query", "query_fingerprint"]].drop_duplicates()
+    found = set(pairs.itertuples(index=False, name=None))
     if other := sorted(name for name, _ in found - known):
         raise DataError(
             f"staged results are of other queries than the workload's: {', '.join(other)}",

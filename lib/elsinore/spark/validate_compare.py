@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from elsinore.query.bound import BoundQuery
-from elsinore.results.published import to_long
+from elsinore.results.published import group_key, numbers_of
+from elsinore.results.rounding import Bounds, within
 from elsinore.results.row import ResultRow
 from elsinore.spark.sample import EVERY_GROUP, Check
 from elsinore.timeline import Interval, format_instant, hour_label
 
-#: Doubles that differ by less, relative to the larger, are the same: they were added in another
-#: order.
-TOLERANCE = 1e-9
-
 #: `(exact, value)` of one aggregate, as in the tables.
 Number = tuple[str | None, float | None]
 NOTHING: Number = (None, None)
+
+#: What the reference says of one aggregate, and between which doubles it may lie (None: exact).
+_Answer = tuple[Number, Bounds | None]
 
 #: The aggregate of a row that says of a whole window whether it was searched.
 EVERY_AGGREGATE = "*"
@@ -110,10 +109,7 @@ def compare(
     In a whole window, each group that the reference alone finds is a mismatch; the groups of both
     are compared by checks of their own.
     """
-    found: dict[str, dict[str, Number]] = {}
-    for row in to_long(reference).to_pylist():
-        values = found.setdefault(row["group_key"], {})
-        values[row["aggregate"]] = (row["exact"], row["value"])
+    found = {group_key(row): _answers(row) for row in reference}
     place = check.place
     if not place.whole:
         return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)
@@ -128,16 +124,17 @@ def compare(
     return compared
 
 
-def differ(published: Number, reference: Number) -> bool:
-    """Whether two values differ: integers in any digit, doubles beyond the tolerance."""
+def differ(published: Number, reference: Number, bounds: Bounds | None = None) -> bool:
+    """Whether two values differ: integers in any digit, doubles beyond what rounding explains.
+
+    `bounds` are those of the reference's value; None where there is nothing to round.
+    """
     if published[0] is not None or reference[0] is not None:
         return published[0] != reference[0]
     left, right = published[1], reference[1]
     if left is None or right is None:
         return left is not right
-    if math.isnan(left) or math.isnan(right):
-        return math.isnan(left) != math.isnan(right)
-    return not math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0.0)
+    return not within(left, bounds or (right, right))
 
 
 def validation_table(compared: Iterable[Compared]) -> pa.Table:
@@ -145,16 +142,25 @@ def validation_table(compared: Iterable[Compared]) -> pa.Table:
     return pa.Table.from_pylist([_row(item) for item in compared], schema=VALIDATION_SCHEMA)
 
 
+def _answers(row: ResultRow) -> dict[str, _Answer]:
+    answers = {}
+    for (label, found), bounds in zip(row.values, row.bounds, strict=True):
+        value, exact, _ = numbers_of(found)
+        answers[label] = (exact, value), bounds
+    return answers
+
+
 def _compare(
-    query: BoundQuery, check: Check, group: str, reference: Mapping[str, Number], method: str
+    query: BoundQuery, check: Check, group: str, reference: Mapping[str, _Answer], method: str
 ) -> list[Compared]:
     published = check.published
     labels = dict.fromkeys([*(item.label for item in query.aggregates), *published])
     reason = _missing(published, reference)
     compared = []
     for label in labels:
-        ours, theirs = published.get(label, NOTHING), reference.get(label, NOTHING)
-        mismatch = reason is not None or differ(ours, theirs)
+        ours = published.get(label, NOTHING)
+        theirs, bounds = reference.get(label, (NOTHING, None))
+        mismatch = reason is not None or differ(ours, theirs, bounds)
         why = (reason or "the values differ") if mismatch else None
         window = query.window.bounds(check.place.window)
         compared.append(
@@ -163,7 +169,7 @@ def _compare(
     return compared
 
 
-def _missing(published: Mapping[str, Number], reference: Mapping[str, Number]) -> str | None:
+def _missing(published: Mapping[str, Number], reference: Mapping[str, _Answer]) -> str | None:
     """Why two results cannot be the same whatever their values, if so."""
     if published and not reference:
         return "the reference finds no trend"

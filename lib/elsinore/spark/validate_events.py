@@ -1,23 +1,22 @@
-"""The events that sampled results are made of, brought to the driver check by check."""
+"""The events that sampled results are made of, read from the files of `events` without Spark."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import EventTable
+from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.spark.aggregate_branches import attributes_read, types_read
-from elsinore.spark.aggregate_events import engine_columns, events_between, within
 from elsinore.spark.aggregate_worker import event_table
+from elsinore.spark.event_files import event_files
+from elsinore.spark.files_in_order import events_in_order
 from elsinore.spark.sample import Place
 from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval, parse_instant
@@ -25,13 +24,8 @@ from elsinore.timeline import Interval, parse_instant
 #: A check with more events is not made: the reference holds each as an object.
 MAX_EVENTS = 20_000
 
-#: Places asked for in one go: each is a condition on every event.
-BATCH = 200
-
-#: Whole windows asked for in one go: their events come to the driver once for each of them.
-WHOLE_BATCH = 50
-
-_CHECK = "_check"
+#: Places whose events are in memory at a time.
+BATCH = 250
 
 
 def events_of_places(
@@ -47,45 +41,53 @@ def events_of_places(
     queries = [workload.by_name[place.query] for place in places]
     windows = [query.window.bounds(p.window) for query, p in zip(queries, places, strict=True)]
     hull = Interval(min(w.start for w in windows), max(w.end for w in windows))
+    files = [
+        file
+        for file in event_files(lake, version, hull).readable()
+        if any(file.first < window.end and window.start <= file.last for window in windows)
+    ]
     types = frozenset().union(*(types_read(workload, query) for query in queries))
-    fitting = [
-        F.when(within(window) & _fits(workload, query, place), F.lit(number))
-        for number, (place, query, window) in enumerate(zip(places, queries, windows, strict=True))
-    ]
     attributes = sorted(frozenset().union(*(attributes_read(query) for query in queries)))
-    events = (
-        events_between(lake, version, hull, types)
-        .withColumn(_CHECK, F.explode(F.array_compact(F.array(*fitting))))
-        .select(_CHECK, *engine_columns(workload.schema, attributes))
-        .persist()
-    )
-    try:
-        sizes = events.groupBy(_CHECK).count()
-        too_many = {row[_CHECK] for row in sizes.where(F.col("count") > MAX_EVENTS).collect()}
-        table = events.where(~F.col(_CHECK).isin(sorted(too_many))).toArrow()
-    finally:
-        events.unpersist()
+    found: list[list[pa.Table]] = [[] for _ in places]
+    sizes = [0] * len(places)
+    for batch in events_in_order(files, hull, workload.schema, types, attributes):
+        times = np.asarray(batch[TIME_COLUMN])
+        for number, window in enumerate(windows):
+            if not batch.num_rows or window.end <= times[0] or times[-1] < window.start:
+                continue
+            first, end = np.searchsorted(times, [window.start, window.end])
+            inside = pa.table(batch.slice(first, end - first))
+            fitting = inside.filter(_fits(workload, queries[number], places[number], inside))
+            sizes[number] += fitting.num_rows
+            if sizes[number] > MAX_EVENTS:
+                found[number] = []
+            else:
+                found[number].append(fitting)
     return [
-        None if number in too_many else _part(workload, table, number)
-        for number in range(len(places))
+        None if size > MAX_EVENTS else _joined(workload, parts)
+        for size, parts in zip(sizes, found, strict=True)
     ]
 
 
-def _part(workload: Workload, table: pa.Table, number: int) -> EventTable:
-    return event_table(workload.schema, table.filter(pc.equal(table[_CHECK], number)))
+def _joined(workload: Workload, parts: list[pa.Table]) -> EventTable:
+    if not parts:
+        return EventTable.of(workload.schema, ())
+    joined = pa.concat_tables(parts, promote_options="permissive")
+    return event_table(workload.schema, joined.unify_dictionaries())
 
 
-def _fits(workload: Workload, query: BoundQuery, place: Place) -> Column:
+def _fits(workload: Workload, query: BoundQuery, place: Place, events: pa.Table) -> pa.ChunkedArray:
     """Whether an event can bear on a place; to be certain, an event is kept where in doubt."""
-    kind = F.col("event_type")
-    conditions = [kind.isin(sorted(types_read(workload, query)))]
+    codes = workload.schema.type_codes
+    kind = events[TYPE_COLUMN]
+    fits = _is_in(kind, [codes[name] for name in sorted(types_read(workload, query))])
     if not place.whole:
         group = json.loads(place.group_key)
         for key in query.group_keys:
-            bound = sorted(_types_bound(query, key))
-            same = _is(key, group[str(key.group_label)])
-            conditions.append(~kind.isin(bound) | same if bound else F.lit(True))
-    return reduce(lambda left, right: left & right, conditions)
+            bound = [codes[name] for name in sorted(_types_bound(query, key))]
+            same = _is(key, group[str(key.group_label)], events[key.attribute])
+            fits = pc.and_(fits, pc.or_(pc.invert(_is_in(kind, bound)), same))
+    return fits
 
 
 def _types_bound(query: BoundQuery, key: Key) -> frozenset[str]:
@@ -94,11 +96,19 @@ def _types_bound(query: BoundQuery, key: Key) -> frozenset[str]:
     return query.event_types - free
 
 
-def _is(key: Key, value: Any) -> Column:
-    """Whether a grouping attribute has a value, given as in a group key."""
-    column = F.col(key.attribute)
-    if value is None:
-        return column.isNull()
-    if key.type is AttributeType.TIMESTAMP:
-        column, value = F.unix_micros(column), parse_instant(value)
-    return column.eqNullSafe(F.lit(value))
+def _is(key: Key, value: Any, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether a grouping attribute has a value, given as in a group key.
+
+    As the engine has it: NULL is NULL, NaN is NaN, and -0.0 is 0.0.
+    """
+    if key.type is AttributeType.TIMESTAMP and value is not None:
+        value = parse_instant(value)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if key.type is AttributeType.DOUBLE:
+        column = pc.add(column, 0.0)
+    return _is_in(column, [value])
+
+
+def _is_in(column: pa.ChunkedArray, values: list[Any]) -> pa.ChunkedArray:
+    return pc.is_in(column, pa.array(values, column.type))

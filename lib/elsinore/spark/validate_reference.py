@@ -11,20 +11,20 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
-from elsinore.spark.sample import MAX_GROUPS, Check
+from elsinore.spark.sample import MAX_GROUPS, Check, built_steps, shows_more
 from elsinore.spark.tables import Lake
 from elsinore.spark.validate_compare import COUNTED, ENUMERATED, Compared, compare, skipped
-from elsinore.spark.validate_events import BATCH, MAX_EVENTS, WHOLE_BATCH, events_of_places
+from elsinore.spark.validate_events import BATCH, MAX_EVENTS, events_of_places
 
 #: A query that went past the budget this often is not tried again in the same run; results and
 #: whole windows are counted apart.
 MAX_EXHAUSTED = 3
 
 #: All checks of a run together may take as much as so many of them at the end of their budget.
-FULL_CHECKS = 100
+FULL_CHECKS = 20
 
-_BUILD: tuple[Method, str] = (enumerate_trends, ENUMERATED)
-_COUNT: tuple[Method, str] = (tally_trends, COUNTED)
+#: How to answer, what that is called, and steps for it at most.
+_Way = tuple[Method, str, int]
 
 
 def check_all(
@@ -32,9 +32,10 @@ def check_all(
 ) -> Iterator[Compared]:
     """Compare each check with the reference over the events that the engine read.
 
-    Every trend is built where the budget allows it; where there are too many, the reference counts
-    them in the same search (`reference.tally`). A check that it cannot make within bounds either
-    way is `skipped`, with the reason. The work is bounded by the budget for each check, by
+    Every trend is built where that takes few steps (`sample.built_steps`); where there are too
+    many, the reference counts them in the same search (`reference.tally`), and those of queries
+    that cannot be counted are built as far as the budget goes. A check that it cannot make within
+    bounds is `skipped`, with the reason. The work is bounded by the budget for each check, by
     `MAX_EXHAUSTED` for each query and by `FULL_CHECKS` for all. That there is no result where there
     is no event is left out: it says nothing of either side.
 
@@ -49,10 +50,9 @@ def check_all(
         else:
             turns[check.place.whole, check.events_version].append(check)
     reference = _Reference(workload, budget)
-    for (whole, version), members in sorted(turns.items()):
-        size = WHOLE_BATCH if whole else BATCH
-        for first in range(0, len(members), size):
-            batch = members[first : first + size]
+    for (_, version), members in sorted(turns.items()):
+        for first in range(0, len(members), BATCH):
+            batch = members[first : first + BATCH]
             events = events_of_places(lake, workload, version, [check.place for check in batch])
             for check, found in zip(batch, events, strict=True):
                 yield from reference.check(check, found)
@@ -84,12 +84,13 @@ class _Reference:
 
     def _first_answer(self, query: BoundQuery, check: Check, events: EventTable) -> list[Compared]:
         reason = f"more trends than {self._budget.steps} steps can enumerate"
-        for method, name in _methods(check):
+        for way in _ways(check, self._budget.steps):
+            method, _, steps = way
             try:
-                return self._answer(query, check, events, method, name)
+                return self._answer(query, check, events, way)
             except BudgetError as error:
                 # A single result has more trends than it says, or than it takes to count them.
-                if check.place.whole or method is tally_trends:
+                if steps == self._budget.steps:
                     self._exhausted[query.name, check.place.whole] += 1
                     return skipped(query, check, str(error))
             except UnsupportedQueryError as error:
@@ -99,9 +100,10 @@ class _Reference:
         return skipped(query, check, reason)
 
     def _answer(
-        self, query: BoundQuery, check: Check, events: EventTable, method: Method, name: str
+        self, query: BoundQuery, check: Check, events: EventTable, way: _Way
     ) -> list[Compared]:
-        meter = Meter(query.name, self._budget)
+        method, name, steps = way
+        meter = Meter(query.name, Budget(steps))
         try:
             rows = answer_windows(query, events, [check.place.window], meter, method)
         finally:
@@ -109,12 +111,18 @@ class _Reference:
         return compare(query, check, rows, name)
 
 
-def _methods(check: Check) -> tuple[tuple[Method, str], ...]:
+def _ways(check: Check, steps: int) -> tuple[_Way, ...]:
     """What to try, in this order.
 
-    A result is judged by its very trends where that can be done. Of a whole window it matters which
-    groups have any: counting tells it in fewer steps, of the queries that can be counted.
+    A result is judged by its very trends where these are few: a step of building takes several
+    times as long as one of counting. Of a whole window it matters which groups have any: counting
+    tells it in fewer steps, of the queries that can be counted.
     """
+    few: _Way = (enumerate_trends, ENUMERATED, built_steps(steps))
+    build: _Way = (enumerate_trends, ENUMERATED, steps)
+    count: _Way = (tally_trends, COUNTED, steps)
     if check.place.whole:
-        return _COUNT, _BUILD
-    return (_COUNT,) if check.beyond else (_BUILD, _COUNT)
+        return count, build
+    if check.beyond:
+        return (count,) if shows_more(check.published, steps) else (count, build)
+    return few, count, build

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from elsinore.query.automaton import Automaton, Pair
 from elsinore.query.bound import BoundQuery
+from elsinore.template.satisfiable import told_apart
 from elsinore.template.subsets import NotUnambiguous
 
 #: Steps through the product of two automata, which has up to the fourth power of a pattern's
@@ -26,20 +27,22 @@ def overlap(left: Automaton, right: Automaton, query: BoundQuery) -> bool:
 def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
     """The pairs of positions at which one event of a trend may stand on paths through both.
 
-    Two paths over the same event types are a path through the product of the automata, from two
+    Two paths that the same events can take are a path through the product of the automata, from two
     beginnings to two ends.
 
     Raises:
         NotUnambiguous: the product is too large to look at.
     """
     types = [position.type for position in query.positions]
+    apart = told_apart(query)
     afters, others = _followers(left), _followers(right)
 
     def alike(lefts: Iterable[int], rights: Iterable[int]) -> set[Pair]:
         same: dict[str, list[int]] = {}
         for q in rights:
             same.setdefault(types[q], []).append(q)
-        return {(p, q) for p in lefts for q in same.get(types[p], ())}
+        pairs = {(p, q) for p in lefts for q in same.get(types[p], ())}
+        return pairs - apart if apart else pairs
 
     arrows: dict[Pair, set[Pair]] = {}
     pending = list(alike(left.first, right.first))

@@ -125,14 +125,23 @@ class _Builder:
 
     def _guards(self, trends: Machine, keys: frozenset[int]) -> list[Machine]:
         """The NOT that trends may meet, and those inside of them; nothing in the others' places."""
-        met = set(guards_of(trends))
+        met = self._and_inside(trends)
+        return [
+            bind_guard_keys(
+                self.query, guard, [self.guards[n] for n in self._and_inside(guard)], keys
+            )
+            if number in met
+            else NOTHING
+            for number, guard in enumerate(self.guards)
+        ]
+
+    def _and_inside(self, machine: Machine) -> set[int]:
+        """The NOT that a machine's ways pass, and those inside of them."""
+        met = set(guards_of(machine))
         for number in reversed(range(len(self.guards))):
             if number in met:
                 met |= guards_of(self.guards[number])
-        return [
-            bind_guard_keys(self.query, guard, keys) if number in met else NOTHING
-            for number, guard in enumerate(self.guards)
-        ]
+        return met
 
 
 def _assemble(keys: frozenset[int], trends: Machine, guards: list[Machine]) -> Template:

@@ -13,17 +13,17 @@ def aseq_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Why the executors aseq and sharon cannot run a query; empty if they can.
 
     Sharon Definitions 1 and 2: a fixed number of events, any other events in between, predicates on
-    single events or on what all events share.
+    single events, keys of any scope. Clause by clause it is said what they run; nothing else is.
     """
-    reasons = []
     parts = query.pattern.parts if isinstance(query.pattern, Sequence) else (query.pattern,)
-    if not all(isinstance(part, EventPattern) for part in parts):
-        reasons.append("its pattern is more than a sequence of single events")
-    if query.semantics is not Semantics.ANY:
-        reasons.append(f"its semantics are {query.semantics}")
-    if query.edge_predicates:
-        reasons.append("it has a predicate on adjacent events")
-    return tuple(reasons)
+    runs = {
+        "its pattern is more than a sequence of single events": all(
+            isinstance(part, EventPattern) for part in parts
+        ),
+        f"its semantics are {query.semantics}": query.semantics is Semantics.ANY,
+        "it has a predicate on adjacent events": not query.edge_predicates,
+    }
+    return tuple(reason for reason, shown in runs.items() if not shown)
 
 
 def require_aseq(queries: Iterable[BoundQuery], executor: str) -> None:
@@ -32,5 +32,4 @@ def require_aseq(queries: Iterable[BoundQuery], executor: str) -> None:
     Raises:
         UnsupportedQueryError: fields `executor` and `queries`, the names.
     """
-    refusals = {query: aseq_refusals(query) for query in queries}
-    refuse_all(executor, refusals, "greta runs the whole language")
+    refuse_all(executor, {query: aseq_refusals(query) for query in queries})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from elsinore.catalog.stream import AttributeType
@@ -13,22 +14,32 @@ from elsinore.template.subsets import NotUnambiguous
 from elsinore.template.template import State
 
 
-def bind_guard_keys(query: BoundQuery, guard: Machine, carried: frozenset[int]) -> Machine:
+def bind_guard_keys(
+    query: BoundQuery, guard: Machine, inside: Iterable[Machine], carried: frozenset[int]
+) -> Machine:
     """A NOT's machine for trends that carry some keys; the events of its match agree in the others.
 
     Partitions see to the keys that the trends carry. Those that only the events of NOT carry are
     compared from one event to the next.
 
+    Args:
+        query: the query.
+        guard: the machine of a NOT.
+        inside: those of the NOT inside of it.
+        carried: numbers of the keys that the trends carry.
+
     Raises:
-        NotUnambiguous: events of one match that are not next to each other would have to agree.
+        NotUnambiguous: events of one match that are not next to each other would have to agree, or
+            events of a match with those of a NOT inside of it.
     """
     bound = guard
+    deeper = {n for machine in inside for state in machine.states for n in state.keys}
     for number in sorted({n for state in guard.states for n in state.keys} - carried):
         carriers = [n for n, state in enumerate(guard.states) if number in state.keys]
         alone = len(carriers) == 1 and all(a.earlier not in carriers for a in guard.arrows)
-        if alone:
+        if alone and number not in deeper:
             continue
-        if len(carriers) < len(guard.states):
+        if len(carriers) < len(guard.states) or number in deeper:
             name = query.keys[number].attribute
             raise NotUnambiguous(f"{name} is a key of some events under a NOT, but of no trend")
         bound = _agreeing(query, bound, query.keys[number])

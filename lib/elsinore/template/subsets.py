@@ -2,10 +2,10 @@
 
 COUNT counts trends, not the ways to match one (spec section 1). The subset construction follows
 all ways at once. Which positions an event can take depends on their local predicates, so there is a
-state for each set of them that an event may meet; which positions two events can take depends on
-what must hold of the pair, so a transition says which of them it means. Where the ways to match one
-trend differ in what an aggregate counts or a key binds, no such state exists and the query is
-refused.
+state for each set of them that an event can meet together (`satisfiable`); which positions two
+events can take depends on what must hold of the pair, so a transition says which of them it means.
+Where the ways to match one trend differ in what an aggregate counts or a key binds, no such state
+exists and the query is refused.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from functools import reduce
 from itertools import chain, combinations
 from typing import TypeVar
 
-from elsinore.query.anonymous import anonymous
 from elsinore.query.automaton import OPEN_WAY, Ways, one_after_another
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression
 from elsinore.query.syntax import Semantics
 from elsinore.template.conditions import ALWAYS, Condition, Never, Open, every, some
 from elsinore.template.machine import Accept, Machine, Pairs, any_way, keys_at, transition, way_out
+from elsinore.template.satisfiable import can_meet, local_conditions, told_apart
 from elsinore.template.template import State, Transition, WayOut
 
 #: More states than this are refused: a pattern so ambiguous was hardly meant.
@@ -184,24 +184,16 @@ def _symbols(pairs: Pairs) -> Iterator[Symbol]:
     alike: dict[tuple[str, frozenset[int]], dict[Local, set[int]]] = {}
     for position in positions:
         kind = query.positions[position].type, keys_at(query, position)
-        alike.setdefault(kind, {}).setdefault(_local(query, position), set()).add(position)
+        local = local_conditions(query, position)
+        alike.setdefault(kind, {}).setdefault(local, set()).add(position)
     for groups in alike.values():
         everywhere = frozenset(chain.from_iterable(groups.values()))
         for chosen in _combinations(_few(list(groups))):
             met = frozenset(chain.from_iterable(chosen))
-            if all((local <= met) == (local in chosen) for local in groups):
+            if all((local <= met) == (local in chosen) for local in groups) and can_meet(met):
                 meets = frozenset(chain.from_iterable(groups[local] for local in chosen))
                 if meets:
                     yield Symbol(meets, everywhere - meets)
-
-
-def _local(query: BoundQuery, position: int) -> Local:
-    """A position's local predicates, whatever the position."""
-    return frozenset(
-        anonymous(predicate.condition)
-        for predicate in query.local_predicates
-        if predicate.position == position
-    )
 
 
 def _few(parts: list[Part]) -> list[Part]:
@@ -235,7 +227,10 @@ def _refuse_torn(query: BoundQuery, positions: Positions) -> None:
     for position in positions:
         by_type.setdefault(query.positions[position].type, set()).add(position)
     for alike in by_type.values():
-        if len({keys_at(query, position) for position in alike}) > 1:
+        if any(
+            keys_at(query, p) != keys_at(query, q) and (p, q) not in told_apart(query)
+            for p, q in combinations(sorted(alike), 2)
+        ):
             raise NotUnambiguous(
                 f"one event of a trend can stand for {_names(query, alike)}, and a key binds only "
                 "some of them"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.query.bound import BoundQuery
@@ -25,17 +25,30 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     return ()
 
 
-def require_greta(queries: Iterable[BoundQuery]) -> None:
+def require_greta(queries: Iterable[BoundQuery], executor: str = "greta") -> None:
     """Refuse all queries at once that the greta executor cannot run.
+
+    Args:
+        queries: the queries.
+        executor: who refuses them: greta, or one that leaves to greta what it does not run itself.
 
     Raises:
         UnsupportedQueryError: fields `executor` and `queries`, the names.
     """
     hint = "give each part of the pattern what tells its events from those of the others"
-    refuse_all("greta", {query: greta_refusals(query) for query in queries}, hint)
+    refuse_all(executor, {query: greta_refusals(query) for query in queries}, lambda _: hint)
 
 
-def refuse_all(executor: str, refusals: Mapping[BoundQuery, tuple[str, ...]], hint: str) -> None:
+def run_instead(query: BoundQuery) -> str:
+    """A hint where another executor refuses a query: who can run it."""
+    return f"{'twostep' if greta_refusals(query) else 'greta'} can run it"
+
+
+def refuse_all(
+    executor: str,
+    refusals: Mapping[BoundQuery, tuple[str, ...]],
+    hint: Callable[[BoundQuery], str] = run_instead,
+) -> None:
     """Refuse every query that an executor has a reason not to run, all in one error.
 
     Raises:
@@ -44,7 +57,9 @@ def refuse_all(executor: str, refusals: Mapping[BoundQuery, tuple[str, ...]], hi
     refused = {query: reasons for query, reasons in refusals.items() if reasons}
     if refused:
         faults = tuple(
-            Diagnostic(f"{executor} cannot run {query.name}: {'; '.join(reasons)}", query.at, hint)
+            Diagnostic(
+                f"{executor} cannot run {query.name}: {'; '.join(reasons)}", query.at, hint(query)
+            )
             for query, reasons in refused.items()
         )
         raise UnsupportedQueryError(

@@ -1,6 +1,6 @@
 """The GRETA template of a query: states, and transitions between events that may be adjacent.
 
-GRETA section 4.1, Algorithm 1, extended to the whole language. A state is a position of the
+GRETA section 4.1, Algorithm 1, extended to the language of `query`. A state is a position of the
 pattern, or several where one trend can stand at either (`subsets`). A transition carries what must
 hold of its pair: nothing, a floor (NOT, `contiguous`), or a condition that is looked at pair by
 pair (edge predicates, GRETA section 6). Without conditions a state needs but one accumulator for

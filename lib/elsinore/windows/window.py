@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from math import gcd
 
 from elsinore.errors import ParameterError
-from elsinore.timeline import Interval
+from elsinore.timeline import DAY, Interval
+
+#: The longest WITHIN and SLIDE in ticks: beside any time of `timeline.TICKS`, the borders of its
+#: windows and of those right before and after them stay within 64 bits.
+LONGEST = 2**61 - 1
+
+#: The longest in microseconds: the windows of plausible times lie in the years that can be written.
+LONGEST_CALENDAR = 365_000 * DAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.keys import draw_groups
 from tests.property.random_cases.patterns import PatternDrawer
 from tests.property.random_cases.shape import Shape
+from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
 
 #: Draws after which a case need no longer hold the construct that it is aimed at.
@@ -72,7 +73,8 @@ def random_case(name: str | int) -> RandomCase:
 
 def _draw(dice: Dice, name: str) -> RandomCase | None:
     """A case, or None where the drawn query does not bind."""
-    schema = CALENDAR if dice.chance(0.1, "calendar time") else SCHEMA
+    calendar = dice.chance(0.1, "calendar time") and not dice.aims("extreme times")
+    schema = CALENDAR if calendar else SCHEMA
     shape = Shape(PatternDrawer(dice).draw())
     groups = draw_groups(dice, shape)
     within, slide = draw_window(dice, calendar=schema is CALENDAR)
@@ -90,5 +92,6 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         bound = bind_query(query, schema)
     except QueryError:  # say, a pattern of nothing but NOT
         return None
-    rows = tuple(draw_events(dice, shape, int(within.amount)))
-    return RandomCase(name, bound, schema, rows)
+    rows = draw_events(dice, shape, int(within.amount))
+    rows = with_signed(Dice(f"signed doubles of {name}", dice.aim), rows)
+    return RandomCase(name, bound, schema, tuple(rows))

@@ -13,14 +13,18 @@ from elsinore.query.syntax import (
 )
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import Shape
+from tests.property.random_cases.signed import SIGNED
 from tests.property.random_cases.streams import TYPES
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 _EXTREMES = ("MIN", "MAX")
-_AIMS = {"COUNT of alias": "COUNT", **{name: name for name in _FUNCTIONS[1:]}}
+_AIMS = {"COUNT of alias": "COUNT", SIGNED: "SUM", **{name: name for name in _FUNCTIONS[1:]}}
+_APART = "aliases told apart by conditions"
 _AMBIGUOUS = ("ambiguous", "ambiguous with predicate", "ambiguous with NOT")
 
 _WITHINS = (5, 8, 10, 25, 60)
+#: The longest WITHIN of integer times.
+_LONGEST = 2**61 - 1
 
 
 def draw_returns(
@@ -29,7 +33,7 @@ def draw_returns(
     """COUNT(*) mostly, up to three more aggregates, and sometimes the grouping keys."""
     every = [_aggregate("COUNT", "*", None)]
     if not isinstance(shape.pattern, Conjunction):
-        wanted = dice.aim in _AIMS or dice.aims("timestamp extreme")
+        wanted = dice.aim in _AIMS or dice.aims("timestamp extreme", _APART)
         more = dice.number(1 if wanted else 0, 3)
         every += [found for _ in range(more) if (found := _draw_aggregate(dice, shape))]
         if len(every) > 1 and dice.chance(0.1):
@@ -45,7 +49,8 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Aggregate | None:
     uses = Counter(other.type for other in shape.positive)
     several = "aggregate over several positions"
     share = 0.92 if uses[leaf.type] > 1 else 0.2
-    if leaf.type in shape.types_once() and dice.chance(share, several, *_AMBIGUOUS):
+    by_type = leaf.type in shape.types_once() and not dice.aims(_APART)
+    if by_type and dice.chance(share, several, *_AMBIGUOUS):
         target = leaf.type
     function = dice.pick(_FUNCTIONS)
     if dice.aim in _AIMS and dice.chance(0.7):
@@ -59,6 +64,8 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Aggregate | None:
         names.append("time")
     if function in _EXTREMES and "t" in TYPES[leaf.type]:
         names += ["t"] * (6 if dice.aims("timestamp extreme") else 2)
+    if dice.aims(SIGNED) and "y" in names:
+        return _aggregate(dice.pick(("SUM", "AVG")), target, "y")
     return _aggregate(function, target, dice.pick(names))
 
 
@@ -70,6 +77,9 @@ def _aggregate(function: str, target: str, attribute: str | None) -> Aggregate:
 def draw_window(dice: Dice, *, calendar: bool) -> tuple[Duration, Duration | None]:
     """WITHIN and SLIDE; a slide may be as short as a sixtieth, and need not divide."""
     unit = "microseconds" if calendar and dice.chance(0.5) else None
+    if dice.aims("extreme times") and dice.chance(0.3):
+        slides = (None, Duration(2**60, None), Duration(_LONGEST // 7, None))
+        return Duration(_LONGEST, None), dice.pick(slides)
     if dice.chance(0.03, "high overlap"):
         return Duration(60, unit), Duration(dice.pick((1, 2, 3)), unit)
     within = dice.pick(_WITHINS)

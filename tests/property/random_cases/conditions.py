@@ -15,7 +15,7 @@ from elsinore.query.syntax import (
     Reference,
 )
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.keys import draw_keys
+from tests.property.random_cases.keys import TWO_KEYS, draw_keys
 from tests.property.random_cases.shape import Shape
 from tests.property.random_cases.streams import TYPES
 
@@ -42,6 +42,20 @@ _LOCAL: tuple[tuple[str, str], ...] = (
     ("f", "NOT (P.f = FALSE)"),
     ("t", "P.t {sign} '1970-01-01T00:00:00.000005Z'"),
     ("", "P.time % 2 = 0"),
+)
+
+#: Conditions of which one event meets one at most, with the attribute that they read.
+_APART: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("x", ("P.x > 0", "P.x <= 0")),
+    ("x", ("P.x BETWEEN 1 AND 2", "NOT (P.x >= 1)", "P.x > 2")),
+    ("x", ("P.x IS NOT NULL", "P.x IS NULL")),
+    ("x", ("P.x < 1.5", "P.x >= 2")),
+    ("x", ("P.x % 2 = 0", "P.x % 2 = 1")),
+    ("y", ("P.y < 0.5", "P.y >= 0.5")),
+    ("s", ("P.s IN ('u', 'w')", "P.s NOT IN ('u', 'w')")),
+    ("s", ("P.s LIKE '%v'", "P.s NOT LIKE '%v'")),
+    ("f", ("P.f = TRUE", "P.f = FALSE")),
+    ("", ("P.time % 2 = 0", "NOT (P.time % 2 = 0)")),
 )
 
 #: Conditions on an adjacent pair; P is the earlier event.
@@ -90,6 +104,8 @@ def draw_where(dice: Dice, shape: Shape) -> Expression | None:
     if dice.chance(0.35, *_KEYED):
         keys = draw_keys(dice, shape, dice.pick((1, 1, 2)))
         conjuncts += [Equivalence(keys)] if keys else []
+    if dice.aims(*TWO_KEYS) and dice.chance(0.4) and len(found := draw_keys(dice, shape, 1)):
+        conjuncts.append(Equivalence((Reference(None, found[0].attribute),)))
     conjuncts += _locals(dice, shape) + _edges(dice, shape)
     if not conjuncts:
         return None
@@ -114,12 +130,27 @@ def _flat(conjunct: Expression) -> tuple[Expression, ...]:
 
 
 def _locals(dice: Dice, shape: Shape) -> list[Expression]:
-    found = []
+    found = _telling_apart(dice, shape) if dice.aims("aliases told apart by conditions") else []
     if dice.chance(0.3, "local predicate", "ambiguous with predicate", "functions"):
         found += [_local(dice, dice.pick(shape.positive)) for _ in range(dice.pick((1, 1, 2)))]
     if shape.negated and dice.chance(0.3, "NOT with predicate"):
         found.append(_local(dice, dice.pick(shape.negated)))
     return found
+
+
+def _telling_apart(dice: Dice, shape: Shape) -> list[Expression]:
+    """Conditions of which no event meets two, on occurrences of one type in turn."""
+    types = [leaf.type for leaf in shape.positive]
+    repeated = [kind for kind in types if types.count(kind) > 1]
+    if not repeated:
+        return []
+    kind = dice.pick(repeated)
+    texts = dice.pick([texts for needs, texts in _APART if needs in ("", *TYPES[kind])])
+    leaves = [leaf for leaf in shape.positive if leaf.type == kind]
+    return [
+        _renamed(_parsed(texts[number % len(texts)]), {"P": leaf.alias})
+        for number, leaf in enumerate(leaves)
+    ]
 
 
 def _local(dice: Dice, leaf: EventPattern) -> Expression:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import combinations, combinations_with_replacement, product
+
 from elsinore.catalog.stream import StreamSchema
 from elsinore.query.bound import BoundQuery
-from elsinore.query.syntax import Conjunction, Pattern, Semantics, event_patterns
+from elsinore.query.syntax import (
+    Conjunction,
+    EventPattern,
+    Pattern,
+    Semantics,
+    Sequence,
+    event_patterns,
+)
+from elsinore.reference.evaluate import holds
+from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
 from tests.property.random_cases.pattern_constructs import pattern_constructs
-from tests.property.random_cases.streams import Event
+from tests.property.random_cases.signed import SIGNED, sums_cancel
+from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, TYPES, VALUES, Event
 
 #: Every construct that a run of pairs must have met often enough.
 CONSTRUCTS = (
@@ -22,14 +35,18 @@ CONSTRUCTS = (
     *("next-match", "next-match with edge predicate", "next-match with NOT"),
     *("contiguous", "contiguous with edge predicate", "contiguous with NOT"),
     *("equivalence", "scoped key", "grouping", "grouping some types lack"),
+    *("two keys on one attribute", "two keys on one attribute, fixed length"),
+    *("aliases told apart by conditions", "extreme times"),
     *("local predicate", "edge predicate", "functions"),
     *("COUNT of alias", "SUM", "AVG", "MIN", "MAX", "timestamp extreme"),
-    *("aggregate over several positions",),
+    *("aggregate over several positions", SIGNED),
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
 )
 
 _HIGH_OVERLAP = 20
+#: So close to the last time is extreme.
+_NEAR = 10
 
 
 def constructs_of(
@@ -42,7 +59,10 @@ def constructs_of(
         negated = any(position.negated for position in query.positions)
         found |= {"ambiguous with NOT"} if negated else set()
     found |= _conditions(query) | _keys(query) | _returns(query) | _window(query)
+    if "ambiguous" in found and _told_apart(query):
+        found.add("aliases told apart by conditions")
     found |= _semantics(query, found) | _stream(schema, rows)
+    found |= {SIGNED} if sums_cancel(query, rows) else set()
     return frozenset(found)
 
 
@@ -75,6 +95,10 @@ def _keys(query: BoundQuery) -> set[str]:
             found.add("NOT with key")
         if negated - key.positions:
             found.add("NOT partial key")
+    attributes = [key.attribute for key in query.keys]
+    if len(set(attributes)) < len(attributes):
+        found |= {"two keys on one attribute"}
+        found |= {"two keys on one attribute, fixed length"} if _fixed_length(query) else set()
     if any(reference.qualifier for reference in query.source.group_by):
         found.add("scoped key")
     if query.source.where is not None and _scoped(query):
@@ -83,6 +107,42 @@ def _keys(query: BoundQuery) -> set[str]:
         carried = [_carried(query, part) for part in query.pattern.parts]
         found |= {"AND of sides with different keys"} if carried[0] != carried[1] else set()
     return found
+
+
+def _fixed_length(query: BoundQuery) -> bool:
+    parts = query.pattern.parts if isinstance(query.pattern, Sequence) else (query.pattern,)
+    single = all(isinstance(part, EventPattern) for part in parts)
+    return single and query.semantics is Semantics.ANY and not query.edge_predicates
+
+
+def _told_apart(query: BoundQuery) -> bool:
+    """Whether of two occurrences of a type no event of any stream can stand at both."""
+    conditions = {
+        p.index: [local.condition for local in query.local_predicates if local.position == p.index]
+        for p in query.positions
+        if not p.negated
+    }
+    pairs = combinations((p for p in query.positions if conditions.get(p.index)), 2)
+    return any(
+        p.type == q.type
+        and not any(
+            all(holds(condition, event) for condition in conditions[p.index] + conditions[q.index])
+            for event in _samples(p.type)
+        )
+        for p, q in pairs
+    )
+
+
+@cache
+def _samples(kind: str) -> tuple[Sample, ...]:
+    """Events with every pair of values that a type's attributes may have in a stream."""
+    names = list(TYPES[kind])
+    found: list[Sample] = []
+    for first, second in combinations_with_replacement(names, 2):
+        for one, two in product(VALUES[first], VALUES[second]):
+            values = {name: VALUES[name][0] for name in names} | {first: one, second: two}
+            found.append(Sample(len(found), kind, len(found), values))
+    return tuple(found)
 
 
 def _scoped(query: BoundQuery) -> bool:
@@ -139,4 +199,6 @@ def _stream(schema: StreamSchema, rows: tuple[Event, ...]) -> set[str]:
     times = [time for _, time, _ in rows]
     found = {"ties"} if len(set(times)) < len(times) else set()
     found |= {"before epoch"} if any(time < 0 for time in times) else set()
+    ends = range(FIRST_TIME, FIRST_TIME + _NEAR), range(LAST_TIME + 1 - _NEAR, LAST_TIME + 1)
+    found |= {"extreme times"} if any(t in end for t in times for end in ends) else set()
     return found | ({"calendar time"} if schema.time_unit.is_calendar else set())

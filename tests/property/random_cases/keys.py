@@ -12,6 +12,9 @@ from tests.property.random_cases.streams import TYPES
 #: The attributes of keys; what stands often is drawn often.
 _NAMES = ("k", "k", "k", "g", "g", "s", "f", "x")
 
+#: Constructs of keys that differ in scope alone.
+TWO_KEYS = ("two keys on one attribute", "two keys on one attribute, fixed length")
+
 _GROUPED = (
     *("grouping", "grouping some types lack", "NOT partial key"),
     "AND of sides with different keys",
@@ -41,8 +44,21 @@ def draw_keys(dice: Dice, shape: Shape, count: int) -> tuple[Reference, ...]:
     return tuple(found)
 
 
+def draw_two_keys(dice: Dice, shape: Shape) -> tuple[Reference, ...]:
+    """One attribute scoped to two occurrences, where two carry one."""
+    leaves = list(shape.positive)
+    dice.shuffle(leaves)
+    for name in (dice.pick(_NAMES), "k", "x"):
+        carriers = [leaf.alias for leaf in leaves if name in TYPES[leaf.type]]
+        if len(carriers) > 1:
+            return tuple(Reference(alias, name) for alias in carriers[:2])
+    return ()
+
+
 def draw_groups(dice: Dice, shape: Shape) -> tuple[Reference, ...]:
     """A GROUP-BY clause; mostly none."""
+    if dice.aims(*TWO_KEYS):
+        return draw_two_keys(dice, shape)
     if not dice.chance(0.3, *_GROUPED):
         return ()
     return draw_keys(dice, shape, dice.pick((1, 1, 2)))

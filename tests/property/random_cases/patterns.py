@@ -16,12 +16,16 @@ from elsinore.query.syntax import (
     Sequence,
 )
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.keys import TWO_KEYS
 
 #: Types that patterns draw from; a small alphabet makes streams match and patterns ambiguous.
 _ALPHABETS = ("A", "AB", "AAB", "ABC", "AABC", "ABCD", "ABBD")
 _NEGATED = "NNNDCB"
 
-_AMBIGUOUS = ("ambiguous", "ambiguous with predicate", "ambiguous with NOT", "repeated type")
+_AMBIGUOUS = (
+    *("ambiguous", "ambiguous with predicate", "ambiguous with NOT", "repeated type"),
+    "aliases told apart by conditions",
+)
 _IN_KLEENE = ("NOT at a loop's start", "NOT at a loop's end", "NOT in a loop's middle")
 _NOT_BODY = (
     "NOT multi-event",
@@ -45,6 +49,8 @@ class PatternDrawer:
 
     def draw(self) -> Pattern:
         """A whole pattern."""
+        if self.dice.aims(*TWO_KEYS) and self.dice.chance(0.6, TWO_KEYS[1]):
+            return Sequence(tuple(self._leaf() for _ in range(self.dice.number(2, 4))))
         if self.dice.chance(0.05, "AND", "AND of sides with different keys"):
             return self._pair()
         if self.dice.chance(0.06, *_AMBIGUOUS):

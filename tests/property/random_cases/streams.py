@@ -32,7 +32,7 @@ SCHEMA = stream_schema(TYPES)
 CALENDAR = stream_schema(TYPES, "us")
 
 #: Values that let most events fit together; the last two of `x` and `y` are rare.
-_VALUES: dict[str, tuple[Any, ...]] = {
+VALUES: dict[str, tuple[Any, ...]] = {
     "k": (1, 1, 1, 1, 1, 2, None),
     "g": ("p", "p", "p", "p", "q", "", None),
     "x": (0, 1, 1, 2, 2, 3, -1, None, 2**62, -(2**63)),
@@ -43,6 +43,9 @@ _VALUES: dict[str, tuple[Any, ...]] = {
 }
 
 Event = tuple[str, int, dict[str, Any]]
+
+#: The first and the last integer time that an event may have.
+FIRST_TIME, LAST_TIME = -(2**62), 2**62 - 1
 
 
 def draw_events(dice: Dice, shape: Shape, within: int) -> list[Event]:
@@ -59,8 +62,18 @@ def draw_events(dice: Dice, shape: Shape, within: int) -> list[Event]:
         planted.append((kind, start + dice.number(0, spread + 3)))
     if dice.chance(0.3, "ties") and len(planted) > 1:
         planted.append((dice.pick(types), dice.pick(planted)[1]))
+    if dice.aims("extreme times"):
+        planted = _at_the_end(dice, planted)
     plain = dice.chance(0.8)  # most streams have neither NaN nor giants
     return [(kind, time, _attributes(dice, kind, plain)) for kind, time in planted]
+
+
+def _at_the_end(dice: Dice, planted: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The same as late or as early as times may be, or a little less."""
+    times = [time for _, time in planted] or [0]
+    ends = FIRST_TIME - min(times), LAST_TIME - max(times)
+    shift = dice.pick((ends[0], ends[0] + dice.number(0, 5), ends[1], ends[1] - dice.number(0, 5)))
+    return [(kind, time + shift) for kind, time in planted]
 
 
 def _planted(dice: Dice, pattern: Pattern, start: int, spread: int) -> list[tuple[str, int]]:
@@ -107,6 +120,6 @@ def _word(dice: Dice, pattern: Pattern) -> list[str]:
 def _attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:
     drawn = {}
     for name in TYPES[kind]:
-        choices = _VALUES[name]
+        choices = VALUES[name]
         drawn[name] = dice.pick(choices[:-2] if plain and name in "xy" else choices)
     return drawn

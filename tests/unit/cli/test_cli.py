@@ -121,13 +121,65 @@ def test_greta_refuses_by_name_what_auto_gives_to_twostep(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (files / "n.sase").write_text("QUERY n RETURN COUNT(x) PATTERN SEQ(A x+, A y+) WITHIN 60;")
-    assert run(files, "--executor", "greta", workload="n.sase") == 2
-    assert (
-        "greta cannot run n: one event of a trend can stand for x or y" in capsys.readouterr().err
-    )
+    reason = "one event of a trend can stand for x or y, and COUNT(x) counts only x"
+    for executor in ("greta", "hamlet", "hamlet-static"):
+        assert run(files, "--executor", executor, workload="n.sase") == 2
+        assert f"{executor} cannot run n: {reason}" in capsys.readouterr().err
     assert run(files, "--executor", "auto", workload="n.sase") == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)["values"] == {"COUNT(x)": 1}  # (a1, a2)
+
+
+def test_auto_says_at_once_what_it_leaves_to_twostep(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is read: there is no such file."""
+    (files / "n.sase").write_text(
+        "QUERY n RETURN COUNT(x) PATTERN SEQ(A x+, A y+) WITHIN 60;"
+        "QUERY m RETURN COUNT(x) PATTERN SEQ(A x+, A y+) WHERE x.x > 0 AND y.x <= 0 WITHIN 60;"
+    )
+    assert run(files, workload="n.sase", events="none.jsonl") == 1
+    said, failed = capsys.readouterr().err.splitlines()
+    assert said == (
+        "elsinore: n is left to twostep, which builds every trend and may take very long; greta "
+        "cannot run it: one event of a trend can stand for x or y, and COUNT(x) counts only x"
+    )
+    assert "no such file" in failed
+
+
+@pytest.mark.parametrize(
+    ("pattern", "executor", "other"),
+    [
+        ("COUNT(*) PATTERN SEQ(A a+, B)", "aseq", "greta"),
+        ("COUNT(*) PATTERN SEQ(A a, NOT A x, B)", "sweep", "greta"),
+        ("COUNT(x) PATTERN SEQ(A x+, A y+)", "sharon", "twostep"),
+    ],
+)
+def test_a_refusal_says_who_can_run_the_query(
+    files: Path, pattern: str, executor: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "r.sase").write_text(f"QUERY r RETURN {pattern} WITHIN 60;")
+    assert run(files, "--executor", executor, workload="r.sase") == 2
+    error = capsys.readouterr().err
+    assert f"{executor} cannot run r: " in error
+    assert f"{other} can run it" in error
+
+
+def test_times_out_of_range_are_set_aside_with_the_range(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = [{"id": "l", "time": 2**62, "type": "B", "k": "p"},
+            {"id": "m", "time": 2**63 - 1, "type": "B", "k": "p"},
+            {"id": "n", "time": -(2**70), "type": "B", "k": "p"}]  # fmt: skip
+    with (files / "e.jsonl").open("a") as out:
+        out.write("".join(json.dumps(event) + "\n" for event in late))
+    kept = files / "bad.jsonl"
+    assert run(files, "--quarantine", str(kept), "--max-bad-share", "0.5") == 0
+    told = capsys.readouterr()
+    assert "3 of 7 lines set aside (3 time_out_of_range)" in told.err
+    assert len(told.out.splitlines()) == 1
+    reasons = [json.loads(line)["reason"] for line in kept.read_text().splitlines()]
+    assert all("-4611686018427387904 to 4611686018427387903" in reason for reason in reasons)
 
 
 def test_plan_from_events(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

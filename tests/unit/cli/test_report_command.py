@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import Any
 
 import pytest
 
+from elsinore.cli import pipeline
 from elsinore.cli.pipeline import report
 from elsinore.errors import ParameterError
+from elsinore.orchestration.run_step import Arguments
 
-RUN = ["--start", "2013-02-08T05:00:00.000000Z", "--end", "2013-02-08T07:00:00.000000Z"]
-DAY = ["--start", "2013-02-08T00:00:00.000000Z", "--end", "2013-02-09T00:00:00.000000Z"]
+RUN = "[2013-02-08T05:00:00.000000Z, 2013-02-08T07:00:00.000000Z)"
+DAY = "[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)"
 
 
-@pytest.fixture(name="started")
-def _started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    found: list[list[str]] = []
+@pytest.fixture(name="called")
+def _called(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
 
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        found.append(command[2:])
-        return subprocess.CompletedProcess(command, 0)
+    def run_step(job: str, arguments: Arguments, settings: Any) -> dict[str, Any]:
+        del settings
+        found.append((job, str(arguments.interval)))
+        return {"report": "page"}
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(pipeline, "run_step", run_step)
     return found
 
 
 @pytest.mark.parametrize(
     ("given", "job"),
     [
-        ({"run": "2013-02-08T05_2013-02-08T07"}, ["jobs.report_quality", *RUN]),
-        ({"start": "2013-02-08T05:00", "end": "2013-02-08T07:00"}, ["jobs.report_quality", *RUN]),
-        ({"night": "2013-02-08"}, ["jobs.report_night", *DAY]),
+        ({"run": "2013-02-08T05_2013-02-08T07"}, ("report_quality", RUN)),
+        ({"start": "2013-02-08T05:00", "end": "2013-02-08T07:00"}, ("report_quality", RUN)),
+        ({"night": "2013-02-08"}, ("report_night", DAY)),
     ],
 )
-def test_one_job_is_started(
-    started: list[list[str]], given: dict[str, str], job: list[str]
+def test_one_job_is_called_and_its_figures_are_a_line(
+    called: list[tuple[str, str]],
+    given: dict[str, str],
+    job: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert report(**given) == 0
-    assert started == [job]
+    assert called == [job]
+    assert capsys.readouterr().out == f'{{"job": "{job[0]}", "report": "page"}}\n'
 
 
 @pytest.mark.parametrize(
@@ -54,9 +60,9 @@ def test_one_job_is_started(
         {"run": "2013-02-08T05_2013-02-08T07", "night": "2013-02-08"},
     ],
 )
-def test_what_is_no_run_and_no_day_starts_nothing(
-    started: list[list[str]], given: dict[str, str]
+def test_what_is_no_run_and_no_day_calls_nothing(
+    called: list[tuple[str, str]], given: dict[str, str]
 ) -> None:
     with pytest.raises(ParameterError):
         report(**given)
-    assert started == []
+    assert called == []

@@ -52,7 +52,7 @@ def write(lake: Path, table: str, rows: list[dict[str, Any]], note: object = Non
         columns |= {name: _TYPES[str(kind)] for name, kind in kinds.items()}
     write_deltalake(
         str(lake / table), pa.Table.from_pylist(rows, schema=pa.schema(columns)),
-        partition_by=declared["partition_by"], mode="append",
+        partition_by=declared.get("partition_by"), mode="append",
         commit_properties=CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}),
     )  # fmt: skip
 
@@ -103,7 +103,8 @@ def lake(tmp_path: Path) -> Path:
         "owned_hour": HOUR, "workload": "flights",
         "workload_fingerprint": workload_fingerprint(WORKLOAD), "plan_fingerprint": "p" * 64,
         "events_version": 0, "run": "scheduled 11:00", "digest": DIGEST, "rows": 4,
-        "validated": 2, "published_at": at(11, 5),
+        "validated": 2, "published_at": at(11, 5), "published_version": 0,
+        "published_together": 1,
     }  # fmt: skip
     write(lake, "publications", [publication])
     plan = {

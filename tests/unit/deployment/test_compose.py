@@ -37,8 +37,8 @@ KEYS = {
 
 def test_the_topology_is_whole() -> None:
     assert set(SERVICES) == {
-        "database", "airflow-setup", "scheduler", "dag-processor", "api-server", "spark-master",
-        "spark-worker-1", "spark-worker-2", "storage", "storage-copy",
+        "database", "airflow-setup", "scheduler", "dag-processor", "api-server", "spark-connect",
+        "spark-master", "spark-worker-1", "spark-worker-2", "storage", "storage-copy",
     }  # fmt: skip
     assert one_shots() == {"airflow-setup"}
 
@@ -141,7 +141,10 @@ def test_settings_are_real_and_valid(monkeypatch: pytest.MonkeyPatch) -> None:
         assert name.removeprefix("ELSINORE_").lower() in Settings.model_fields
         for value in values:
             monkeypatch.setenv(name, value)
-    assert Settings.load().spark_master == "spark://spark-master:7077"
+    assert variables()["ELSINORE_SPARK_MASTER"] == {
+        "sc://spark-connect:15002", "spark://spark-master:7077",
+    }  # fmt: skip
+    assert Settings.load().spark_token_file == Path("/run/secrets/spark_token")
 
 
 @pytest.mark.dags
@@ -167,7 +170,10 @@ def test_commands_exist(name: str) -> None:
         case ["python", "-m", module]:
             assert importlib.util.find_spec(module) is not None
         case ["worker", master]:
-            assert master == variables()["ELSINORE_SPARK_MASTER"].copy().pop()
+            assert master == SERVICES["spark-connect"]["environment"]["ELSINORE_SPARK_MASTER"]
+        case ["connect", address]:
+            # Its port is not published: what reaches it are the other containers.
+            assert (address, SERVICES[name].get("ports")) == ("0.0.0.0", None)
         case ["master", host]:
             assert host == SERVICES[name]["hostname"] == name
         case _:

@@ -185,6 +185,9 @@ def test_text_that_looks_like_a_mark_is_text(tmp_path: Path) -> None:
         (TimeUnit.SECONDS, "2013-01-01", "bad_time"),
         (TimeUnit.SECONDS, "nan", "bad_time"),
         (TimeUnit.INTEGER, "5.5", "bad_time"),
+        (TimeUnit.INTEGER, "4611686018427387903", 2**62 - 1),
+        (TimeUnit.INTEGER, "4611686018427387904", "time_out_of_range"),
+        (TimeUnit.INTEGER, "9" * 500, "time_out_of_range"),
     ],
 )
 def test_units_of_time(tmp_path: Path, unit: TimeUnit, text: str, expected: int | str) -> None:

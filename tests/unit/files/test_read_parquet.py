@@ -176,6 +176,7 @@ def test_a_rejected_row_is_kept_as_json(tmp_path: Path) -> None:
         (TimeUnit.SECONDS, pa.array([1_357_034_400.5]), TEN + 500_000),
         (TimeUnit.SECONDS, pa.array([NOON], pa.timestamp("ns")), TEN),
         (TimeUnit.INTEGER, pa.array([-5], pa.int8()), -5),
+        (TimeUnit.INTEGER, pa.array([-(2**62)]), -(2**62)),
     ],
     ids=str,
 )
@@ -186,6 +187,14 @@ def test_units_of_time(tmp_path: Path, unit: TimeUnit, array: pa.Array, expected
 def test_a_timestamp_is_no_tick(tmp_path: Path) -> None:
     path = write(tmp_path, time=pa.array([NOON]))
     assert faults(read(path, TimeUnit.INTEGER)) == [(1, "bad_time")]
+
+
+@pytest.mark.parametrize(
+    "array", [pa.array([2**62]), pa.array([-(2**63)]), pa.array([2**64 - 1], pa.uint64())], ids=str
+)
+def test_ticks_have_a_range(tmp_path: Path, array: pa.Array) -> None:
+    found = faults(read(write(tmp_path, time=array), TimeUnit.INTEGER))
+    assert found == [(1, "time_out_of_range")]
 
 
 def test_positions_run_through_all_row_groups(tmp_path: Path) -> None:

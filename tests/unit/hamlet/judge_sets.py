@@ -6,7 +6,6 @@ import zlib
 from collections import Counter
 from typing import Any
 
-from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.aggregate_sets import aggregate_sets
@@ -19,7 +18,7 @@ from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
 from elsinore.template.support import greta_refusals
-from tests.property.compare import assert_same_rows
+from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases import SCHEMA
 from tests.unit.hamlet.random_sets import RandomSet
 
@@ -40,7 +39,7 @@ def judge_set(case: RandomSet, tally: Counter[str], *, reference: bool) -> None:
     for found in sharing.sets:
         tally["sets"] += 1
         tally["queries"] += len(found.queries)
-        expected = {query.name: _greta(query, case) for query in found.queries}
+        expected = {query.name: greta(query, case.events) for query in found.queries}
         if reference:
             for query in found.queries:
                 _check_reference(query, case, expected[query.name], tally)
@@ -75,7 +74,7 @@ def _check_beside(
         rows += finish(Workload(SCHEMA, tuple(queries)), table)
     assert {row.query for row in rows} <= set(named)
     for name in sorted(beside):
-        expected = _greta(named[name], case)
+        expected = greta(named[name], case.events)
         assert_same_rows([row for row in rows if row.query == name], expected)
         if reference:
             _check_reference(named[name], case, expected, tally)
@@ -91,10 +90,6 @@ def decisions_of(name: str, queries: int) -> list[tuple[str, dict[str, Any]]]:
         ("random", {"decisions": Decisions.random(zlib.crc32(name.encode()))}),
         ("side by side", {"decisions": Decisions.of(((BESIDE,) * queries,))}),
     ]
-
-
-def _greta(query: BoundQuery, case: RandomSet) -> list[ResultRow]:
-    return finish(Workload(SCHEMA, (query,)), aggregate_query(query, case.events))
 
 
 def _check_reference(

@@ -12,6 +12,8 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from tests.property.random_cases import SCHEMA
+from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import Event
 
 #: Patterns around the Kleene type K, beside types X and Y.
@@ -87,7 +89,9 @@ def random_set(name: str) -> RandomSet:
             workload = bind_workload(parse_workload("".join(texts)), SCHEMA)
         except QueryError:
             continue
-        return RandomSet(name, workload, tuple(_events(dice, kinds, name.startswith("long"))))
+        rows = _events(dice, kinds, name.startswith("long"))
+        rows = with_signed(Dice(f"signed doubles of {name}"), rows)
+        return RandomSet(name, workload, tuple(rows))
 
 
 def _keys(dice: random.Random) -> tuple[str, str]:

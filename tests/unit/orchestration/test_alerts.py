@@ -45,7 +45,8 @@ def test_a_long_reason_is_cut(file: Path) -> None:
 
 
 def test_a_failed_task_names_itself_its_slice_and_its_log(file: Path) -> None:
-    task = SimpleNamespace(task_id="aggregate", slice_label="07 to 08")
+    part = {"start": "2013-02-08T07:00:00Z", "end": "2013-02-08T08:00:00Z"}
+    task = SimpleNamespace(task_id="aggregate", op_kwargs={"time_slice": part})
     error = ValueError("no such query")
     alert_task_failed(
         {"dag": DAG, "run_id": "r1", "task": task, "exception": error,
@@ -55,7 +56,7 @@ def test_a_failed_task_names_itself_its_slice_and_its_log(file: Path) -> None:
     assert alert.pop("at").endswith("Z")
     assert alert == {
         "kind": "task_failed", "dag": "hourly_replay", "run": "r1", "reason": "no such query",
-        "task": "aggregate", "label": "07 to 08", "log": "http://here",
+        "task": "aggregate", "label": "2013-02-08T07 to 2013-02-08T08", "log": "http://here",
     }  # fmt: skip
 
 

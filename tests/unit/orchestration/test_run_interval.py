@@ -56,7 +56,7 @@ def test_refused(
 @pytest.mark.parametrize(("hours", "parts"), [(1, 3), (2, 3), (3, 3), (48, 3), (49, 5), (7, 1)])
 def test_slices_are_whole_hours_that_cover_the_run(hours: int, parts: int) -> None:
     whole = Interval(0, hours * 3_600_000_000)
-    cut = [Interval.parse(part["start"], part["end"]) for part in slices(whole, parts)]
+    cut = [Interval.parse(part["start"], part["end"]) for part in slices([whole], parts)]
     assert len(cut) <= min(hours, parts)
     assert cut[0].start == whole.start
     assert cut[-1].end == whole.end

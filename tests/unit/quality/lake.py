@@ -23,6 +23,7 @@ REPOSITORY = Path(__file__).parents[3]
 EXPECTATIONS = REPOSITORY / "expectations"
 INTERVAL = Interval.parse("2013-01-01T10:00", "2013-01-01T12:00")
 RUN = "2013-01-01T10_2013-01-01T12"
+DAY = date(2013, 1, 1)
 HOURS = ("2013-01-01T10", "2013-01-01T11")
 
 _TYPES = {
@@ -85,7 +86,7 @@ def result(query: str, group: str, count: int, **other: Any) -> Row:
     except OverflowError:
         value = math.inf
     row: Row = {
-        "owned_hour": HOURS[0], "query": query, "query_fingerprint": "a" * 64,
+        "owned_day": DAY, "owned_hour": HOURS[0], "query": query, "query_fingerprint": "a" * 64,
         "group_key": group, "window_start": at(10), "window_end": at(11),
         "aggregate": "COUNT(*)", "value": value, "exact": str(count),
         "log2": float(count.bit_length() - 1) if count else None,
@@ -108,7 +109,7 @@ def healthy() -> dict[str, list[Row]]:
     """Rows of every table the way a run without faults leaves them."""
     events = [
         {
-            "event_day": date(2013, 1, 1), "event_id": f"e{n}", "event_type": "A",
+            "event_day": DAY, "event_id": f"e{n}", "event_type": "A",
             "event_time": at(10 + n // 3, n), "landing": HOURS[n // 3], "file": "f", "position": n,
         }
         for n in range(6)
@@ -145,8 +146,8 @@ def healthy() -> dict[str, list[Row]]:
         "landings": landings,
         "quarantine": [
             {
-                "landing": HOURS[0], "file": "f", "position": 4, "reason_code": "bad_json",
-                "reason": "no JSON", "line": "{",
+                "landing_day": DAY, "landing": HOURS[0], "file": "f", "position": 4,
+                "reason_code": "bad_json", "reason": "no JSON", "line": "{",
             }
         ],
         "events": events,
@@ -175,6 +176,7 @@ def published(hour: str) -> Row:
         "owned_hour": hour, "workload": "test", "workload_fingerprint": "c" * 64,
         "plan_fingerprint": plan().fingerprint, "events_version": 3, "run": "test",
         "digest": "d" * 64, "rows": 4, "validated": 2, "published_at": at(12),
+        "published_version": 0, "published_together": 2,
     }  # fmt: skip
 
 
@@ -192,6 +194,15 @@ def note(hour: int, plan_fingerprint: str) -> CommitProperties:
     return CommitProperties(custom_metadata={"userMetadata": json.dumps(told)})
 
 
+def arrow_schema(table: str) -> pa.Schema:
+    """The columns that `schemas/tables` declares."""
+    declared = yaml.safe_load((REPOSITORY / f"schemas/tables/{table}.yaml").read_text())
+    return pa.schema(
+        [pa.field(n, _TYPES[c["type"]], c.get("nullable", False))
+         for n, c in declared["columns"].items()]
+    )  # fmt: skip
+
+
 def write_lake(
     lake: Path, rows: Mapping[str, Sequence[Row]], *, second_plan: str | None = None
 ) -> Path:
@@ -200,12 +211,8 @@ def write_lake(
     Results come from `plan`, those of the second hour from `second_plan` where that is given.
     """
     for table, content in rows.items():
-        declared = yaml.safe_load((REPOSITORY / f"schemas/tables/{table}.yaml").read_text())
-        schema = pa.schema(
-            [pa.field(n, _TYPES[c["type"]], c.get("nullable", False))
-             for n, c in declared["columns"].items()]
-        )  # fmt: skip
-        written = pa.Table.from_pylist(list(content), schema=schema)
+        written = pa.Table.from_pylist(list(content), schema=arrow_schema(table))
+        days = [name for name in written.column_names if name.endswith("_day")]
         # A commit for each hour, of which the first holds all rows: its note is what counts.
         for hour, plan_fingerprint, part, mode in (
             (10, plan().fingerprint, written, "overwrite"),
@@ -214,7 +221,7 @@ def write_lake(
             write_deltalake(
                 str(lake / table),
                 part,
-                partition_by=declared["partition_by"],
+                partition_by=days,
                 mode=mode,
                 commit_properties=note(hour, plan_fingerprint),
             )

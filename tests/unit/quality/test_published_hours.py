@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ SCHEMA = load_schema(ROOT / "schemas/events/flights.yaml")
 QUERY = "QUERY {} RETURN COUNT(*) PATTERN Departure D WITHIN 1 hour;"
 ONE = read_workload(QUERY.format("one"), SCHEMA)
 TWO = read_workload(QUERY.format("two"), SCHEMA)
+DAY = date(2013, 1, 1)
 THREE_HOURS = Interval.parse("2013-01-01T10:00", "2013-01-01T13:00")
 
 
@@ -35,15 +36,22 @@ def lake(
     publications = [
         {"owned_hour": hour, "workload": "test", "plan_fingerprint": "p", "run": "test",
          "workload_fingerprint": workload_fingerprint(workload), "events_version": 0,
-         "digest": "d", "rows": 1, "validated": 1, "published_at": datetime(2013, 1, 2, tzinfo=UTC)}
+         "digest": "d", "rows": 1, "validated": 1, "published_at": datetime(2013, 1, 2, tzinfo=UTC),
+         "published_version": 0, "published_together": len(published)}
         for hour, workload in published.items()
     ]  # fmt: skip
     results = [
-        {"owned_hour": hour, "query": query.name, "query_fingerprint": query.fingerprint}
+        {
+            "owned_day": DAY,
+            "owned_hour": hour,
+            "query": query.name,
+            "query_fingerprint": query.fingerprint,
+        }
         for hour, workload in rows.items()
         for query in workload.queries
     ]
-    schema = pa.schema([(n, pa.string()) for n in ("owned_hour", "query", "query_fingerprint")])
+    names = ("owned_hour", "query", "query_fingerprint")
+    schema = pa.schema([("owned_day", pa.date32()), *((name, pa.string()) for name in names)])
     table = pa.Table.from_pylist(results, schema=schema)
     write_deltalake(str(folder / "trend_aggregates"), table)
     write_deltalake(str(folder / "publications"), pa.Table.from_pylist(publications))

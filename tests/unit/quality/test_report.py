@@ -17,7 +17,7 @@ from elsinore.quality.judgement import Judgement, Verdict
 from elsinore.quality.report import write_report
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
 from elsinore.spark.sharing_metrics import sharing_metrics
-from elsinore.timeline import HOUR
+from elsinore.timeline import HOUR, Interval
 from tests.unit.quality import lake
 
 SCRIPT = "<script>alert('x')</script>"
@@ -92,7 +92,7 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
 
 
 def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> None:
-    place = {"landing": lake.HOURS[1], "line": ""}
+    place = {"landing_day": lake.DAY, "landing": lake.HOURS[1], "line": ""}
     rows["quarantine"] += [
         place | {"file": SCRIPT, "position": 0, "reason_code": "corrupt_file", "reason": "cut"},
         place | {"file": "b", "position": 0, "reason_code": "empty_file", "reason": "b is void"},
@@ -213,6 +213,47 @@ def test_figures_of_a_step_in_slices_are_added_up(tmp_path: Path, rows: Rows) ->
         )
     ]
     assert "events 43" in _page(tmp_path, rows, _judgement())
+
+
+def test_the_time_of_a_run_is_that_of_the_clock_and_each_step_has_its_own(
+    tmp_path: Path, rows: Rows
+) -> None:
+    assert "from the start of the first step" not in _page(tmp_path / "a", rows, _judgement())
+    slices = ("2013-01-01T10_2013-01-01T11", "2013-01-01T11_2013-01-01T12")
+    rows["run_metrics"] = [
+        lake.metric(step, name, value) | {"run_key": key}
+        for step, key, began, ended in (
+            ("land", lake.RUN, 1000.0, 1007.0),
+            ("aggregate", slices[0], 1010.0, 1030.0),
+            ("aggregate", slices[1], 1010.0, 1041.0),  # at the same time
+            ("publish", lake.RUN, 1050.0, 1053.5),
+            ("report", lake.RUN, 1060.0, 1061.0),
+        )
+        for name, value in (("began_at", began), ("ended_at", ended), ("events", 102.0))
+    ]
+    page = _page(tmp_path / "b", rows, _judgement())
+    assert "<b>53.50 s</b><span>from the start of the first step to publication" in page
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in page.splitlines()]
+    # 204 events in 20 and 31 seconds.
+    assert ["aggregate", "51", "4", "events 204"] in cells
+    assert ["land", "7", "14.57", "events 102"] in cells
+    assert "began_at" not in page
+
+
+def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
+    first = rows["landings"][0]
+    rows["landings"] = [
+        first | {"landing": f"2013-01-{day:02}T{hour:02}", "lines": 1, "accepted": 1,
+                 "duplicates": 0, "quarantined": 0, "reasons": "{}"}
+        for day in range(1, 5) for hour in range(24)
+    ]  # fmt: skip
+    interval = Interval.parse("2013-01-01", "2013-01-05")
+    root = lake.write_lake(tmp_path / "lake", rows)
+    page = write_report(root, tmp_path, interval, None, _judgement()).read_text("utf-8")
+    assert "Lines by day of landing, UTC" in page
+    assert re.findall(r"<title>(.*? accepted)</title>", page) == [
+        f"2013-01-0{day}: 24 accepted" for day in range(1, 5)
+    ]
 
 
 def test_the_same_tables_give_the_same_page(tmp_path: Path, rows: Rows) -> None:

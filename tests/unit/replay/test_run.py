@@ -33,6 +33,7 @@ def generated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     monkeypatch.setattr(run, "generate_flights", generate)
     monkeypatch.setattr(run, "run_dag", stop)
+    monkeypatch.setattr(run, "server_url", lambda settings: "")
     return calls
 
 

@@ -11,11 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.profile.assemble import assemble
-from elsinore.engine.profile.edge_sample import ANCHORS, PARTNERS, edge_tally
-from elsinore.engine.profile.measure import measure, tally_bursts
-from elsinore.engine.profile.subjects import Subjects
+from elsinore.engine.profile.edge_sample import ANCHORS, PARTNERS
+from elsinore.engine.profile.measure import measure
 from elsinore.errors import PlanError
 from elsinore.events.table import EventTable
 from elsinore.query.bind_query import bind_workload
@@ -111,37 +108,3 @@ def test_the_order_of_events_does_not_matter() -> None:
         for order in (events, events[::-1])
     )
     assert forth == back
-
-
-def test_parts_give_what_the_whole_gives() -> None:
-    """As in Spark, where each task has some of the partitions and of the windows."""
-    workload = bind(
-        ["RETURN COUNT(*) PATTERN A+ WHERE [k] AND A.x < NEXT(A).x WITHIN 1000",
-         "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [k] AND A.x < NEXT(A).x WITHIN 1000"],
-        types="AB",
-    )  # fmt: skip
-    numbers = np.random.default_rng(6).integers(0, 8, (3 * ANCHORS, 3)).tolist()
-    events = [
-        ("AAAB"[kind % 4], time, {"k": key % 2, "x": value})
-        for time, (kind, key, value) in enumerate(numbers)
-    ]
-    parts = [
-        [event for event in events if (event[2]["k"], event[1] // 1000) in chosen]
-        for chosen in ({(0, 0), (1, 1)}, {(0, 1), (0, 2), (0, 3)}, {(1, 0), (1, 2), (1, 3)})
-    ]
-    assert sum(map(len, parts)) == len(events)
-    subjects = Subjects.of(workload)
-    tallies = [
-        tally
-        for part in parts
-        for columns in [EventColumns(EventTable.of(workload.schema, part))]
-        for tally in (
-            *tally_bursts(columns, subjects, 0),
-            *edge_tally(columns, 0, subjects.edges[0]),
-        )
-    ]
-    observed = Interval(0, len(events))
-    found = assemble(workload, observed, tallies[::-1])
-    whole = measure(EventTable.of(workload.schema, events), workload, observed)
-    assert (found.bursts, found.edges) == (whole.bursts, whole.edges)
-    assert whole.edges[0].sampled < whole.edges[0].pairs

@@ -60,7 +60,8 @@ def publish(lake: Path, versions: dict[int, int], workload: Any = LONG) -> None:
         {"owned_hour": f"{DAY}T{hour:02}", "workload_fingerprint": workload_fingerprint(workload),
          "events_version": version, "workload": "test", "plan_fingerprint": "p", "run": "test",
          "digest": f"digest {hour}", "rows": 1, "validated": 1,
-         "published_at": datetime(2013, 1, 2, tzinfo=UTC)}
+         "published_at": datetime(2013, 1, 2, tzinfo=UTC),
+         "published_version": 0, "published_together": len(versions)}
         for hour, version in versions.items()
     ]  # fmt: skip
     write_deltalake(str(lake / "publications"), pa.Table.from_pylist(rows), mode="append")

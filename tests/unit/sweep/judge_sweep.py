@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.engine.sweep import aggregate_sweep, sweep_refusals, sweep_sets
 from elsinore.errors import BudgetError
@@ -16,7 +15,7 @@ from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
 from elsinore.template.support import greta_refusals
-from tests.property.compare import assert_same_rows
+from tests.property.compare import assert_same_rows, greta
 
 #: What the reference may spend on one query.
 REFERENCE_STEPS = 4_000
@@ -65,7 +64,7 @@ def judge_sweep(
 
 def _expected(query: BoundQuery, events: EventTable, tally: Counter[str]) -> list[ResultRow]:
     """Greta's rows, which are the reference's where it has the budget for all trends."""
-    rows = finish(Workload(events.schema, (query,)), aggregate_query(query, events))
+    rows = greta(query, events)
     try:
         assert_same_rows(rows, two_step(query, events, budget=Budget(REFERENCE_STEPS)))
         tally["with reference"] += 1

@@ -13,6 +13,7 @@ from elsinore.engine.hamlet.observe import Observer
 from elsinore.events.table import EventTable
 from elsinore.lowering.sharable import SharableSet, sharable_sets
 from elsinore.query.bound import BoundQuery
+from elsinore.template.support import require_greta
 from elsinore.timeline import Interval
 
 
@@ -29,8 +30,9 @@ def aggregate_sets(
     `observers` makes for each set the observer that is told what was done.
 
     Raises:
-        UnsupportedQueryError: greta cannot run a query that shares with no other.
+        UnsupportedQueryError: a query can neither share nor be run by greta.
     """
+    require_greta(queries, "hamlet")
     sharing = sharable_sets(queries)
     for found in sharing.sets:
         observer = None if observers is None else observers(found)

@@ -1,1 +1,1 @@
-"""Measures a stream for `elsinore.sharing.profile`, on columns: whole, or a part at a time."""
+"""Measures events at hand, on columns, for `elsinore.sharing.profile`."""

@@ -1,94 +1,65 @@
 """Samples pairs of events that could be adjacent, to see how many pass an edge predicate.
 
-Of the earlier events those with the smallest hashes are kept, a bottom-k sample, and of each one's
-later events one from each of equally long stretches. Hashes are of contents and the sample of a
-whole follows from the samples of its parts, so that neither the order of events nor their
-distribution over tasks matters.
+A bounded number of earlier events is drawn, and of each one's later events one from each of equally
+long stretches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.profile.groups import grouped, passing
-from elsinore.engine.profile.hashes import mixed, row_hashes
 from elsinore.engine.profile.subjects import EdgeSubject
-from elsinore.engine.profile.tally import TALLY_SCHEMA, Part, rows_of_tally
-from elsinore.query.expressions import TIME, BoundExpression, Field
+from elsinore.query.expressions import BoundExpression, Field
+from elsinore.sharing.profile import EdgeSelectivity
 
-#: Distinct earlier events that are kept of each predicate, and later events of each of them.
+#: Earlier events that are drawn for each predicate, and later events of each of them.
 ANCHORS, PARTNERS = 1024, 32
 _SEED = 20130101
 #: What the columns of later events are called beside those of earlier ones.
 _LATER = "later "
 
 
-def edge_tally(columns: EventColumns, number: int, subject: EdgeSubject) -> list[pa.Table]:
-    """Tallies of the pairs and of the sample of an edge predicate.
-
-    The events must hold whole groups of the subject's keys and multiples of its span.
-    """
+def edge_selectivity(columns: EventColumns, subject: EdgeSubject) -> EdgeSelectivity:
+    """How many pairs an edge predicate is asked of, and an estimate of the share that passes."""
     earlier = passing(columns, subject.earlier, [subject.admits[0]])
     later = passing(columns, subject.later, [subject.admits[1]])
     both = np.concatenate([earlier, later])
-    groups = grouped(columns, subject.keys, subject.span, both)
-    names = (TIME, *sorted(subject.attributes))
-    hashes = row_hashes(columns, names, both, _SEED)
-    usable, anchors = groups >= 0, np.arange(both.size) < earlier.size
-    order = np.lexsort((hashes, columns.times[both], groups))
-    later_places, earlier_places = (
-        order[(usable & ~anchors)[order]],
-        np.flatnonzero(usable & anchors),
-    )
-    first, partners = _spans(columns.times[both], groups, earlier_places, later_places)
-    pairs = rows_of_tally(Part.PAIRS, number, {0: int(partners.sum())})
-    begins = partners > 0
-    if not begins.any():
-        return []
-    sample, times = _smallest(hashes[earlier_places[begins]])
-    first, partners = first[begins][sample], partners[begins][sample]
-    chosen = earlier_places[begins][sample]
-    owners, drawn = _draw(hashes[chosen], partners)
+    groups = grouped(columns, subject.keys, subject.within, both)
+    order = np.lexsort((columns.times[both], groups))
+    order = order[groups[order] >= 0]
+    anchors, partners = order[order < earlier.size], order[order >= earlier.size]
+    first, numbers = _spans(columns.times[both], groups, anchors, partners)
+    pairs = int(numbers.sum())
+    dice = np.random.default_rng(_SEED)
+    drawn = np.flatnonzero(numbers)
+    if drawn.size > ANCHORS:
+        drawn = np.sort(dice.choice(drawn, ANCHORS, replace=False))
+    anchors, first, numbers = anchors[drawn], first[drawn], numbers[drawn]
+    owners, places = _draw(dice, numbers)
     passed = holds(
         _side_by_side(subject.condition),
-        _PairColumns(columns, both[chosen[owners]], both[later_places[first[owners] + drawn]]),
+        _PairColumns(columns, both[anchors[owners]], both[partners[first[owners] + places]]),
         np.arange(owners.size),
     )
-    counts = np.bincount(owners[passed], minlength=chosen.size)
-    size = chosen.size
-    table = pa.table(
-        [
-            [str(Part.EDGE)] * size, np.full(size, number), counts, _as_int(hashes[chosen]),
-            partners, times,
-        ],
-        schema=TALLY_SCHEMA,
-    )  # fmt: skip
-    return [pairs, table]
-
-
-def selectivity(rows: Iterable[tuple[int, int, int, int]]) -> tuple[int, float | None]:
-    """Pairs looked at, and the estimated share that passes.
-
-    Args:
-        rows: (passed, hash, partners, number) of the sampled earlier events, with some of larger
-            hash than the whole's sample holds.
-    """
-    sample = sorted(rows, key=lambda row: row[1])[:ANCHORS]
-    looked_at = weight = passing_weight = 0
-    for passed, _, partners, number in sample:
-        drawn = min(partners, PARTNERS)
-        looked_at += number * drawn
-        weight += number * partners * PARTNERS
-        # Whole numbers, so that the order of the sum cannot matter.
-        passing_weight += number * passed * (PARTNERS if drawn == partners else partners)
-    return looked_at, passing_weight / weight if weight else None
+    of_anchor = np.bincount(owners[passed], minlength=drawn.size)
+    weights = numbers / np.minimum(numbers, PARTNERS)
+    return EdgeSelectivity(
+        earlier=subject.earlier,
+        later=subject.later,
+        condition=subject.text,
+        queries=subject.queries,
+        keys=tuple(key.attribute for key in subject.keys),
+        within=subject.within,
+        pairs=pairs,
+        sampled=owners.size,
+        share=float((of_anchor * weights).sum() / numbers.sum()) if pairs else None,
+    )
 
 
 def _spans(
@@ -103,28 +74,16 @@ def _spans(
     return first, end - first
 
 
-def _smallest(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first event of each of the smallest hashes, and how many events have it."""
-    _, first, times = np.unique(_as_int(hashes), return_index=True, return_counts=True)
-    return first[:ANCHORS], times[:ANCHORS]
-
-
-def _draw(hashes: np.ndarray, partners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _draw(dice: np.random.Generator, partners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (place of the earlier event, number of its later event), all or one of each stretch."""
     stretch = np.arange(PARTNERS)
     starts = partners[:, None] * stretch // PARTNERS
     widths = partners[:, None] * (stretch + 1) // PARTNERS - starts
-    chance = mixed(hashes[:, None] + stretch.astype(np.uint64)[None, :])
-    stretched = starts + (chance % np.maximum(widths, 1).astype(np.uint64)).astype(np.int64)
+    stretched = starts + dice.integers(0, np.maximum(widths, 1))
     few = (partners <= PARTNERS)[:, None]
     drawn = np.where(few, stretch[None, :], stretched)
     owners, columns = np.nonzero(~few | (stretch[None, :] < partners[:, None]))
     return owners, drawn[owners, columns]
-
-
-def _as_int(hashes: np.ndarray) -> np.ndarray:
-    """int64 from 0 on: tables of Spark have no uint64."""
-    return (hashes >> np.uint64(1)).astype(np.int64)
 
 
 def _side_by_side(expression: BoundExpression) -> BoundExpression:

@@ -29,7 +29,7 @@ def passing(
 
 
 def grouped(columns: EventColumns, keys: Sequence[Key], span: int, rows: np.ndarray) -> np.ndarray:
-    """int64[len(rows)]: the group of each event, by its keys and its multiple of `span`.
+    """int64[len(rows)]: the group of each event, by its keys and its multiple of `span`; in order.
 
     -1 where a missing value of an equivalence key keeps the event out of all trends.
     """
@@ -39,5 +39,5 @@ def grouped(columns: EventColumns, keys: Sequence[Key], span: int, rows: np.ndar
         codes = KeyCodes.of(key, columns)
         usable &= codes.usable[rows]
         frame[f"key {number}"] = codes.values[rows]
-    groups = pd.DataFrame(frame).groupby(list(frame), sort=False).ngroup().to_numpy(np.int64)
+    groups = pd.DataFrame(frame).groupby(list(frame)).ngroup().to_numpy(np.int64)
     return np.where(usable, groups, -1)

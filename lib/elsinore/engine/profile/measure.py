@@ -1,27 +1,30 @@
-"""Measures events that are all at hand: the profile of files, without a lake."""
+"""Measures events at hand for the profile of their stream."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
+from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.profile.assemble import assemble
-from elsinore.engine.profile.edge_sample import edge_tally
-from elsinore.engine.profile.subjects import Subjects
-from elsinore.engine.profile.tally import (
-    Part,
-    burst_lengths,
-    local_passes,
-    pane_sizes,
-    partition_sizes,
-    rows_of_tally,
-)
+from elsinore.engine.profile.edge_sample import edge_selectivity
+from elsinore.engine.profile.groups import grouped, passing
+from elsinore.engine.profile.subjects import BurstSubject, LocalSubject, Subjects
+from elsinore.engine.sorting import ascending
 from elsinore.events.table import TYPE_COLUMN, EventTable
 from elsinore.query.bound import Workload
-from elsinore.sharing.profile import StreamProfile
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.sharing.profile import (
+    BurstLengths,
+    LocalSelectivity,
+    PartitionSkew,
+    Spread,
+    StreamProfile,
+    TypeRate,
+)
 from elsinore.timeline import Interval
 
 
@@ -35,28 +38,77 @@ def measure(events: EventTable, workload: Workload, observed: Interval) -> Strea
     inside = events.between(observed.start, observed.end)
     used = np.isin(np.asarray(inside.table[TYPE_COLUMN]), codes)
     columns = EventColumns(EventTable(events.schema, inside.table.filter(pa.array(used))))
-    return assemble(workload, observed, _tallies(columns, subjects))
+    return StreamProfile(
+        workload_fingerprint=workload_fingerprint(workload),
+        observed=(observed.start, observed.end),
+        pane=subjects.pane,
+        rates=tuple(_rate(columns, name, subjects.pane, observed) for name in subjects.types),
+        bursts=tuple(found for subject in subjects.bursts for found in _bursts(columns, subject)),
+        local=tuple(_local(columns, subject) for subject in subjects.local),
+        edges=tuple(edge_selectivity(columns, subject) for subject in subjects.edges),
+        partitions=tuple(
+            PartitionSkew(keys=keys, sizes=_spread(sizes))
+            for keys in subjects.key_sets
+            if (sizes := _partition_sizes(columns, keys)).size
+        ),
+    )
 
 
-def _tallies(columns: EventColumns, subjects: Subjects) -> Iterator[pa.Table]:
-    for number, name in enumerate(subjects.types):
-        yield rows_of_tally(Part.PANE, number, pane_sizes(columns, name, subjects.pane))
-    for number, keys in enumerate(subjects.key_sets):
-        yield rows_of_tally(Part.KEYS, number, partition_sizes(columns, keys))
-    yield from tally_local(columns, subjects)
-    for number in range(len(subjects.bursts)):
-        yield from tally_bursts(columns, subjects, number)
-    for number, edge in enumerate(subjects.edges):
-        yield from edge_tally(columns, number, edge)
+def _spread(values: np.ndarray, zeros: int = 0) -> Spread:
+    """The spread of positive numbers and of so many zeros."""
+    distinct, times = np.unique(values, return_counts=True)
+    histogram = dict(zip(distinct.tolist(), times.tolist(), strict=True))
+    return Spread.of(histogram | ({0: zeros} if zeros else {}))
 
 
-def tally_local(columns: EventColumns, subjects: Subjects) -> Iterator[pa.Table]:
-    """Tallies of all predicates on single events; any part of the events will do."""
-    for number, subject in enumerate(subjects.local):
-        yield rows_of_tally(Part.LOCAL, number, local_passes(columns, subject))
+def _rate(columns: EventColumns, name: str, pane: int, observed: Interval) -> TypeRate:
+    times = columns.times[columns.rows_of(name)]
+    sizes = np.unique(times // pane, return_counts=True)[1]
+    panes = (observed.end - 1) // pane - observed.start // pane + 1
+    return TypeRate(event_type=name, events=_spread(sizes, panes - sizes.size))
 
 
-def tally_bursts(columns: EventColumns, subjects: Subjects, number: int) -> Iterator[pa.Table]:
-    """Tallies of the bursts of one set of queries, from events that hold whole groups."""
-    for code, lengths in burst_lengths(columns, subjects.bursts[number]):
-        yield rows_of_tally(Part.BURST, number, lengths, item=code)
+def _bursts(columns: EventColumns, subject: BurstSubject) -> Iterator[BurstLengths]:
+    rows = np.concatenate([passing(columns, *match) for match in subject.matches])
+    groups = grouped(columns, subject.keys, subject.pane, rows)
+    rows, groups = rows[groups >= 0], groups[groups >= 0]
+    types = np.asarray(columns.events.table[TYPE_COLUMN])[rows]
+    order = ascending(groups, columns.times[rows], types)
+    types, groups = types[order], groups[order]
+    begins = np.flatnonzero(np.diff(types, prepend=-1) | np.diff(groups, prepend=-1))
+    lengths = np.diff(begins, append=types.size)
+    for name in sorted(name for name, _ in subject.matches):
+        own = lengths[types[begins] == columns.events.schema.type_codes[name]]
+        if own.size:
+            yield BurstLengths(
+                event_type=name,
+                kleene=subject.kleene,
+                queries=subject.queries,
+                keys=tuple(key.attribute for key in subject.keys),
+                pane=subject.pane,
+                lengths=_spread(own),
+            )
+
+
+def _local(columns: EventColumns, subject: LocalSubject) -> LocalSelectivity:
+    return LocalSelectivity(
+        event_type=subject.event_type,
+        condition=subject.text,
+        queries=subject.queries,
+        events=columns.rows_of(subject.event_type).size,
+        passed=passing(columns, subject.event_type, [[subject.condition]]).size,
+    )
+
+
+def _partition_sizes(columns: EventColumns, keys: tuple[str, ...]) -> np.ndarray:
+    """int64: events in each partition by some attributes."""
+    known = np.ones(len(columns.events), np.bool_)
+    frame = {}
+    for name in keys:
+        column = columns.column(name)
+        known &= column.known
+        if columns.events.schema.attributes[name] is AttributeType.DOUBLE:
+            known &= ~np.isnan(column.values)
+        frame[name] = column.values
+    sizes = pd.DataFrame(frame)[known].groupby(list(keys), sort=False).size()
+    return sizes.to_numpy(np.int64)

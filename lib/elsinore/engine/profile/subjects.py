@@ -9,7 +9,7 @@ from math import gcd
 from elsinore.lowering.sharable import SharableSet, sharable_sets
 from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
-from elsinore.query.expressions import TIME, BoundExpression, fields_of
+from elsinore.query.expressions import BoundExpression
 from elsinore.query.print_bound import print_bound
 from elsinore.sharing.weigh import partition_keys
 
@@ -33,22 +33,6 @@ class BurstSubject:
     keys: tuple[Key, ...]
     matches: tuple[tuple[str, tuple[Conditions, ...]], ...]
 
-    @property
-    def span(self) -> int:
-        """No burst crosses a multiple of this."""
-        return self.pane
-
-    @property
-    def types(self) -> frozenset[str]:
-        """The event types."""
-        return frozenset(name for name, _ in self.matches)
-
-    @property
-    def attributes(self) -> frozenset[str]:
-        """The attributes that are read."""
-        conditions = (c for _, choices in self.matches for choice in choices for c in choice)
-        return attributes_of(conditions) | {key.attribute for key in self.keys}
-
 
 @dataclass(frozen=True)
 class LocalSubject:
@@ -58,11 +42,6 @@ class LocalSubject:
     condition: BoundExpression
     text: str
     queries: tuple[str, ...]
-
-    @property
-    def attributes(self) -> frozenset[str]:
-        """The attributes that are read."""
-        return attributes_of([self.condition])
 
 
 @dataclass(frozen=True)
@@ -86,22 +65,6 @@ class EdgeSubject:
     keys: tuple[Key, ...]
     within: int
     queries: tuple[str, ...]
-
-    @property
-    def span(self) -> int:
-        """No pair crosses a multiple of this."""
-        return self.within
-
-    @property
-    def types(self) -> frozenset[str]:
-        """The event types."""
-        return frozenset((self.earlier, self.later))
-
-    @property
-    def attributes(self) -> frozenset[str]:
-        """The attributes that are read."""
-        conditions = (self.condition, *self.admits[0], *self.admits[1])
-        return attributes_of(conditions) | {key.attribute for key in self.keys}
 
 
 @dataclass(frozen=True)
@@ -134,13 +97,6 @@ class Subjects:
             local=_local(queries),
             edges=_edges(queries),
         )
-
-
-def attributes_of(conditions: Iterable[BoundExpression]) -> frozenset[str]:
-    """The attributes that conditions read, without the event's own time."""
-    return frozenset(
-        field.attribute for condition in conditions for field in fields_of(condition)
-    ) - {TIME}
 
 
 def _bursts(found: SharableSet) -> BurstSubject:

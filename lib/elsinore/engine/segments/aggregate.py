@@ -17,7 +17,7 @@ from elsinore.engine.segments.rows import partial_rows
 from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.weights import weigh_events
 from elsinore.events.table import EventTable
-from elsinore.lowering.segments.chain import passes
+from elsinore.lowering.segments.chain import group_names, named_keys, passes
 from elsinore.lowering.segments.program import lower_segments
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
@@ -35,7 +35,7 @@ def aggregate_segments(
 ) -> pa.Table:
     """Unfinished rows (`results.partial`) of queries over all events of a table.
 
-    Queries that have the same key attributes are run in one pass over the events.
+    Queries whose keys have the same names (`chain.named_keys`) are run in one pass over the events.
 
     Args:
         queries: what aseq can run.
@@ -62,7 +62,7 @@ def _run_pass(
     owned: Interval | None,
 ) -> list[pa.Table]:
     lowered = lower_segments(queries, shared)
-    keys = {key.attribute: key for query in queries for key in query.keys}
+    keys = named_keys(queries[0])
     codes = {name: KeyCodes.of(keys[name], columns) for name in sorted(keys)}
     entries = make_entries(lowered.chains, lowered.symbols, codes, columns)
     weights = weigh_events(lowered.weights, columns)
@@ -71,7 +71,7 @@ def _run_pass(
     for chain, rows in zip(
         lowered.chains, by_query(chunks, len(lowered.chains)), strict=bool(chunks)
     ):
-        groups = [entries.keys[key.attribute] for key in chain.query.group_keys]
+        groups = [entries.keys[name] for name in group_names(chain.query)]
         rows = combine_groups(rows, groups, entries.offsets.size - 1)
         table, overflowed = partial_rows(
             rows, chain, lowered.weights, weights.extremes, entries.keys, codes

@@ -24,7 +24,7 @@ class Entries:
         rows: int64[M], the event's row in the table.
         symbols: int32[M].
         offsets: int64[P + 1], where each partition begins.
-        keys: the code of each key in each partition, int64[P], by attribute.
+        keys: the code of each key in each partition, int64[P], by name (`chain.named_keys`).
     """
 
     rows: np.ndarray
@@ -37,7 +37,7 @@ def symbol_rows(symbol: Symbol, columns: EventColumns) -> np.ndarray:
     """int64 row numbers of a symbol's events: by type, equivalence keys and local predicates."""
     query = symbol.query
     rows = columns.rows_of(symbol.type)
-    for key in carried(symbol):
+    for key in carried(symbol).values():
         if key.equivalence:
             rows = rows[usable_keys(key, columns.column(key.attribute).take(rows))]
     for predicate in query.local_predicates:
@@ -52,10 +52,10 @@ def make_entries(
     codes: dict[str, KeyCodes],
     columns: EventColumns,
 ) -> Entries:
-    """The entries of queries that have the same key attributes, those of `codes`."""
+    """The entries of queries whose keys have the same names, those of `codes`."""
     rows = [symbol_rows(symbol, columns) for symbol in symbols]
     order = _time_order(columns.times)
-    names = [[key.attribute for key in carried(symbol)] for symbol in symbols]
+    names = [list(carried(symbol)) for symbol in symbols]
     if any(len(found) < len(codes) for found in names):
         parts = place_events(chains, rows, names, codes)
         return _sorted(parts.rows, parts.symbols, parts.owners, parts.keys, columns.times)

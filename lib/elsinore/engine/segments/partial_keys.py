@@ -33,22 +33,22 @@ def place_events(
     """Every event in every partition that it fits (spec section 1, grouping).
 
     Args:
-        chains: the queries, which have the same key attributes.
+        chains: the queries, whose keys have the same names.
         rows: the events of each symbol.
-        carried: the key attributes that each symbol's events carry.
-        codes: the codes of the keys, by attribute.
+        carried: the names of the keys that each symbol's events carry.
+        codes: the codes of the keys, by name.
     """
     names = list(codes)
     frames = [
-        pd.DataFrame({"row": found} | {name: codes[name].values[found] for name in attributes})
-        for found, attributes in zip(rows, carried, strict=True)
+        pd.DataFrame({"row": found} | {name: codes[name].values[found] for name in own})
+        for found, own in zip(rows, carried, strict=True)
     ]
     chosen = [_partitions(chain, frames, carried, names) for chain in chains]
     partitions = pd.concat(chosen).drop_duplicates(ignore_index=True)
     partitions["partition"] = np.arange(len(partitions), dtype=np.int64)
     placed = [
-        join_keys(frame, partitions[[*attributes, "partition"]])
-        for frame, attributes in zip(frames, carried, strict=True)
+        join_keys(frame, partitions[[*own, "partition"]])
+        for frame, own in zip(frames, carried, strict=True)
     ]
     symbols = [np.full(len(frame), number, np.int32) for number, frame in enumerate(placed)]
     return Placed(

@@ -64,6 +64,6 @@ def _rows_reached(lowered: Lowered, rates: np.ndarray) -> tuple[np.ndarray, np.n
 
 def _window_rate(symbol: Symbol, statistics: Statistics) -> float:
     """Mean number of a symbol's events in one window of one partition."""
-    keys = [key.attribute for key in carried(symbol)]
+    keys = [key.attribute for key in carried(symbol).values()]
     whole = statistics.rate(symbol.type, symbol.query.window.within)
     return whole / statistics.partition_count(keys) if keys else whole

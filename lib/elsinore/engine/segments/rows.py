@@ -13,7 +13,7 @@ from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partial_rows import extreme_texts, partial_table
 from elsinore.engine.segments.run import SegmentRows
 from elsinore.kernels.segments_lanes import DIGIT
-from elsinore.lowering.segments.chain import Chain, Column
+from elsinore.lowering.segments.chain import Chain, Column, group_names
 from elsinore.lowering.segments.program import Weights
 
 
@@ -34,7 +34,7 @@ def partial_rows(
         chain: the query.
         weights: the numbers of the columns' weights.
         extremes: the meaning of ranks, by these numbers.
-        keys: the partitions' key codes, by attribute.
+        keys: the partitions' key codes, by name.
         codes: the meaning of these.
     """
     sums = rows.doubles[:, _order(chain.doubles)]
@@ -90,7 +90,7 @@ def _groups(
     codes: dict[str, KeyCodes],
 ) -> pa.Array:
     """The JSON array of group values of each row."""
-    named = [key.attribute for key in chain.query.group_keys]
+    named = group_names(chain.query)
     if not named or not partitions.size:
         return pa.array(["[]"] * partitions.size, pa.string())
     distinct, places = np.unique(partitions, return_inverse=True)

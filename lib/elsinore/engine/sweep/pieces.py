@@ -28,7 +28,7 @@ def sweep_pieces(
             return run_sweep(lowered.tables, events, stretches, window)
         found = run_panes(lowered.panes, lowered.tables.program, events, stretches, window)
         # A product that may not fit 64 bits says little of the sum that it is part of.
-        once_more = found.outgrown[:, [0, 1, 2, 3, 3]]
+        once_more = found.outgrown.take([0, 1, 2, 3, 3], axis=1)
         again = run_sweep(lowered.tables, events, once_more, window)
         return Swept(joined([found.rows, again.rows]), again.outgrown)
 

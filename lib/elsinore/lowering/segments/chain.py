@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,19 +87,38 @@ class Symbol:
         return self.query.positions[self.position].type
 
 
-def carried(symbol: Symbol) -> list[Key]:
-    """The keys that a symbol's events carry."""
-    return [key for key in symbol.query.keys if symbol.position in key.positions]
+def named_keys(query: BoundQuery) -> dict[str, Key]:
+    """The keys of a query by names that say the attribute, and which of its keys it is.
+
+    What one pass calls by one name is one partition key, whatever its scope in each query.
+    """
+    uses: Counter[str] = Counter()
+    found = {}
+    for key in query.keys:
+        uses[key.attribute] += 1
+        found[f"key {uses[key.attribute]} {key.attribute}"] = key
+    return found
+
+
+def group_names(query: BoundQuery) -> list[str]:
+    """The names of the keys that name result rows, in the order of GROUP-BY."""
+    return [name for name, key in named_keys(query).items() if key.group_label is not None]
+
+
+def carried(symbol: Symbol) -> dict[str, Key]:
+    """The keys that a symbol's events carry, by name."""
+    keys = named_keys(symbol.query)
+    return {name: key for name, key in keys.items() if symbol.position in key.positions}
 
 
 def passes(queries: Iterable[BoundQuery]) -> list[list[BoundQuery]]:
-    """Queries by their key attributes, in the order of first appearance: one pass over the events.
+    """Queries by the names of their keys, in the order of first appearance: a pass over the events.
 
     Segments are shared within a pass alone.
     """
     found: dict[frozenset[str], list[BoundQuery]] = {}
     for query in queries:
-        found.setdefault(frozenset(key.attribute for key in query.keys), []).append(query)
+        found.setdefault(frozenset(named_keys(query)), []).append(query)
     return list(found.values())
 
 
@@ -109,17 +129,19 @@ def make_chains(
 
     Positions have one symbol where type, local predicates and keys agree (section 7.2).
     """
-    symbols: dict[str, int] = {}
+    symbols: dict[tuple[str, ...], int] = {}
     named: list[Symbol] = []
     windows: dict[tuple[int, int], int] = {}
     chains = []
     for query in queries:
         numbers = []
         for position in query.positions:
+            symbol = Symbol(query, position.index)
             text = signature(query, Segment(query.name, position.index, (position.type,)))
-            if text not in symbols:
-                named.append(Symbol(query, position.index))
-            numbers.append(symbols.setdefault(text, len(symbols)))
+            kind = text, *carried(symbol)
+            if kind not in symbols:
+                named.append(symbol)
+            numbers.append(symbols.setdefault(kind, len(symbols)))
         clause = query.window.within, query.window.slide
         number = windows.setdefault(clause, len(windows))
         chains.append(_chain(query, tuple(numbers), number, -(-clause[0] // clause[1])))

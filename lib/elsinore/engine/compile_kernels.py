@@ -1,0 +1,97 @@
+"""Compiles every kernel for all that the executors call it with, and so fills the cache.
+
+`python -m elsinore.engine.compile_kernels`, at set-up and when an image is built. A few queries
+over streams of some events are run by each executor, once with counts of 64 bits and once with
+wider ones: what the executors themselves hand to a kernel, no list of signatures can get wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.climb import BY_ITSELF
+from elsinore.engine.hamlet import aggregate_set
+from elsinore.engine.segments import aggregate_segments
+from elsinore.engine.sweep import aggregate_sweep, sweep_sets
+from elsinore.events.table import EventTable
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import BoundQuery
+from elsinore.query.parse import parse_workload
+from elsinore.timeline import TimeUnit
+
+_ATTRIBUTES = (
+    Attribute("k", AttributeType.STRING, True), Attribute("l", AttributeType.STRING, True),
+    Attribute("v", AttributeType.LONG, True), Attribute("w", AttributeType.DOUBLE, True),
+)  # fmt: skip
+_SCHEMA = StreamSchema(
+    "kernels", "time", TimeUnit.INTEGER, "type", None,
+    tuple(EventType(kind, _ATTRIBUTES) for kind in "ABC"),
+)  # fmt: skip
+
+_WEIGHED = "RETURN COUNT(*), SUM(A.v), AVG(A.v), MIN(A.v)"
+_RISING = f"{_WEIGHED} PATTERN A+ WHERE A.v < NEXT(A).v WITHIN"
+_SWEPT = f"{_WEIGHED} PATTERN A+ WHERE A.v + 1 > 0"
+_SET = tuple(
+    f"{_WEIGHED} PATTERN SEQ({first}, A+) WHERE A.v < NEXT(A).v WITHIN 100" for first in "BC"
+)
+_FIXED = f"{_WEIGHED} PATTERN SEQ(B, A) WHERE [k] WITHIN 100 SLIDE 10"
+
+
+def steps() -> Iterator[Callable[[], Any]]:
+    """What must be run so that nothing is left to be compiled."""
+    for size in (10, 70):  # more than 62 events outgrow 64 bits
+        events = _stream(size)
+        yield partial(aggregate_query, _query(f"{_WEIGHED} PATTERN A+ WITHIN 100"), events)
+        yield partial(aggregate_set, _queries(*_SET), events)
+        yield partial(aggregate_segments, _queries(_FIXED), events)
+        for keys in ("", "[k] AND ", "[k, l] AND "):
+            swept = _SWEPT.replace("WHERE ", f"WHERE {keys}")
+            yield partial(_sweep, f"{swept} WITHIN 100", events)
+        yield partial(_sweep, "RETURN COUNT(*) PATTERN A+ WITHIN 100 SLIDE 10", events, panes=True)
+    # Fewer than 64 events are compared by pairs, 64 and more by order.
+    yield partial(aggregate_query, _query(f"{_RISING} 63"), _stream(63))
+    yield partial(aggregate_query, _query(f"{_RISING} 100"), _stream(70))
+    yield partial(aggregate_query, _query(_RISING.replace(".v", ".w") + " 100"), _stream(70))
+    rising = "RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v WITHIN"
+    yield partial(aggregate_query, _query(f"{rising} {2 * BY_ITSELF}"), _stream(BY_ITSELF))
+
+
+def _stream(size: int) -> EventTable:
+    """A B, a C, and A events at the times from 2 on."""
+    events = (
+        (kind, n, {"k": "x", "l": "y", "v": n, "w": n * 0.5})
+        for n, kind in enumerate("BC" + "A" * size)
+    )
+    return EventTable.of(_SCHEMA, events)
+
+
+def _sweep(query: str, events: EventTable, panes: bool | None = None) -> None:
+    for found in sweep_sets(_queries(query)).sets:
+        aggregate_sweep(found, events, panes=panes)
+
+
+def _query(text: str) -> BoundQuery:
+    return _queries(text)[0]
+
+
+def _queries(*texts: str) -> tuple[BoundQuery, ...]:
+    named = "".join(f"QUERY q{number} {text};" for number, text in enumerate(texts))
+    return bind_workload(parse_workload(named), _SCHEMA).queries
+
+
+def compile_kernels() -> None:
+    """Compile what is not in the cache, with a line of progress."""
+    todo = list(steps())
+    for number, step in enumerate(todo, 1):
+        step()
+        print(f"\rkernels: {number} of {len(todo)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+if __name__ == "__main__":
+    compile_kernels()

@@ -1,0 +1,42 @@
+"""A step of the pipeline: a module of `jobs/`, called in this process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from elsinore.settings import Settings
+from elsinore.step_clock import timed_step
+from elsinore.timeline import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What every job is told.
+
+    Attributes:
+        interval: what it works on, whole hours.
+        run: the run that it belongs to; the history of tables shows it beside each commit.
+    """
+
+    interval: Interval
+    run: str
+
+    def session(self, job: str) -> str:
+        """The name of a job's Spark session: the same whenever the job is tried again."""
+        return f"{job} {self.interval} {self.run}"
+
+
+def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, Any]:
+    """Calls `main(arguments, settings)` of a module in `jobs/` and returns its figures.
+
+    They are plain data that JSON can hold.
+    """
+    if (root := str(settings.root)) not in sys.path:
+        sys.path.insert(0, root)
+    with timed_step():
+        figures = import_module(f"jobs.{job}").main(arguments, settings)
+    return dict(json.loads(json.dumps(figures)))

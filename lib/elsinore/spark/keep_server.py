@@ -1,0 +1,83 @@
+"""Processes around Spark's server: the keeper of one on demand, and what a deployment starts.
+
+`python -m elsinore.spark.keep_server HOST PORT` becomes the server of a deployment, where others
+start and end it and have made its token; with more arguments it is the keeper (`server`).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from elsinore.settings import Settings
+from elsinore.spark.server import LOOK, TOKEN, Server, is_free, locked
+from elsinore.spark.server_command import LOOPBACK, complete, server_command, server_environment
+
+
+def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command: list[str]) -> int:
+    """Runs the JVM until it ends or nobody has worked with it for a while; its exit code.
+
+    Args:
+        folder: with the files of `server`.
+        alive: the lock of that name, which the JVM inherits.
+        port: that the server will listen on.
+        digest: what it is made of.
+        idle: seconds without a client after which it ends.
+        command: starts the server.
+    """
+    jvm = subprocess.Popen(command, pass_fds=(alive,))
+    try:
+        while jvm.poll() is None and not _answers(port):
+            time.sleep(LOOK)
+        if jvm.poll() is None:
+            Server(os.getpid(), port, os.environ[TOKEN], digest).tell(folder)
+            subprocess.Popen([sys.executable, "-m", "elsinore.spark.warm_up", str(port)])
+            _wait_until_idle(folder, jvm, idle)
+    finally:
+        # Also where its home has been taken away. All commits are done; scratch files go next time.
+        jvm.kill()
+        code = jvm.wait()
+        print(f"Spark has ended with {code}", flush=True)
+    return code
+
+
+def _wait_until_idle(folder: Path, jvm: subprocess.Popen[bytes], idle: float) -> None:
+    """Returns when the JVM has ended or should."""
+    last = time.monotonic()
+    while jvm.poll() is None:
+        time.sleep(1)
+        if not is_free(folder / "clients"):
+            last = time.monotonic()
+        elif time.monotonic() - last > idle:
+            # Who comes from now on waits until it has ended, and starts another one.
+            with locked(folder / "starting"):
+                if is_free(folder / "clients"):
+                    jvm.kill()
+                    jvm.wait()
+
+
+def serve(host: str, port: int) -> None:
+    """Becomes the server that the settings describe."""
+    command = complete(server_command(Settings.load()), host, port)
+    os.execve(command[0], command, server_environment())  # noqa: S606
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
+def main(words: list[str]) -> int:
+    """By the number of words: serves, or keeps."""
+    if len(words) == 2:
+        serve(words[0], int(words[1]))
+    folder, alive, port, digest, idle, *command = words
+    return keep(Path(folder), int(alive), int(port), digest, float(idle), command)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,249 @@
+"""One warm Spark for all tasks: a Spark Connect server on loopback, started when it is needed.
+
+Whoever needs it first starts it, in a session of processes of its own: a keeper (`keep_server`),
+which ends it when nobody has worked with it for a while, the JVM, and for a moment what warms it
+up. All of them and all clients hold locks on files of `<home>/spark`, which the system releases
+however a process ends; nobody relies on a process id, which may be another's soon.
+
+| file | holds |
+|---|---|
+| `starting` | the lock of whoever looks for the server, starts or ends it |
+| `alive` | a lock as long as the keeper or the JVM lives |
+| `clients` | shared locks of those that work with it |
+| `server.json` | once it answers, for its owner alone: process group, port, token, digest |
+| `scratch` | Spark's own temporary files |
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from elsinore.errors import SetupError
+from elsinore.settings import Settings
+from elsinore.spark.server_command import (
+    LOOPBACK,
+    PACKAGE,
+    complete,
+    server_command,
+    server_environment,
+)
+
+#: The variable of the server's environment with its token.
+TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+
+
+#: Seconds in which a server must answer; that it is given to end; between two looks.
+_PATIENCE, _GRACE, LOOK = 300.0, 10.0, 0.1
+
+#: The locks of this process: a client of a home is one until it ends.
+_CLIENT_OF: dict[Path, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that answers.
+
+    Attributes:
+        group: its group of processes.
+        port: on the loopback address.
+        token: what clients show.
+        digest: of the library and the configuration that it was started with.
+    """
+
+    group: int
+    port: int
+    token: str
+    digest: str
+
+    @property
+    def url(self) -> str:
+        """Its address, for clients."""
+        return with_token(f"sc://{LOOPBACK}:{self.port}", self.token)
+
+    def tell(self, folder: Path) -> None:
+        """Let clients find it, in one step."""
+        part = folder / "server.part"
+        with os.fdopen(open_private(part), "w", encoding="utf-8") as file:
+            json.dump(asdict(self), file)
+        part.replace(folder / "server.json")
+
+
+def with_token(url: str, token: str) -> str:
+    """An `sc://` address that shows a token.
+
+    PySpark encrypts a connection that it knows of a token for, but the server alone speaks plain
+    text: then the token goes as the header that PySpark would send.
+
+    >>> with_token("sc://spark-connect:15002", "t")
+    'sc://spark-connect:15002/;authorization=Bearer%20t'
+    >>> with_token("sc://cluster:443/;use_ssl=true", "t")
+    'sc://cluster:443/;use_ssl=true;token=t'
+    """
+    start = url if "/;" in url else f"{url.rstrip('/')}/"
+    shown = f"token={token}" if "use_ssl=true" in url else f"authorization=Bearer%20{token}"
+    return f"{start};{shown}"
+
+
+def server_url(settings: Settings) -> str:
+    """The address of the server that the settings name, with its token.
+
+    Raises:
+        SetupError: the embedded server cannot be started, or there is no file with the token.
+    """
+    if not settings.spark_master.startswith("sc://"):
+        return running_server(settings).url
+    if settings.spark_token_file is None:
+        return settings.spark_master
+    try:
+        token = settings.spark_token_file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise SetupError(f"cannot read {settings.spark_token_file}: {error.strerror}") from error
+    return with_token(settings.spark_master, token)
+
+
+def running_server(settings: Settings) -> Server:
+    """The server of a home: the one that runs, if it runs the present code, or else a new one.
+
+    This process counts as its client until it ends.
+
+    Raises:
+        SetupError: Java or a jar is missing, or the server does not come up.
+    """
+    folder = _folder(settings)
+    if folder not in _CLIENT_OF:
+        _CLIENT_OF[folder] = open_private(folder / "clients")
+        fcntl.flock(_CLIENT_OF[folder], fcntl.LOCK_SH)
+    command = server_command(settings)
+    digest = _digest(command)
+    with locked(folder / "starting"):
+        found = _find(folder)
+        if found is not None and found.digest == digest:
+            return found
+        _end(folder, found)
+        return _start(settings, command, digest)
+
+
+def stop_server(settings: Settings) -> bool:
+    """Ends the server of a home; whether there was one."""
+    folder = _folder(settings)
+    with locked(folder / "starting"):
+        found = _find(folder)
+        _end(folder, found)
+    return found is not None
+
+
+def _digest(command: list[str]) -> str:
+    """Of all that a server keeps: sources, which its workers have imported, and configuration."""
+    digest = hashlib.sha256(f"{version('pyspark')} {sys.executable} {command}".encode())
+    for source in sorted(PACKAGE.rglob("*.py")):
+        digest.update(f"{source}\0".encode() + source.read_bytes())
+    return digest.hexdigest()
+
+
+def _start(settings: Settings, command: list[str], digest: str) -> Server:
+    folder = _folder(settings)
+    log = settings.home / "logs" / "spark-server.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder / "scratch", ignore_errors=True)
+    port = _free_port()
+    scratch = {"spark.local.dir": str(folder / "scratch")}
+    command = complete(command, LOOPBACK, port, **scratch)
+    alive = open_private(folder / "alive")
+    fcntl.flock(alive, fcntl.LOCK_EX)
+    told = [str(folder), str(alive), str(port), digest, str(settings.spark_idle_minutes * 60)]
+    with log.open("wb") as output:
+        subprocess.Popen(
+            [sys.executable, "-m", "elsinore.spark.keep_server", *told, *command],
+            env=server_environment() | {TOKEN: secrets.token_hex(24)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            pass_fds=(alive,),
+        )
+    os.close(alive)
+    started = _find(folder)
+    if started is None:
+        raise SetupError("Spark does not start", hint=f"see {log}")
+    return started
+
+
+def _find(folder: Path) -> Server | None:
+    """The server that lives, once it answers; None if none does."""
+    deadline = time.monotonic() + _PATIENCE
+    while not is_free(folder / "alive"):
+        with suppress(FileNotFoundError):
+            return Server(**json.loads((folder / "server.json").read_text(encoding="utf-8")))
+        if time.monotonic() > deadline:
+            raise SetupError(f"Spark does not answer within {_PATIENCE:.0f} s", hint="see its log")
+        time.sleep(LOOK)
+    return None
+
+
+def _end(folder: Path, server: Server | None) -> None:
+    """Ends a server that `_find` has found, and takes its traces away."""
+    deadline = time.monotonic() + _GRACE
+    number = signal.SIGTERM
+    while server is not None and not is_free(folder / "alive"):
+        # As long as one of them lives, no other group has its number.
+        with suppress(ProcessLookupError):
+            os.killpg(server.group, number)
+        if time.monotonic() > deadline:
+            number = signal.SIGKILL
+        time.sleep(LOOK)
+    (folder / "server.json").unlink(missing_ok=True)
+
+
+def _folder(settings: Settings) -> Path:
+    folder = settings.home / "spark"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def open_private(file: Path) -> int:
+    """A descriptor of a file that its owner alone may read, made if need be."""
+    return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Holds the lock on a file."""
+    lock = open_private(file)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def is_free(file: Path) -> bool:
+    """Whether nobody holds a lock on a file."""
+    lock = open_private(file)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,29 @@
+"""When the step at work began: told at a process's edge, read where its figures are recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+#: Metrics of a step: when it began and when it recorded its figures, seconds since the epoch.
+BEGAN, ENDED = "began_at", "ended_at"
+
+_began: ContextVar[float | None] = ContextVar("_began", default=None)
+
+
+@contextmanager
+def timed_step() -> Iterator[None]:
+    """A step begins here."""
+    token = _began.set(time.time())
+    try:
+        yield
+    finally:
+        _began.reset(token)
+
+
+def step_times() -> dict[str, float]:
+    """The metrics of the step at work, which ends now; none where no step was begun."""
+    began = _began.get()
+    return {} if began is None else {BEGAN: began, ENDED: time.time()}

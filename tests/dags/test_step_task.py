@@ -1,0 +1,133 @@
+"""Tasks that call steps, with jobs of a few lines in place of the real ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.errors import ConflictError, DataError, LostWorkerError, ParameterError
+
+pytestmark = pytest.mark.dags
+
+HOURS = {
+    "run_id": "manual__2013",
+    "params": {"start": None, "end": None},
+    "data_interval_start": datetime(2013, 2, 8, 7, tzinfo=UTC),
+    "data_interval_end": datetime(2013, 2, 8, 8, tzinfo=UTC),
+}
+TOLD = """
+def main(arguments, settings):
+    return {
+        "interval": str(arguments.interval),
+        "run": arguments.run,
+        "workload": str(settings.workload_file),
+    }
+"""
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Calls a program as the job `trial` of a root that holds nothing else."""
+    from elsinore.orchestration.step_task import step_task
+
+    monkeypatch.setenv("ELSINORE_ROOT", str(tmp_path))
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    real = {name: sys.modules.pop(name) for name in [*sys.modules] if name.split(".")[0] == "jobs"}
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "__init__.py").touch()
+
+    def call(program: str, context: Any = HOURS, **arguments: Any) -> Any:
+        (tmp_path / "jobs" / "trial.py").write_text(program)
+        return step_task("trial", task_id="trial").function(**arguments, **context)
+
+    yield call
+    for name in [*sys.modules]:
+        if name.split(".")[0] == "jobs":
+            del sys.modules[name]
+    sys.modules.update(real)
+
+
+def test_the_figures_are_the_result_as_plain_data(call: Callable[..., Any]) -> None:
+    assert call("def main(arguments, settings): return {'rows': 3, 'parts': (1, 2)}") == {
+        "rows": 3,
+        "parts": [1, 2],
+    }
+
+
+def test_the_job_gets_the_data_interval_and_its_run(call: Callable[..., Any]) -> None:
+    told = call(TOLD)
+    assert told["interval"] == "[2013-02-08T07:00:00.000000Z, 2013-02-08T08:00:00.000000Z)"
+    assert told["run"] == "manual__2013"
+
+
+def test_a_slice_comes_before_the_interval(call: Callable[..., Any]) -> None:
+    part = {"start": "2013-02-08T09:00:00Z", "end": "2013-02-08T11:00:00Z"}
+    told = call(TOLD, time_slice=part)
+    assert told["interval"] == "[2013-02-08T09:00:00.000000Z, 2013-02-08T11:00:00.000000Z)"
+
+
+def test_a_day_comes_before_the_interval(call: Callable[..., Any]) -> None:
+    told = call(TOLD, {**HOURS, "params": {"day": "2013-01-31"}})
+    assert told["interval"] == "[2013-01-31T00:00:00.000000Z, 2013-02-01T00:00:00.000000Z)"
+
+
+def test_an_interval_of_no_width_fails_loudly(call: Callable[..., Any]) -> None:
+    with pytest.raises(ParameterError, match="empty"):
+        call(TOLD, {**HOURS, "data_interval_end": HOURS["data_interval_start"]})
+
+
+def test_a_workload_is_looked_up_by_its_name(call: Callable[..., Any], tmp_path: Path) -> None:
+    folder = tmp_path / "schemas" / "workloads"
+    folder.mkdir(parents=True)
+    (folder / "flights_storms.sase").touch()
+    told = call(TOLD, {**HOURS, "params": {"workload": "flights_storms"}})
+    assert told["workload"] == str(folder / "flights_storms.sase")
+    with pytest.raises(ParameterError, match="no workload"):
+        call(TOLD, {**HOURS, "params": {"workload": "../workloads/flights_storms"}})
+
+
+def test_an_error_is_the_tasks_own(call: Callable[..., Any]) -> None:
+    program = "from elsinore.errors import DataError\ndef main(*_): raise DataError('bad lines')"
+    with pytest.raises(DataError, match="bad lines"):
+        call(program)
+
+
+def test_what_is_transient_is_tried_again_and_nothing_else() -> None:
+    from airflow.sdk import RetryAction
+    from airflow.sdk.exceptions import AirflowTaskTimeout
+
+    from elsinore import errors
+    from elsinore.orchestration.house_rules import RETRY_TRANSIENT
+
+    def action(error: BaseException) -> Any:
+        return RETRY_TRANSIENT.evaluate(error, 1, 3).action
+
+    family = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.ElsinoreError)
+    ]
+    assert {LostWorkerError, ConflictError} <= {kind for kind in family if kind.transient}
+    for kind in family:
+        expected = RetryAction.RETRY if kind.transient else RetryAction.FAIL
+        assert action(kind("gone")) is expected, kind
+    assert action(AirflowTaskTimeout()) is RetryAction.FAIL
+    assert action(ZeroDivisionError()) is RetryAction.FAIL
+
+
+def test_mapped_tasks_are_named_by_their_slices() -> None:
+    from types import SimpleNamespace
+
+    from elsinore.orchestration.run_interval import task_label
+
+    part = {"start": "2013-02-08T09:00:00Z", "end": "2013-02-08T11:00:00Z"}
+    assert task_label(SimpleNamespace(op_kwargs={"time_slice": part})) == (
+        "2013-02-08T09 to 2013-02-08T11"
+    )
+    assert task_label(SimpleNamespace(op_kwargs={})) == task_label(SimpleNamespace()) == ""

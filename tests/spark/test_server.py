@@ -1,0 +1,188 @@
+"""The server on demand: one for all, of the present code, for its owner alone, gone when idle."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import deltalake
+import pytest
+from pyspark.errors import PySparkException
+
+from elsinore.errors import LostWorkerError, SetupError
+from elsinore.settings import Settings
+from elsinore.spark.server import running_server, stop_server, with_token
+from elsinore.spark.session import connect, open_session
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+CLIENT = """
+import sys
+from elsinore.settings import Settings
+from elsinore.spark.server import running_server
+from elsinore.spark.session import open_session
+settings = Settings.load()
+"""
+#: Each row takes a second before it is passed on.
+SLOWLY = """
+def slowly(batches):
+    import time
+    for batch in batches:
+        time.sleep(batch.num_rows)
+        yield batch
+
+with open_session(settings, "a task") as spark:
+    rows = spark.range(0, 8, 1, 1).mapInArrow(slowly, "id long")
+    print("begun", flush=True)
+    rows.write.format("delta").save(sys.argv[1])
+"""
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    own = Settings(home=tmp_path_factory.mktemp("home"), spark_master="local[2,4]")
+    yield own
+    stop_server(own)
+
+
+def client(settings: Settings, program: str, *arguments: str) -> subprocess.Popen[str]:
+    """Starts a process that works with the server of a home."""
+    variables = {
+        "ELSINORE_HOME": str(settings.home),
+        "ELSINORE_SPARK_MASTER": settings.spark_master,
+        "ELSINORE_SPARK_IDLE_MINUTES": str(settings.spark_idle_minutes),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", CLIENT + program, *arguments],
+        cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def is_gone(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_two_that_start_it_at_once_get_the_same_one(settings: Settings) -> None:
+    both = [client(settings, "print(running_server(settings))") for _ in range(2)]
+    first, second = (process.communicate()[0] for process in both)
+    assert first == second == f"{running_server(settings)}\n"
+
+
+def test_nobody_else_learns_the_token(settings: Settings) -> None:
+    server = running_server(settings)
+    assert (settings.home / "spark").stat().st_mode & 0o077 == 0
+    assert (settings.home / "spark" / "server.json").stat().st_mode & 0o077 == 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_text()
+        except OSError:
+            continue
+        assert server.token not in words
+
+
+@pytest.mark.parametrize("token", ["", "another"])
+def test_without_the_token_nothing_is_answered(settings: Settings, token: str) -> None:
+    stranger = connect(with_token(f"sc://127.0.0.1:{running_server(settings).port}", token))
+    with pytest.raises(PySparkException):
+        stranger.range(1).collect()
+
+
+def test_a_refused_token_is_a_matter_of_set_up(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("another\n")
+    address = f"sc://127.0.0.1:{running_server(settings).port}"
+    given = {"spark_master": address, "spark_token_file": tmp_path / "token"}
+    with (
+        pytest.raises(SetupError, match="refuses us"),
+        open_session(settings.model_copy(update=given)) as spark,
+    ):
+        spark.range(1).collect()
+
+
+def test_what_a_dead_client_left_running_is_stopped_before_the_next_try(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """Detached operations go on for minutes; this one would commit after eight seconds."""
+    table = tmp_path / "table"
+    process = client(settings, SLOWLY, str(table))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    wait_until(table.exists)
+    process.kill()
+    process.communicate()
+    with open_session(settings, "a task") as spark:
+        time.sleep(12)
+        assert not deltalake.DeltaTable.is_deltatable(str(table))
+        assert spark.range(3).count() == 3
+
+
+def test_a_session_is_of_one_try(settings: Settings) -> None:
+    with open_session(settings, "one") as first, open_session(settings, "one") as second:
+        assert second.range(2).count() == 2
+        with pytest.raises(PySparkException, match="INVALID_HANDLE"):
+            first.range(2).count()
+    with open_session(settings, "one") as third:
+        assert third.range(2).count() == 2
+
+
+def test_a_server_of_other_code_is_replaced(settings: Settings) -> None:
+    old = running_server(settings)
+    changed = settings.model_copy(update={"shuffle_partitions": 2})
+    new = running_server(changed)
+    assert (new.port, new.token) != (old.port, old.token)
+    assert is_gone(old.group)
+    assert running_server(changed) == new
+
+
+def test_a_server_that_dies_is_worth_another_try_which_starts_a_new_one(settings: Settings) -> None:
+    changed = settings.model_copy(update={"shuffle_partitions": 2})
+    server = running_server(changed)
+
+    def slowly(batches: Any) -> Any:
+        time.sleep(30)
+        yield from batches
+
+    def work() -> None:
+        with open_session(changed, "work") as spark:
+            Timer(2, os.killpg, (server.group, signal.SIGKILL)).start()
+            spark.range(1).mapInArrow(slowly, "id long").collect()
+
+    with pytest.raises(LostWorkerError, match="process was lost"):
+        work()
+    brief = changed.model_copy(update={"spark_idle_minutes": 0.05})
+    assert running_server(brief) != server
+    with open_session(brief, "work") as spark:
+        assert spark.range(2).count() == 2
+
+
+def test_it_ends_when_nobody_has_worked_with_it_for_a_while(tmp_path: Path) -> None:
+    brief = Settings(home=tmp_path, spark_master="local[1]", spark_idle_minutes=0.02)
+    told = client(brief, "print(running_server(settings).group)").communicate()[0]
+    wait_until(lambda: is_gone(int(told)))
+    assert not stop_server(brief)
+
+
+def test_it_ends_when_its_home_is_taken_away(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, spark_master="local[1]")
+    group = int(client(settings, "print(running_server(settings).group)").communicate()[0])
+    shutil.rmtree(tmp_path / "spark")
+    wait_until(lambda: is_gone(group))

@@ -1,0 +1,146 @@
+"""Which events are brought for a check: by window, type and group, as the engine sees values."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from elsinore.errors import DataError
+from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.parse import parse_workload
+from elsinore.settings import Settings
+from elsinore.spark import validate_events
+from elsinore.spark.event_files import EventFiles
+from elsinore.spark.sample import EVERY_GROUP, Place
+from elsinore.spark.table_schemas import load_tables
+from elsinore.spark.tables import Lake
+from elsinore.spark.validate_events import events_of_places
+from elsinore.timeline import EPOCH, HOUR, MINUTE
+from tests.golden_cases import stream_schema
+
+SCHEMA = stream_schema(
+    {
+        "A": {"x": "double", "g": "string"},
+        "B": {"x": "double", "g": "string"},
+        "C": {"g": "string"},
+    },
+    time="iso",
+)
+QUERIES = bind_workload(
+    parse_workload(
+        """
+        QUERY by_double RETURN x, COUNT(*) PATTERN A+ GROUP-BY x WITHIN 1 hour;
+        QUERY by_text RETURN g, COUNT(*) PATTERN SEQ(A, B) WHERE [g] GROUP-BY g
+        WITHIN 2 hours SLIDE 1 hour;
+        QUERY first RETURN g, COUNT(*) PATTERN SEQ(A, B) GROUP-BY A.g WITHIN 1 hour;
+        """,
+        "<test>",
+    ),
+    SCHEMA,
+)
+START = datetime(2013, 1, 1, 22, tzinfo=UTC)
+FIRST = (START - EPOCH) // timedelta(microseconds=1) // HOUR
+
+
+def event(kind: str, minute: int, x: float | None = None, g: str | None = None) -> dict[str, Any]:
+    at = START + timedelta(minutes=minute)
+    return {
+        "event_day": at.date(), "event_id": f"{kind}{minute}", "event_type": kind,
+        "event_time": at, "x": x, "g": g, "landing": "2013-01-01T22", "file": "f", "position": 1,
+    }  # fmt: skip
+
+
+EVENTS = [
+    event("A", 50, math.nan), event("A", 0, 0.0, "one"), event("A", 10, -0.0, "two"),
+    event("A", 20, None, "one"), event("A", 30, 1.5), event("B", 40, None, "one"),
+    event("B", 119, 0.0, None), event("A", 60, 0.0, "one"), event("C", 5, None, "one"),
+    # Midnight, hence another day and file.
+    event("A", 120, 0.0, "one"), event("B", 125, 1.5, "one"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    lake = Lake(1, None, tmp_path, SCHEMA, load_tables(Settings().tables_dir, SCHEMA))
+    put(lake, EVENTS[:7])
+    put(lake, EVENTS[7:])
+    return lake
+
+
+def put(lake: Lake, events: list[dict[str, Any]]) -> None:
+    table = pa.Table.from_pylist(events, schema=lake.schema("events").arrow())
+    write_deltalake(str(lake.path("events")), table, mode="append", partition_by=["event_day"])
+
+
+def found(lake: Lake, *places: Place, version: int = 1) -> list[list[tuple[str, int]] | None]:
+    """Types and minutes of the events of each place."""
+    told: list[list[tuple[str, int]] | None] = []
+    for events in events_of_places(lake, QUERIES, version, places):
+        rows = None if events is None else events.table.to_pylist()
+        told.append(
+            rows and [
+                (SCHEMA.types[row[TYPE_COLUMN]].name, row[TIME_COLUMN] // MINUTE - FIRST * 60)
+                for row in rows
+            ]
+        )  # fmt: skip
+    return told
+
+
+def test_values_are_the_same_that_the_engine_takes_for_the_same(lake: Lake) -> None:
+    zero, missing, nan, half, none_such = found(
+        lake,
+        *(Place("by_double", f'{{"x": {x}}}', FIRST) for x in ("0.0", "null", "NaN", "1.5", "7.0")),
+    )
+    assert zero == [("A", 0), ("A", 10)]
+    assert missing == [("A", 20)]
+    assert nan == [("A", 50)]
+    assert half == [("A", 30)]
+    assert none_such == []
+
+
+def test_windows_reach_over_files_and_days_and_other_types_stay_away(lake: Lake) -> None:
+    one, nothing, whole = found(
+        lake,
+        Place("by_text", '{"g": "one"}', FIRST + 1),
+        Place("by_text", '{"g": null}', FIRST + 1),
+        Place("by_text", EVERY_GROUP, FIRST),
+    )
+    assert one == [("A", 60), ("A", 120), ("B", 125)]
+    assert nothing == [("B", 119)]
+    assert whole == [
+        ("A", 0), ("A", 10), ("A", 20), ("A", 30), ("B", 40), ("A", 50), ("A", 60), ("B", 119),
+    ]  # fmt: skip
+
+
+def test_events_of_a_type_that_the_group_says_nothing_of_are_kept(lake: Lake) -> None:
+    assert found(lake, Place("first", '{"g": "two"}', FIRST)) == [[("A", 10), ("B", 40)]]
+
+
+def test_the_version_is_the_one_that_was_asked_for(lake: Lake) -> None:
+    place = Place("by_text", '{"g": "one"}', FIRST + 1)
+    assert found(lake, place, version=0) == [[]]
+    put(lake, [event("A", 61, None, "one")])
+    assert found(lake, place)[0] == [("A", 60), ("A", 120), ("B", 125)]
+
+
+def test_a_place_of_too_many_events_is_not_read(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validate_events, "MAX_EVENTS", 7)
+    whole, part = found(
+        lake, Place("by_text", EVERY_GROUP, FIRST), Place("by_text", '{"g": "one"}', FIRST)
+    )
+    assert whole is None
+    assert part is not None
+
+
+def test_a_table_that_is_no_plain_files_is_refused_by_name() -> None:
+    with pytest.raises(DataError, match="deletionVectors"):
+        EventFiles((), "its reader version is 3 (deletionVectors)").readable()

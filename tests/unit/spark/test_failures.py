@@ -1,0 +1,68 @@
+"""What Spark says when a process dies, and what it means for a task."""
+
+from __future__ import annotations
+
+import pytest
+from grpc import StatusCode  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from elsinore.errors import LostWorkerError, SetupError
+from elsinore.spark.failures import translate
+
+CREATED = """
+\tat org.apache.spark.api.python.PythonWorkerFactory.create(PythonWorkerFactory.scala:152)
+\tat org.apache.spark.SparkEnv.createPythonWorker(SparkEnv.scala:182)
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Killed before it had said its first word.
+        "Lost task 0.3 in stage 8.0: java.io.EOFException\n"
+        "\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)" + CREATED,
+        "java.net.SocketException: Connection reset" + CREATED,
+        "SparkException: Python worker exited unexpectedly (crashed): java.io.IOException",
+    ],
+)
+def test_a_lost_process_is_worth_another_try(text: str) -> None:
+    assert isinstance(translate(PySparkException(text)), LostWorkerError)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Nothing was lost: it never was there.
+        'java.io.IOException: Cannot run program "python": error=2' + CREATED,
+        "java.io.EOFException: Unexpected end of ZLIB input stream\n\tat java.base/java.util.zip",
+    ],
+)
+def test_what_would_end_the_same_again_is_not(text: str) -> None:
+    assert translate(PySparkException(text)) is None
+
+
+def test_a_full_disk_is_named_and_not_tried_again() -> None:
+    error = translate(PySparkException("FSError: java.io.IOException: No space left on device"))
+    assert isinstance(error, SetupError)
+    assert str(error).startswith("cannot write: No space left on device (make room")
+    assert not error.transient
+
+
+def test_a_server_that_is_gone_or_another_is_a_lost_process() -> None:
+    """Spark 4.2: the status of gRPC, and what a new server says of a session of the old one."""
+    gone = SparkConnectGrpcException(message="", grpc_status_code=StatusCode.UNAVAILABLE)
+    assert isinstance(translate(gone), LostWorkerError)
+    changed = SparkConnectGrpcException(
+        message="[INVALID_HANDLE.SESSION_CHANGED] The existing Spark server driver instance has "
+        "restarted. Please reconnect.",
+        errorClass="INVALID_HANDLE.SESSION_CHANGED",
+    )
+    assert isinstance(translate(changed), LostWorkerError)
+
+
+def test_a_server_that_does_not_know_us_is_a_matter_of_set_up() -> None:
+    refused = SparkConnectGrpcException(
+        message="Invalid authentication token", grpc_status_code=StatusCode.UNAUTHENTICATED
+    )
+    assert isinstance(translate(refused), SetupError)
