@@ -139,7 +139,7 @@ def _work(line: Connection, step: Step, place: Place, fault: Fault | None) -> No
 
     def cross(point: str) -> None:
         points.append(point)
-        if strike is None or len(points) != strike.fault.at:
+        if strike is None or strike.fault.at not in (len(points), point):
             return
         line.send(point)
         if strike.fault.kind in KINDS:

@@ -24,13 +24,14 @@ class Fault:
 
     Attributes:
         kind: one of `KINDS`; of any other, the job is held at its point until it is told to go on.
-        at: at which of the job's points, counted from 1.
+        at: at which of the job's points, counted from 1, or the name of that point, for a job that
+            is tried again has fewer of them.
         after: seconds after that point; 0: right there.
         bytes: for `disk`, how large a file may get.
     """
 
     kind: str
-    at: int
+    at: int | str
     after: float = 0.0
     bytes: int = 0
 

@@ -17,30 +17,29 @@ def test_struck_in_every_job_the_tables_are_those_of_a_clean_run(
     The server that is started again, and all its clients, are in another time zone.
     """
 
-    def fault(kind: str, job: str, point: str, after: float = 0.0, size: int = 0) -> Fault:
+    def last(job: str, point: str) -> int:
         points = clean.points[clean.step(job)]
-        at = len(points) - points[::-1].index(point)
-        return Fault(kind, at, after, size)
+        return len(points) - points[::-1].index(point)
 
     land, plan, aggregate = "land_events", "find_plan", "aggregate_trends"
     validate, publish, report = "validate_results", "publish_results", "report_quality"
     faults = {
         land: [
-            fault("server", land, "before CREATE quarantine"),
-            fault("disk", land, "before save raw_events", size=600),
-            fault("client", land, "before write_deltalake landings"),
-            fault("client", land, "before MERGE events", after=0.3),
+            Fault("server", "before CREATE quarantine"),
+            Fault("disk", "before save raw_events", bytes=600),
+            Fault("client", "before write_deltalake landings"),
+            Fault("client", "before MERGE events", after=0.3),
         ],
-        plan: [fault("client", plan, "after write_deltalake plans")],
+        plan: [Fault("client", last(plan, "after write_deltalake plans"))],
         aggregate: [
-            fault("worker", aggregate, "before collect"),
-            fault("workers", aggregate, "before collect"),
-            fault("client", aggregate, "after save trend_aggregates_staged"),
+            Fault("worker", last(aggregate, "before collect")),
+            Fault("workers", last(aggregate, "before collect")),
+            Fault("client", last(aggregate, "after save trend_aggregates_staged")),
         ],
-        validate: [fault("client", validate, "after write_deltalake validations")],
+        validate: [Fault("client", last(validate, "after write_deltalake validations"))],
         publish: [
-            fault("server", publish, "before save trend_aggregates", after=0.2),
-            fault("client", publish, "after save trend_aggregates"),
+            Fault("server", last(publish, "before save trend_aggregates"), after=0.2),
+            Fault("client", last(publish, "after save trend_aggregates")),
         ],
         report: [Fault("client", len(clean.points[clean.step(report)]) - 1)],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -27,7 +28,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Settings of a home whose server works for all tests, those of other homes too."""
     own = Settings(home=tmp_path_factory.mktemp("server"), spark_master="local[2,4]")
-    started = running_server(own)
+    with pytest.MonkeyPatch.context() as environment:  # workers know functions of tests by name
+        environment.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+        started = running_server(own)
     token = own.home / "token"
     token.write_text(started.token)
     address = f"sc://127.0.0.1:{started.port}"

@@ -54,6 +54,8 @@ def frame(lake: Lake, table: str, *found: dict[str, Any]) -> DataFrame:
     """Rows of a table of data, but for the day."""
     schema = lake.schema(table)
     fields = [field for field in schema.arrow() if field.name not in schema.partition_by]
+    if not found:
+        return lake.read(table).select(*(field.name for field in fields)).limit(0)
     return lake.spark.createDataFrame(pa.Table.from_pylist(list(found), schema=pa.schema(fields)))
 
 

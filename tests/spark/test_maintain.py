@@ -75,9 +75,6 @@ def age_removals(lake: Lake, table: str, seconds: float) -> None:
                 action["remove"]["deletionTimestamp"] -= int(seconds * 1000)
         entry.write_text("".join(json.dumps(action) + "\n" for action in actions))
         (entry.parent / f".{entry.name}.crc").unlink(missing_ok=True)
-    jvm = lake.spark.sparkContext._jvm
-    assert jvm is not None
-    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
 def test_small_files_of_a_partition_become_one_and_rows_stay(lake: Lake) -> None:

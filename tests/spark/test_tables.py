@@ -258,7 +258,7 @@ def test_two_writers_of_one_region_conflict(lake: Lake) -> None:
     path = str(lake.path("raw_events"))
     region = Landings(hours(9, 10))
     write(lake, 9, 10, raw("2013-01-01T09", "a"))
-    held = lake.read("raw_events")
+    held = lake.read("raw_events").drop("landing_day")
 
     def other(batches: Any) -> Any:
         deltalake.DeltaTable(path).delete()

@@ -11,12 +11,16 @@ from elsinore.errors import Diagnostic, Location, SchemaError
 
 #: Schemas, suites and rates have some thousands; reading this many takes about a second.
 MAX_BYTES = 100_000
+#: Lists and mappings inside one another; ours have four.
+_DEEPEST = 50
 #: Characters at either end of a message; what it quotes may be as long as the file.
 _SHOWN = 200
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader that refuses duplicate keys and aliases (alias bombs)."""
+    """SafeLoader that refuses duplicate keys, aliases (alias bombs) and deep nesting."""
+
+    depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -24,7 +28,13 @@ class _StrictLoader(yaml.SafeLoader):
             raise yaml.composer.ComposerError(
                 None, None, "aliases are not allowed", event.start_mark
             )
-        return super().compose_node(parent, index)
+        if self.depth > _DEEPEST:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, f"is nested deeper than {_DEEPEST}", mark)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
@@ -65,7 +75,7 @@ def read_yaml(path: Path, *, hint: str | None = None) -> Any:
         raise SchemaError(f"{path} is larger than {MAX_BYTES} bytes", file=str(path))
     try:
         return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
-    except (yaml.YAMLError, RecursionError, UnicodeDecodeError, ValueError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise SchemaError.of([_diagnose(path, error)]) from error
 
 

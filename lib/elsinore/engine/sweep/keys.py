@@ -71,8 +71,9 @@ def _dense_key(values: np.ndarray) -> SweptKey | None:
     low, high = int(values.min()), int(values.max())
     if high - low >= min(values.size, _MOST_DENSE):
         return None
-    codes = (values - (low - 1)).astype(np.int32)
-    return SweptKey(codes, None, pa.array(np.arange(low, high + 1)))
+    # Neither low - 1 nor high + 1 need fit in 64 bits.
+    codes = (values - low).astype(np.int32) + np.int32(1)
+    return SweptKey(codes, None, pa.array(np.arange(high - low + 1) + low))
 
 
 def group_texts(
