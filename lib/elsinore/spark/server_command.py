@@ -17,7 +17,7 @@ LOOPBACK = "127.0.0.1"
 PACKAGE = Path(__file__).parents[1]
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _JARS = ("delta-spark_*.jar", "delta-storage-*.jar")
-_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_DRIVER = Path(__file__).with_name("server_driver.py")
 
 
 def server_command(settings: Settings) -> list[str]:
@@ -29,14 +29,14 @@ def server_command(settings: Settings) -> list[str]:
     _require_java()
     conf = _configuration(settings, _find_jars(settings.jars))
     program = str(_spark_home() / "bin" / "spark-submit")
-    return [program, "--class", _SERVER, "--master", settings.spark_master, *_options(conf)]
+    return [program, "--master", settings.spark_master, *_options(conf)]
 
 
 def complete(command: list[str], host: str, port: int, **conf: str) -> list[str]:
     """The command with where the server listens, and what else it is told of its place."""
     conf = {"spark.connect.grpc.binding.address": host, **conf}
     conf |= {"spark.connect.grpc.binding.port": str(port)}
-    return [*command, *_options(conf), "spark-internal"]
+    return [*command, *_options(conf), str(_DRIVER)]
 
 
 def server_environment() -> dict[str, str]:
@@ -50,6 +50,7 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
     java = f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError {settings.spark_java_options}".strip()
     configuration = {
         "spark.app.name": "elsinore",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -65,8 +66,10 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.python.worker.faulthandler.enabled": "true",
-        # Nothing is shipped with a session; with it each one would have Python workers of its own.
+        # Nothing is shipped with a session. With it each one would have Python workers of its own,
+        # which import all anew: 3 s. Spark's own class for a server insists on it; a plugin does not.
         "spark.sql.artifact.isolation.enabled": "false",
+        "spark.python.daemon.module": "elsinore.spark.worker_daemon",
         # A commit whose reply was lost is recognised, not made twice.
         "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
     }
