@@ -13,16 +13,18 @@ from elsinore.settings import Settings
 from elsinore.spark.aggregate import STEP, aggregate
 from elsinore.spark.plans import load_plan, load_statistics
 from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.session import open_lake
+from elsinore.spark.session import connected
 from elsinore.spark.sharing_metrics import sharing_metrics
+from elsinore.spark.tables import Lake
 
 JOB = "aggregate_trends"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Aggregate under the plan of the run that the slice belongs to."""
-    with open_lake(settings, arguments.session(JOB)) as lake:
-        workload = load_workload(settings.workload_file, lake.stream)
+    declared = Lake.open(None, settings)
+    workload = load_workload(settings.workload_file, declared.stream)
+    with connected(declared, settings, arguments.session(JOB)) as lake:
         slice_ = arguments.interval
         plan = load_plan(lake, workload, slice_)
         statistics = load_statistics(lake, plan.statistics_fingerprint)

@@ -10,7 +10,8 @@ from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.spark.land import land_events
 from elsinore.spark.reopened import reopen_hours
-from elsinore.spark.session import open_lake
+from elsinore.spark.session import connected
+from elsinore.spark.tables import Lake
 from elsinore.timeline import format_instant
 
 JOB = "land_events"
@@ -18,8 +19,9 @@ JOB = "land_events"
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Land, and give the counts and the re-opened hours, each stretch with `start` and `end`."""
-    with open_lake(settings, arguments.session(JOB)) as lake:
-        workload = load_workload(settings.workload_file, lake.stream)
+    declared = Lake.open(None, settings)
+    workload = load_workload(settings.workload_file, declared.stream)
+    with connected(declared, settings, arguments.session(JOB)) as lake:
         interval, run = arguments.interval, arguments.run
         figures = land_events(lake, settings, interval, run=run)
         reopened = reopen_hours(lake, workload, interval, figures=figures, run=run)

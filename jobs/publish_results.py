@@ -14,8 +14,9 @@ from elsinore.spark.aggregate_origin import RestagedError
 from elsinore.spark.publish import PUBLISH_STEP, publish
 from elsinore.spark.reopened import reopened_hours
 from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.session import open_lake
+from elsinore.spark.session import connected
 from elsinore.spark.stale_hours import stale_hours
+from elsinore.spark.tables import Lake
 from jobs.aggregate_trends import main as aggregate_trends
 from jobs.validate_results import main as validate_results
 
@@ -32,8 +33,9 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     results that were not published yet, so that it is for this run to compute them anew. What
     another run has aggregated since this one validated it is validated again.
     """
-    with open_lake(settings, arguments.session(JOB)) as lake:
-        workload = load_workload(settings.workload_file, lake.stream)
+    declared = Lake.open(None, settings)
+    workload = load_workload(settings.workload_file, declared.stream)
+    with connected(declared, settings, arguments.session(JOB)) as lake:
         interval, run = arguments.interval, arguments.run
         reopened = reopened_hours(lake, interval)
         name = settings.workload_file.stem

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from elsinore.errors import DataError
+from elsinore.spark.regions import Hours
 
 
 def read_rows(
@@ -43,6 +44,24 @@ def read_rows(
     with _readable(table):
         dataset = DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
         return dataset.to_table(columns=list(columns) if columns else None, filter=condition)
+
+
+def read_by_day(
+    lake: Path,
+    table: str,
+    hours: Hours,
+    *,
+    columns: Sequence[str] | None = None,
+    version: int | None = None,
+) -> Iterator[pa.Table]:
+    """Rows of some hours in a table that is partitioned by day, a day at a time.
+
+    Raises:
+        DataError: the table is missing or cannot be read.
+    """
+    with _readable(table):
+        dataset = DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
+        yield from hours.rows_by_day(dataset, columns)
 
 
 def read_batches(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.quality.lake import read_rows
+from elsinore.quality.lake import read_by_day
 from elsinore.spark.regions import Hours
 
 _PLACE = ["query", "group_key", "window_start"]
@@ -66,8 +66,7 @@ def count_results(
     """
     found: dict[str, ResultCounts] = {}
     columns = [*_PLACE, *(["window_end", "aggregate", "exact", "log2"] if tops else [])]
-    for day in hours.days():
-        rows = read_rows(lake, table, columns=columns, where=day.expression(by_day=True))
+    for rows in read_by_day(lake, table, hours, columns=columns):
         for query, number in _numbers(rows):
             found.setdefault(query, ResultCounts()).values += number
         for query, number in _numbers(rows.group_by(_PLACE).aggregate([])):

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.quality.lake import read_rows
+from elsinore.quality.lake import read_by_day, read_rows
 from elsinore.quality.rules import (
     EVENT_COLUMNS,
     QUARANTINE_COLUMNS,
@@ -60,10 +60,7 @@ def read_run_tables(
         origins |= {label: origin.plan for label, origin in found.items()}
     plans = _plans_of(lake, sorted(set(origins.values())))
     known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
-    days = (
-        read_rows(lake, STAGED, where=day.expression(by_day=True), version=version)
-        for day in owned.days()
-    )
+    days = read_by_day(lake, STAGED, owned, version=version)
     checks = read_rows(lake, "validations", where=owned.expression(by_day=False))
     return {
         "landings": _frame(_with_counts(landings, events, quarantine)),

@@ -110,7 +110,8 @@ def aggregate(
             results, counts = split_counts(kept)
             note = origin(run, workload, plan, version, owned)
             rows = _by_day(results, owned, parts)
-            lake.replace(STAGED, rows, where=Hours(owned), run=note, recorded=True)
+            with lake.compiled(counts[ROWS]):
+                lake.replace(STAGED, rows, where=Hours(owned), run=note, recorded=True)
         finally:
             kept.unpersist()
     events, windows, written = (counts.pop(name, 0) for name in (EVENTS, WINDOWS, ROWS))

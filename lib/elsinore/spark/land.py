@@ -28,6 +28,9 @@ from elsinore.timeline import Interval, hour_label, hours_of
 #: Times that a landing is judged before it gives way to others that land beside it.
 _TRIES = 5
 
+#: Bytes of a line, compressed, about.
+_LINE = 20
+
 #: Bytes of files whose ids each worker can hold, however well they are packed.
 _FEW = 16 * 1024 * 1024
 
@@ -65,7 +68,8 @@ def land_events(lake: Lake, settings: Settings, interval: Interval, *, run: str)
         wait=wait_random(0, 0.5),
         reraise=True,
     )
-    with spark_failures():
+    lines = sum(file.size for file in files) // _LINE
+    with spark_failures(), lake.compiled(lines):
         scanned = scan_landing(lake, files).localCheckpoint(eager=False)
         return again(_Landing(lake, interval, run, settings.max_bad_share, files, scanned).attempt)
 

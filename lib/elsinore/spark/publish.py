@@ -87,7 +87,9 @@ def publish(
     staged = lake.read(STAGED, version).where(hours.predicate(by_day=True))
     # One file a day.
     rows = staged.repartition("owned_day").drop("owned_day")
-    lake.replace(PUBLISHED, rows, where=hours, run=json.dumps(note), recorded=True)
+    total = sum(content.rows for content in contents.values())
+    with lake.compiled(total):
+        lake.replace(PUBLISHED, rows, where=hours, run=json.dumps(note), recorded=True)
     made = next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
     checked = _agreed(lake, hours)
     now = (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1)
@@ -109,7 +111,7 @@ def publish(
         for label, origin in sorted(origins.items())
     ]
     lake.record(PUBLICATIONS, records, where=hours, run=run)
-    return Published(sum(content.rows for content in contents.values()), combine(contents))
+    return Published(total, combine(contents))
 
 
 def _require_validated(lake: Lake, stretch: Interval, version: int) -> None:

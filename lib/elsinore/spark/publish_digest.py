@@ -48,8 +48,7 @@ def hour_contents(
     """
     results = lake.dataset(table, version)
     found: dict[str, HourContent] = {}
-    for day in hours.days():
-        rows = results.to_table(filter=day.expression(by_day=True))
+    for rows in hours.rows_by_day(results):
         found |= _contents(rows, hours.column)
     return found
 

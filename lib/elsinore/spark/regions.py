@@ -7,12 +7,15 @@ are made from intervals alone, never from text, and spell their literals themsel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import ClassVar, Self
+from typing import ClassVar
 
+import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from elsinore.errors import EngineError
 from elsinore.timeline import DAY, EPOCH, Interval, hour_label, require_whole_hours
@@ -57,14 +60,23 @@ class _HourRange:
         """Label of the last hour of `interval`, inclusive."""
         return hour_label(self.interval.end - 1)
 
-    def days(self) -> Iterator[Self]:
-        """The same hours, a day (UTC) at a time."""
-        for interval in self.intervals:
-            start = interval.start
-            while start < interval.end:
-                end = min((start // DAY + 1) * DAY, interval.end)
-                yield type(self)(Interval(start, end))
-                start = end
+    def rows_by_day(
+        self, table: ds.Dataset, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """Their rows in a table that is partitioned by day, a day at a time, in order.
+
+        Args:
+            table: the table, of which only files of these days are opened.
+            columns: which to read; None: all.
+        """
+        where = self.expression(by_day=True)
+        found = defaultdict(list)
+        for file in table.get_fragments(where):
+            found[ds.get_partition_keys(file.partition_expression)[self.day]].append(file)
+        for day in sorted(found):
+            yield pa.concat_tables(
+                file.to_table(table.schema, columns and list(columns), where) for file in found[day]
+            )
 
     def predicate(self, *, by_day: bool) -> str:
         """The condition as SQL.

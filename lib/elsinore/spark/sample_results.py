@@ -89,10 +89,8 @@ def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataF
     """
     staged = lake.dataset(STAGED, version)
     names = [*_KEY, "aggregate", "log2"]
-    days = [
-        _sized(staged.to_table(columns=names, filter=day.expression(by_day=True)), steps)
-        for day in hours.days()
-    ]
+    days = [_sized(staged.schema.empty_table(), steps)]
+    days += [_sized(rows, steps) for rows in hours.rows_by_day(staged, names)]
     frame: pd.DataFrame = pa.concat_tables(days).unify_dictionaries().to_pandas()
     return frame
 

@@ -17,6 +17,8 @@ LOOPBACK = "127.0.0.1"
 PACKAGE = Path(__file__).parents[1]
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _JARS = ("delta-spark_*.jar", "delta-storage-*.jar")
+#: What PySpark sets in a process that has been a client; a server cannot start with it.
+_OF_CLIENTS = {"SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED"}
 _DRIVER = Path(__file__).with_name("server_driver.py")
 
 
@@ -43,7 +45,8 @@ def server_environment() -> dict[str, str]:
     """This process's environment, with what Python workers need to run this very library."""
     path = os.pathsep.join(filter(None, (str(PACKAGE.parent), os.environ.get("PYTHONPATH"))))
     python = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
-    return {**os.environ, **python, "SPARK_HOME": str(_spark_home())}
+    inherited = {name: text for name, text in os.environ.items() if name not in _OF_CLIENTS}
+    return {**inherited, **python, "SPARK_HOME": str(_spark_home())}
 
 
 def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
@@ -67,9 +70,14 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.python.worker.faulthandler.enabled": "true",
         # Nothing is shipped with a session. With it each one would have Python workers of its own,
-        # which import all anew: 3 s. Spark's own class for a server insists on it; a plugin does not.
+        # which import all anew: 3 s. Spark's own class for a server insists on it, its plugin not.
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.python.daemon.module": "elsinore.spark.worker_daemon",
+        # Compiling takes a small run longer than it saves; `Lake.compiled` is for the others. What
+        # was compiled is kept: by default, for a hundred expressions.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.codegen.cache.maxEntries": "5000",
         # A commit whose reply was lost is recognised, not made twice.
         "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
     }

@@ -30,13 +30,12 @@ _TRIES = 4
 
 
 @contextmanager
-def open_lake(settings: Settings, name: str) -> Iterator[Lake]:
-    """The lake with a session of its own; what declares it is read before Spark is started.
+def connected(lake: Lake, settings: Settings, name: str) -> Iterator[Lake]:
+    """A lake, opened without Spark, with a session of its own.
 
     Raises:
-        ElsinoreError: see `Lake.open` and `open_session`.
+        ElsinoreError: see `open_session`.
     """
-    lake = Lake.open(None, settings)
     with open_session(settings, name) as session:
         yield replace(lake, session=session)
 

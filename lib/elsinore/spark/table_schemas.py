@@ -69,6 +69,8 @@ class TableSchema:
         name: its name, and that of its folder.
         description: one sentence, for people.
         partition_by: the columns it is partitioned by: the day, for a table of data.
+        statistics_of: of a table of data, the columns by which a read tells files apart; to gather
+            them of all columns takes longer than writing.
         record: whether it is a record of runs, which delta-rs alone writes; else it is data, which
             Spark alone writes. A table has one writer, since the two commit in different ways.
         columns: in the order in which they are stored.
@@ -77,6 +79,7 @@ class TableSchema:
     name: str
     description: str
     partition_by: tuple[str, ...]
+    statistics_of: tuple[str, ...]
     record: bool
     columns: tuple[Column, ...]
 
@@ -131,13 +134,15 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
         columns.append(Column(name, entry.type, entry.nullable, entry.description))
         if name == declared.stream_attributes_after:
             columns += _attributes(stream)
-    unknown = {*declared.partition_by} - {column.name for column in columns}
+    named = {*declared.partition_by, *declared.statistics_of}
+    unknown = named - {column.name for column in columns}
     if unknown:
-        raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))} to partition by")
+        raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))}")
     return TableSchema(
         declared.table,
         declared.description,
         tuple(declared.partition_by),
+        tuple(declared.statistics_of),
         declared.record,
         tuple(columns),
     )
@@ -183,6 +188,7 @@ class _TableFile(_Strict):
     table: _Name
     description: Annotated[str, pydantic.Field(min_length=1)]
     partition_by: list[_Name] = []
+    statistics_of: list[_Name] = []
     record: bool = False
     columns: Annotated[dict[_Name, _ColumnEntry], pydantic.Field(min_length=1)]
     stream_attributes_after: _Name | None = None

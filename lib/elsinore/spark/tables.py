@@ -7,7 +7,7 @@ each table by one of the two alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,14 @@ _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 #: Tries at a record that others write beside us; each takes milliseconds.
 _TRIES = 20
 
+#: The server interprets; a MERGE of 690,000 rows takes 44 s then, and 15 compiled.
+_COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+_MANY_ROWS = 50_000
+
 _SKIP_EMPTY = "spark.databricks.delta.skipRecordingEmptyCommits"
+
+#: Columns of which a file's log entry tells the least and the greatest value.
+_STATISTICS = "delta.dataSkippingStatsColumns"
 
 #: Delta skips a write of an application with a number that it has seen, and refuses the second of
 #: two at once. With the turns of a table as numbers that makes a compare-and-swap of a commit.
@@ -265,6 +272,10 @@ class Lake:
         except CommitFailedError as error:
             raise ConflictError(f"another writer of {table} got there first") from error
 
+    def compiled(self, rows: int) -> AbstractContextManager[None]:
+        """Has Spark compile what it runs, where so many rows repay the seconds that this takes."""
+        return self.configured(_COMPILED if rows > _MANY_ROWS else {})
+
     @contextmanager
     def configured(self, options: Mapping[str, str]) -> Iterator[None]:
         """Options of the session, for as long as this lasts."""
@@ -345,7 +356,8 @@ class Lake:
         days = ", ".join(schema.partition_by)
         self.run_sql(
             f"CREATE TABLE IF NOT EXISTS {self.sql_name(schema.name)} ({schema.ddl()}) USING DELTA "
-            f"PARTITIONED BY ({days}) COMMENT {sql_text(schema.description)}"
+            f"PARTITIONED BY ({days}) COMMENT {sql_text(schema.description)} "
+            f"TBLPROPERTIES ('{_STATISTICS}' = '{', '.join(schema.statistics_of)}')"
         )
         return True
 

@@ -50,12 +50,14 @@ def combine_groups(rows: SegmentRows, keys: Iterable[np.ndarray], size: int) -> 
         counts[:, :, digit] -= carried << DIGIT
         counts[:, :, digit + 1] += carried
     kept = order[starts]
+    with np.errstate(over="ignore"):  # a sum of doubles may be infinite
+        doubles = np.add.reduceat(rows.doubles[order], starts, axis=0)
     return SegmentRows(
         rows.queries[kept],
         rows.partitions[kept],
         rows.windows[kept],
         counts,
-        np.add.reduceat(rows.doubles[order], starts, axis=0),
+        doubles,
         np.minimum.reduceat(rows.ranks[order], starts, axis=0),
     )
 
