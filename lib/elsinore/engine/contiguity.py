@@ -57,7 +57,7 @@ def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[int, .
     A type that could stand at several aliases is found under the keys of each of them.
     """
     found: dict[tuple[int, ...], list[str]] = {}
-    keys = {number: key for number, key in enumerate(query.keys) if _parts(query, schema, key)}
+    keys = {number: key for number, key in enumerate(query.keys) if _parts(query, key)}
     for name in schema.by_name:
         for place in _places(query, name):
             carried = (n for n, key in keys.items() if _binds(query, schema, key, name, place))
@@ -88,9 +88,9 @@ def _left_out(query: BoundQuery, schema: StreamSchema, key: Key) -> list[Positio
     return [position for position in everywhere if position.index not in key.positions]
 
 
-def _parts(query: BoundQuery, schema: StreamSchema, key: Key) -> bool:
-    """Whether a key keeps events apart: not where it is scoped to one event of a trend alone."""
-    if key.group_label is not None or not _left_out(query, schema, key):
+def _parts(query: BoundQuery, key: Key) -> bool:
+    """Whether a key keeps events apart: not where it binds one event of a trend alone."""
+    if key.group_label is not None:
         return True
     bound = frozenset(query.positions[index].alias for index in key.positions)
     return any(aliases <= bound for aliases in may_meet(query.pattern))

@@ -102,7 +102,7 @@ def _places_of_type(query: BoundQuery, schema: StreamSchema, name: str) -> set[t
     """
     places = [position for position in query.positions if position.type == name]
     places = [position for position in places if not position.negated] or places
-    parting = [(number, key) for number, key in enumerate(query.keys) if _parts(query, schema, key)]
+    parting = [(number, key) for number, key in enumerate(query.keys) if _parts(query, key)]
     if places:
         return {
             tuple(number for number, key in parting if place.index in key.positions)
@@ -116,9 +116,9 @@ def _places_of_type(query: BoundQuery, schema: StreamSchema, name: str) -> set[t
     return {tuple(foreign)}
 
 
-def _parts(query: BoundQuery, schema: StreamSchema, key: Key) -> bool:
-    """Whether a key keeps events apart: not where it is scoped to one event of a trend alone."""
-    if key.group_label is not None or _unscoped(query, schema, key):
+def _parts(query: BoundQuery, key: Key) -> bool:
+    """Whether a key keeps events apart: not where it binds one event of a trend alone."""
+    if key.group_label is not None:
         return True
     bound = {position.alias for position in query.positions if position.index in key.positions}
     return any(aliases <= bound for aliases in may_meet(query.pattern))
