@@ -72,7 +72,9 @@ def settings(tmp_path: Path) -> Settings:
         ("landings", LANDINGS),
         ("validations", VALIDATIONS),
     ]:
-        write_deltalake(settings.lake / name, pa.Table.from_pylist(rows))
+        table = pa.Table.from_pylist(rows)
+        days = [column for column in table.column_names if column.endswith("_day")]
+        write_deltalake(settings.lake / name, table, partition_by=days)
     return settings
 
 
