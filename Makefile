@@ -40,6 +40,10 @@ test: setup lint ## lint, then all tests: those of one process side by side, the
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not ($(ALONE))"
 	@$(BIN)/python -m pytest -q -m "$(ALONE)"
 
+.PHONY: test-long
+test-long: test test-faults test-topology ## all tests, 20,000 random pairs, 200 faults and the topology
+	@$(BIN)/python -m tests.property --pairs 20000
+
 .PHONY: test-topology
 test-topology: setup ## backfills of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
 	@ELSINORE_TOPOLOGY=1 $(BIN)/python -m pytest -s tests/topology

@@ -1,13 +1,10 @@
-"""One undisturbed replay, shared by all tests that only read what it left, and one Spark server."""
+"""One undisturbed replay, shared by all tests that only read what it left."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import pytest
 
 from elsinore.settings import Settings
-from elsinore.spark.server import running_server, stop_server
 from tests.e2e.support import Home
 
 #: The home, what the replay printed, and every row of every table.
@@ -15,17 +12,12 @@ CleanRun = tuple[Home, str, dict[str, list[str]]]
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Variables that name a Spark server for all homes but those that are to lose theirs."""
-    own = Settings(home=tmp_path_factory.mktemp("server"))
-    started = running_server(own)
-    token = own.home / "token"
-    token.write_text(started.token)
-    yield {
-        "ELSINORE_SPARK_MASTER": f"sc://127.0.0.1:{started.port}",
-        "ELSINORE_SPARK_TOKEN_FILE": str(token),
+def shared(server: Settings) -> dict[str, str]:
+    """Variables that name the Spark server of all homes but those that are to lose theirs."""
+    return {
+        "ELSINORE_SPARK_MASTER": server.spark_master,
+        "ELSINORE_SPARK_TOKEN_FILE": str(server.spark_token_file),
     }
-    stop_server(own)
 
 
 @pytest.fixture(scope="session")

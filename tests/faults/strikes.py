@@ -108,7 +108,7 @@ class Strike:
 
     def _daemons(self) -> list[psutil.Process]:
         found = server_processes(self.home)
-        return [process for process in found if "pyspark.daemon" in _command(process)]
+        return [process for process in found if "elsinore.spark.worker_daemon" in _command(process)]
 
     def _workers(self) -> list[psutil.Process]:
         daemons = self._daemons()

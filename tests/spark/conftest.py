@@ -1,16 +1,14 @@
-"""One Spark server for the whole test run, and a lake of its own for each test that wants one."""
+"""A session for all tests, and a lake of its own for each test that wants one."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.settings import Settings
-from elsinore.spark.server import running_server, stop_server
 from elsinore.spark.session import open_session
 from elsinore.spark.tables import Lake
 
@@ -22,20 +20,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """Settings of a home whose server works for all tests, those of other homes too."""
-    own = Settings(home=tmp_path_factory.mktemp("server"), spark_master="local[2,4]")
-    with pytest.MonkeyPatch.context() as environment:  # workers know functions of tests by name
-        environment.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-        started = running_server(own)
-    token = own.home / "token"
-    token.write_text(started.token)
-    address = f"sc://127.0.0.1:{started.port}"
-    yield own.model_copy(update={"spark_master": address, "spark_token_file": token})
-    stop_server(own)
 
 
 @pytest.fixture(scope="session")

@@ -110,7 +110,7 @@ def aggregate(
             results, counts = split_counts(kept)
             note = origin(run, workload, plan, version, owned)
             rows = _by_day(results, owned, parts)
-            with lake.compiled(counts[ROWS]):
+            with lake.compiled(counts.get(ROWS, 0)):
                 lake.replace(STAGED, rows, where=Hours(owned), run=note, recorded=True)
         finally:
             kept.unpersist()

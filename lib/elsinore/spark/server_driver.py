@@ -1,9 +1,14 @@
-"""What `spark-submit` runs as the server: a Spark whose plugin listens, until it is ended."""
+"""What `spark-submit` runs as the server: Spark with a plugin that listens, until its JVM ends."""
 
-import signal
+from __future__ import annotations
+
+import os
+import time
 
 from pyspark.sql import SparkSession
 
 if __name__ == "__main__":
+    jvm = os.getppid()
     SparkSession.builder.getOrCreate()
-    signal.pause()
+    while os.getppid() == jvm:
+        time.sleep(1)
