@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from datetime import timedelta
 from typing import Any
@@ -14,6 +16,10 @@ from elsinore.errors import ConflictError, LostWorkerError
 from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.alerts import alert_run_failed, alert_run_late, alert_task_failed
 from elsinore.orchestration.task_progress import note_progress
+
+# As it ends, Python looks once more through all objects of Airflow and its libraries: 5 of the 24 s
+# of an hour by `airflow dags test`.
+atexit.register(gc.freeze)
 
 #: No run of any DAG goes on for longer; what is vacuumed must be older than that by far.
 LONGEST_RUN = timedelta(hours=24)
