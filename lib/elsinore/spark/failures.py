@@ -22,6 +22,7 @@ _CONFLICT = re.compile(
     r"|MetadataChangedException|Concurrent(Append|Write|DeleteRead|DeleteDelete|Transaction)"
     r"Exception|ConcurrentModificationException"
 )
+_BROKEN = re.compile(r"Could not initialize class [\w.$]+|UnsatisfiedLinkError: [^\n]{1,60}")
 _LOST = re.compile(
     r"ExecutorLostFailure|Python worker exited unexpectedly|Python worker .*crash"
     r"|SparkContext was shut down|has already been stopped|executor.* lost|FetchFailed"
@@ -39,6 +40,13 @@ _UNWRITABLE = re.compile(
 _OURS = re.compile(r"^elsinore\.(?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
 
 _SHOWN = 300
+
+
+class BrokenServerError(LostWorkerError):
+    """The server lives, but has lost a class for good and must be replaced.
+
+    It could not unpack a library onto a full disk, say, and a JVM tries that once.
+    """
 
 
 @contextmanager
@@ -80,6 +88,8 @@ def translate(error: BaseException) -> ElsinoreError | None:
         return SetupError(
             f"cannot write: {found[0]}", hint="make room, or the lake writable, and run it again"
         )
+    if isinstance(error, PySparkException) and (found := _BROKEN.search(text)):
+        return BrokenServerError(f"Spark has lost a class: {found[0]}")
     if isinstance(error, PySparkException) and (found := _LOST.search(text)):
         return LostWorkerError(f"a Spark process was lost: {first_line(text[found.start() :])}")
     return None

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError
 from elsinore.settings import Settings
-from elsinore.spark.failures import spark_failures
-from elsinore.spark.server import server_url
+from elsinore.spark.failures import BrokenServerError, spark_failures
+from elsinore.spark.server import server_url, stop_server
 from elsinore.spark.tables import Lake
 
 #: Any constant will do: sessions are named after what they work for, below it.
@@ -54,7 +54,7 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
         SetupError: the server cannot be started or reached, or does not know us.
         ElsinoreError: what Spark reports inside the block, see `spark_failures`.
     """
-    with spark_failures():
+    with _replacing(settings), spark_failures():
         url = server_url(settings)
         session = _named(url, f"{settings.home} {name}") if name else connect(url)
         # PySpark hands what it checkpoints to whichever session is the active one of the thread.
@@ -65,6 +65,17 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
         finally:
             session.stop()
             active.session = around
+
+
+@contextmanager
+def _replacing(settings: Settings) -> Iterator[None]:
+    """Ends a server on demand that is broken for good; the next try starts another one."""
+    try:
+        yield
+    except BrokenServerError:
+        if not settings.spark_master.startswith("sc://"):
+            stop_server(settings)
+        raise
 
 
 def connect(url: str, session: UUID | None = None) -> Any:

@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore.errors import LostWorkerError, SetupError
-from elsinore.spark.failures import translate
+from elsinore.spark.failures import BrokenServerError, translate
 
 CREATED = """
 \tat org.apache.spark.api.python.PythonWorkerFactory.create(PythonWorkerFactory.scala:152)
@@ -40,6 +40,14 @@ def test_a_lost_process_is_worth_another_try(text: str) -> None:
 )
 def test_what_would_end_the_same_again_is_not(text: str) -> None:
     assert translate(PySparkException(text)) is None
+
+
+def test_a_server_that_has_lost_a_class_is_to_be_replaced() -> None:
+    """Its disk was full when it unpacked the library, and it does not try again."""
+    text = "Lost task 1.3: java.lang.NoClassDefFoundError: Could not initialize class org.x.Snappy"
+    error = translate(PySparkException(text))
+    assert isinstance(error, BrokenServerError)
+    assert error.transient
 
 
 def test_a_full_disk_is_named_and_not_tried_again() -> None:
