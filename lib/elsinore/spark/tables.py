@@ -24,7 +24,6 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import (
-    ConflictError,
     DataError,
     EngineError,
     ParameterError,
@@ -261,16 +260,9 @@ class Lake:
             reraise=True,
         )
         note = deltalake.CommitProperties(custom_metadata={"run": run})
-        try:
-            again(
-                deltalake.write_deltalake,
-                str(self.path(table)),
-                rows,
-                commit_properties=note,
-                **how,
-            )
-        except CommitFailedError as error:
-            raise ConflictError(f"another writer of {table} got there first") from error
+        path = str(self.path(table))
+        with spark_failures():
+            again(deltalake.write_deltalake, path, rows, commit_properties=note, **how)
 
     def compiled(self, rows: int) -> AbstractContextManager[None]:
         """Has Spark compile what it runs, where so many rows repay the seconds that this takes."""
