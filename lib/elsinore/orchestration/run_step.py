@@ -35,8 +35,13 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
 
     They are plain data that JSON can hold.
     """
+    with timed_step():
+        figures = load_job(job, settings).main(arguments, settings)
+    return dict(json.loads(json.dumps(figures)))
+
+
+def load_job(job: str, settings: Settings) -> Any:
+    """A module of `jobs/`, which lies beside the library and not in it."""
     if (root := str(settings.root)) not in sys.path:
         sys.path.insert(0, root)
-    with timed_step():
-        figures = import_module(f"jobs.{job}").main(arguments, settings)
-    return dict(json.loads(json.dumps(figures)))
+    return import_module(f"jobs.{job}")

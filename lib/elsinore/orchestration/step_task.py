@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from threading import Thread
 from typing import Any
 
 from airflow.sdk import task
 
+from elsinore.orchestration.house_rules import is_tested
 from elsinore.orchestration.known_workloads import workload_path
 from elsinore.orchestration.run_interval import context_interval, slice_interval
-from elsinore.orchestration.run_step import Arguments, run_step
+from elsinore.orchestration.run_step import Arguments, load_job, run_step
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
 
@@ -40,9 +45,27 @@ def call_step(job: str, context: Mapping[str, Any], part: Interval | None = None
     Raises:
         ElsinoreError: what the job raises; `transient` says whether another try may help.
     """
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
+    gc.enable()
     settings = context_settings(context)
+    if is_tested():
+        Thread(target=_import_ahead, args=[settings], daemon=True).start()
     arguments = Arguments(part or context_interval(context), context["run_id"])
     return run_step(job, arguments, settings)
+
+
+def _import_ahead(settings: Settings) -> None:
+    """Imports what all steps of this process need while the first one waits for Spark.
+
+    In an order in which two threads never wait for each other.
+    """
+    with suppress(ImportError):  # the step that needs it says so
+        load_job("land_events", settings)
+        import_module("pyspark.sql.connect.session")
+        import_module("great_expectations")
+        load_job("publish_results", settings)
+        load_job("report_quality", settings)
 
 
 def context_settings(context: Mapping[str, Any]) -> Settings:
