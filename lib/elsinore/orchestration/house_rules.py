@@ -17,8 +17,9 @@ from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.alerts import alert_run_failed, alert_run_late, alert_task_failed
 from elsinore.orchestration.task_progress import note_progress
 
-# Airflow makes its objects once and keeps them. Looking through them for garbage takes 5 of the 11.5 s
-# of five empty tasks by `airflow dags test`, the last time as Python ends. `call_step` sets them aside.
+# Airflow makes its objects once and keeps them. Looking through them for garbage takes 5 of the
+# 11.5 s of five empty tasks by `airflow dags test`, the last time as Python ends. `call_step` sets
+# them aside.
 gc.disable()
 atexit.register(gc.freeze)
 

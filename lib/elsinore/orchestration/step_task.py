@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from threading import Thread
 from typing import Any
 
@@ -13,6 +12,7 @@ from airflow.sdk import task
 
 from elsinore.orchestration.house_rules import is_tested
 from elsinore.orchestration.known_workloads import workload_path
+from elsinore.orchestration.libraries import import_libraries
 from elsinore.orchestration.run_interval import context_interval, slice_interval
 from elsinore.orchestration.run_step import Arguments, load_job, run_step
 from elsinore.settings import Settings
@@ -62,8 +62,7 @@ def _import_ahead(settings: Settings) -> None:
     """
     with suppress(ImportError):  # the step that needs it says so
         load_job("land_events", settings)
-        import_module("pyspark.sql.connect.session")
-        import_module("great_expectations")
+        import_libraries()
         load_job("publish_results", settings)
         load_job("report_quality", settings)
 
