@@ -142,6 +142,9 @@ CASES = (
     Case("general, 5,000 partitions, 10 queries", 10, 5, 100_000, 1_000, GENERAL, partitions=5_000),
     Case("general, 50 partitions, 5 queries", 5, 20, 60_000, 200, GENERAL, partitions=50),
     Case("comparison, 10 queries", 10, 50, 8_000, 400, COMPARISON),
+    Case("comparison, windows of 50, 20 queries", 20, 25, 8_000, 50, COMPARISON),
+    Case("comparison, windows of 2,000, 20 queries", 20, 100, 20_000, 2_000, COMPARISON),
+    Case("comparison, windows of 10,000, 5 queries", 5, 100, 30_000, 10_000, COMPARISON),
     Case("general, AVG and MAX, 10 queries", 10, 50, 8_000, 300, GENERAL,
          returns="COUNT(*), AVG(B.x), MAX(B.y)"),
     Case("general, very few events", 5, 10, 200, 100, GENERAL),
@@ -306,6 +309,8 @@ def random_cases(number: int) -> list[Case]:
         )
         if where in (GENERAL, DIFFERING, COMPARISON):
             case = replace(case, events=min(case.events, 10_000), queries=min(case.queries, 20))
+        if where == COMPARISON and case.queries <= 5:
+            case = replace(case, window=int(dice.choice([30, 1_000, 4_000])), overlap=1)
         if case.starts == 1:
             case = replace(case, pattern="SEQ(S0, B+)")
         if case.overlap > 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import log2
 
+from elsinore.engine.climb import BY_ORDER
 from elsinore.engine.hamlet.costs import NAMES, load_costs
 from elsinore.engine.hamlet.load import (
     Amounts,
@@ -45,10 +46,10 @@ def greta_amounts(query: BoundQuery, template: Template, stream: Stream) -> Amou
     | joined | numbers in rows of partitions that share a group with others: they are added up |
     | step | events at states, for each window that holds them |
     | wide | steps with wide counts, by the limbs of all rungs |
-    | compared | pairs whose program is one comparison, looked at in each window and rung |
-    | ordered | the same if answered by order: events by the logarithm of those before |
+    | compared | pairs whose program is one comparison, looked at in each small window and rung |
+    | ordered | in larger ones, by order: events by the logarithm of those before |
     | program | steps of the other programs over pairs |
-    | added | pairs that are adjacent, by the limbs of all rungs |
+    | added | pairs that are adjacent, by the limbs of all rungs, but for those by order |
     """
     load = Load(query, template, stream)
     if load.idle:
@@ -70,9 +71,13 @@ def greta_amounts(query: BoundQuery, template: Template, stream: Stream) -> Amou
         arriving = load.entries_at[arrow.later] * overlap(query.window) * len(limbs)
         members = load.held_at[arrow.earlier] / 2
         length = steps_of(arrow)
+        if length == _COMPARISON and sum(load.held_at) >= BY_ORDER:
+            # Trees hold words as wide as their counts have become, and large windows climb on.
+            amounts["ordered"] += arriving / len(limbs) * log2(1.0 + members)
+            amounts["wide"] = steps * carriers * limbs[-1] / 2 * (len(limbs) > 1)
+            continue
         if length == _COMPARISON:
             amounts["compared"] += arriving * members
-            amounts["ordered"] += arriving * log2(1.0 + members)
         else:
             amounts["program"] += arriving * members * length
         adjacent = load.share(arrow) * arriving * members / len(limbs)
