@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 import pyarrow as pa
 
 from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.auto.alike import alike, for_all
 from elsinore.engine.auto.sharing import NOTHING_SHARED, Sharing
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet import aggregate_set
@@ -31,9 +32,9 @@ def aggregate_auto(
 ) -> Iterator[pa.Table]:
     """Unfinished rows (`results.partial`) of queries over all events of a table.
 
-    Collapsed queries are swept; those of fixed length run in one pass, with the segments that they
-    share; the queries of a set run by Hamlet; each of the others runs by itself. The rows do not
-    depend on what is shared.
+    Queries that are equal but for what they return are run once. Collapsed queries are swept; those
+    of fixed length run in one pass, with the segments that they share; the queries of a set run by
+    Hamlet; each of the others runs by itself. The rows do not depend on what is shared.
 
     Args:
         queries: some or all of the workload's; what sharing says of the others is left aside.
@@ -47,6 +48,20 @@ def aggregate_auto(
         UnsupportedQueryError: greta cannot run a query.
     """
     columns = EventColumns.of(events)
+    classes = alike(tuple(queries))
+    run = [found.run for found in classes]
+    for table in _aggregate_all(run, columns, sharing, owned, observer, threads):
+        yield from for_all(classes, table)
+
+
+def _aggregate_all(
+    queries: Collection[BoundQuery],
+    columns: EventColumns,
+    sharing: Sharing,
+    owned: Interval | None,
+    observer: Observer | None,
+    threads: int,
+) -> Iterator[pa.Table]:
     left = {query.name: query for query in queries}
     for names in sharing.sweeps:
         for swept in sweep_sets([left[name] for name in names if name in left]).sets:

@@ -1,9 +1,14 @@
-"""Decides which queries run together: by the segments, sweeps and sets that pay."""
+"""Decides which queries run together: by the segments, sweeps and sets that pay.
+
+Queries that are equal but for what they return are run once (`alike`), so one of them is weighed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from elsinore.engine.auto.alike import alike, distinct
 from elsinore.engine.auto.sets import SetChoice, choose_sets, in_words, planned_sets, without
 from elsinore.engine.auto.sharing import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP, Choice, Sharing
 from elsinore.engine.auto.sweeps import COLLAPSED, choose_sweeps, sweepable
@@ -40,14 +45,17 @@ def share_by_plan(workload: Workload, plan: StaticPlan, statistics: Statistics) 
         PlanError: a set of the plan is none of this workload; the plan is for another, or for
             another build.
     """
-    queries = fixed_length(workload)
+    run = distinct(workload)
+    queries, stream = fixed_length(run), Stream(statistics)
     known = queries.by_name
     planned = [[p for p in places if p.query in known] for places in shared_segments(plan)]
     planned = [places for places in planned if len(places) > 1]
     paying = segments_that_pay(planned, queries, statistics)
     kept = without_losers(paying, queries, statistics)
     weighed = _weighed(queries, kept, statistics)
-    return _sharing(workload, weighed, planned_sets(workload, plan), Stream(statistics))
+    others = workload.by_name.keys() - run.by_name.keys()
+    sets = without(planned_sets(workload, plan), workload, others, stream)
+    return _for_all(workload, _sharing(run, weighed, sets, stream))
 
 
 def executors_by_plan(workload: Workload, plan: StaticPlan) -> tuple[Choice, ...]:
@@ -77,11 +85,28 @@ def share_freely(
     Raises:
         ParameterError: the statistics lack a type of the workload.
     """
-    queries = fixed_length(workload)
+    run = distinct(workload)
+    queries = fixed_length(run)
     segments = choose_segments(queries, statistics)
     weighed = _weighed(queries, segments, statistics)
     stream = Stream(statistics, tuple(profiles))
-    return _sharing(workload, weighed, choose_sets(workload, statistics, profiles), stream)
+    sharing = _sharing(run, weighed, choose_sets(run, statistics, profiles), stream)
+    return _for_all(workload, sharing)
+
+
+def _for_all(workload: Workload, sharing: Sharing) -> Sharing:
+    """What was decided of the queries that are run, with a choice for each of the workload."""
+    made = {choice.query: choice for choice in sharing.choices}
+    choices = {
+        query.name: made[found.run.name]
+        if query.name == found.run.name
+        else Choice(
+            query.name, made[found.run.name].executor, f"has the same trends as {found.run.name}"
+        )
+        for found in alike(workload.queries)
+        for query in found.queries
+    }
+    return replace(sharing, choices=tuple(choices[query.name] for query in workload.queries))
 
 
 def _weighed(

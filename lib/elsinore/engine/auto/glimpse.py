@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.engine.auto.alike import distinct
 from elsinore.engine.profile.measure import measure
 from elsinore.engine.profile.subjects import Subjects
 from elsinore.events.table import TIME_COLUMN, EventTable
@@ -38,7 +39,7 @@ def glimpse(
     if size < 1:
         return ()
     profiles = []
-    for found in sharable_sets(workload.queries).sets:
+    for found in sharable_sets(distinct(workload).queries).sets:
         chosen = _chosen(found, workload, events, size)
         if len(chosen):
             part = Workload(workload.schema, found.queries)
