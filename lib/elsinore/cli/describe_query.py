@@ -7,8 +7,7 @@ from typing import Any
 from elsinore.lowering.ordered_edges import answered_by_order
 from elsinore.lowering.sweep import sweep_refusals
 from elsinore.query.bound import BoundQuery, Key
-from elsinore.query.print_bound import print_bound, print_length
-from elsinore.query.print_query import print_pattern
+from elsinore.query.print_query import print_bound, print_length, print_pattern
 from elsinore.template.describe import describe_template
 from elsinore.template.fixed_length import aseq_refusals
 from elsinore.template.negations import numbered_nots

@@ -10,7 +10,7 @@ from elsinore.engine.auto.sets import in_words
 from elsinore.lowering.kleene_sharers import kleene_sharers
 from elsinore.lowering.sharable import SharableSet, Sharing
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.print_bound import print_length
+from elsinore.query.print_query import print_length
 from elsinore.sharing.explain_cuts import Cut, explain_cuts
 from elsinore.sharing.explain_savings import ExplainedSavings, explain_savings, reason
 from elsinore.sharing.kleene import shared_kleene

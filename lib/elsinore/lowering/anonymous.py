@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from elsinore.query.anonymous import anonymous
+from elsinore.query.expressions import anonymous
 from elsinore.template.conditions import Condition, Every, Holds, Never, Some
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from elsinore.lowering.anonymous import anonymous_condition
-from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression
+from elsinore.query.expressions import BoundExpression, anonymous
 from elsinore.template.conditions import Condition
 from elsinore.template.template import State, Template, Transition
 

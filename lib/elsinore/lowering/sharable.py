@@ -22,8 +22,8 @@ from elsinore.lowering.merged import (
     type_of,
 )
 from elsinore.lowering.plain import plain_template
-from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
+from elsinore.query.expressions import anonymous
 from elsinore.query.remember import of_queries
 from elsinore.template.template import Template
 

@@ -22,7 +22,7 @@ from elsinore.plot.sharing_columns import columns_of
 from elsinore.plot.sharing_order import row_order
 from elsinore.plot.sharing_rows import groups_of, units_of
 from elsinore.plot.sharing_sets import merged_diagram
-from elsinore.query.print_bound import print_length
+from elsinore.query.print_query import print_length
 from elsinore.sharing.explain_cuts import Cut
 from elsinore.sharing.explain_savings import ExplainedSavings, figure_text
 from elsinore.sharing.plan import StaticPlan

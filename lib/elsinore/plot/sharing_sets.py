@@ -10,7 +10,7 @@ from elsinore.lowering.anonymous import anonymous_condition
 from elsinore.lowering.sharable import SharableSet
 from elsinore.plot.diagram import Arrow, Circle, Diagram, Line
 from elsinore.query.bound import BoundQuery
-from elsinore.query.print_bound import print_bound
+from elsinore.query.print_query import print_bound
 from elsinore.template.words import Words
 
 #: Characters of a line of a label, and the most lines that one takes.

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
-from elsinore.query.adjacency import Adjacency, adjacency
+from elsinore.query.automaton import Adjacency, adjacency
 from elsinore.query.bound import Position
 from elsinore.query.expressions import TIME
 from elsinore.query.faults import some_of, suggest

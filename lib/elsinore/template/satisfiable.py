@@ -14,7 +14,6 @@ from math import ceil, floor
 from typing import Any
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import (
     Both,
@@ -24,6 +23,7 @@ from elsinore.query.expressions import (
     Either,
     Inverse,
     IsNull,
+    anonymous,
 )
 from elsinore.query.remember import of_query
 

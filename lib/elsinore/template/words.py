@@ -8,7 +8,7 @@ from functools import cached_property
 
 from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
-from elsinore.query.print_bound import print_bound
+from elsinore.query.print_query import print_bound
 from elsinore.template.conditions import (
     Condition,
     Every,
