@@ -43,10 +43,10 @@ from elsinore.lowering.segments.program import lower_segments
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
-from elsinore.sharing.segments import Segment
 from elsinore.timeline import TimeUnit
 
 ROUNDS = 7

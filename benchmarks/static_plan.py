@@ -28,8 +28,8 @@ from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.verify import verify
 from elsinore.timeline import TimeUnit
 
 LENGTH = 10

@@ -21,8 +21,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.rounding import bounds_of, within
 from elsinore.results.row import ResultRow
-from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment, mine_candidates
 from elsinore.timeline import Interval
 from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases import SCHEMA

@@ -11,13 +11,11 @@ from elsinore.lowering.kleene_sharers import kleene_sharers
 from elsinore.lowering.sharable import SharableSet, Sharing
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import print_length
-from elsinore.sharing.explain_cuts import Cut, explain_cuts
-from elsinore.sharing.explain_savings import ExplainedSavings, explain_savings, reason
-from elsinore.sharing.kleene import shared_kleene
-from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.plan_sets import PlannedSet
+from elsinore.sharing.candidates import shared_kleene
+from elsinore.sharing.explain import Cut, ExplainedSavings, explain_cuts, explain_savings, reason
+from elsinore.sharing.plan import PlannedSet, StaticPlan
+from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.verify import verify
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,8 @@ from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder, StaticPlan
-from elsinore.sharing.verify import verify
-from elsinore.template.fixed_length import require_aseq
-from elsinore.template.support import greta_refusals, require_greta
+from elsinore.sharing.replan import verify
+from elsinore.template.support import greta_refusals, require_aseq, require_greta
 
 
 class Executor(StrEnum):

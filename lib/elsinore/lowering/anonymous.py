@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from elsinore.query.expressions import anonymous
-from elsinore.template.conditions import Condition, Every, Holds, Never, Some
+from elsinore.template.template import Condition, Every, Holds, Never, Some
 
 
 def anonymous_condition(condition: Condition) -> Condition:

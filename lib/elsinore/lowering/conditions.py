@@ -24,7 +24,7 @@ from elsinore.query.expressions import (
     Negative,
     sides_of,
 )
-from elsinore.template.conditions import (
+from elsinore.template.template import (
     Condition,
     Every,
     Floor,

@@ -9,8 +9,7 @@ import numpy as np
 
 from elsinore.lowering.conditions import Programs, Slot
 from elsinore.lowering.orders import Order, find_orders
-from elsinore.template.conditions import Floor
-from elsinore.template.template import Template
+from elsinore.template.template import Floor, Template
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from functools import cached_property
 from elsinore.lowering.anonymous import anonymous_condition
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression, anonymous
-from elsinore.template.conditions import Condition
-from elsinore.template.template import State, Template, Transition
+from elsinore.template.template import Condition, State, Template, Transition
 
 #: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
 #: which not all do.

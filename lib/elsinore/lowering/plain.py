@@ -5,9 +5,8 @@ from __future__ import annotations
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction, Semantics
 from elsinore.template.build import build_templates
-from elsinore.template.conditions import Open, Reaches, leaves_of
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.template import Template
+from elsinore.template.template import Open, Reaches, Template, leaves_of
 
 
 def plain_template(query: BoundQuery) -> Template | str:

@@ -23,10 +23,8 @@ from elsinore.plot.sharing_order import row_order
 from elsinore.plot.sharing_rows import groups_of, units_of
 from elsinore.plot.sharing_sets import merged_diagram
 from elsinore.query.print_query import print_length
-from elsinore.sharing.explain_cuts import Cut
-from elsinore.sharing.explain_savings import ExplainedSavings, figure_text
-from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.plan_sets import PlannedSet, cost_text
+from elsinore.sharing.explain import Cut, ExplainedSavings, figure_text
+from elsinore.sharing.plan import PlannedSet, StaticPlan, cost_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from elsinore.lowering.kleene_sharers import kleene_sharers
 from elsinore.lowering.sharable import SharableSet, Sharing
-from elsinore.sharing.explain_cuts import Box, Cut
-from elsinore.sharing.explain_savings import ExplainedSavings
+from elsinore.sharing.explain import Box, Cut, ExplainedSavings
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from elsinore.lowering.sharable import SharableSet
 from elsinore.plot.diagram import Arrow, Circle, Diagram, Line
 from elsinore.query.bound import BoundQuery
 from elsinore.query.print_query import print_bound
-from elsinore.template.words import Words
+from elsinore.template.describe import Words
 
 #: Characters of a line of a label, and the most lines that one takes.
 _WIDTH, _MOST_LINES = 34, 6

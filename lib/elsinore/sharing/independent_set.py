@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from elsinore.sharing.binary_program import BinaryProgram, BinarySolution, solve
-from elsinore.sharing.candidates import Candidate
-from elsinore.sharing.conflicts import Place, places_of
-from elsinore.sharing.graph import SharonGraph
-from elsinore.sharing.gwmin import gwmin
+from elsinore.sharing.candidates import Candidate, Place, places_of
+from elsinore.sharing.graph import SharonGraph, gwmin
 
 
 def independent_set(

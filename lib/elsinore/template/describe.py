@@ -2,13 +2,200 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
+from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.faults import listed
-from elsinore.query.print_query import print_pattern
-from elsinore.template.template import TREND, Template, Transition
-from elsinore.template.words import IN_BETWEEN, NOTES, STILL_OPEN, Words
+from elsinore.query.print_query import print_bound, print_pattern
+from elsinore.query.syntax import EventPattern, Negation, Pattern, parts_of
+from elsinore.template.template import (
+    TREND,
+    Condition,
+    Every,
+    Floor,
+    Holds,
+    Never,
+    Open,
+    Reaches,
+    Some,
+    Template,
+    Transition,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedNot:
+    """One NOT of a query.
+
+    Attributes:
+        number: counts from 1, the outer one before those inside of it.
+        body: what must not be matched.
+        positions: the positions of its events, without those of a NOT inside of it.
+        inside: number of the NOT around it, or None.
+    """
+
+    number: int
+    body: Pattern
+    positions: frozenset[int]
+    inside: int | None
+
+    @property
+    def name(self) -> str:
+        """As texts and pictures call it."""
+        return f"NOT {self.number}"
+
+
+def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
+    """Every NOT of a query, in the order of its text."""
+    found: list[NumberedNot] = []
+
+    def visit(pattern: Pattern, inside: int | None) -> None:
+        if isinstance(pattern, Negation):
+            number = len(found) + 1
+            positions = frozenset(query.by_alias[alias].index for alias in _own(pattern.body))
+            found.append(NumberedNot(number, pattern.body, positions, inside))
+            inside = number
+        for part in parts_of(pattern):
+            visit(part, inside)
+
+    visit(query.pattern, None)
+    return tuple(found)
+
+
+def guard_nots(query: BoundQuery, template: Template) -> dict[int, NumberedNot]:
+    """The NOT that each guard of a template stands for."""
+    by_position = {p: found for found in numbered_nots(query) for p in found.positions}
+    return {
+        state.guard: by_position[min(state.positions)]
+        for state in template.states
+        if state.guard != TREND
+    }
+
+
+def _own(pattern: Pattern) -> Iterator[str]:
+    """Aliases of a pattern without those under NOT."""
+    if isinstance(pattern, EventPattern):
+        yield pattern.alias
+    for part in parts_of(pattern):
+        if not isinstance(part, Negation):
+            yield from _own(part)
+
+
+IN_BETWEEN = "in between"
+NOTHING_BETWEEN = "no other event of the partition lies in between"
+STILL_OPEN = "nothing in between could extend it"
+#: What the notes of state names mean.
+NOTES = "[meets x], [misses x]: whether the event meets the conditions that WHERE has for x alone"
+
+
+@dataclass(frozen=True)
+class Words:
+    """Names and conditions of one template of a query."""
+
+    query: BoundQuery
+    template: Template
+
+    @cached_property
+    def nots(self) -> dict[int, NumberedNot]:
+        """The NOT of each guard."""
+        return guard_nots(self.query, self.template)
+
+    @cached_property
+    def aliases(self) -> dict[int, str]:
+        """The alias of each position."""
+        return {position.index: position.alias for position in self.query.positions}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each state is called: its aliases, and what else tells it from its like.
+
+        `x|y` is a state of trends whose last event may stand for either. Trends may carry different
+        keys when they get to one place of the pattern; such states are numbered.
+        """
+        plain = [self._noted_name(number) for number in range(len(self.template.states))]
+        uses, seen = Counter(plain), Counter[str]()
+        names = []
+        for name in plain:
+            seen[name] += 1
+            names.append(f"{name} ({seen[name]})" if uses[name] > 1 else name)
+        return tuple(names)
+
+    def plain_name(self, number: int) -> str:
+        """The aliases that an event at a state may stand for."""
+        return "|".join(self.aliases[p] for p in sorted(self.template.states[number].positions))
+
+    def _noted_name(self, number: int) -> str:
+        notes = self.notes(number)
+        name = self.plain_name(number)
+        return f"{name} [{notes}]" if notes else name
+
+    def notes(self, number: int) -> str:
+        """Which other positions' local predicates an event at a state meets, where that matters."""
+        state = self.template.states[number]
+        kind = self.kind(number)
+        alike = [
+            other
+            for n, other in enumerate(self.template.states)
+            if other.guard == TREND and self.kind(n) == kind
+        ]
+        if state.guard != TREND or not any(other.misses for other in alike):
+            return ""
+        notes = [f"misses {self.aliases[p]}" for p in sorted(state.misses)]
+        notes += [f"meets {self.aliases[p]}" for p in sorted(state.meets - state.positions)]
+        return ", ".join(notes)
+
+    def kind(self, number: int) -> str:
+        """The event type of a state."""
+        return self.query.positions[min(self.template.states[number].positions)].type
+
+    def condition(self, condition: Condition) -> str:
+        """A condition on two adjacent events, in full."""
+        match condition:
+            case Holds(expression):
+                return print_bound(expression, self.aliases)
+            case Reaches(floor):
+                return self.floor(floor, IN_BETWEEN)
+            case Open():
+                return STILL_OPEN
+            case Every(parts):
+                return " and ".join(self._inner(part) for part in parts)
+            case Some(parts):
+                return " or ".join(self._inner(part) for part in parts)
+            case Never(Reaches(Floor(ways, contiguous=False))):
+                return self.present(ways, IN_BETWEEN)
+            case Never(part):
+                return f"not ({self.condition(part)})"
+
+    def _inner(self, condition: Condition) -> str:
+        text = self.condition(condition)
+        return f"({text})" if isinstance(condition, Every | Some) else text
+
+    def floor(self, floor: Floor, where: str) -> str:
+        """Which NOT must be absent, and where; and whether nothing else may lie in between."""
+        parts = [self.absent(floor.ways, where), NOTHING_BETWEEN if floor.contiguous else ""]
+        return ", and ".join(part for part in parts if part)
+
+    def absent(self, ways: Ways, where: str) -> str:
+        """`no match of NOT 1 lies in between`; empty where one way is free of NOT."""
+        if frozenset() in ways:
+            return ""
+        return f"{' or '.join(f'no match of {self.guards(w)}' for w in _sorted(ways))} lies {where}"
+
+    def present(self, ways: Ways, where: str) -> str:
+        """The opposite of `absent`."""
+        return f"{' and '.join(f'a match of {self.guards(w)}' for w in _sorted(ways))} lies {where}"
+
+    def guards(self, way: frozenset[int]) -> str:
+        """The NOT of one way: each of them shuts it."""
+        return " or ".join(f"NOT {n}" for n in sorted(self.nots[g].number for g in way))
+
+
+def _sorted(ways: Ways) -> list[frozenset[int]]:
+    return sorted(ways, key=sorted)
 
 
 def describe_template(query: BoundQuery, template: Template) -> list[str]:

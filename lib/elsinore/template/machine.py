@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from elsinore.query.automaton import NO_WAY, Automaton, Pair, Ways, either_way, one_after_another
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Semantics
-from elsinore.template.conditions import (
+from elsinore.template.template import (
     ALWAYS,
+    TREND,
     Condition,
     Holds,
     Open,
     Reaches,
+    State,
+    Transition,
+    WayOut,
     every,
     floor_of,
     floors_in,
     leaves_of,
 )
-from elsinore.template.template import TREND, State, Transition, WayOut
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from elsinore.events.table import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.observe import observe
-from elsinore.sharing.segments import Segment
 from elsinore.sharing.statistics import Statistics
 from tests.golden_cases import stream_schema
 

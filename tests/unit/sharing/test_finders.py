@@ -8,15 +8,12 @@ import pytest
 
 from elsinore.errors import BudgetError, ParameterError
 from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.exhaustive import exhaustive
-from elsinore.sharing.expansion import option_queries
 from elsinore.sharing.find_plan import find_plan, find_plans
-from elsinore.sharing.graph import SharonGraph, build_graph
+from elsinore.sharing.graph import SharonGraph, build_graph, reduce
 from elsinore.sharing.plan import Finder, StaticPlan
-from elsinore.sharing.reduction import reduce
-from elsinore.sharing.search import search
+from elsinore.sharing.replan import verify
+from elsinore.sharing.search import exhaustive, option_queries, search
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.verify import verify
 from tests.unit.sharing.support import bind, count_trends, golden
 from tests.unit.sharing.test_candidates import traffic_workload
 

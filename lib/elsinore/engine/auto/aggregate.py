@@ -16,7 +16,7 @@ from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.events.table import EventTable
 from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import BoundQuery
-from elsinore.template.fixed_length import aseq_refusals
+from elsinore.template.support import aseq_refusals
 from elsinore.timeline import Interval
 
 

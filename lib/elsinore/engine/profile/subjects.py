@@ -10,7 +10,7 @@ from elsinore.lowering.sharable import SharableSet, sharable_sets
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import BoundExpression, anonymous
 from elsinore.query.print_query import print_bound
-from elsinore.sharing.weigh import partition_keys
+from elsinore.sharing.benefit import partition_keys
 
 Conditions = tuple[BoundExpression, ...]
 

@@ -21,8 +21,8 @@ from elsinore.lowering.segments.chain import group_names, named_keys, passes
 from elsinore.lowering.segments.program import lower_segments
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.sharing.segments import Segment
-from elsinore.template.fixed_length import require_aseq
+from elsinore.sharing.candidates import Segment
+from elsinore.template.support import require_aseq
 from elsinore.timeline import Interval
 
 

@@ -12,7 +12,7 @@ from elsinore.kernels.segments import SOURCE_ROW, TARGET_ROW, WIDTH
 from elsinore.lowering.segments.chain import Symbol, carried, passes
 from elsinore.lowering.segments.program import Lowered, lower_segments
 from elsinore.query.bound import Workload
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.statistics import Statistics
 
 

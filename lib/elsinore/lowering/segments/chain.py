@@ -9,8 +9,7 @@ from functools import cached_property
 
 from elsinore.lowering.carriers import Carrier, carriers_of
 from elsinore.query.bound import BoundQuery, Key
-from elsinore.sharing.segments import Segment
-from elsinore.sharing.signature import signature
+from elsinore.sharing.candidates import Segment, signature
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from elsinore.lowering.segments.chain import Chain
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment
 
 #: Lanes of counts, doubles and ranks.
 Widths = tuple[int, int, int]

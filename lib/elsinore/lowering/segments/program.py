@@ -12,7 +12,7 @@ from elsinore.lowering.carriers import Weight
 from elsinore.lowering.segments.chain import Chain, Column, Symbol, make_chains
 from elsinore.lowering.segments.places import Block, Place, Places, find_places
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment
 
 #: Number of the weight that is 1 for each event.
 _EVENT = -1
