@@ -39,7 +39,7 @@ from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.segments.weights import weigh_events
 from elsinore.events.table import EventTable, arrow_schema
-from elsinore.lowering.segments.program import lower_segments
+from elsinore.lowering.segments import lower_segments
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload

@@ -22,7 +22,7 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.published import to_long
-from elsinore.results.rounding import Bounds, within
+from elsinore.results.row import Bounds, within
 from elsinore.settings import Settings
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from elsinore.lowering.ordered_edges import answered_by_order
+from elsinore.lowering.layout import answered_by_order
 from elsinore.lowering.sweep import sweep_refusals
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.print_query import print_bound, print_length, print_pattern

@@ -7,8 +7,7 @@ from typing import Any
 
 from elsinore.engine.auto import Choice, executors_by_plan, sets_of, share_by_plan
 from elsinore.engine.auto.sets import in_words
-from elsinore.lowering.kleene_sharers import kleene_sharers
-from elsinore.lowering.sharable import SharableSet, Sharing
+from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import print_length
 from elsinore.sharing.candidates import shared_kleene

@@ -32,9 +32,8 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
-from elsinore.results.json_lines import write_rows
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.results.row import ResultRow, sorted_rows
+from elsinore.results.row import ResultRow, sorted_rows, write_rows
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.replan import verify

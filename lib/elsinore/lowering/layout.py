@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.lowering.conditions import Programs, Slot
-from elsinore.lowering.orders import Order, find_orders
+from elsinore.lowering.conditions import Order, Programs, Slot, find_orders
+from elsinore.query.bound import EdgePredicate
 from elsinore.template.template import Floor, Template
 
 
@@ -114,3 +114,18 @@ def _offsets(lengths: Iterable[int]) -> np.ndarray:
 def _starts(owners: list[int], size: int) -> np.ndarray:
     """Where the run of each owner begins in a sorted list, and where the last one ends."""
     return np.searchsorted(owners, np.arange(size + 1)).astype(np.int64)
+
+
+def answered_by_order(edge: EdgePredicate, templates: Iterable[Template]) -> bool:
+    """Whether order statistics answer an edge predicate, in all but small windows.
+
+    False where any transition that asks for it looks at the pairs, or no transition asks.
+    """
+    answers = []
+    for template in templates:
+        ordered = {number for number, _ in lay_out(template).orders}
+        for number, arrow in enumerate(template.transitions):
+            earlier, later = template.states[arrow.earlier], template.states[arrow.later]
+            if edge.earlier in earlier.positions and edge.later in later.positions:
+                answers.append(number in ordered)
+    return bool(answers) and all(answers)

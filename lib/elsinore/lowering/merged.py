@@ -7,13 +7,34 @@ merged state of its own; Kleene states come first, so that the E+ of all queries
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from elsinore.lowering.anonymous import anonymous_condition
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression, anonymous
-from elsinore.template.template import Condition, State, Template, Transition
+from elsinore.template.template import (
+    Condition,
+    Every,
+    Holds,
+    Never,
+    Some,
+    State,
+    Template,
+    Transition,
+)
+
+
+def anonymous_condition(condition: Condition) -> Condition:
+    """A condition on pairs with every field read at position 0."""
+    match condition:
+        case Every(parts) | Some(parts):
+            return replace(condition, parts=tuple(anonymous_condition(part) for part in parts))
+        case Never(part):
+            return Never(anonymous_condition(part))
+        case Holds(expression):
+            return Holds(anonymous(expression))
+    return condition
+
 
 #: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
 #: which not all do.

@@ -13,19 +13,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from elsinore.lowering.anonymous import anonymous_condition
 from elsinore.lowering.merged import (
     MergedTemplate,
+    anonymous_condition,
     key_attributes,
     loops_at,
     merge_templates,
     type_of,
 )
-from elsinore.lowering.plain import plain_template
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import anonymous
 from elsinore.query.remember import of_queries
-from elsinore.template.template import Template
+from elsinore.query.syntax import Conjunction, Semantics
+from elsinore.template.build import build_templates
+from elsinore.template.subsets import NotUnambiguous
+from elsinore.template.template import Open, Reaches, Template, leaves_of
+
+
+def plain_template(query: BoundQuery) -> Template | str:
+    """The one template of a query without NOT under skip-till-any-match; else why it has none."""
+    if isinstance(query.pattern, Conjunction):
+        return "AND counts pairs of trends"
+    if query.semantics is not Semantics.ANY:
+        return f"{query.semantics} looks at events between"
+    try:
+        templates = build_templates(query)
+    except NotUnambiguous as reason:
+        return str(reason)
+    if len(templates) != 1:
+        return "its trends carry different keys"
+    (template,) = templates
+    if template.guards or template.bars or template.contiguous or _has_floor(template):
+        return "NOT looks at events between"
+    attributes = [key.attribute for key in query.keys]
+    if len(set(attributes)) < len(attributes):
+        return "one attribute is several keys"
+    return template
+
+
+def _has_floor(template: Template) -> bool:
+    if any(template.starts.values()) or any(template.ends.values()) or template.ways_out:
+        return True
+    leaves = [
+        leaf
+        for arrow in template.transitions
+        if arrow.condition is not None
+        for leaf in leaves_of(arrow.condition)
+    ]
+    return any(arrow.floor is not None or arrow.closes for arrow in template.transitions) or any(
+        isinstance(leaf, Reaches | Open) for leaf in leaves
+    )
+
 
 #: Queries that one set holds at most; more make several sets, since lanes are kept side by side.
 LARGEST_SET = 256
@@ -132,14 +170,14 @@ def _sets_of(
         if len(sharing) == 1:
             beside |= {q.name: "no other query has its Kleene types and keys" for q in left}
             break
-        sharing, merged = _merged(sharing[:LARGEST_SET], templates)
+        sharing, merged = _told_apart(sharing[:LARGEST_SET], templates)
         found.append(SharableSet(kind, tuple(sharing), merged))
         taken = {query.name for query in sharing}
         left = [query for query in left if query.name not in taken]
     return found
 
 
-def _merged(
+def _told_apart(
     sharing: list[BoundQuery], templates: dict[str, Template]
 ) -> tuple[list[BoundQuery], MergedTemplate]:
     """As many of the queries as one set can tell apart; those that ask for the same side by side.
@@ -177,3 +215,20 @@ def _kleene_types(query: BoundQuery, template: Template) -> set[str]:
         for state in template.trend_states
         if loops_at(template, state)
     }
+
+
+def kleene_sharers(found: SharableSet) -> dict[int, tuple[int, ...]]:
+    """Numbers of the queries that have E+ at each merged state where several do (Definition 3.1).
+
+    Both are numbers of `found.merged`: of its states, ascending, and of its queries, ascending.
+    """
+    merged = found.merged
+    return {
+        state: tuple(
+            sorted(
+                {q for link in merged.links for q in link.queries
+                 if link.earlier == link.later == state}
+            )
+        )
+        for state in merged.kleene
+    }  # fmt: skip

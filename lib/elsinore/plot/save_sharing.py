@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elsinore.errors import ParameterError
-from elsinore.lowering.kleene_sharers import kleene_sharers
-from elsinore.lowering.sharable import SharableSet, Sharing
+from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
 from elsinore.plot.draw import draw, write
 from elsinore.plot.draw_sharing import Rows, draw_rows
 from elsinore.plot.draw_sharing_legend import Legend, draw_legend

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from elsinore.lowering.kleene_sharers import kleene_sharers
-from elsinore.lowering.sharable import SharableSet, Sharing
+from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
 from elsinore.sharing.explain import Box, Cut, ExplainedSavings
 
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from elsinore.lowering.anonymous import anonymous_condition
+from elsinore.lowering.merged import anonymous_condition
 from elsinore.lowering.sharable import SharableSet
 from elsinore.plot.diagram import Arrow, Circle, Diagram, Line
 from elsinore.query.bound import BoundQuery

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import AggregateFunction, BoundAggregate
 from elsinore.reference.event import Event
-from elsinore.results.rounding import Bounds, bounds_of, nearest_double
-from elsinore.results.row import Value
+from elsinore.results.row import Bounds, Value, bounds_of, nearest_double
 from elsinore.timeline import Instant
 
 #: A value and how often it counts.

@@ -13,9 +13,8 @@ from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
-from elsinore.reference.pairs import count_pairs
 from elsinore.reference.totals import Total, total
-from elsinore.reference.trends import Group, TrendsByGroup, trends_by_group
+from elsinore.reference.trends import Group, TrendsByGroup, count_pairs, trends_by_group
 from elsinore.results.row import ResultRow, Value, sorted_rows
 from elsinore.timeline import Instant, Interval
 

@@ -17,8 +17,8 @@ from elsinore.engine.segments.rows import partial_rows
 from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.weights import weigh_events
 from elsinore.events.table import EventTable
-from elsinore.lowering.segments.chain import group_names, named_keys, passes
-from elsinore.lowering.segments.program import lower_segments
+from elsinore.lowering.chains import group_names, named_keys, passes
+from elsinore.lowering.segments import lower_segments
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.sharing.candidates import Segment

@@ -11,7 +11,7 @@ from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.sweep.run import Swept, SweptRows, make_found, take_rows
 from elsinore.kernels.sweep_panes import Panes, find_panes, slide_panes, sweep_panes
 from elsinore.kernels.sweep_program import Events, Found, Program, make_work
-from elsinore.lowering.sweep_cells import Member
+from elsinore.lowering.sweep import Member
 from elsinore.lowering.sweep_panes import PaneTables
 from elsinore.windows.window import Window
 

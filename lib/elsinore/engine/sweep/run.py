@@ -22,7 +22,7 @@ from elsinore.kernels.sweep_program import (
     Work,
     make_work,
 )
-from elsinore.lowering.sweep_cells import Place
+from elsinore.lowering.sweep import Place
 from elsinore.lowering.sweep_tables import Tables
 from elsinore.windows.window import Window
 

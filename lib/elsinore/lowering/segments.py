@@ -9,8 +9,16 @@ import numpy as np
 
 from elsinore.kernels.segments import Kind, Program
 from elsinore.lowering.carriers import Weight
-from elsinore.lowering.segments.chain import Chain, Column, Symbol, make_chains
-from elsinore.lowering.segments.places import Block, Place, Places, find_places
+from elsinore.lowering.chains import (
+    Block,
+    Chain,
+    Column,
+    Place,
+    Places,
+    Symbol,
+    find_places,
+    make_chains,
+)
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.candidates import Segment
 
