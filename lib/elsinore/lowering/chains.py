@@ -250,7 +250,9 @@ def find_places(chains: Sequence[Chain], shared: Sequence[Sequence[Segment]]) ->
             if position in at:
                 found += _shared_places(chain, position, at[position], found)
             elif position + 1 in at:
-                found.append(_source_place(chain, position, at[position + 1]))
+                block = at[position + 1]  # the row before a shared segment is its block's own first
+                slot = _slot(chain, position + 1, block, chain.query.name, True)
+                found.append(Place(block, 0, slot))
             else:
                 block = Block(())
                 slot = block.slots[chain.query.name] = Slot(chain, chain.columns(position), True)
@@ -284,11 +286,6 @@ def _shared_starts(
 def _slot(chain: Chain, start: int, block: Block, key: object, own_source: bool) -> Slot:
     stop = start + len(block.symbols)
     return block.slots.setdefault(key, Slot(chain, chain.columns(stop - 1), own_source))
-
-
-def _source_place(chain: Chain, position: int, block: Block) -> Place:
-    """The row before a shared segment is the block's own first row."""
-    return Place(block, 0, _slot(chain, position + 1, block, chain.query.name, True))
 
 
 def _shared_places(chain: Chain, start: int, block: Block, before: list[Place]) -> list[Place]:

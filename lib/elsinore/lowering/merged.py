@@ -20,7 +20,6 @@ from elsinore.template.template import (
     Some,
     State,
     Template,
-    Transition,
 )
 
 
@@ -92,12 +91,11 @@ class MergedTemplate:
     @cached_property
     def kleene(self) -> tuple[int, ...]:
         """Merged states at which several queries have E+ (Definition 3.1)."""
-        loops = [link for link in self.links if link.earlier == link.later]
-        users = [
-            {q for link in loops if link.later == number for q in link.queries}
-            for number in range(len(self.states))
-        ]
-        return tuple(number for number, queries in enumerate(users) if len(queries) > 1)
+        users: dict[int, set[int]] = {}
+        for link in self.links:
+            if link.earlier == link.later:
+                users.setdefault(link.later, set()).update(link.queries)
+        return tuple(sorted(number for number, queries in users.items() if len(queries) > 1))
 
     def starts(self, state: int) -> tuple[int, ...]:
         """Queries whose trends may start at a merged state."""
@@ -116,8 +114,8 @@ class MergedTemplate:
         own = self.templates[query].states[self.states[state].members[query]]
         bound = self.queries[query]
         return (
-            frozenset(p for position in own.meets for p in _predicates(bound, position)),
-            frozenset(_predicates(bound, position) for position in own.misses),
+            frozenset(p for position in own.meets for p in bound.local_conditions(position)),
+            frozenset(bound.local_conditions(position) for position in own.misses),
         )
 
     def admissions(self, state: int) -> frozenset[Admission]:
@@ -166,11 +164,7 @@ def type_of(query: BoundQuery, state: State) -> str:
 
 def loops_at(template: Template, state: int) -> bool:
     """Whether a state has a transition to itself: a Kleene sub-pattern E+."""
-    return any(_is_loop(arrow, state) for arrow in template.transitions)
-
-
-def _is_loop(arrow: Transition, state: int) -> bool:
-    return arrow.earlier == arrow.later == state
+    return any(arrow.earlier == arrow.later == state for arrow in template.transitions)
 
 
 def _places(query: BoundQuery, template: Template) -> dict[int, tuple[str, frozenset[str], int]]:
@@ -184,11 +178,3 @@ def _places(query: BoundQuery, template: Template) -> dict[int, tuple[str, froze
         found[number] = (*kind, taken.setdefault(kind, 0))
         taken[kind] += 1
     return dict(sorted(found.items()))
-
-
-def _predicates(query: BoundQuery, position: int) -> frozenset[BoundExpression]:
-    return frozenset(
-        anonymous(predicate.condition)
-        for predicate in query.local_predicates
-        if predicate.position == position
-    )

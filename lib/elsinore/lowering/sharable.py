@@ -22,12 +22,11 @@ from elsinore.lowering.merged import (
     type_of,
 )
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import anonymous
 from elsinore.query.remember import of_queries
 from elsinore.query.syntax import Conjunction, Semantics
 from elsinore.template.build import build_templates
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.template import Open, Reaches, Template, leaves_of
+from elsinore.template.template import ALWAYS, Open, Reaches, Template, leaves_of
 
 
 def plain_template(query: BoundQuery) -> Template | str:
@@ -54,14 +53,11 @@ def plain_template(query: BoundQuery) -> Template | str:
 def _has_floor(template: Template) -> bool:
     if any(template.starts.values()) or any(template.ends.values()) or template.ways_out:
         return True
-    leaves = [
-        leaf
+    return any(
+        arrow.floor is not None
+        or arrow.closes
+        or any(isinstance(leaf, Reaches | Open) for leaf in leaves_of(arrow.condition or ALWAYS))
         for arrow in template.transitions
-        if arrow.condition is not None
-        for leaf in leaves_of(arrow.condition)
-    ]
-    return any(arrow.floor is not None or arrow.closes for arrow in template.transitions) or any(
-        isinstance(leaf, Reaches | Open) for leaf in leaves
     )
 
 
@@ -164,7 +160,9 @@ def _sets_of(
     while left:
         holders: dict[str, list[BoundQuery]] = {}
         for query in left:
-            for kind in sorted(_kleene_types(query, templates[query.name])):
+            template = templates[query.name]
+            loops = [s for s in template.trend_states if loops_at(template, s)]
+            for kind in sorted({type_of(query, template.states[state]) for state in loops}):
                 holders.setdefault(kind, []).append(query)
         kind, sharing = max(holders.items(), key=lambda item: len(item[1]))
         if len(sharing) == 1:
@@ -201,20 +199,8 @@ def _demands(query: BoundQuery, template: Template) -> str:
     loops = [a for a in template.transitions if a.earlier == a.later]
     pairs = [repr(a.condition and anonymous_condition(a.condition)) for a in loops]
     positions = {p for a in loops for p in template.states[a.later].meets}
-    events = [
-        repr(anonymous(predicate.condition))
-        for predicate in query.local_predicates
-        if predicate.position in positions
-    ]
+    events = [repr(condition) for p in positions for condition in query.local_conditions(p)]
     return " ".join([*pairs, "|", *sorted(events)])
-
-
-def _kleene_types(query: BoundQuery, template: Template) -> set[str]:
-    return {
-        type_of(query, template.states[state])
-        for state in template.trend_states
-        if loops_at(template, state)
-    }
 
 
 def kleene_sharers(found: SharableSet) -> dict[int, tuple[int, ...]]:
@@ -223,12 +209,8 @@ def kleene_sharers(found: SharableSet) -> dict[int, tuple[int, ...]]:
     Both are numbers of `found.merged`: of its states, ascending, and of its queries, ascending.
     """
     merged = found.merged
+    loops = [link for link in merged.links if link.earlier == link.later]
     return {
-        state: tuple(
-            sorted(
-                {q for link in merged.links for q in link.queries
-                 if link.earlier == link.later == state}
-            )
-        )
+        state: tuple(sorted({q for link in loops if link.later == state for q in link.queries}))
         for state in merged.kleene
-    }  # fmt: skip
+    }

@@ -170,7 +170,7 @@ def make_tables(members: Sequence[Member], symbols: Sequence[frozenset[Place]]) 
     columns, writer = Columns(), RowWriter()
     for places in programs:
         head = [
-            any(_owns_any(members[n]) for n, _ in places),
+            any(_amount(members[n], kind) for n, _ in places for kind in (LONG, DOUBLE, RANK)),
             *_operations(members, places, cells, blocks, writer),
             *_counts_side(members, places, cells, writer),
         ]
@@ -212,11 +212,6 @@ def _programs(
             programs += [chosen] if chosen else []
         numbers.append(row)
     return numbers, programs
-
-
-def _owns_any(member: Member) -> bool:
-    carriers = member.carriers
-    return bool(carriers.counts or carriers.sums or carriers.minima or carriers.maxima)
 
 
 def _sources(
@@ -308,18 +303,15 @@ def _carried_side(
             return []
         return [(cells[each], slot_of[n, state], column, int(members[n].loops(state)))]
 
+    carried = [(c, n, state) for n, state in places for c in range(_amount(members[n], kind))]
     return write_side(
-        sorted(_all_carried(members, places, kind), key=cells.__getitem__),
+        sorted(carried, key=cells.__getitem__),
         cells,
         lambda _, each: [cells[each[0], each[1], s] for s in members[each[1]].sources[each[2]]],
         lambda each: members[each[1]].loops(each[2]),
         own,
         writer,
     )
-
-
-def _all_carried(members: Sequence[Member], program: list[Place], kind: int) -> list[Carried]:
-    return [(c, n, state) for n, state in program for c in range(_amount(members[n], kind))]
 
 
 def _column(member: Member, c: int, state: int, kind: int, columns: Columns) -> int | None:

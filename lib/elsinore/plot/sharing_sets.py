@@ -103,7 +103,7 @@ def _local(found: SharableSet, words: list[Words], number: int) -> Iterator[str]
     for query, own in merged.states[number].members.items():
         positions = merged.templates[query].states[own].meets
         asked = [
-            print_bound(predicate.condition, words[query].aliases)
+            print_bound(predicate.condition, words[query].query.aliases)
             for predicate in merged.queries[query].local_predicates
             if predicate.position in positions
         ]

@@ -193,7 +193,7 @@ def bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> L
         BindFault: the operand is no text of one event, or pattern or escape are not valid.
     """
     at = operation.at
-    pattern, *escape = (_text(part) for part in operation.operands[1:])
+    pattern, *escape = (str(p.value) for p in operation.operands[1:] if isinstance(p, Literal))
     if operand.type is not AttributeType.STRING:
         scope.refuse(f"LIKE takes a string, not a {operand.type}", at)
     require_one_event(scope, "LIKE", operand, at)
@@ -202,12 +202,6 @@ def bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> L
     if escape:
         _check_escape(scope, operation, pattern, escape[0])
     return Like(operand, pattern, escape[0] if escape else None)
-
-
-def _text(part: object) -> str:
-    assert isinstance(part, Literal)
-    assert isinstance(part.value, str)
-    return part.value
 
 
 def _check_escape(scope: Scope, operation: Operation, pattern: str, escape: str) -> None:

@@ -33,7 +33,7 @@ from elsinore.query.syntax import (
     Query,
     Reference,
 )
-from elsinore.timeline import DAY, UNITS, TimeUnit
+from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
 from elsinore.windows.window import LONGEST, LONGEST_CALENDAR, Window
 
 
@@ -57,7 +57,9 @@ def bind_where(scope: Scope, where: Expression | None) -> Conditions:
             bound = bind_condition(scope, conjunct)
         except BindFault:
             continue
-        for part in _apart(bound):
+        # AND was taken apart before; BETWEEN is two conditions where each stands on its own.
+        apart = isinstance(bound, Both) and all(False in sides_of(part) for part in bound.parts)
+        for part in bound.parts if isinstance(bound, Both) and apart else (bound,):
             _classify(scope, part, conjunct, conditions)
     return conditions
 
@@ -68,14 +70,6 @@ def _conjuncts(where: Expression | None) -> list[Expression]:
     if isinstance(where, Operation) and where.name == "AND":
         return [conjunct for part in where.operands for conjunct in _conjuncts(part)]
     return [where]
-
-
-def _apart(condition: BoundExpression) -> tuple[BoundExpression, ...]:
-    """BETWEEN as two conditions where each stands on its own (AND was taken apart before)."""
-    if not isinstance(condition, Both):
-        return (condition,)
-    alone = all(False in sides_of(part) for part in condition.parts)
-    return condition.parts if alone else (condition,)
 
 
 def _classify(
@@ -112,14 +106,6 @@ def _add_edge(
         )
     else:
         conditions.edges.append(edge)
-
-
-_TICKS = {
-    TimeUnit.SECONDS: UNITS["second"],
-    TimeUnit.MILLISECONDS: UNITS["millisecond"],
-    TimeUnit.MICROSECONDS: UNITS["microsecond"],
-    TimeUnit.INTEGER: 1,
-}
 
 
 def bind_workload(queries: tuple[Query, ...], schema: StreamSchema) -> Workload:
@@ -322,10 +308,10 @@ def _bind_window(scope: Scope, query: Query) -> Window | None:
 def _ticks(scope: Scope, duration: Duration, clause: str) -> int | None:
     unit = scope.schema.time_unit
     if duration.unit is None:
-        if unit is TimeUnit.ISO:
+        if unit not in NUMBER_LENGTHS:
             scope.fault(f"{clause} needs a unit", duration.at, "as in 10 minutes")
             return None
-        length = _TICKS[unit]
+        length = NUMBER_LENGTHS[unit]
     elif unit is TimeUnit.INTEGER:
         scope.fault("this stream's time has no unit; write a bare number", duration.at)
         return None

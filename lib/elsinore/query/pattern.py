@@ -36,7 +36,9 @@ def normal_form(pattern: Pattern) -> Pattern:
         case EventPattern():
             return pattern
         case Sequence(parts):
-            return _sequence(parts, pattern)
+            flat = _flat(parts, Sequence)
+            alone = len(flat) == 1 and not isinstance(flat[0], Negation)
+            return flat[0] if alone else Sequence(flat, pattern.at)
         case Disjunction(parts):
             flat = _flat(parts, Disjunction)
             return flat[0] if len(flat) == 1 else Disjunction(flat, pattern.at)
@@ -45,13 +47,7 @@ def normal_form(pattern: Pattern) -> Pattern:
         case Negation(body):
             return Negation(normal_form(body), pattern.at)
         case _:
-            return _repetition(pattern)
-
-
-def _sequence(parts: tuple[Pattern, ...], whole: Sequence) -> Pattern:
-    flat = _flat(parts, Sequence)
-    alone = len(flat) == 1 and not isinstance(flat[0], Negation)
-    return flat[0] if alone else Sequence(flat, whole.at)
+            return _repetition(pattern, normal_form(pattern.body))
 
 
 def _flat(
@@ -63,8 +59,7 @@ def _flat(
     return tuple(flat)
 
 
-def _repetition(pattern: KleenePlus | KleeneStar | Maybe) -> Pattern:
-    body = normal_form(pattern.body)
+def _repetition(pattern: KleenePlus | KleeneStar | Maybe, body: Pattern) -> Pattern:
     if isinstance(body, KleenePlus | KleeneStar | Maybe):
         if type(body) is type(pattern):
             return body
@@ -83,27 +78,25 @@ def check_pattern(scope: Scope) -> None:
         scope.fault(f"a pattern of more than {MAX_PARTS} event types", leaves[MAX_PARTS].at)
         scope.well_shaped = False
         return
-    _check_types(scope)
-    _check_aliases(scope)
+    known = scope.schema.type_codes
+    for leaf in leaves:
+        if leaf.type not in known:
+            hint = suggest(leaf.type, known) or f"it has {some_of(known)}"
+            scope.fault(f"the stream has no event type {leaf.type}", leaf.at, hint)
+    _check_aliases(scope, leaves)
     before = len(scope.faults)
-    _check_top(scope)
+    if isinstance(scope.pattern, Negation):
+        scope.fault("NOT cannot be a whole pattern", scope.pattern.at, "write SEQ(NOT N, P)")
+    if isinstance(scope.pattern, Conjunction) and len(scope.pattern.parts) != 2:
+        scope.fault("AND joins two patterns", scope.pattern.at)
     _check_shape(scope, scope.pattern)
     scope.well_shaped = len(scope.faults) == before
 
 
-def _check_types(scope: Scope) -> None:
-    known = scope.schema.type_codes
-    for leaf in event_patterns(scope.pattern):
-        if leaf.type not in known:
-            hint = suggest(leaf.type, list(known))
-            hint = hint or f"it has {some_of(known)}"
-            scope.fault(f"the stream has no event type {leaf.type}", leaf.at, hint)
-
-
-def _check_aliases(scope: Scope) -> None:
-    uses = Counter(leaf.alias for leaf in event_patterns(scope.pattern))
-    types = {leaf.type for leaf in event_patterns(scope.pattern)}
-    for leaf in event_patterns(scope.pattern):
+def _check_aliases(scope: Scope, leaves: list[EventPattern]) -> None:
+    uses = Counter(leaf.alias for leaf in leaves)
+    types = {leaf.type for leaf in leaves}
+    for leaf in leaves:
         if uses[leaf.alias] > 1:
             scope.fault(
                 f"{leaf.alias} names {uses[leaf.alias]} parts of the pattern",
@@ -115,13 +108,6 @@ def _check_aliases(scope: Scope) -> None:
             scope.fault(f"the alias {leaf.alias} is also a type of the pattern", leaf.at)
 
 
-def _check_top(scope: Scope) -> None:
-    if isinstance(scope.pattern, Negation):
-        scope.fault("NOT cannot be a whole pattern", scope.pattern.at, "write SEQ(NOT N, P)")
-    if isinstance(scope.pattern, Conjunction) and len(scope.pattern.parts) != 2:
-        scope.fault("AND joins two patterns", scope.pattern.at)
-
-
 def _check_shape(scope: Scope, pattern: Pattern) -> None:
     for part in parts_of(pattern):
         if isinstance(part, Conjunction):
@@ -129,13 +115,5 @@ def _check_shape(scope: Scope, pattern: Pattern) -> None:
         if isinstance(part, Negation) and not isinstance(pattern, Sequence):
             scope.fault("NOT can only stand inside SEQ", part.at, "write SEQ(P, NOT N, Q)")
         _check_shape(scope, part)
-    match pattern:
-        case Sequence(parts):
-            _check_sequence(scope, parts, pattern)
-        case KleenePlus() | KleeneStar() | Maybe() | Negation():
-            pass
-
-
-def _check_sequence(scope: Scope, parts: tuple[Pattern, ...], whole: Sequence) -> None:
-    if all(isinstance(part, Negation) for part in parts):
-        scope.fault("this SEQ has nothing but NOT", whole.at, "add a part that must occur")
+    if isinstance(pattern, Sequence) and all(isinstance(p, Negation) for p in pattern.parts):
+        scope.fault("this SEQ has nothing but NOT", pattern.at, "add a part that must occur")

@@ -52,6 +52,8 @@ from elsinore.timeline import UNITS, format_instant
 _NEGATED_INSIDE = {name: f"NOT {name}" for name in ("IN", "BETWEEN", "LIKE")}
 _NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
 
+#: What is written with FROM, as in `extract(hour FROM t)`.
+_WITH_FROM = (FunctionName.HOUR, FunctionName.WEEKDAY)
 _SUFFIX: dict[type, str] = {KleenePlus: "+", KleeneStar: "*", Maybe: "?"}
 
 
@@ -59,7 +61,11 @@ def print_query(query: Query) -> str:
     """The canonical text of a query, on several lines, ending with `;`."""
     lines = [
         f"QUERY {query.name}",
-        "RETURN " + ", ".join(_print_returned(item) for item in query.returns),
+        "RETURN "
+        + ", ".join(
+            item.label if isinstance(item, Aggregate) else _print_reference(item)
+            for item in query.returns
+        ),
         "PATTERN " + print_pattern(query.pattern),
     ]
     if query.where is not None:
@@ -143,13 +149,13 @@ def _inner(expression: Expression) -> str:
     return f"({text})" if isinstance(expression, Operation) else text
 
 
-def _print_literal(value: int | float | str | bool | None, unit: str | None) -> str:
+def _print_literal(value: int | float | str | bool | None, unit: str | None = None) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return _quoted(value)
     return f"{value} {unit}" if unit else str(value)
 
 
@@ -160,15 +166,8 @@ def _print_reference(reference: Reference) -> str:
     return f"{qualifier}{reference.attribute}"
 
 
-def _print_returned(item: Aggregate | Reference) -> str:
-    return item.label if isinstance(item, Aggregate) else _print_reference(item)
-
-
 def _print_duration(duration: Duration) -> str:
     return f"{duration.amount} {duration.unit}" if duration.unit else str(duration.amount)
-
-
-_PARTS = (FunctionName.HOUR, FunctionName.WEEKDAY)
 
 
 def print_bound(expression: BoundExpression, aliases: Mapping[int, str]) -> str:
@@ -214,7 +213,7 @@ class _Printer:
                 return f"-{self.inner(operand)}"
             case Function(name, operands):
                 parts = ", ".join(map(self.text, operands))
-                return f"extract({name} FROM {parts})" if name in _PARTS else f"{name}({parts})"
+                return f"extract({name} FROM {parts})" if name in _WITH_FROM else f"{name}({parts})"
             case Both((Comparison(">=", left, low), Comparison("<=", other, high))) if (
                 left == other
             ):
@@ -273,16 +272,9 @@ def _is_time(node: BoundExpression) -> bool:
 
 
 def _constant(node: Constant) -> str:
-    value = node.value
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, str):
-        return _quoted(value)
-    if node.type is AttributeType.TIMESTAMP:
-        return _quoted(format_instant(int(value)))
-    return str(value)
+    if node.type is AttributeType.TIMESTAMP and node.value is not None:
+        return _quoted(format_instant(int(node.value)))
+    return _print_literal(node.value)
 
 
 def _quoted(text: str) -> str:

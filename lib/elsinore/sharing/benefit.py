@@ -13,7 +13,7 @@ from math import fsum
 
 from elsinore.errors import ParameterError
 from elsinore.query.bound import BoundQuery, Key, Workload
-from elsinore.sharing.candidates import Candidate, Segment, has_kleene, keys_of, mine_candidates
+from elsinore.sharing.candidates import Candidate, Segment, keys_of, kleene_types, mine_candidates
 from elsinore.sharing.statistics import Statistics
 
 Rates = Mapping[str, float]
@@ -199,7 +199,7 @@ def partition_keys(workload: Workload) -> tuple[tuple[str, ...], ...]:
         }
         found |= {attributes, *(_carried(name, attributes, workload) for name in types)}
     for query in workload.queries:
-        if has_kleene(query):
+        if any(kleene_types(query.pattern)):
             found.add(_attributes(query.keys))
             found |= {
                 _attributes([key for key in query.keys if position.index in key.positions])
@@ -268,10 +268,3 @@ class Choice:
     options: tuple[Option, ...]
     bound: float | None
     proven: bool
-
-
-def whole(
-    names: Iterable[str], candidates: Mapping[str, Candidate], savings: Mapping[str, Savings]
-) -> tuple[Option, ...]:
-    """The options in which all queries of the named candidates share."""
-    return tuple(Option.of(candidates[n], candidates[n].queries, savings[n]) for n in names)

@@ -73,13 +73,11 @@ def segments(query: BoundQuery) -> tuple[Segment, ...]:
             run.append(part.type)
             place += 1
             continue
-        if run:
-            found.append(Segment(query.name, place - len(run), tuple(run)))
+        found.append(Segment(query.name, place - len(run), tuple(run)))
         run = []
         place += sum(1 for _ in event_patterns(part))
-    if run:
-        found.append(Segment(query.name, place - len(run), tuple(run)))
-    return tuple(found)
+    found.append(Segment(query.name, place - len(run), tuple(run)))
+    return tuple(segment for segment in found if segment.types)
 
 
 def sub_segments(query: BoundQuery) -> Iterator[Segment]:
@@ -91,14 +89,10 @@ def sub_segments(query: BoundQuery) -> Iterator[Segment]:
     for whole in segments(query):
         for start in range(whole.start, whole.stop - 1):
             for stop in range(start + 2, whole.stop + 1):
-                if not _is_cut(query, start, stop):
+                inside = range(start, stop)
+                if all((e.earlier in inside) == (e.later in inside) for e in query.edge_predicates):
                     types = whole.types[start - whole.start : stop - whole.start]
                     yield Segment(query.name, start, types)
-
-
-def _is_cut(query: BoundQuery, start: int, stop: int) -> bool:
-    inside = range(start, stop)
-    return any((edge.earlier in inside) != (edge.later in inside) for edge in query.edge_predicates)
 
 
 #: `a > b` says what `b < a` says.
@@ -158,9 +152,7 @@ def _canonical(expression: BoundExpression, base: int) -> list[Any]:
             return ["constant", kind, value]
         case Field(position, attribute, kind, following):
             return ["field", kind, position - base, attribute, following]
-        case Arithmetic(operator, left, right, kind):
-            return [operator, kind, _canonical(left, base), _canonical(right, base)]
-        case Comparison(operator, left, right, kind):
+        case Arithmetic(operator, left, right, kind) | Comparison(operator, left, right, kind):
             if operator in _MIRRORED:
                 operator, left, right = _MIRRORED[operator], right, left
             return [operator, kind, _canonical(left, base), _canonical(right, base)]
@@ -245,22 +237,18 @@ def shared_kleene(workload: Workload) -> tuple[tuple[str, tuple[str, ...]], ...]
     """
     found: dict[str, list[str]] = {}
     for query in workload.queries:
-        for event_type in sorted(set(_repeated_types(query.pattern))):
+        for event_type in sorted(set(kleene_types(query.pattern))):
             found.setdefault(event_type, []).append(query.name)
     return tuple(
         (kind, tuple(sorted(names))) for kind, names in sorted(found.items()) if len(names) > 1
     )
 
 
-def has_kleene(query: BoundQuery) -> bool:
-    """Whether a query holds an E+ or E* that counts."""
-    return any(True for _ in _repeated_types(query.pattern))
-
-
-def _repeated_types(pattern: Pattern) -> Iterator[str]:
+def kleene_types(pattern: Pattern) -> Iterator[str]:
+    """The types E of each E+ and E* of a pattern, outside of NOT."""
     if isinstance(pattern, Negation):
         return
     if isinstance(pattern, KleenePlus | KleeneStar) and isinstance(pattern.body, EventPattern):
         yield pattern.body.type
     for part in parts_of(pattern):
-        yield from _repeated_types(part)
+        yield from kleene_types(part)

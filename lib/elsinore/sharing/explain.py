@@ -1,4 +1,4 @@
-"""A plan as rows for a table that people read."""
+"""Explains a plan: its candidates, how it cuts each pattern, what its sharing saves."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from elsinore.query.syntax import (
     Conjunction,
     Disjunction,
     EventPattern,
-    KleenePlus,
-    KleeneStar,
     Negation,
     Pattern,
     Sequence,
     event_patterns,
-    parts_of,
 )
 from elsinore.sharing.benefit import Savings, weigh
-from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.plan import Fate, PlannedCandidate, StaticPlan
+from elsinore.sharing.candidates import Candidate, kleene_types, mine_candidates
+from elsinore.sharing.plan import Fate, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
 
 
@@ -43,25 +40,20 @@ class ExplainedCandidate:
     fate: str
 
 
-_ORDER = tuple(Fate)
-
-
 def explain_plan(plan: StaticPlan) -> tuple[ExplainedCandidate, ...]:
     """All candidates: the chosen, the pruned, those in conflict, the others; the largest first."""
-    ordered = sorted(
-        plan.candidates, key=lambda candidate: (_ORDER.index(candidate.fate), -candidate.benefit)
-    )
-    return tuple(_explain(candidate, plan.guaranteed_weight) for candidate in ordered)
-
-
-def _explain(candidate: PlannedCandidate, guaranteed: float) -> ExplainedCandidate:
-    return ExplainedCandidate(
-        id=candidate.id,
-        pattern=f"({', '.join(candidate.pattern)})",
-        queries=candidate.queries,
-        benefit=candidate.benefit,
-        degree=candidate.degree,
-        fate=_fate(candidate, guaranteed),
+    order = list(Fate)
+    ordered = sorted(plan.candidates, key=lambda c: (order.index(c.fate), -c.benefit))
+    return tuple(
+        ExplainedCandidate(
+            id=candidate.id,
+            pattern=f"({', '.join(candidate.pattern)})",
+            queries=candidate.queries,
+            benefit=candidate.benefit,
+            degree=candidate.degree,
+            fate=_fate(candidate, plan.guaranteed_weight),
+        )
+        for candidate in ordered
     )
 
 
@@ -162,19 +154,10 @@ def _boxes(pattern: Pattern) -> Iterator[Box]:
     place = 0
     for part in pattern.parts if isinstance(pattern, Sequence) else (pattern,):
         stop = place + sum(1 for _ in event_patterns(part))
-        kleene = frozenset(_kleene_types(part))
+        kleene = frozenset(kleene_types(part))
         text = print_pattern(_without_aliases(part))
         yield Box(text, place, stop, kleene, isinstance(part, Negation))
         place = stop
-
-
-def _kleene_types(pattern: Pattern) -> Iterator[str]:
-    if isinstance(pattern, Negation):
-        return
-    if isinstance(pattern, KleenePlus | KleeneStar) and isinstance(pattern.body, EventPattern):
-        yield pattern.body.type
-    for part in parts_of(pattern):
-        yield from _kleene_types(part)
 
 
 def _without_aliases(pattern: Pattern) -> Pattern:
@@ -190,6 +173,10 @@ def _without_aliases(pattern: Pattern) -> Pattern:
 
 #: By the id of a chosen candidate, the queries in which another candidate meets it.
 Meetings = Mapping[str, tuple[str, ...]]
+
+
+#: The chosen candidate that shares each position, by query.
+Owners = Mapping[tuple[str, int], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +243,7 @@ def explain_savings(
         for place in plan.by_id[name].shared_occurrences
         for position in range(place.start, place.stop)
     }
-    savings = _savings(plan, workload, statistics)
+    savings = _savings(plan, workload, statistics) if statistics is not None else {}
     chosen = [_shared(plan.by_id[name], savings.get(name), owners) for name in plan.chosen]
     others = [c for c in plan.candidates if c.id not in plan.chosen]
     return ExplainedSavings(
@@ -294,50 +281,41 @@ def figure_text(value: float) -> str:
     return f"{value:,.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:,.6g}"
 
 
-def _savings(
-    plan: StaticPlan, workload: Workload, statistics: Statistics | None
-) -> dict[str, Savings]:
+def _savings(plan: StaticPlan, workload: Workload, statistics: Statistics) -> dict[str, Savings]:
     """What the chosen candidates save; found by what they share, whatever they are called."""
-    if statistics is None:
-        return {}
-    mined = {(c.pattern, c.queries, c.occurrences[0].start): c for c in mine_candidates(workload)}
-    found = {}
-    for name in plan.chosen:
-        planned = plan.by_id[name]
-        key = planned.pattern, planned.queries, planned.occurrences[0].start
-        found[name] = weigh(mined[key], workload, statistics)
-    return found
+
+    def content(found: Candidate | PlannedCandidate) -> tuple[object, ...]:
+        return found.pattern, found.queries, found.occurrences[0].start
+
+    mined = {content(candidate): candidate for candidate in mine_candidates(workload)}
+    return {
+        name: weigh(mined[content(plan.by_id[name])], workload, statistics) for name in plan.chosen
+    }
 
 
 def _shared(
-    candidate: PlannedCandidate, savings: Savings | None, owners: Mapping[tuple[str, int], str]
+    candidate: PlannedCandidate, savings: Savings | None, owners: Owners
 ) -> SharedCandidate:
     sharing = candidate.shared_by
-    taken = {
-        place.query: tuple(
-            dict.fromkeys(
-                owners[place.query, position]
-                for position in range(place.start, place.stop)
-                if (place.query, position) in owners
-            )
-        )
-        for place in candidate.occurrences
-        if place.query not in sharing
-    }
+    left_out = [place for place in candidate.occurrences if place.query not in sharing]
     return SharedCandidate(
         candidate,
         {name: savings.gains[name] for name in sharing} if savings else None,
         max(savings.once[name] for name in sharing) if savings else None,
         savings.benefit(sharing) if savings else candidate.shared_benefit,
-        taken,
+        {place.query: _met(place, owners) for place in left_out},
     )
 
 
-def _meetings(candidate: PlannedCandidate, owners: Mapping[tuple[str, int], str]) -> Meetings:
+def _met(place: Occurrence, owners: Owners) -> tuple[str, ...]:
+    """The chosen candidates that share positions of an occurrence."""
+    met = (owners.get((place.query, at)) for at in range(place.start, place.stop))
+    return tuple(dict.fromkeys(name for name in met if name is not None))
+
+
+def _meetings(candidate: PlannedCandidate, owners: Owners) -> Meetings:
     found: dict[str, list[str]] = {}
     for place in candidate.occurrences:
-        met = (owners.get((place.query, at)) for at in range(place.start, place.stop))
-        for name in dict.fromkeys(met):
-            if name is not None:
-                found.setdefault(name, []).append(place.query)
+        for name in _met(place, owners):
+            found.setdefault(name, []).append(place.query)
     return {name: tuple(queries) for name, queries in found.items()}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum
-from types import MappingProxyType
 
 from elsinore.errors import ParameterError
 from elsinore.query.bound import Workload
 from elsinore.sharing.assignment import assign
-from elsinore.sharing.benefit import Choice, Option, Savings, weigh, whole
+from elsinore.sharing.benefit import Choice, Option, Savings, weigh
 from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of, shared_kleene
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.graph import Reduction, SharonGraph, build_graph, gwmin, reduce
-from elsinore.sharing.independent_set import independent_set
 from elsinore.sharing.plan import (
     Fate,
     Finder,
@@ -70,7 +68,10 @@ class Problem:
     @cached_property
     def greedy(self) -> tuple[Option, ...]:
         """What GWMIN chooses."""
-        return whole(gwmin(self.graph), self.by_id, self.savings)
+        return tuple(
+            Option.of(self.by_id[name], self.by_id[name].queries, self.savings[name])
+            for name in gwmin(self.graph)
+        )
 
     def expanded(self) -> Expansion:
         """The Sharon graph expanded."""
@@ -83,56 +84,21 @@ def choose(problem: Problem, finder: Finder) -> Choice:
     Raises:
         BudgetError: the finder `sharon` or `exhaustive` met its bound.
     """
-    return _CHOOSERS[finder](problem)
-
-
-def _gwmin(problem: Problem) -> Choice:
-    return Choice(problem.greedy, None, proven=False)
-
-
-def _sharon(problem: Problem) -> Choice:
+    if finder is Finder.GWMIN:
+        return Choice(problem.greedy, None, proven=False)
+    if finder is Finder.OPTIMAL:
+        limit = problem.time_limit
+        return assign(problem.candidates, problem.savings, problem.greedy, time_limit=limit)
     expansion = problem.expanded()
-    reduction = reduce(expansion.graph)
-    found = search(reduction.graph, time_limit=problem.time_limit)
-    return _of_all_plans(expansion, {*reduction.conflict_free, *found.chosen})
-
-
-def _exhaustive(problem: Problem) -> Choice:
-    expansion = problem.expanded()
-    return _of_all_plans(expansion, set(exhaustive(expansion.graph)))
-
-
-def _of_all_plans(expansion: Expansion, names: set[str]) -> Choice:
+    if finder is Finder.SHARON:
+        reduction = reduce(expansion.graph)
+        found = search(reduction.graph, time_limit=problem.time_limit)
+        names = {*reduction.conflict_free, *found.chosen}
+    else:
+        names = set(exhaustive(expansion.graph))
     chosen = tuple(name for name in expansion.graph.vertices if name in names)
     options = tuple(expansion.options[name] for name in chosen)
     return Choice(options, expansion.graph.weight(chosen), proven=True)
-
-
-def _whole(problem: Problem) -> Choice:
-    reduction = problem.reduction
-    chosen, found = independent_set(reduction.graph, problem.by_id, time_limit=problem.time_limit)
-    names = {*reduction.conflict_free, *chosen}
-    ordered = tuple(name for name in problem.graph.vertices if name in names)
-    bound = found.bound + problem.graph.weight(reduction.conflict_free)
-    bound = max(bound, problem.graph.weight(ordered))
-    return Choice(whole(ordered, problem.by_id, problem.savings), bound, found.proven)
-
-
-def _optimal(problem: Problem) -> Choice:
-    return assign(
-        problem.candidates, problem.savings, problem.greedy, time_limit=problem.time_limit
-    )
-
-
-_CHOOSERS: Mapping[Finder, Callable[[Problem], Choice]] = MappingProxyType(
-    {
-        Finder.GWMIN: _gwmin,
-        Finder.SHARON: _sharon,
-        Finder.EXHAUSTIVE: _exhaustive,
-        Finder.WHOLE: _whole,
-        Finder.OPTIMAL: _optimal,
-    }
-)
 
 
 def tell_story(problem: Problem, choice: Choice) -> tuple[PlannedCandidate, ...]:
@@ -159,7 +125,12 @@ def _tell(
 ) -> PlannedCandidate:
     name, graph = candidate.id, problem.graph
     vertex = name in graph.number
-    fate = _fate(name, problem, option)
+    if option is not None:
+        fate = Fate.CHOSEN
+    elif not vertex:
+        fate = Fate.NOT_BENEFICIAL
+    else:
+        fate = Fate.PRUNED if name in problem.reduction.pruned else Fate.IN_CONFLICT
     met = {owners[place] for place in places_of(candidate) if place in owners} - {name}
     return PlannedCandidate(
         id=name,
@@ -175,14 +146,6 @@ def _tell(
         shared_benefit=option.benefit if option else None,
         excluded_by=tuple(sorted(met, key=order.__getitem__)) if vertex else (),
     )
-
-
-def _fate(name: str, problem: Problem, option: Option | None) -> Fate:
-    if option is not None:
-        return Fate.CHOSEN
-    if name not in problem.graph.number:
-        return Fate.NOT_BENEFICIAL
-    return Fate.PRUNED if name in problem.reduction.pruned else Fate.IN_CONFLICT
 
 
 #: Seconds for a finder that can be bounded by time.

@@ -107,7 +107,7 @@ class Fate(StrEnum):
 class Finder(StrEnum):
     """How a plan is chosen.
 
-    The paper compares the first three (section 8.3); the last two go beyond its workloads.
+    The paper compares the first three (section 8.3); the last one goes beyond its workloads.
     """
 
     #: Algorithm 8 on the graph of whole candidates.
@@ -116,8 +116,6 @@ class Finder(StrEnum):
     SHARON = "sharon"
     #: Expansion, and all plans, valid or not.
     EXHAUSTIVE = "exhaustive"
-    #: Reduction and a solver, on the graph of whole candidates.
-    WHOLE = "whole"
     #: A solver over all subsets of queries at once.
     OPTIMAL = "optimal"
 

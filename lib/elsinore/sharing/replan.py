@@ -37,7 +37,7 @@ def verify(plan: StaticPlan, workload: Workload) -> None:
         raise PlanError("the static plan shares a candidate twice")
     for name in plan.chosen:
         planned = plan.by_id.get(name)
-        candidate = mined.get(_planned_content(planned)) if planned else None
+        candidate = mined.get(_content(planned)) if planned else None
         if planned is None or candidate is None:
             raise PlanError(f"the static plan shares {name}, which the workload does not hold")
         for place in places_of(candidate, _sharing(planned)):
@@ -56,15 +56,8 @@ def _sharing(planned: PlannedCandidate) -> frozenset[str]:
     return queries
 
 
-_Content = tuple[tuple[str, ...], tuple[tuple[str, int, int], ...]]
-
-
-def _content(candidate: Candidate) -> _Content:
-    return candidate.pattern, tuple((s.query, s.start, s.stop) for s in candidate.occurrences)
-
-
-def _planned_content(planned: PlannedCandidate) -> _Content:
-    return planned.pattern, tuple((o.query, o.start, o.stop) for o in planned.occurrences)
+def _content(found: Candidate | PlannedCandidate) -> tuple[object, ...]:
+    return found.pattern, tuple((s.query, s.start, s.stop) for s in found.occurrences)
 
 
 #: How many changes a reason names.

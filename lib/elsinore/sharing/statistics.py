@@ -15,7 +15,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import read_yaml
 from elsinore.errors import Diagnostic, Location, ParameterError, PlanError, SchemaError
 from elsinore.sharing.fingerprints import canonical_json, fingerprint
-from elsinore.timeline import MICROSECOND, MILLISECOND, SECOND, UNITS, Interval, TimeUnit
+from elsinore.timeline import NUMBER_LENGTHS, UNITS, Interval, TimeUnit
 
 #: Version of the JSON form; other versions are refused.
 FORMAT = 1
@@ -66,7 +66,7 @@ class Statistics:
         Raises:
             ParameterError: a rate is negative or not finite, or a span or count is not positive.
         """
-        return cls(per, _sorted_events(events), None, _sorted_partitions(partitions or {}))
+        return cls._sorted(per, events, None, partitions or {})
 
     @classmethod
     def counted(
@@ -80,8 +80,19 @@ class Statistics:
         Raises:
             ParameterError: a count is negative, or a number of partitions is not positive.
         """
-        found = _sorted_partitions(partitions or {})
-        return cls(observed.length, _sorted_events(events), observed, found)
+        return cls._sorted(observed.length, events, observed, partitions or {})
+
+    @classmethod
+    def _sorted(
+        cls,
+        per: int,
+        events: Mapping[str, float],
+        observed: Interval | None,
+        counts: PartitionCounts,
+    ) -> Statistics:
+        rates = sorted((name, float(number)) for name, number in events.items())
+        partitions = sorted((tuple(sorted(set(keys))), count) for keys, count in counts.items())
+        return cls(per, tuple(rates), observed, tuple(partitions))
 
     @cached_property
     def by_type(self) -> dict[str, float]:
@@ -141,20 +152,11 @@ class Statistics:
         except pydantic.ValidationError as error:
             raise PlanError(f"these are no statistics of version {FORMAT}: {error}") from error
         counts = {tuple(sorted(p.keys)): p.count for p in document.partitions}
-        events, partitions = _sorted_events(document.events), _sorted_partitions(counts)
         try:
             observed = document.observed and Interval(*document.observed)
-            return cls(document.per, events, observed, partitions)
+            return cls._sorted(document.per, document.events, observed, counts)
         except ParameterError as error:
             raise PlanError(f"these statistics are damaged: {error}") from error
-
-
-def _sorted_events(events: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
-    return tuple(sorted((name, float(number)) for name, number in events.items()))
-
-
-def _sorted_partitions(counts: PartitionCounts) -> tuple[tuple[tuple[str, ...], int], ...]:
-    return tuple(sorted((tuple(sorted(set(keys))), count) for keys, count in counts.items()))
 
 
 class _Strict(pydantic.BaseModel):
@@ -174,14 +176,6 @@ class _Document(_Strict):
     events: dict[str, float]
     observed: tuple[int, int] | None
     partitions: tuple[_Partitions, ...]
-
-
-_TICKS = {
-    TimeUnit.SECONDS: SECOND,
-    TimeUnit.MILLISECONDS: MILLISECOND,
-    TimeUnit.MICROSECONDS: MICROSECOND,
-    TimeUnit.INTEGER: 1,
-}
 
 
 class _StatedPartitions(pydantic.BaseModel):
@@ -254,9 +248,9 @@ def _span(path: Path, per: str | int, unit: TimeUnit) -> int:
         if length is None:
             raise _refuse(path, f"per: {per} is no unit of time, as {', '.join(UNITS)} are")
         return length
-    if unit not in _TICKS:
+    if unit not in NUMBER_LENGTHS:
         raise _refuse(path, "per: needs a unit, as in minute")
-    return per * _TICKS[unit]
+    return per * NUMBER_LENGTHS[unit]
 
 
 def _refuse(path: Path, *faults: str) -> ParameterError:

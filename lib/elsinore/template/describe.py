@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,38 +51,23 @@ class NumberedNot:
 
 def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
     """Every NOT of a query, in the order of its text."""
-    found: list[NumberedNot] = []
+    found: list[tuple[Pattern, int | None]] = []
+    owned: dict[int | None, set[int]] = defaultdict(set)
 
     def visit(pattern: Pattern, inside: int | None) -> None:
         if isinstance(pattern, Negation):
-            number = len(found) + 1
-            positions = frozenset(query.by_alias[alias].index for alias in _own(pattern.body))
-            found.append(NumberedNot(number, pattern.body, positions, inside))
-            inside = number
+            found.append((pattern.body, inside))
+            inside = len(found)
+        elif isinstance(pattern, EventPattern):
+            owned[inside].add(query.by_alias[pattern.alias].index)
         for part in parts_of(pattern):
             visit(part, inside)
 
     visit(query.pattern, None)
-    return tuple(found)
-
-
-def guard_nots(query: BoundQuery, template: Template) -> dict[int, NumberedNot]:
-    """The NOT that each guard of a template stands for."""
-    by_position = {p: found for found in numbered_nots(query) for p in found.positions}
-    return {
-        state.guard: by_position[min(state.positions)]
-        for state in template.states
-        if state.guard != TREND
-    }
-
-
-def _own(pattern: Pattern) -> Iterator[str]:
-    """Aliases of a pattern without those under NOT."""
-    if isinstance(pattern, EventPattern):
-        yield pattern.alias
-    for part in parts_of(pattern):
-        if not isinstance(part, Negation):
-            yield from _own(part)
+    return tuple(
+        NumberedNot(number, body, frozenset(owned[number]), inside)
+        for number, (body, inside) in enumerate(found, start=1)
+    )
 
 
 IN_BETWEEN = "in between"
@@ -102,12 +87,12 @@ class Words:
     @cached_property
     def nots(self) -> dict[int, NumberedNot]:
         """The NOT of each guard."""
-        return guard_nots(self.query, self.template)
-
-    @cached_property
-    def aliases(self) -> dict[int, str]:
-        """The alias of each position."""
-        return {position.index: position.alias for position in self.query.positions}
+        by_position = {p: found for found in numbered_nots(self.query) for p in found.positions}
+        return {
+            state.guard: by_position[min(state.positions)]
+            for state in self.template.states
+            if state.guard != TREND
+        }
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -116,7 +101,11 @@ class Words:
         `x|y` is a state of trends whose last event may stand for either. Trends may carry different
         keys when they get to one place of the pattern; such states are numbered.
         """
-        plain = [self._noted_name(number) for number in range(len(self.template.states))]
+        plain = [
+            f"{self.plain_name(number)} [{notes}]" if notes else self.plain_name(number)
+            for number in range(len(self.template.states))
+            for notes in [self.notes(number)]
+        ]
         uses, seen = Counter(plain), Counter[str]()
         names = []
         for name in plain:
@@ -126,12 +115,9 @@ class Words:
 
     def plain_name(self, number: int) -> str:
         """The aliases that an event at a state may stand for."""
-        return "|".join(self.aliases[p] for p in sorted(self.template.states[number].positions))
-
-    def _noted_name(self, number: int) -> str:
-        notes = self.notes(number)
-        name = self.plain_name(number)
-        return f"{name} [{notes}]" if notes else name
+        return "|".join(
+            self.query.aliases[p] for p in sorted(self.template.states[number].positions)
+        )
 
     def notes(self, number: int) -> str:
         """Which other positions' local predicates an event at a state meets, where that matters."""
@@ -144,8 +130,8 @@ class Words:
         ]
         if state.guard != TREND or not any(other.misses for other in alike):
             return ""
-        notes = [f"misses {self.aliases[p]}" for p in sorted(state.misses)]
-        notes += [f"meets {self.aliases[p]}" for p in sorted(state.meets - state.positions)]
+        notes = [f"misses {self.query.aliases[p]}" for p in sorted(state.misses)]
+        notes += [f"meets {self.query.aliases[p]}" for p in sorted(state.meets - state.positions)]
         return ", ".join(notes)
 
     def kind(self, number: int) -> str:
@@ -156,7 +142,7 @@ class Words:
         """A condition on two adjacent events, in full."""
         match condition:
             case Holds(expression):
-                return print_bound(expression, self.aliases)
+                return print_bound(expression, self.query.aliases)
             case Reaches(floor):
                 return self.floor(floor, IN_BETWEEN)
             case Open():
@@ -216,7 +202,11 @@ def describe_template(query: BoundQuery, template: Template) -> list[str]:
 
 def _machine_lines(words: Words, guard: int, whole: str) -> list[str]:
     numbers = [n for n, state in enumerate(words.template.states) if state.guard == guard]
-    titles = {n: _title(words, n) for n in numbers}
+    titles = {
+        n: words.names[n] if words.plain_name(n) == kind else f"{kind} {words.names[n]}"
+        for n in numbers
+        for kind in [words.kind(n)]
+    }
     width = max(map(len, titles.values()), default=0)
     return [
         f"{titles[n]:<{width}}  {'; '.join(_roles(words, n, whole)) or 'is part of no result'}"
@@ -224,16 +214,14 @@ def _machine_lines(words: Words, guard: int, whole: str) -> list[str]:
     ]
 
 
-def _title(words: Words, number: int) -> str:
-    name, kind = words.names[number], words.kind(number)
-    return name if words.plain_name(number) == kind else f"{kind} {name}"
-
-
 def _roles(words: Words, number: int, whole: str) -> Iterator[str]:
     template = words.template
     starts, ends = number in template.starts, number in template.ends
-    start = _start_condition(words, number) if starts else ""
+    start_floor, bar = template.starts.get(number), template.bars.get(number)
     end_floor = template.ends.get(number)
+    bounds = [words.floor(start_floor, "before it")] if start_floor else []
+    bounds += [words.present(bar.ways, "before it")] if bar else []
+    start = " and ".join(bounds)
     end = words.floor(end_floor, "after it") if end_floor else ""
     if starts and ends and start == end == "":
         linked = any(number in (t.earlier, t.later) for t in template.transitions)
@@ -243,27 +231,17 @@ def _roles(words: Words, number: int, whole: str) -> Iterator[str]:
             yield _if(f"starts {whole}", start)
         if ends:
             yield _if(f"ends {whole}", end)
-    for condition, before in _by_condition(words, number).items():
+    by_condition: dict[str, list[str]] = {}
+    for arrow in template.predecessors(number):
+        by_condition.setdefault(transition_text(words, arrow), []).append(
+            words.names[arrow.earlier]
+        )
+    for condition, before in by_condition.items():
         yield _if(f"comes after {listed(before)}", condition)
 
 
 def _if(text: str, condition: str) -> str:
     return f"{text} if {condition}" if condition else text
-
-
-def _start_condition(words: Words, number: int) -> str:
-    floor, bar = words.template.starts[number], words.template.bars.get(number)
-    parts = [words.floor(floor, "before it")] if floor else []
-    parts += [words.present(bar.ways, "before it")] if bar else []
-    return " and ".join(parts)
-
-
-def _by_condition(words: Words, number: int) -> Mapping[str, list[str]]:
-    """Names of the states before one, by the condition on which they may come before."""
-    found: dict[str, list[str]] = {}
-    for before in words.template.predecessors(number):
-        found.setdefault(transition_text(words, before), []).append(words.names[before.earlier])
-    return found
 
 
 def transition_text(words: Words, transition: Transition) -> str:

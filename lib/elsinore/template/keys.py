@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.expressions import Both, BoundExpression, Comparison, Either, Field, IsNull
 from elsinore.template.machine import Machine, reached_states
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.template import Holds, Reaches, State, every
+from elsinore.template.template import Holds, Reaches, every
 
 Keys = frozenset[int]
 
@@ -138,7 +137,7 @@ def bind_guard_keys(
 def _agreeing(query: BoundQuery, guard: Machine, key: Key) -> Machine:
     arrows = []
     for arrow in guard.arrows:
-        ends = (_position(guard.states[n]) for n in (arrow.earlier, arrow.later))
+        ends = (min(guard.states[n].positions) for n in (arrow.earlier, arrow.later))
         agree = Holds(_same(key, *ends))
         floor = [Reaches(arrow.floor)] if arrow.floor and not arrow.condition else []
         before = [arrow.condition] if arrow.condition else []
@@ -146,14 +145,8 @@ def _agreeing(query: BoundQuery, guard: Machine, key: Key) -> Machine:
     return replace(guard, arrows=tuple(arrows))
 
 
-def _position(state: State) -> int:
-    (position,) = state.positions
-    return position
-
-
 def _same(key: Key, earlier: int, later: int) -> BoundExpression:
     """Both events carry the same value; NULL is a value of its own, as in GROUP BY."""
-    kind: AttributeType = key.type
-    left = Field(earlier, key.attribute, kind)
-    right = Field(later, key.attribute, kind, following=True)
+    left = Field(earlier, key.attribute, key.type)
+    right = Field(later, key.attribute, key.type, following=True)
     return Either((Comparison("=", left, right), Both((IsNull(left), IsNull(right)))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from elsinore.query.automaton import NO_WAY, Automaton, Pair, Ways, either_way, one_after_another
 from elsinore.query.bound import BoundQuery
@@ -110,7 +111,10 @@ def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
     query, found = pairs.query, pairs.automaton
     positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
     number = {position: state for state, position in enumerate(positions)}
-    states = tuple(_state(query, position, guard) for position in positions)
+    states = tuple(
+        State(frozenset([p]), frozenset([p]), frozenset(), keys_at(query, p), guard)
+        for p in positions
+    )
     arrows, outs = [], []
     for earlier, later in sorted(found.pairs):
         condition = pairs.ways_condition((earlier, later))
@@ -129,11 +133,6 @@ def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
         tuple(arrows),
         tuple(outs),
     )
-
-
-def _state(query: BoundQuery, position: int, guard: int) -> State:
-    here = frozenset([position])
-    return State(here, here, frozenset(), keys_at(query, position), guard)
 
 
 def reached_states(
@@ -156,10 +155,7 @@ def reached_states(
 
 def any_way(ways: list[Ways]) -> Ways:
     """All ways of several sets together."""
-    found = NO_WAY
-    for each in ways:
-        found = either_way(found, each)
-    return found
+    return reduce(either_way, ways, NO_WAY)
 
 
 Accept = Callable[[frozenset[int]], Ways]
@@ -172,8 +168,5 @@ def accept_by(found: Automaton) -> Accept:
 
 def accept_by_both(left: Automaton, right: Automaton) -> Accept:
     """The ways on to the ends of two automata at once."""
-
-    def accept(positions: frozenset[int]) -> Ways:
-        return one_after_another(accept_by(left)(positions), accept_by(right)(positions))
-
-    return accept
+    first, second = accept_by(left), accept_by(right)
+    return lambda positions: one_after_another(first(positions), second(positions))

@@ -21,7 +21,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression
 from elsinore.query.syntax import Semantics
 from elsinore.template.machine import Accept, Machine, Pairs, any_way, keys_at, transition, way_out
-from elsinore.template.satisfiable import can_meet, local_conditions, told_apart
+from elsinore.template.satisfiable import can_meet, told_apart
 from elsinore.template.template import (
     ALWAYS,
     Condition,
@@ -193,7 +193,7 @@ def _symbols(pairs: Pairs) -> Iterator[Symbol]:
     alike: dict[tuple[str, frozenset[int]], dict[Local, set[int]]] = {}
     for position in positions:
         kind = query.positions[position].type, keys_at(query, position)
-        local = local_conditions(query, position)
+        local = query.local_conditions(position)
         alike.setdefault(kind, {}).setdefault(local, set()).add(position)
     for groups in alike.values():
         everywhere = frozenset(chain.from_iterable(groups.values()))
