@@ -33,7 +33,7 @@ import pyarrow as pa
 import yaml
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery

@@ -30,7 +30,7 @@ from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.segments.shared import shared_segments
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step

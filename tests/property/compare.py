@@ -13,7 +13,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.errors import UnsupportedQueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import LOST_AT_EACH_EVENT, ResultRow, within

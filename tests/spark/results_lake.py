@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
 from elsinore.query.bind_query import bind_workload

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elsinore.errors import ParameterError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.files.read_events import read_events
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import observe

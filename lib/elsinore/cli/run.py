@@ -25,7 +25,7 @@ from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.sweep import aggregate_sweep, require_sweep, sweep_sets
 from elsinore.errors import DataError, ParameterError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.files.write_rejected import write_rejected
 from elsinore.query.bound import BoundQuery, Workload

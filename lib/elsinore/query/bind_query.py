@@ -34,7 +34,7 @@ from elsinore.query.syntax import (
     Reference,
 )
 from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
-from elsinore.windows.window import LONGEST, LONGEST_CALENDAR, Window
+from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
 
 
 @dataclass

@@ -10,7 +10,7 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
 from elsinore.query.expressions import BoundExpression, anonymous
 from elsinore.query.syntax import Pattern, Query, Semantics
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 @dataclass(frozen=True, slots=True)

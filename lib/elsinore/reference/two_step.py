@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.budget import Budget, Meter

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.errors import DataError
-from elsinore.events.table import TIME_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.query.bound import Workload
 from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.observe import count_events, event_types

@@ -16,7 +16,7 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.contiguity import last_events
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partitions import partition
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.reference.evaluate import holds
 from elsinore.reference.event import Event, read_events

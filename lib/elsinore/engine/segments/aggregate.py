@@ -16,7 +16,7 @@ from elsinore.engine.segments.entries import make_entries
 from elsinore.engine.segments.rows import partial_rows
 from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.weights import weigh_events
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.lowering.chains import group_names, named_keys, passes
 from elsinore.lowering.segments import lower_segments
 from elsinore.query.bound import BoundQuery

@@ -18,7 +18,7 @@ from elsinore.kernels.sweep_narrow import LARGEST_COUNT
 from elsinore.lowering.carriers import carriers_of
 from elsinore.lowering.merged import key_attributes, type_of
 from elsinore.lowering.sweep import Member, SweepSet
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 #: Kinds of work; see `sweep_amounts`.
 KINDS = (

@@ -9,7 +9,7 @@ from elsinore.lowering.carriers import carriers_of
 from elsinore.lowering.sweep import Member, Place, SweepSet
 from elsinore.lowering.sweep_panes import PaneTables, make_pane_tables
 from elsinore.lowering.sweep_tables import Tables, make_tables
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 @dataclass(frozen=True)

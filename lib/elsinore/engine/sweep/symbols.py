@@ -12,7 +12,7 @@ from elsinore.engine.admission import admitted
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep.arrow import plain_values
 from elsinore.engine.sweep.keys import SweptKey
-from elsinore.events.table import TYPE_COLUMN
+from elsinore.events import TYPE_COLUMN
 from elsinore.lowering.merged import Admission, key_attributes, type_of
 from elsinore.lowering.sweep import Place, SweepSet
 from elsinore.query.bound import BoundQuery
