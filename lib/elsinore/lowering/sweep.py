@@ -16,6 +16,7 @@ from elsinore.lowering.merged import type_of
 from elsinore.lowering.sharable import partition_signature, plain_template
 from elsinore.query.bound import BoundQuery
 from elsinore.query.remember import of_queries
+from elsinore.template.machine import reachable
 from elsinore.template.support import refuse_all
 from elsinore.template.template import Template
 
@@ -43,28 +44,13 @@ class Member:
         """The states that count anything."""
         if self.basis is None:
             return frozenset(self.template.trend_states)
-        reached, pending = {self.basis}, [self.basis]
-        while pending:
-            for later in self.after[pending.pop()] - reached:
-                reached.add(later)
-                pending.append(later)
-        return frozenset(reached)
+        return frozenset(reachable([self.basis], self.after.__getitem__))
 
     @cached_property
     def cyclic(self) -> frozenset[int]:
         """The states of which a trend may have several events."""
-        found = set()
-        for state in self.states:
-            reached: set[int] = set()
-            pending = list(self.after[state])
-            while pending:
-                other = pending.pop()
-                if other not in reached:
-                    reached.add(other)
-                    pending += self.after[other]
-            if state in reached:
-                found.add(state)
-        return frozenset(found)
+        after = self.after
+        return frozenset(s for s in self.states if s in reachable(after[s], after.__getitem__))
 
     @cached_property
     def after(self) -> dict[int, frozenset[int]]:

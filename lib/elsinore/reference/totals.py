@@ -57,19 +57,15 @@ def total_of(aggregate: BoundAggregate, times: Mapping[Event, int]) -> Total:
         return Total(None)
     match aggregate.function:
         case AggregateFunction.SUM:
-            return _sum(weighted, aggregate.type)
+            if aggregate.type is AttributeType.LONG:
+                return Total(sum(value * n for value, n in weighted))
+            return _divided(weighted, 1, aggregate.type)
         case AggregateFunction.AVG:
             return _divided(weighted, sum(n for _, n in weighted), aggregate.type)
         case AggregateFunction.MIN:
             return Total(_extreme(min, weighted, aggregate.type))
         case _:
             return Total(_extreme(max, weighted, aggregate.type))
-
-
-def _sum(weighted: Weighted, kind: AttributeType) -> Total:
-    if kind is AttributeType.LONG:
-        return Total(sum(value * n for value, n in weighted))
-    return _divided(weighted, 1, kind)
 
 
 def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:

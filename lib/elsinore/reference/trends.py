@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 from elsinore.errors import UnsupportedQueryError
@@ -33,7 +34,11 @@ def trends_by_group(query: BoundQuery, matcher: Matcher) -> TrendsByGroup:
     """
     found: dict[Trend, tuple[Group, Counted]] = {}
     for match in matcher.trends(query.pattern):
-        outcome = group_of(query, match.values), _counted(query, match)
+        counted = tuple(
+            tuple(event for event, position in match.steps if position in aggregate.positions)
+            for aggregate in query.aggregates
+        )
+        outcome = group_of(query, match.values), counted
         if found.setdefault(trend_of(match), outcome) != outcome:
             refuse_ambiguous(query)
     groups: TrendsByGroup = {}
@@ -72,13 +77,6 @@ def refuse_ambiguous(query: BoundQuery) -> None:
     )
 
 
-def _counted(query: BoundQuery, match: Match) -> Counted:
-    return tuple(
-        tuple(event for event, position in match.steps if position in aggregate.positions)
-        for aggregate in query.aggregates
-    )
-
-
 #: Each trend of one side with the key values that its matches have.
 _Side = dict[Trend, set[KeyValues]]
 
@@ -103,7 +101,9 @@ def count_pairs(query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter) -
             if one == other:
                 continue
             pair = (one, other) if one < other else (other, one)
-            for values in _agreements(keys, left[one], right[other]):
+            for values in (keys.agreed(a, b) for a, b in product(left[one], right[other])):
+                if values is None:
+                    continue
                 group = group_of(query, values)
                 if groups.setdefault(pair, group) != group:
                     refuse_ambiguous(query)
@@ -115,8 +115,3 @@ def _side(pattern: Pattern, matcher: Matcher) -> _Side:
     for match in matcher.trends(pattern):
         side.setdefault(trend_of(match), set()).add(match.values)
     return side
-
-
-def _agreements(keys: Keys, left: set[KeyValues], right: set[KeyValues]) -> list[KeyValues]:
-    joined = [keys.agreed(one, other) for one in left for other in right]
-    return [values for values in joined if values is not None]

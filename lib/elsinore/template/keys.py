@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.expressions import Both, BoundExpression, Comparison, Either, Field, IsNull
-from elsinore.template.machine import Machine, reached_states
+from elsinore.template.machine import Machine, reachable, reached_states
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.template import Holds, Reaches, every
+from elsinore.template.template import Holds, Reaches, Transition, WayOut, every
 
 Keys = frozenset[int]
+Arrow = TypeVar("Arrow", Transition, WayOut)
 
 
 def split_by_keys(machine: Machine) -> Iterator[tuple[Keys, Machine]]:
@@ -37,46 +39,35 @@ def split_by_keys(machine: Machine) -> Iterator[tuple[Keys, Machine]]:
 
 def _carried(machine: Machine) -> list[tuple[int, Keys]]:
     """Every state with every set of keys that a trend may carry when it gets there."""
-    pending = [(state, machine.states[state].keys) for state in sorted(machine.starts)]
-    found: dict[tuple[int, Keys], None] = {}
-    while pending:
-        state, keys = pending.pop()
-        if (state, keys) not in found:
-            found[state, keys] = None
-            pending += [
-                (arrow.later, keys | machine.states[arrow.later].keys)
-                for arrow in machine.arrows
-                if arrow.earlier == state
-            ]
-    return sorted(found, key=lambda place: (place[0], sorted(place[1])))
+
+    def onwards(place: tuple[int, Keys]) -> list[tuple[int, Keys]]:
+        later = [arrow.later for arrow in machine.arrows if arrow.earlier == place[0]]
+        return [(state, place[1] | machine.states[state].keys) for state in later]
+
+    begin = [(state, machine.states[state].keys) for state in machine.starts]
+    return sorted(reachable(begin, onwards), key=lambda place: (place[0], sorted(place[1])))
 
 
 def _machine_of(machine: Machine, carried: list[tuple[int, Keys]], keys: Keys) -> Machine:
     number = {place: index for index, place in enumerate(carried)}
-    ends = {
-        number[state, keys]: ways for state, ways in machine.ends.items() if (state, keys) in number
-    }
-    arrows = tuple(
-        replace(arrow, earlier=index, later=number[after])
-        for (state, held), index in number.items()
-        for arrow in machine.arrows
-        if arrow.earlier == state
-        for after in [(arrow.later, held | machine.states[arrow.later].keys)]
-    )
-    outs = tuple(
-        replace(out, earlier=index, later=number[after])
-        for (state, held), index in number.items()
-        for out in machine.ways_out
-        if out.earlier == state
-        for after in [(out.later, held | machine.states[out.later].keys)]
-    )
+    first = {state: number[state, machine.states[state].keys] for state in machine.starts}
+
+    def doubled(arrows: tuple[Arrow, ...]) -> tuple[Arrow, ...]:
+        return tuple(
+            replace(arrow, earlier=index, later=number[arrow.later, held | found.keys])
+            for (state, held), index in number.items()
+            for arrow in arrows
+            if arrow.earlier == state
+            for found in [machine.states[arrow.later]]
+        )
+
     whole = Machine(
         tuple(machine.states[state] for state, _ in carried),
-        {number[state, machine.states[state].keys]: ways for state, ways in machine.starts.items()},
-        {number[state, machine.states[state].keys]: ways for state, ways in machine.bars.items()},
-        ends,
-        arrows,
-        outs,
+        {first[state]: ways for state, ways in machine.starts.items()},
+        {first[state]: ways for state, ways in machine.bars.items()},
+        {number[s, keys]: ways for s, ways in machine.ends.items() if (s, keys) in number},
+        doubled(machine.arrows),
+        doubled(machine.ways_out),
     )
     return _kept(whole)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from typing import TypeVar
 
 from elsinore.query.automaton import NO_WAY, Automaton, Pair, Ways, either_way, one_after_another
 from elsinore.query.bound import BoundQuery
@@ -24,6 +25,8 @@ from elsinore.template.template import (
     floors_in,
     leaves_of,
 )
+
+Node = TypeVar("Node", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -143,14 +146,19 @@ def reached_states(
     for arrow in arrows:
         here, there = (arrow.later, arrow.earlier) if backwards else (arrow.earlier, arrow.later)
         onwards.setdefault(here, []).append(there)
-    reached: set[int] = set()
+    return frozenset(reachable(begin, lambda state: onwards.get(state, ())))
+
+
+def reachable(begin: Iterable[Node], onwards: Callable[[Node], Iterable[Node]]) -> set[Node]:
+    """What can be reached from some nodes of a graph, these included."""
+    reached: set[Node] = set()
     pending = list(begin)
     while pending:
-        state = pending.pop()
-        if state not in reached:
-            reached.add(state)
-            pending += onwards.get(state, [])
-    return frozenset(reached)
+        node = pending.pop()
+        if node not in reached:
+            reached.add(node)
+            pending += onwards(node)
+    return reached
 
 
 def any_way(ways: list[Ways]) -> Ways:

@@ -20,7 +20,16 @@ from elsinore.query.automaton import OPEN_WAY, Automaton, Pair, Ways, one_after_
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression
 from elsinore.query.syntax import Semantics
-from elsinore.template.machine import Accept, Machine, Pairs, any_way, keys_at, transition, way_out
+from elsinore.template.machine import (
+    Accept,
+    Machine,
+    Pairs,
+    any_way,
+    keys_at,
+    reachable,
+    transition,
+    way_out,
+)
 from elsinore.template.satisfiable import can_meet, told_apart
 from elsinore.template.template import (
     ALWAYS,
@@ -313,11 +322,4 @@ def _that_reach(arrows: dict[Pair, set[Pair]], ends: list[Pair]) -> set[Pair]:
     for pair, nexts in arrows.items():
         for after in nexts:
             backwards.setdefault(after, []).append(pair)
-    pending = list(ends)
-    reached: set[Pair] = set()
-    while pending:
-        pair = pending.pop()
-        if pair not in reached:
-            reached.add(pair)
-            pending += backwards.get(pair, [])
-    return reached
+    return reachable(ends, lambda pair: backwards.get(pair, ()))

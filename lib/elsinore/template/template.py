@@ -172,7 +172,7 @@ class Transition:
 class WayOut:
     """Skip-till-next-match, event by event: `later` events that meet it close an `earlier` one.
 
-    `slot` is the number that `conditions.Open` asks for.
+    `slot` is the number that `Open` asks for.
     """
 
     earlier: int
