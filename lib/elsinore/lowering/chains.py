@@ -1,4 +1,4 @@
-"""A query of fixed length as a chain of symbols with columns of lanes."""
+"""Queries of fixed length as chains of symbols, and the lanes that their counts stand in."""
 
 from __future__ import annotations
 
@@ -168,6 +168,14 @@ def _columns(carriers: Sequence[Carrier], base: int = 0, largest: bool = False) 
 def _ordered(columns: Iterable[Column]) -> tuple[Column, ...]:
     return tuple(sorted(columns, key=lambda column: column.first))
 
+
+# ---- where the counts of each position of each query stand
+#
+# A-Seq gives each position of a query a row of its own. A segment that queries share has one row
+# for each of its positions, and one more for what comes in; each query has a slot in them, as wide
+# as its columns, so that one vector addition advances all of them. Where the prefix before the
+# segment is the same for several queries (it is empty, or shared itself) they share the slot as
+# well: that part is worked out once.
 
 #: Lanes of counts, doubles and ranks.
 Widths = tuple[int, int, int]

@@ -199,6 +199,8 @@ def _chained(parts: list[Steps], op: Op) -> Steps:
     return steps
 
 
+# ---- comparisons, which order statistics answer
+
 _EARLIER = (Op.EARLIER_L, Op.EARLIER_D)
 _LATER = (Op.LATER_L, Op.LATER_D)
 _EQUAL = (Op.EQUAL_L, Op.EQUAL_D)
@@ -272,19 +274,12 @@ def _conjuncts(steps: Steps) -> list[Steps]:
         if op <= Op.OPEN:
             stack.append([[step]])
         elif op < Op.AND:
-            stack[-1] = [[*_both_parts(stack[-1]), step]]
+            stack[-1] = [[*_chained(stack[-1], Op.AND), step]]
         else:
             right, left = stack.pop(), stack.pop()
-            both = [[*_both_parts(left), *_both_parts(right), step]]
+            both = [[*_chained(left, Op.AND), *_chained(right, Op.AND), step]]
             stack.append(left + right if op == Op.AND else both)
     return stack[0]
-
-
-def _both_parts(parts: list[Steps]) -> Steps:
-    joined = list(parts[0])
-    for part in parts[1:]:
-        joined += [*part, (Op.AND, 0)]
-    return joined
 
 
 def _comparison(steps: Steps) -> Order | None:

@@ -37,7 +37,12 @@ def lay_out(template: Template) -> Layout:
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)
     orders = find_orders(arrays, programs.programs)
-    arrays |= _programs(programs) | _floors(tuple(programs.floors))
+    steps = [step for program in programs.programs for step in program]
+    arrays |= {
+        "program_start": _offsets(len(program) for program in programs.programs),
+        "program": np.array(steps, np.int64).reshape(-1, 2),
+    }
+    arrays |= _floors(tuple(programs.floors))
     return Layout(arrays, tuple(programs.slots), orders)
 
 
@@ -81,14 +86,6 @@ def _ways_out(template: Template, programs: Programs) -> dict[str, np.ndarray]:
             programs.program(way.condition, way.earlier, way.later) for way in ways
         ),
         "open_floor": _numbers(programs.floor(way.floor) for way in ways),
-    }
-
-
-def _programs(programs: Programs) -> dict[str, np.ndarray]:
-    steps = [step for program in programs.programs for step in program]
-    return {
-        "program_start": _offsets(len(program) for program in programs.programs),
-        "program": np.array(steps, np.int64).reshape(-1, 2),
     }
 
 

@@ -61,6 +61,8 @@ def _has_floor(template: Template) -> bool:
     )
 
 
+# ---- sharable sets
+
 #: Queries that one set holds at most; more make several sets, since lanes are kept side by side.
 LARGEST_SET = 256
 

@@ -95,7 +95,7 @@ def extremes_of(carriers: Carriers) -> list[tuple[Carrier, bool]]:
 
 
 def place_cells(members: Sequence[Member]) -> list[Place]:
-    """All (member, state), in the order of their counts.
+    """All (member, state), in the order of their counts: neighbours in work lie side by side.
 
     States of one type and depth lie together, in the order of what precedes them.
     """
@@ -122,6 +122,8 @@ def _neighbourhood(
     kind = type_of(member.query, member.template.states[state])
     return kind, not member.loops(state), min(before, default=-1), n, state
 
+
+# ---- what can be swept
 
 #: Queries of one set at most: their accumulators should stay in the nearest cache.
 LARGEST_SET = 512

@@ -165,6 +165,9 @@ def _past(empty: Ways, ends: Mapping[int, Ways]) -> dict[int, Ways]:
     return {p: one_after_another(empty, ways) for p, ways in ends.items()} if empty else {}
 
 
+# ---- neighbours, whatever NOT lies on the way
+
+
 @dataclass(frozen=True, slots=True)
 class Adjacency:
     """Aliases that may begin (`first`) and end (`last`) a match, and pairs `(p, e)` of neighbours.

@@ -182,6 +182,8 @@ def _choice(
     return Function(name, tuple(alike), kind)
 
 
+# ---- LIKE
+
 #: Longer patterns are refused: what matches them is compiled, and nobody writes them.
 MAX_PATTERN = 1_000
 

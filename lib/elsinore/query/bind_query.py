@@ -36,6 +36,8 @@ from elsinore.query.syntax import (
 from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
 from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
 
+# ---- WHERE: conjuncts sorted into equivalence keys, local and edge predicates
+
 
 @dataclass
 class Conditions:
@@ -106,6 +108,9 @@ def _add_edge(
         )
     else:
         conditions.edges.append(edge)
+
+
+# ---- whole queries
 
 
 def bind_workload(queries: tuple[Query, ...], schema: StreamSchema) -> Workload:

@@ -176,7 +176,10 @@ def sides_of(expression: BoundExpression) -> frozenset[bool]:
 
 
 def anonymous(expression: BoundExpression) -> BoundExpression:
-    """The expression with every field read at position 0."""
+    """The expression with every field read at position 0, so that queries compare by meaning.
+
+    What is read of an event depends on the attribute alone; the position says only at which state.
+    """
     match expression:
         case Constant():
             return expression

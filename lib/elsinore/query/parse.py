@@ -17,6 +17,8 @@ from elsinore.query.build_syntax import BuildFault, SyntaxBuilder
 from elsinore.query.faults import closest, listed, suggest
 from elsinore.query.syntax import Query
 
+# ---- limits: what no person writes is refused before it costs anything
+
 #: Characters of a workload, and bytes of its file are at most four times as many.
 MAX_TEXT = 5_000_000
 #: Statements of a workload: twice as many as static plans are measured for.
@@ -75,6 +77,8 @@ def find_too_deep(tree: Tree[Token]) -> Tree[Token] | None:
             return None
     return level[0]
 
+
+# ---- what to tell the author of a statement that does not parse
 
 #: What people call the tokens that the grammar may expect; keywords are called what they are.
 _TOKEN_NAMES = {
@@ -176,6 +180,8 @@ def _anagram(word: str, keywords: list[str]) -> str | None:
     letters = sorted(word.upper())
     return next((name for name in keywords if sorted(name) == letters), None)
 
+
+# ---- statements
 
 Locate = Callable[[int, int], Location]
 

@@ -170,6 +170,9 @@ def _print_duration(duration: Duration) -> str:
     return f"{duration.amount} {duration.unit}" if duration.unit else str(duration.amount)
 
 
+# ---- bound conditions, for people
+
+
 def print_bound(expression: BoundExpression, aliases: Mapping[int, str]) -> str:
     """An expression as text, every attribute with its alias.
 

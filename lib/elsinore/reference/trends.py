@@ -1,4 +1,4 @@
-"""The trends of a query in one window: its matches without regard to how they were matched."""
+"""Trends of a query in one window, however matched; pairs of trends for AND (GRETA section 9)."""
 
 from __future__ import annotations
 

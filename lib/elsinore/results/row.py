@@ -11,6 +11,12 @@ from typing import Any, TextIO
 
 from elsinore.timeline import Instant
 
+# ---- how far sums of doubles lie apart that were added in another order: the only tolerance
+#
+# Where values of both signs cancel, what rounding leaves is small beside the values and as large as
+# anything beside their sum (0.1 + 0.2 - 0.3 is 1.1e-16, 5.6e-17 or 0). So the bounds of a sum are
+# told by its magnitude, the sum of the amounts of all that is added.
+
 #: The least and the greatest double that a sum, or an average, may come out as.
 Bounds = tuple[float, float]
 
@@ -43,6 +49,8 @@ def nearest_double(value: Fraction) -> float:
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 
+
+# ---- rows
 
 #: A group value or an aggregate; instants are `Instant`, NULL is None.
 Value = int | float | str | bool | Instant | None
@@ -90,6 +98,9 @@ def _sortable(value: Value) -> tuple[int, str, Any]:
 def sorted_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
     """Rows in canonical order: by query, group and window."""
     return sorted(rows, key=lambda row: row.key)
+
+
+# ---- JSON lines, the output of `elsinore run`
 
 
 def encode_row(row: ResultRow) -> str:

@@ -68,6 +68,9 @@ def pack(offers: Sequence[Interval]) -> list[int]:
     return chosen[::-1]
 
 
+# ---- the program
+
+
 @dataclass(frozen=True)
 class _Offer:
     """One x: a candidate for a query."""
@@ -234,6 +237,9 @@ class AssignmentModel:
 def _may_pay(savings: Savings) -> bool:
     """Whether the queries that gain could repay p at its cheapest."""
     return fsum(gain for gain in savings.gains.values() if gain > 0) > min(savings.once.values())
+
+
+# ---- its best solution
 
 
 def assign(

@@ -93,6 +93,8 @@ def benefit(splits: tuple[Split, ...], rates: Rates) -> float:
     return non_shared_by_all(splits, rates) - shared_by_all(splits, rates)
 
 
+# ---- under the statistics of a stream, query by query
+
 #: Benefits stay below this, so that any number of them adds up to a double.
 _LARGEST = 1e300
 
@@ -223,6 +225,9 @@ def _carried(event_type: str, attributes: tuple[str, ...], workload: Workload) -
     """Those of the key attributes that events of a type carry; these alone divide its events."""
     owned = workload.schema.by_name[event_type].by_name
     return tuple(attribute for attribute in attributes if attribute in owned)
+
+
+# ---- candidates shared by some of their queries (section 7.1)
 
 
 @dataclass(frozen=True, slots=True)

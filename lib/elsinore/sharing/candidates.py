@@ -1,4 +1,4 @@
-"""Mines the sharing candidates of a workload (Sharon Appendix A, Algorithm 7)."""
+"""What queries can share: candidates (Sharon Algorithm 7), their conflicts, Kleene sub-patterns."""
 
 from __future__ import annotations
 
@@ -95,6 +95,8 @@ def sub_segments(query: BoundQuery) -> Iterator[Segment]:
                     yield Segment(query.name, start, types)
 
 
+# ---- what queries must agree on to share one count (section 7.2)
+
 #: `a > b` says what `b < a` says.
 _MIRRORED = {">": "<", ">=": "<="}
 
@@ -167,6 +169,9 @@ def _canonical(expression: BoundExpression, base: int) -> list[Any]:
             return ["like", kind, _canonical(operand, base), pattern, escape]
 
 
+# ---- candidates and their conflicts
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A sharing candidate `(p, Q_p)` (Sharon Definition 3).
@@ -227,6 +232,9 @@ def places_of(candidate: Candidate, queries: Collection[str] | None = None) -> I
         if queries is None or occurrence.query in queries:
             for position in range(occurrence.start, occurrence.stop):
                 yield occurrence.query, position
+
+
+# ---- Kleene sub-patterns, which Hamlet shares
 
 
 def shared_kleene(workload: Workload) -> tuple[tuple[str, tuple[str, ...]], ...]:

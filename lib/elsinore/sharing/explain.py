@@ -70,6 +70,9 @@ def _fate(candidate: PlannedCandidate, guaranteed: float) -> str:
             return fate
 
 
+# ---- how a plan cuts a pattern into private and shared parts (Definition 4)
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """A part of the sequence at the top of a pattern.

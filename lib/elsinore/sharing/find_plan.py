@@ -101,6 +101,9 @@ def choose(problem: Problem, finder: Finder) -> Choice:
     return Choice(options, expansion.graph.weight(chosen), proven=True)
 
 
+# ---- what became of every candidate, and why
+
+
 def tell_story(problem: Problem, choice: Choice) -> tuple[PlannedCandidate, ...]:
     """Every candidate with its benefit and its fate under a choice, in the order of mining."""
     options = {option.candidate.id: option for option in choice.options}
@@ -147,6 +150,8 @@ def _tell(
         excluded_by=tuple(sorted(met, key=order.__getitem__)) if vertex else (),
     )
 
+
+# ---- the plan
 
 #: Seconds for a finder that can be bounded by time.
 TIME_LIMIT = 60.0

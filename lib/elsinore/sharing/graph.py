@@ -1,4 +1,4 @@
-"""The Sharon graph: beneficial candidates, their benefits and their conflicts."""
+"""The Sharon graph of beneficial candidates and their conflicts; GWMIN; the reduction."""
 
 from __future__ import annotations
 
@@ -124,6 +124,9 @@ def build_graph(candidates: tuple[Candidate, ...], benefits: Mapping[str, float]
     return SharonGraph.meeting(weights, {c.id: places_of(c) for c in candidates if c.id in weights})
 
 
+# ---- GWMIN: a greedy independent set of guaranteed weight (Appendix B)
+
+
 def guaranteed_weight(graph: SharonGraph) -> float:
     """Equation 10: no independent set that GWMIN returns weighs less.
 
@@ -164,6 +167,8 @@ def gwmin(graph: SharonGraph) -> tuple[str, ...]:
             heappush(queue, (-weights[near] / (degrees[near] + 1), near))
     return tuple(chosen)
 
+
+# ---- the reduction: candidates whose fate is clear
 
 #: Scores are sums of doubles; a candidate is pruned only where it falls short by more than their
 #: rounding (with equal weights in one clique Score_max *is* the guaranteed weight).

@@ -1,4 +1,4 @@
-"""Checks a plan against the workload that it is to be run for."""
+"""Whether a stored plan fits a workload, and whether it still stands (Sharon section 7.4)."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ def _sharing(planned: PlannedCandidate) -> frozenset[str]:
 def _content(found: Candidate | PlannedCandidate) -> tuple[object, ...]:
     return found.pattern, tuple((s.query, s.start, s.stop) for s in found.occurrences)
 
+
+# ---- whether a stored plan still stands (section 7.4)
 
 #: How many changes a reason names.
 _NAMED = 3

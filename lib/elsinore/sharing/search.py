@@ -1,4 +1,4 @@
-"""Conflict resolution: candidates expanded to options, and their graph (Sharon Algorithms 5, 6)."""
+"""The plan finder as published: expansion to options, search (Sharon Algorithms 3 to 6)."""
 
 from __future__ import annotations
 
@@ -109,6 +109,8 @@ def _combinations(causing: frozenset[str], others: int) -> Iterator[frozenset[st
         yield from map(frozenset, combinations(ordered, size))
 
 
+# ---- level by level (Algorithms 3 and 4)
+
 #: A valid plan: the numbers of its vertices, ascending, and its score.
 _Scored = tuple[tuple[int, ...], float]
 
@@ -175,6 +177,8 @@ def _next_level(
                 if last not in near[plan[-1]]:
                     yield (*plan, last), score + weights[last]
 
+
+# ---- every plan, valid or not, as in the experiments of section 8.3
 
 #: Nine bytes for each of 2^24 plans are 150 MB.
 _MOST_VERTICES = 24

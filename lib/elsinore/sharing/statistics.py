@@ -178,6 +178,9 @@ class _Document(_Strict):
     partitions: tuple[_Partitions, ...]
 
 
+# ---- stated by a person
+
+
 class _StatedPartitions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Builds the templates of a query from its pattern."""
+"""Builds the templates of a query, whatever its pattern."""
 
 from __future__ import annotations
 

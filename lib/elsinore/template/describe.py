@@ -70,6 +70,8 @@ def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
     )
 
 
+# ---- the words of texts and pictures
+
 IN_BETWEEN = "in between"
 NOTHING_BETWEEN = "no other event of the partition lies in between"
 STILL_OPEN = "nothing in between could extend it"
@@ -182,6 +184,9 @@ class Words:
 
 def _sorted(ways: Ways) -> list[frozenset[int]]:
     return sorted(ways, key=sorted)
+
+
+# ---- lines of text
 
 
 def describe_template(query: BoundQuery, template: Template) -> list[str]:

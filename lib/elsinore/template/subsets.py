@@ -259,6 +259,8 @@ def _names(query: BoundQuery, positions: Iterable[int]) -> str:
     return " or ".join(query.positions[position].alias for position in sorted(positions))
 
 
+# ---- whether patterns can match one sequence of events in two ways
+
 #: Steps through the product of two automata, which has up to the fourth power of a pattern's
 #: length: 25 parts of one type that follow each other in any order are within it.
 MAX_ARROWS = 400_000

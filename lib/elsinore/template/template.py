@@ -38,6 +38,10 @@ def floor_of(ways: Ways, *, contiguous: bool = False) -> Floor | None:
     return Floor(ways, contiguous) if contiguous or ways != OPEN_WAY else None
 
 
+# ---- conditions on two adjacent events, beside their order; where an edge predicate is unknown, it
+# does not hold: all of these are true or false
+
+
 @dataclass(frozen=True, slots=True)
 class Holds:
     """An edge predicate is true."""
@@ -126,6 +130,8 @@ def floors_in(floor: Floor | None, condition: Condition | None) -> Iterator[Floo
         if isinstance(leaf, Reaches):
             yield leaf.floor
 
+
+# ---- states and transitions
 
 #: `State.guard` of the states that make up trends.
 TREND = -1
