@@ -32,7 +32,7 @@ from elsinore.engine.hamlet.predict import BOTH, predict_set
 from elsinore.engine.hamlet.traffic import Stream
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.engine.sweep.predict import predict_sweep
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

@@ -27,7 +27,7 @@ from benchmarks.claim import Benchmark, Measured
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.auto import Sharing, share_freely
 from elsinore.engine.finish import finish
-from elsinore.events.table import ARROW_TYPES, EventTable, arrow_schema
+from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

@@ -20,7 +20,7 @@ from benchmarks.hamlet_cases import SCHEMA
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import Decisions
 from elsinore.engine.hamlet.observe import Observer
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.kernels.hamlet_ways import BESIDE, SHARED
 from elsinore.lowering.sharable import SharableSet, sharable_set
 from elsinore.query.bind_query import bind_workload

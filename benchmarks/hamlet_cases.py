@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.lowering.sharable import SharableSet, sharable_set
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload

@@ -14,7 +14,7 @@ from elsinore.engine.hamlet.decisions import DYNAMIC
 from elsinore.engine.hamlet.entries import merged_entries
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import make_tables
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.kernels.borrowed import borrow
 from elsinore.kernels.compiled import kernel
 from elsinore.kernels.hamlet import addresses_for, prepare_work

@@ -29,7 +29,7 @@ from elsinore.engine.sweep.run import events_of as events_to_sweep
 from elsinore.engine.sweep.run import run_sweep
 from elsinore.engine.sweep.stretches import make_stretches
 from elsinore.engine.sweep.weights import weigh_entries
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 
 QUERIES, LENGTH, WINDOWS, ROUNDS = 50, 50, 20_000, 5

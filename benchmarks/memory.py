@@ -22,7 +22,7 @@ from benchmarks.claim import Benchmark, Measured
 from benchmarks.streams import events_of, stream_of, workload_of
 from elsinore.engine.auto import aggregate_auto, share_freely
 from elsinore.engine.in_order import aggregate_in_order
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.sharing.observe import observe
 from elsinore.timeline import Interval
 

@@ -22,9 +22,9 @@ from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.segments.entries import make_entries
 from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.weights import weigh_events
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.kernels.segments import SOURCE_ROW, WIDTH
-from elsinore.lowering.segments.program import Lowered, lower_segments
+from elsinore.lowering.segments import Lowered, lower_segments
 
 ROUNDS = 7
 CASES = tuple(

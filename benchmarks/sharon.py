@@ -38,15 +38,15 @@ from elsinore.engine.segments.entries import make_entries
 from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.segments.weights import weigh_events
-from elsinore.events.table import EventTable, arrow_schema
-from elsinore.lowering.segments.program import lower_segments
+from elsinore.events import EventTable, arrow_schema
+from elsinore.lowering.segments import lower_segments
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
-from elsinore.sharing.segments import Segment
 from elsinore.timeline import TimeUnit
 
 ROUNDS = 7

@@ -12,7 +12,7 @@ import pyarrow as pa
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.auto import aggregate_auto, share_freely
 from elsinore.engine.auto.glimpse import glimpse
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

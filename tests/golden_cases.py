@@ -33,13 +33,12 @@ import pyarrow as pa
 import yaml
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
-from elsinore.results.json_lines import encode_row
-from elsinore.results.row import ResultRow
+from elsinore.results.row import ResultRow, encode_row
 from elsinore.timeline import MINUTE, TimeUnit
 
 GOLDEN = Path(__file__).parent / "golden" / "trends"

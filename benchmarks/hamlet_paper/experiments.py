@@ -8,7 +8,7 @@ from functools import partial
 
 from benchmarks.hamlet_paper.measure import EXECUTORS, Found, Task
 from benchmarks.hamlet_paper.queries import EDGE, first_workload, second_workload
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.generate.ridesharing import SCHEMA, RidesharingOptions
 from elsinore.generate.stock import StockOptions
 from elsinore.generate.streams import make_events

@@ -30,16 +30,16 @@ from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.segments.shared import shared_segments
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
-from elsinore.sharing.segments import Segment
 
 #: CPU seconds: work that takes less is done again, until so much has been spent.
 _SHORT, _ENOUGH = 0.3, 0.2

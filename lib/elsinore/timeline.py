@@ -53,6 +53,14 @@ class TimeUnit(StrEnum):
         return self is not TimeUnit.INTEGER
 
 
+#: Microseconds, or ticks, of the number 1 as a time; ISO times are no numbers.
+NUMBER_LENGTHS = {
+    TimeUnit.SECONDS: SECOND,
+    TimeUnit.MILLISECONDS: MILLISECOND,
+    TimeUnit.MICROSECONDS: MICROSECOND,
+    TimeUnit.INTEGER: 1,
+}
+
 _ISO = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?"
     r"\s*(Z|z|[+-]\d{2}:?\d{2})?"

@@ -57,12 +57,17 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_contract_breaks_on(copy: Path, package: str, statement: str, contract: str) -> None:
-    intruder = copy / "lib" / "elsinore" / package / "intruder.py"
-    intruder.write_text(f"def hidden() -> None:\n    {statement}\n")
+    folder = copy / "lib" / "elsinore" / package
+    spoilt = folder / "intruder.py" if folder.is_dir() else folder.with_suffix(".py")
+    before = spoilt.read_text() if spoilt.exists() else ""
+    spoilt.write_text(f"{before}\n\ndef hidden() -> None:\n    {statement}\n")
     try:
         done = lint_imports(copy)
     finally:
-        intruder.unlink()
+        if before:
+            spoilt.write_text(before)
+        else:
+            spoilt.unlink()
     assert done.returncode == 1, done.stdout + done.stderr
     broken = [line for line in done.stdout.splitlines() if " BROKEN" in line]
     assert any(line.startswith(contract) for line in broken), done.stdout

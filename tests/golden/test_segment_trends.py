@@ -11,7 +11,7 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.candidates import mine_candidates
-from elsinore.template.fixed_length import aseq_refusals
+from elsinore.template.support import aseq_refusals
 from tests.golden_cases import GoldenCase, golden_cases, row_texts
 
 CASES = [case for case in golden_cases("greta") if not aseq_refusals(case.query)]

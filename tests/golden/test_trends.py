@@ -6,7 +6,7 @@ import pytest
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
-from elsinore.query.adjacency import adjacency
+from elsinore.query.automaton import adjacency
 from elsinore.query.bound import Workload
 from elsinore.template.support import greta_refusals
 from tests.golden_cases import GoldenCase, bound_query, golden_cases, row_texts, stream_schema

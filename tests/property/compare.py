@@ -13,11 +13,10 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.errors import UnsupportedQueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.reference.two_step import two_step
-from elsinore.results.rounding import LOST_AT_EACH_EVENT, within
-from elsinore.results.row import ResultRow
+from elsinore.results.row import LOST_AT_EACH_EVENT, ResultRow, within
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import Interval
 from tests.property.random_cases import RandomCase

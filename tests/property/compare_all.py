@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from elsinore.cli.run import Executor, answer_together, refuse_beforehand
 from elsinore.errors import UnsupportedQueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget

@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from elsinore.errors import QueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
-from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment, mine_candidates
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.signed import with_signed

@@ -14,7 +14,7 @@ from elsinore.errors import BudgetError
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow, sorted_rows
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment
 from tests.property.compare import assert_same_rows
 from tests.property.random_workloads import RandomWorkload, random_workload
 

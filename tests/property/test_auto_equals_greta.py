@@ -10,7 +10,7 @@ import pyarrow as pa
 from elsinore.engine.auto import Sharing, aggregate_auto, fixed_length, glimpse, share_freely
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.observe import Observer
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows

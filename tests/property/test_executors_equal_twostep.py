@@ -10,8 +10,8 @@ import json
 import pytest
 
 from elsinore.cli.run import Executor
-from elsinore.events.table import EventTable
-from elsinore.results.json_lines import encode_row
+from elsinore.events import EventTable
+from elsinore.results.row import encode_row
 from tests.golden_cases import bound_query
 from tests.property.compare import greta
 from tests.property.compare_all import EveryExecutor

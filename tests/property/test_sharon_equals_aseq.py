@@ -15,14 +15,12 @@ import pytest
 
 from elsinore.engine.finish import finish
 from elsinore.engine.segments import aggregate_segments
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
-from elsinore.results.rounding import bounds_of, within
-from elsinore.results.row import ResultRow
-from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.segments import Segment
+from elsinore.results.row import ResultRow, bounds_of, within
+from elsinore.sharing.candidates import Segment, mine_candidates
 from elsinore.timeline import Interval
 from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases import SCHEMA

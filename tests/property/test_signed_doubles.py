@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from elsinore.cli.run import Executor, answer, answer_together
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

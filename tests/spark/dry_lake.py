@@ -10,7 +10,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.results.published import to_long
 from elsinore.results.row import ResultRow

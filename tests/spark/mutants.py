@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.events.table import TIME_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.results.row import ResultRow, Value
 from elsinore.timeline import HOUR, MINUTE, SECOND, Instant
 

@@ -15,14 +15,14 @@ from pyspark.sql import SparkSession
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.published import to_long
-from elsinore.results.rounding import Bounds, within
+from elsinore.results.row import Bounds, within
 from elsinore.settings import Settings
 from elsinore.spark.regions import Hours
 from elsinore.spark.tables import Lake

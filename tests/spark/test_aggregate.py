@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from elsinore.engine.auto import NOTHING_SHARED, Sharing, fixed_length
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.errors import ConflictError, UnsupportedQueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings

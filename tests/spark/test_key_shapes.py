@@ -13,7 +13,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine import aggregate as engine_aggregate
 from elsinore.engine.auto import NOTHING_SHARED
 from elsinore.engine.columns import EventColumns
-from elsinore.events.table import ARROW_TYPES, EventTable
+from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.settings import Settings
 from elsinore.spark.aggregate_worker import Asked, WorkloadText, new_observer

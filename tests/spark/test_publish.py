@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError, ValidationError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark import commit_notes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elsinore.errors import ValidationError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.results.row import ResultRow
 from elsinore.settings import Settings

@@ -15,7 +15,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.describe_query import describe_query
 from elsinore.plot.save_templates import require_picture, save_templates
 from elsinore.query.load_workload import load_workload
-from elsinore.template.parts import WHOLE
+from elsinore.template.build import WHOLE
 
 #: Columns that the titles of lines take.
 _MARGIN = 13

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from elsinore.lowering.ordered_edges import answered_by_order
+from elsinore.lowering.layout import answered_by_order
 from elsinore.lowering.sweep import sweep_refusals
 from elsinore.query.bound import BoundQuery, Key
-from elsinore.query.print_bound import print_bound, print_length
-from elsinore.query.print_query import print_pattern
-from elsinore.template.describe import describe_template
-from elsinore.template.fixed_length import aseq_refusals
-from elsinore.template.negations import numbered_nots
-from elsinore.template.parts import carried_keys, template_parts
+from elsinore.query.print_query import print_bound, print_length, print_pattern
+from elsinore.template.build import carried_keys, template_parts
+from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.support import greta_refusals
+from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.template.template import Template
 
 

@@ -7,17 +7,14 @@ from typing import Any
 
 from elsinore.engine.auto import Choice, executors_by_plan, sets_of, share_by_plan
 from elsinore.engine.auto.sets import in_words
-from elsinore.lowering.kleene_sharers import kleene_sharers
-from elsinore.lowering.sharable import SharableSet, Sharing
+from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.print_bound import print_length
-from elsinore.sharing.explain_cuts import Cut, explain_cuts
-from elsinore.sharing.explain_savings import ExplainedSavings, explain_savings, reason
-from elsinore.sharing.kleene import shared_kleene
-from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.plan_sets import PlannedSet
+from elsinore.query.print_query import print_length
+from elsinore.sharing.candidates import shared_kleene
+from elsinore.sharing.explain import Cut, ExplainedSavings, explain_cuts, explain_savings, reason
+from elsinore.sharing.plan import PlannedSet, StaticPlan
+from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.verify import verify
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from elsinore.query.print_bound import print_length
+from elsinore.query.print_query import print_length
 from elsinore.sharing.profile import EdgeSelectivity, Spread, StreamProfile
 
 _SPREAD = ("mean", "median", "most")

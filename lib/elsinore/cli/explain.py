@@ -19,10 +19,9 @@ from elsinore.engine.auto import choose_sets, glimpse
 from elsinore.errors import ParameterError, PlanError
 from elsinore.plot.save_templates import require_picture
 from elsinore.query.load_workload import load_workload
-from elsinore.sharing.explain_savings import figure_text
+from elsinore.sharing.explain import figure_text
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.plan_sets import cost_text
+from elsinore.sharing.plan import StaticPlan, cost_text
 
 #: Rows of what is not shared that are printed; JSON holds them all.
 _MOST_ROWS = 40

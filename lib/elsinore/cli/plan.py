@@ -16,7 +16,7 @@ from elsinore.engine.auto import choose_sets, glimpse
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import ParameterError
 from elsinore.query.load_workload import load_workload
-from elsinore.sharing.explain_plan import explain_plan
+from elsinore.sharing.explain import explain_plan
 from elsinore.sharing.find_plan import TIME_LIMIT, find_plan
 from elsinore.sharing.observe import observed_interval
 from elsinore.sharing.plan import Fate, Finder, StaticPlan

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elsinore.errors import ParameterError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.files.read_events import read_events
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import observe
-from elsinore.sharing.rates_file import load_rates
-from elsinore.sharing.statistics import Statistics
+from elsinore.sharing.statistics import Statistics, load_rates
 
 
 def read_statistics(

@@ -25,21 +25,19 @@ from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.sweep import aggregate_sweep, require_sweep, sweep_sets
 from elsinore.errors import DataError, ParameterError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.files.write_rejected import write_rejected
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
-from elsinore.results.json_lines import write_rows
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.results.row import ResultRow, sorted_rows
+from elsinore.results.row import ResultRow, sorted_rows, write_rows
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder, StaticPlan
-from elsinore.sharing.verify import verify
-from elsinore.template.fixed_length import require_aseq
-from elsinore.template.support import greta_refusals, require_greta
+from elsinore.sharing.replan import verify
+from elsinore.template.support import greta_refusals, require_aseq, require_greta
 
 
 class Executor(StrEnum):

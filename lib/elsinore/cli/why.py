@@ -13,7 +13,7 @@ import typer
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import ParameterError
 from elsinore.query.load_workload import load_workload
-from elsinore.results.json_lines import plain_value
+from elsinore.results.row import plain_value
 from elsinore.settings import Settings
 from elsinore.spark.why import Why
 from elsinore.spark.why import why as find_why

@@ -9,7 +9,7 @@ from elsinore.engine.conjunction import conjoined_rows
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partial_rows import partial_rows
 from elsinore.engine.run_template import run_template
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction

@@ -13,7 +13,7 @@ from elsinore.kernels.propagate import propagate
 from elsinore.kernels.rows import Rows, rows_for, widened_rows
 from elsinore.kernels.upkeep import find_upkeep
 from elsinore.kernels.work import Work, entries_to_hold, make_work, widened
-from elsinore.lowering.orders import Order
+from elsinore.lowering.conditions import Order
 
 #: Entries of a window from which on trees are quicker than pairs. CPU nanoseconds an event of `A+`
 #: under `A.v < NEXT(A).v`, random values, all of `aggregate_query` (`python -m benchmarks.order`):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.expressions import TIME
 
 _Made = TypeVar("_Made")

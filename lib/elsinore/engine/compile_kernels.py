@@ -18,7 +18,7 @@ from elsinore.engine.climb import BY_ITSELF
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload

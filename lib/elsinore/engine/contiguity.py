@@ -12,7 +12,7 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.join_keys import in_one_coding
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partitions import Entries, column_of
-from elsinore.query.adjacency import may_meet
+from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key, Position
 
 #: No event before.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from elsinore.algebra.scaled import Scaled, ratio
+from elsinore.algebra import Scaled, ratio
 from elsinore.catalog.stream import AttributeType
 from elsinore.lowering.carriers import Carriers, Weight, carrier_of, carriers_of
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.errors import EngineError
-from elsinore.events.table import TIME_COLUMN
+from elsinore.events import TIME_COLUMN
 from elsinore.timeline import Interval
 
 #: New events of a chunk, at least. Measured with a million events, in chunks of 3,000 to all: a

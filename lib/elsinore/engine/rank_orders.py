@@ -9,7 +9,7 @@ import numpy as np
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.order_ranks import fill_domains, fill_ranks
 from elsinore.kernels.orders import Orders
-from elsinore.lowering.orders import Order, Side
+from elsinore.lowering.conditions import Order, Side
 
 #: Overlapping windows share ranks while that makes the trees of the shortest no larger than this.
 SPREAD = 4

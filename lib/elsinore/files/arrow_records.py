@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import ARROW_TYPES
+from elsinore.events import ARROW_TYPES
 from elsinore.files.instants import iso_instants
 from elsinore.files.json_values import json_ids, json_times, json_values
 from elsinore.files.rejection import Fault, Reason

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.events.table import ARROW_TYPES
+from elsinore.events import ARROW_TYPES
 from elsinore.timeline import TimeUnit
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.events.table import arrow_schema
+from elsinore.events import arrow_schema
 from elsinore.files.rejection import REJECTED_SCHEMA
 
 #: More names of unknown fields than this are counted together, under `OTHER_FIELDS`.

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import ARROW_TYPES
+from elsinore.events import ARROW_TYPES
 from elsinore.files.instants import iso_instants, numeric_times
 from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.files.typed import (

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
 from elsinore.files.decoded import Decoded, concat_decoded
 from elsinore.files.raw_lines import ReadLimits

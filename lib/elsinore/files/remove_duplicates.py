@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, arrow_schema
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
 from elsinore.files.rejection import REJECTED_SCHEMA, Reason, shown
 from elsinore.timeline import format_instant
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType, EventType, StreamSchema
 from elsinore.errors import EngineError
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.check_limits import check_limits, positions
 from elsinore.files.decoded import Decoded, bounded, decoded_schema
 from elsinore.files.instants import plausible_times, ticks_text

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import ARROW_TYPES
+from elsinore.events import ARROW_TYPES
 from elsinore.files.rejection import Fault
 
 #: Integers that a double holds without a doubt: beyond, `9007199254740993.0` reads as ...992.

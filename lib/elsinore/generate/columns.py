@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.events.table import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.generate.columns import Names, event_table
 from elsinore.generate.draw import arrival_times, walk
 from elsinore.generate.options import MOST_KEYS, StreamOptions, option, require_range, require_share

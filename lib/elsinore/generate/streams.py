@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.generate import cluster, linear_road, ridesharing, stock
 from elsinore.generate.options import StreamOptions
 from elsinore.generate.schemas import schema_yaml

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from elsinore.catalog.stream import AttributeType, EventType, StreamSchema
 from elsinore.errors import ParameterError
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 
 #: Events written at once: some 20 MB of text.
 _AT_ONCE = 131_072

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.lowering.conditions import Programs, Slot
-from elsinore.lowering.orders import Order, find_orders
-from elsinore.template.conditions import Floor
-from elsinore.template.template import Template
+from elsinore.lowering.conditions import Order, Programs, Slot, find_orders
+from elsinore.query.bound import EdgePredicate
+from elsinore.template.template import Floor, Template
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,12 @@ def lay_out(template: Template) -> Layout:
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)
     orders = find_orders(arrays, programs.programs)
-    arrays |= _programs(programs) | _floors(tuple(programs.floors))
+    steps = [step for program in programs.programs for step in program]
+    arrays |= {
+        "program_start": _offsets(len(program) for program in programs.programs),
+        "program": np.array(steps, np.int64).reshape(-1, 2),
+    }
+    arrays |= _floors(tuple(programs.floors))
     return Layout(arrays, tuple(programs.slots), orders)
 
 
@@ -85,14 +89,6 @@ def _ways_out(template: Template, programs: Programs) -> dict[str, np.ndarray]:
     }
 
 
-def _programs(programs: Programs) -> dict[str, np.ndarray]:
-    steps = [step for program in programs.programs for step in program]
-    return {
-        "program_start": _offsets(len(program) for program in programs.programs),
-        "program": np.array(steps, np.int64).reshape(-1, 2),
-    }
-
-
 def _floors(floors: tuple[Floor, ...]) -> dict[str, np.ndarray]:
     ways = [sorted(sorted(way) for way in floor.ways) for floor in floors]
     sets = [way for floor in ways for way in floor]
@@ -115,3 +111,18 @@ def _offsets(lengths: Iterable[int]) -> np.ndarray:
 def _starts(owners: list[int], size: int) -> np.ndarray:
     """Where the run of each owner begins in a sorted list, and where the last one ends."""
     return np.searchsorted(owners, np.arange(size + 1)).astype(np.int64)
+
+
+def answered_by_order(edge: EdgePredicate, templates: Iterable[Template]) -> bool:
+    """Whether order statistics answer an edge predicate, in all but small windows.
+
+    False where any transition that asks for it looks at the pairs, or no transition asks.
+    """
+    answers = []
+    for template in templates:
+        ordered = {number for number, _ in lay_out(template).orders}
+        for number, arrow in enumerate(template.transitions):
+            earlier, later = template.states[arrow.earlier], template.states[arrow.later]
+            if edge.earlier in earlier.positions and edge.later in later.positions:
+                answers.append(number in ordered)
+    return bool(answers) and all(answers)

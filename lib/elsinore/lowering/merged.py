@@ -7,15 +7,33 @@ merged state of its own; Kleene states come first, so that the E+ of all queries
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from elsinore.lowering.anonymous import anonymous_condition
-from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression
-from elsinore.template.conditions import Condition
-from elsinore.template.template import State, Template, Transition
+from elsinore.query.expressions import BoundExpression, anonymous
+from elsinore.template.template import (
+    Condition,
+    Every,
+    Holds,
+    Never,
+    Some,
+    State,
+    Template,
+)
+
+
+def anonymous_condition(condition: Condition) -> Condition:
+    """A condition on pairs with every field read at position 0."""
+    match condition:
+        case Every(parts) | Some(parts):
+            return replace(condition, parts=tuple(anonymous_condition(part) for part in parts))
+        case Never(part):
+            return Never(anonymous_condition(part))
+        case Holds(expression):
+            return Holds(anonymous(expression))
+    return condition
+
 
 #: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
 #: which not all do.
@@ -73,12 +91,11 @@ class MergedTemplate:
     @cached_property
     def kleene(self) -> tuple[int, ...]:
         """Merged states at which several queries have E+ (Definition 3.1)."""
-        loops = [link for link in self.links if link.earlier == link.later]
-        users = [
-            {q for link in loops if link.later == number for q in link.queries}
-            for number in range(len(self.states))
-        ]
-        return tuple(number for number, queries in enumerate(users) if len(queries) > 1)
+        users: dict[int, set[int]] = {}
+        for link in self.links:
+            if link.earlier == link.later:
+                users.setdefault(link.later, set()).update(link.queries)
+        return tuple(sorted(number for number, queries in users.items() if len(queries) > 1))
 
     def starts(self, state: int) -> tuple[int, ...]:
         """Queries whose trends may start at a merged state."""
@@ -97,8 +114,8 @@ class MergedTemplate:
         own = self.templates[query].states[self.states[state].members[query]]
         bound = self.queries[query]
         return (
-            frozenset(p for position in own.meets for p in _predicates(bound, position)),
-            frozenset(_predicates(bound, position) for position in own.misses),
+            frozenset(p for position in own.meets for p in bound.local_conditions(position)),
+            frozenset(bound.local_conditions(position) for position in own.misses),
         )
 
     def admissions(self, state: int) -> frozenset[Admission]:
@@ -147,11 +164,7 @@ def type_of(query: BoundQuery, state: State) -> str:
 
 def loops_at(template: Template, state: int) -> bool:
     """Whether a state has a transition to itself: a Kleene sub-pattern E+."""
-    return any(_is_loop(arrow, state) for arrow in template.transitions)
-
-
-def _is_loop(arrow: Transition, state: int) -> bool:
-    return arrow.earlier == arrow.later == state
+    return any(arrow.earlier == arrow.later == state for arrow in template.transitions)
 
 
 def _places(query: BoundQuery, template: Template) -> dict[int, tuple[str, frozenset[str], int]]:
@@ -165,11 +178,3 @@ def _places(query: BoundQuery, template: Template) -> dict[int, tuple[str, froze
         found[number] = (*kind, taken.setdefault(kind, 0))
         taken[kind] += 1
     return dict(sorted(found.items()))
-
-
-def _predicates(query: BoundQuery, position: int) -> frozenset[BoundExpression]:
-    return frozenset(
-        anonymous(predicate.condition)
-        for predicate in query.local_predicates
-        if predicate.position == position
-    )

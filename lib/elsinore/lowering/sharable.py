@@ -13,19 +13,55 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from elsinore.lowering.anonymous import anonymous_condition
 from elsinore.lowering.merged import (
     MergedTemplate,
+    anonymous_condition,
     key_attributes,
     loops_at,
     merge_templates,
     type_of,
 )
-from elsinore.lowering.plain import plain_template
-from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
 from elsinore.query.remember import of_queries
-from elsinore.template.template import Template
+from elsinore.query.syntax import Conjunction, Semantics
+from elsinore.template.build import build_templates
+from elsinore.template.subsets import NotUnambiguous
+from elsinore.template.template import ALWAYS, Open, Reaches, Template, leaves_of
+
+
+def plain_template(query: BoundQuery) -> Template | str:
+    """The one template of a query without NOT under skip-till-any-match; else why it has none."""
+    if isinstance(query.pattern, Conjunction):
+        return "AND counts pairs of trends"
+    if query.semantics is not Semantics.ANY:
+        return f"{query.semantics} looks at events between"
+    try:
+        templates = build_templates(query)
+    except NotUnambiguous as reason:
+        return str(reason)
+    if len(templates) != 1:
+        return "its trends carry different keys"
+    (template,) = templates
+    if template.guards or template.bars or template.contiguous or _has_floor(template):
+        return "NOT looks at events between"
+    attributes = [key.attribute for key in query.keys]
+    if len(set(attributes)) < len(attributes):
+        return "one attribute is several keys"
+    return template
+
+
+def _has_floor(template: Template) -> bool:
+    if any(template.starts.values()) or any(template.ends.values()) or template.ways_out:
+        return True
+    return any(
+        arrow.floor is not None
+        or arrow.closes
+        or any(isinstance(leaf, Reaches | Open) for leaf in leaves_of(arrow.condition or ALWAYS))
+        for arrow in template.transitions
+    )
+
+
+# ---- sharable sets
 
 #: Queries that one set holds at most; more make several sets, since lanes are kept side by side.
 LARGEST_SET = 256
@@ -126,20 +162,22 @@ def _sets_of(
     while left:
         holders: dict[str, list[BoundQuery]] = {}
         for query in left:
-            for kind in sorted(_kleene_types(query, templates[query.name])):
+            template = templates[query.name]
+            loops = [s for s in template.trend_states if loops_at(template, s)]
+            for kind in sorted({type_of(query, template.states[state]) for state in loops}):
                 holders.setdefault(kind, []).append(query)
         kind, sharing = max(holders.items(), key=lambda item: len(item[1]))
         if len(sharing) == 1:
             beside |= {q.name: "no other query has its Kleene types and keys" for q in left}
             break
-        sharing, merged = _merged(sharing[:LARGEST_SET], templates)
+        sharing, merged = _told_apart(sharing[:LARGEST_SET], templates)
         found.append(SharableSet(kind, tuple(sharing), merged))
         taken = {query.name for query in sharing}
         left = [query for query in left if query.name not in taken]
     return found
 
 
-def _merged(
+def _told_apart(
     sharing: list[BoundQuery], templates: dict[str, Template]
 ) -> tuple[list[BoundQuery], MergedTemplate]:
     """As many of the queries as one set can tell apart; those that ask for the same side by side.
@@ -163,17 +201,18 @@ def _demands(query: BoundQuery, template: Template) -> str:
     loops = [a for a in template.transitions if a.earlier == a.later]
     pairs = [repr(a.condition and anonymous_condition(a.condition)) for a in loops]
     positions = {p for a in loops for p in template.states[a.later].meets}
-    events = [
-        repr(anonymous(predicate.condition))
-        for predicate in query.local_predicates
-        if predicate.position in positions
-    ]
+    events = [repr(condition) for p in positions for condition in query.local_conditions(p)]
     return " ".join([*pairs, "|", *sorted(events)])
 
 
-def _kleene_types(query: BoundQuery, template: Template) -> set[str]:
+def kleene_sharers(found: SharableSet) -> dict[int, tuple[int, ...]]:
+    """Numbers of the queries that have E+ at each merged state where several do (Definition 3.1).
+
+    Both are numbers of `found.merged`: of its states, ascending, and of its queries, ascending.
+    """
+    merged = found.merged
+    loops = [link for link in merged.links if link.earlier == link.later]
     return {
-        type_of(query, template.states[state])
-        for state in template.trend_states
-        if loops_at(template, state)
+        state: tuple(sorted({q for link in loops if link.later == state for q in link.queries}))
+        for state in merged.kleene
     }

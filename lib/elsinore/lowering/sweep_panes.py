@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.kernels.sweep_panes import LARGEST, Products
-from elsinore.lowering.sweep_cells import Member, Place
-from elsinore.lowering.sweep_rows import alike
-from elsinore.lowering.sweep_tables import Tables, make_tables
+from elsinore.lowering.sweep import Member, Place
+from elsinore.lowering.sweep_tables import Tables, alike, make_tables
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,8 +23,92 @@ from elsinore.kernels.sweep_program import (
     Program,
 )
 from elsinore.lowering.carriers import Weight
-from elsinore.lowering.sweep_cells import Member, Place, extremes_of, place_cells
-from elsinore.lowering.sweep_rows import Blocks, RowWriter, alike, diagonals, write_side
+from elsinore.lowering.sweep import Member, Place, extremes_of, place_cells
+
+Slot = TypeVar("Slot", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of counts by where they begin; the last number is the end."""
+
+    borders: list[int]
+
+    def of(self, cell: int) -> int:
+        """The block of a cell."""
+        return bisect_right(self.borders, cell) - 1
+
+
+@dataclass
+class RowWriter:
+    """The tables of programs as they are written (`kernels.sweep_program`)."""
+
+    heads: list[list[int]] = field(default_factory=list)
+    rows: list[tuple[int, ...]] = field(default_factory=list)
+
+    def write(self, rows: Iterable[tuple[int, ...]]) -> int:
+        """Write rows; where they end."""
+        self.rows += [(*row, 0, 0, 0, 0, 0)[:ROW] for row in rows]
+        return len(self.rows)
+
+
+def write_side(
+    slots: Sequence[Slot],
+    cells: Mapping[Slot, int],
+    sources: Callable[[int, Slot], list[int]],
+    loops: Callable[[Slot], bool],
+    owns: Callable[[Slot], list[tuple[int, ...]]],
+    writer: RowWriter,
+) -> list[int]:
+    """Write links, runs and own additions of slots of one kind; their part of the program's head.
+
+    Args:
+        slots: in the order of their cells.
+        cells: the cell of each.
+        sources: the cells that may precede events at a slot, given its number too.
+        loops: whether events at a slot may follow each other.
+        owns: `(cell, slot of counts, column, whether it loops)`, what events add themselves.
+        writer: where to.
+    """
+    begin = len(writer.rows)
+    pairs = [(slot, c) for slot, each in enumerate(slots) for c in sources(slot, each)]
+    after_links = writer.write(diagonals(pairs))
+    marks = [(cells[each] - slot, int(loops(each))) for slot, each in enumerate(slots)]
+    after_runs = writer.write(
+        (first, marks[first][0] + first, last - first, marks[first][1])
+        for first, last in alike(marks)
+    )
+    added = [found for each in slots for found in owns(each)]
+    shifts = [(row[0] - n, row[1] - n, *row[2:]) for n, row in enumerate(added)]
+    after_owns = writer.write(
+        (*added[first][:2], last - first, *added[first][2:]) for first, last in alike(shifts)
+    )
+    return [len(slots), begin, after_links, after_runs, after_owns]
+
+
+def alike(marks: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Where the runs of equal marks begin and end.
+
+    >>> alike("aab")
+    [(0, 2), (2, 3)]
+    """
+    borders = [n for n in range(1, len(marks)) if marks[n] != marks[n - 1]]
+    return list(zip([0, *borders], [*borders, len(marks)], strict=True)) if marks else []
+
+
+def diagonals(
+    pairs: Sequence[tuple[int, int]], blocks: Blocks | None = None
+) -> list[tuple[int, ...]]:
+    """`(slot, cell)` as `(slot, cell, length, block)` of runs in which both go up by one.
+
+    >>> diagonals([(0, 5), (1, 6), (1, 9)])
+    [(0, 5, 2, 0), (1, 9, 1, 0)]
+    """
+    ordered = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[0]))
+    block_of = [0 if blocks is None else blocks.of(cell) for _, cell in ordered]
+    marks = [(cell - slot, slot - n, block_of[n]) for n, (slot, cell) in enumerate(ordered)]
+    return [(*ordered[first], last - first, block_of[first]) for first, last in alike(marks)]
+
 
 #: Marks slots that nothing may precede, so that they make runs of their own.
 _NOWHERE = -1
@@ -84,7 +170,7 @@ def make_tables(members: Sequence[Member], symbols: Sequence[frozenset[Place]]) 
     columns, writer = Columns(), RowWriter()
     for places in programs:
         head = [
-            any(_owns_any(members[n]) for n, _ in places),
+            any(_amount(members[n], kind) for n, _ in places for kind in (LONG, DOUBLE, RANK)),
             *_operations(members, places, cells, blocks, writer),
             *_counts_side(members, places, cells, writer),
         ]
@@ -126,11 +212,6 @@ def _programs(
             programs += [chosen] if chosen else []
         numbers.append(row)
     return numbers, programs
-
-
-def _owns_any(member: Member) -> bool:
-    carriers = member.carriers
-    return bool(carriers.counts or carriers.sums or carriers.minima or carriers.maxima)
 
 
 def _sources(
@@ -222,18 +303,15 @@ def _carried_side(
             return []
         return [(cells[each], slot_of[n, state], column, int(members[n].loops(state)))]
 
+    carried = [(c, n, state) for n, state in places for c in range(_amount(members[n], kind))]
     return write_side(
-        sorted(_all_carried(members, places, kind), key=cells.__getitem__),
+        sorted(carried, key=cells.__getitem__),
         cells,
         lambda _, each: [cells[each[0], each[1], s] for s in members[each[1]].sources[each[2]]],
         lambda each: members[each[1]].loops(each[2]),
         own,
         writer,
     )
-
-
-def _all_carried(members: Sequence[Member], program: list[Place], kind: int) -> list[Carried]:
-    return [(c, n, state) for n, state in program for c in range(_amount(members[n], kind))]
 
 
 def _column(member: Member, c: int, state: int, kind: int, columns: Columns) -> int | None:

@@ -10,11 +10,19 @@ from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.print_query import print_pattern
 from elsinore.query.syntax import Semantics
-from elsinore.template.conditions import Condition, Every, Never, Open, Reaches
-from elsinore.template.parts import WHOLE, carried_keys, template_parts
+from elsinore.template.build import WHOLE, carried_keys, template_parts
+from elsinore.template.describe import NOTES, Words
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.template import TREND, Template, Transition
-from elsinore.template.words import NOTES, Words
+from elsinore.template.template import (
+    TREND,
+    Condition,
+    Every,
+    Never,
+    Open,
+    Reaches,
+    Template,
+    Transition,
+)
 
 #: Characters of a line of a label.
 _LABEL_WIDTH = 32

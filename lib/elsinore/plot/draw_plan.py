@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from elsinore.errors import SetupError
-from elsinore.sharing.conflicts import Place
+from elsinore.sharing.candidates import Place
 from elsinore.sharing.plan import Fate, PlannedCandidate, StaticPlan
 
 #: More vertices than these do not fit around a circle legibly.

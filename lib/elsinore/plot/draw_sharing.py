@@ -19,7 +19,7 @@ from elsinore.plot.ink import (
 from elsinore.plot.layout import Point
 from elsinore.plot.sharing_columns import INNER, TAG, box_width, shortened, unit_width
 from elsinore.plot.sharing_rows import Group, Unit
-from elsinore.sharing.explain_cuts import Box
+from elsinore.sharing.explain import Box
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,7 @@ from elsinore.plot.ink import BODY, FAINT, block_width, text_width
 from elsinore.plot.layout import Point
 from elsinore.plot.sharing_columns import TAG, box_width
 from elsinore.plot.sharing_rows import Group
-from elsinore.sharing.explain_cuts import Box
-from elsinore.sharing.explain_savings import figure_text
+from elsinore.sharing.explain import Box, figure_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elsinore.errors import ParameterError
-from elsinore.lowering.kleene_sharers import kleene_sharers
-from elsinore.lowering.sharable import SharableSet, Sharing
+from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
 from elsinore.plot.draw import draw, write
 from elsinore.plot.draw_sharing import Rows, draw_rows
 from elsinore.plot.draw_sharing_legend import Legend, draw_legend
@@ -22,11 +21,9 @@ from elsinore.plot.sharing_columns import columns_of
 from elsinore.plot.sharing_order import row_order
 from elsinore.plot.sharing_rows import groups_of, units_of
 from elsinore.plot.sharing_sets import merged_diagram
-from elsinore.query.print_bound import print_length
-from elsinore.sharing.explain_cuts import Cut
-from elsinore.sharing.explain_savings import ExplainedSavings, figure_text
-from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.plan_sets import PlannedSet, cost_text
+from elsinore.query.print_query import print_length
+from elsinore.sharing.explain import Cut, ExplainedSavings, figure_text
+from elsinore.sharing.plan import PlannedSet, StaticPlan, cost_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from elsinore.lowering.kleene_sharers import kleene_sharers
-from elsinore.lowering.sharable import SharableSet, Sharing
-from elsinore.sharing.explain_cuts import Box, Cut
-from elsinore.sharing.explain_savings import ExplainedSavings
+from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
+from elsinore.sharing.explain import Box, Cut, ExplainedSavings
 
 
 @dataclass(frozen=True)

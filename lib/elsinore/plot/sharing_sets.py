@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from elsinore.lowering.anonymous import anonymous_condition
+from elsinore.lowering.merged import anonymous_condition
 from elsinore.lowering.sharable import SharableSet
 from elsinore.plot.diagram import Arrow, Circle, Diagram, Line
 from elsinore.query.bound import BoundQuery
-from elsinore.query.print_bound import print_bound
-from elsinore.template.words import Words
+from elsinore.query.print_query import print_bound
+from elsinore.template.describe import Words
 
 #: Characters of a line of a label, and the most lines that one takes.
 _WIDTH, _MOST_LINES = 34, 6
@@ -103,7 +103,7 @@ def _local(found: SharableSet, words: list[Words], number: int) -> Iterator[str]
     for query, own in merged.states[number].members.items():
         positions = merged.templates[query].states[own].meets
         asked = [
-            print_bound(predicate.condition, words[query].aliases)
+            print_bound(predicate.condition, words[query].query.aliases)
             for predicate in merged.queries[query].local_predicates
             if predicate.position in positions
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from elsinore.query.print_bound import print_length
+from elsinore.query.print_query import print_length
 from elsinore.timeline import Interval, hour_label
 
 _FULL_DIGITS = 15

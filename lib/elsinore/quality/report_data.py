@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from elsinore.quality.lake import read_rows
 from elsinore.quality.result_counts import ResultCounts, count_results
-from elsinore.sharing.explain_plan import ExplainedCandidate, explain_plan
+from elsinore.sharing.explain import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import KleenePart, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.spark.aggregate_origin import STAGED, staged_origins

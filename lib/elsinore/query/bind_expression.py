@@ -9,9 +9,13 @@ from fractions import Fraction
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import Location
-from elsinore.query.bind_function import bind_function, is_known_call
-from elsinore.query.bind_like import bind_like
-from elsinore.query.common_type import common_type, with_instants
+from elsinore.query.bind_function import (
+    bind_function,
+    bind_like,
+    common_type,
+    is_known_call,
+    with_instants,
+)
 from elsinore.query.expressions import (
     Arithmetic,
     Both,

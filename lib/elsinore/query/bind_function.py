@@ -1,14 +1,54 @@
-"""Functions of WHERE: how many operands each takes, of which types, and what it gives."""
+"""Functions of WHERE, and LIKE: how many operands each takes, of which types, and what it gives."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import Location
-from elsinore.query.common_type import common_type, with_instants
-from elsinore.query.expressions import BoundExpression, Constant, Function, FunctionName, sides_of
+from elsinore.query.expressions import (
+    BoundExpression,
+    Constant,
+    Function,
+    FunctionName,
+    Like,
+    sides_of,
+)
 from elsinore.query.faults import listed, suggest
 from elsinore.query.resolve import Scope
-from elsinore.query.syntax import Call
+from elsinore.query.syntax import Call, Literal, Operation
+from elsinore.timeline import parse_instant
+
+
+def common_type(operands: Sequence[BoundExpression]) -> AttributeType | None:
+    """The one type of all operands, double where longs meet doubles; None where there is none."""
+    types = {operand.type for operand in operands}
+    if len(types) == 1:
+        return types.pop()
+    return AttributeType.DOUBLE if all(kind.is_number for kind in types) else None
+
+
+def with_instants(
+    scope: Scope, operands: Sequence[BoundExpression], at: Location
+) -> list[BoundExpression]:
+    """The operands; string literals beside a timestamp are read as instants.
+
+    Raises:
+        BindFault: such a literal is no instant; noted in the scope.
+    """
+    if all(operand.type is not AttributeType.TIMESTAMP for operand in operands):
+        return list(operands)
+    return [_instant(scope, operand, at) for operand in operands]
+
+
+def _instant(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpression:
+    if not (isinstance(operand, Constant) and isinstance(operand.value, str)):
+        return operand
+    try:
+        return Constant(parse_instant(operand.value), AttributeType.TIMESTAMP)
+    except ValueError as error:
+        scope.refuse(str(error), at, "as in '2013-01-31T10:00:00Z'")
+
 
 #: Operands that a function takes at least and, where bounded, at most.
 _COUNTS: dict[str, tuple[int, int | None]] = {
@@ -140,3 +180,40 @@ def _choice(
     if kind is AttributeType.BOOLEAN and name is not FunctionName.COALESCE:
         scope.refuse(f"truth values have no order for {name}", at)
     return Function(name, tuple(alike), kind)
+
+
+# ---- LIKE
+
+#: Longer patterns are refused: what matches them is compiled, and nobody writes them.
+MAX_PATTERN = 1_000
+
+
+def bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> Like:
+    """`operand LIKE 'pattern' ESCAPE 'c'`, with its operand bound.
+
+    Raises:
+        BindFault: the operand is no text of one event, or pattern or escape are not valid.
+    """
+    at = operation.at
+    pattern, *escape = (str(p.value) for p in operation.operands[1:] if isinstance(p, Literal))
+    if operand.type is not AttributeType.STRING:
+        scope.refuse(f"LIKE takes a string, not a {operand.type}", at)
+    require_one_event(scope, "LIKE", operand, at)
+    if len(pattern) > MAX_PATTERN:
+        scope.refuse(f"a LIKE pattern of more than {MAX_PATTERN} characters", at)
+    if escape:
+        _check_escape(scope, operation, pattern, escape[0])
+    return Like(operand, pattern, escape[0] if escape else None)
+
+
+def _check_escape(scope: Scope, operation: Operation, pattern: str, escape: str) -> None:
+    if len(escape) != 1:
+        scope.refuse("ESCAPE takes a single character", operation.at, "as in ESCAPE '!'")
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape and next(characters, None) not in ("%", "_", escape):
+            scope.refuse(
+                f"in the LIKE pattern {escape!r} escapes nothing",
+                operation.at,
+                "it may stand before %, _ and itself",
+            )

@@ -4,34 +4,113 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, QueryError
-from elsinore.query.bind_expression import suggest_unit, unit_length, whole_ticks
-from elsinore.query.bind_where import bind_where
+from elsinore.query.bind_expression import bind_condition, suggest_unit, unit_length, whole_ticks
 from elsinore.query.bound import (
     AggregateFunction,
     BoundAggregate,
     BoundQuery,
+    EdgePredicate,
     Key,
+    LocalPredicate,
     Workload,
 )
-from elsinore.query.check_pattern import check_pattern
-from elsinore.query.faults import in_text_order, suggest
-from elsinore.query.normal_form import normal_form
+from elsinore.query.expressions import Both, BoundExpression, fields_of, sides_of
+from elsinore.query.faults import in_text_order, some_of, suggest
+from elsinore.query.pattern import check_pattern, normal_form
 from elsinore.query.print_query import print_query
-from elsinore.query.resolve import Scope
-from elsinore.query.syntax import Aggregate, Conjunction, Duration, Query, Reference
-from elsinore.timeline import DAY, UNITS, TimeUnit
-from elsinore.windows.window import LONGEST, LONGEST_CALENDAR, Window
+from elsinore.query.resolve import BindFault, Scope
+from elsinore.query.syntax import (
+    Aggregate,
+    Conjunction,
+    Duration,
+    Equivalence,
+    Expression,
+    Operation,
+    Query,
+    Reference,
+)
+from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
+from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
 
-_TICKS = {
-    TimeUnit.SECONDS: UNITS["second"],
-    TimeUnit.MILLISECONDS: UNITS["millisecond"],
-    TimeUnit.MICROSECONDS: UNITS["microsecond"],
-    TimeUnit.INTEGER: 1,
-}
+# ---- WHERE: conjuncts sorted into equivalence keys, local and edge predicates
+
+
+@dataclass
+class Conditions:
+    """What WHERE says, by class of predicate (GRETA section 6)."""
+
+    equivalences: list[Reference] = field(default_factory=list)
+    local: list[LocalPredicate] = field(default_factory=list)
+    edges: list[EdgePredicate] = field(default_factory=list)
+
+
+def bind_where(scope: Scope, where: Expression | None) -> Conditions:
+    """The conditions of a WHERE clause; faults are noted in the scope."""
+    conditions = Conditions()
+    for conjunct in _conjuncts(where):
+        if isinstance(conjunct, Equivalence):
+            conditions.equivalences += conjunct.keys
+            continue
+        try:
+            bound = bind_condition(scope, conjunct)
+        except BindFault:
+            continue
+        # AND was taken apart before; BETWEEN is two conditions where each stands on its own.
+        apart = isinstance(bound, Both) and all(False in sides_of(part) for part in bound.parts)
+        for part in bound.parts if isinstance(bound, Both) and apart else (bound,):
+            _classify(scope, part, conjunct, conditions)
+    return conditions
+
+
+def _conjuncts(where: Expression | None) -> list[Expression]:
+    if where is None:
+        return []
+    if isinstance(where, Operation) and where.name == "AND":
+        return [conjunct for part in where.operands for conjunct in _conjuncts(part)]
+    return [where]
+
+
+def _classify(
+    scope: Scope, condition: BoundExpression, written: Expression, conditions: Conditions
+) -> None:
+    now = {field.position for field in fields_of(condition) if not field.following}
+    later = {field.position for field in fields_of(condition) if field.following}
+    if not now and not later:
+        scope.fault("this condition reads no attribute of any event", written.at)
+    elif len(now) > 1 or len(later) > 1:
+        names = some_of(sorted(scope.positions[i].alias for i in now | later))
+        scope.fault(
+            f"this condition is about {names} at once",
+            written.at,
+            "a condition reads one event, or an event and the NEXT(...) one",
+        )
+    elif not later:
+        conditions.local.append(LocalPredicate(now.pop(), condition))
+    elif not now:
+        scope.fault("NEXT(...) stands alone", written.at, "compare it with the event before it")
+    else:
+        _add_edge(scope, EdgePredicate(now.pop(), later.pop(), condition), written, conditions)
+
+
+def _add_edge(
+    scope: Scope, edge: EdgePredicate, written: Expression, conditions: Conditions
+) -> None:
+    earlier, later = (scope.positions[i].alias for i in (edge.earlier, edge.later))
+    if scope.well_shaped and (earlier, later) not in scope.adjacency.pairs:
+        scope.fault(
+            f"{later} never comes right after {earlier} in this pattern",
+            written.at,
+            "an edge predicate is about adjacent events",
+        )
+    else:
+        conditions.edges.append(edge)
+
+
+# ---- whole queries
 
 
 def bind_workload(queries: tuple[Query, ...], schema: StreamSchema) -> Workload:
@@ -234,10 +313,10 @@ def _bind_window(scope: Scope, query: Query) -> Window | None:
 def _ticks(scope: Scope, duration: Duration, clause: str) -> int | None:
     unit = scope.schema.time_unit
     if duration.unit is None:
-        if unit is TimeUnit.ISO:
+        if unit not in NUMBER_LENGTHS:
             scope.fault(f"{clause} needs a unit", duration.at, "as in 10 minutes")
             return None
-        length = _TICKS[unit]
+        length = NUMBER_LENGTHS[unit]
     elif unit is TimeUnit.INTEGER:
         scope.fault("this stream's time has no unit; write a bare number", duration.at)
         return None

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
-from elsinore.query.expressions import BoundExpression
+from elsinore.query.expressions import BoundExpression, anonymous
 from elsinore.query.syntax import Pattern, Query, Semantics
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,19 @@ class BoundQuery:
     def by_alias(self) -> dict[str, Position]:
         """Positions by alias."""
         return {position.alias: position for position in self.positions}
+
+    @cached_property
+    def aliases(self) -> dict[int, str]:
+        """The alias of each position."""
+        return {position.index: position.alias for position in self.positions}
+
+    def local_conditions(self, position: int) -> frozenset[BoundExpression]:
+        """The local predicates of a position, whatever the position (`anonymous`)."""
+        return frozenset(
+            anonymous(predicate.condition)
+            for predicate in self.local_predicates
+            if predicate.position == position
+        )
 
     @cached_property
     def group_keys(self) -> tuple[Key, ...]:

@@ -12,6 +12,17 @@ from elsinore.errors import Diagnostic, Location
 from elsinore.query import syntax
 
 _COMPARISONS = {"<>": "!=", "==": "="}
+_OF_PARTS: dict[str, Callable[..., syntax.Pattern]] = {
+    "sequence": syntax.Sequence,
+    "either": syntax.Disjunction,
+    "both": syntax.Conjunction,
+}
+_OF_ONE: dict[str, Callable[..., syntax.Pattern]] = {
+    "negation": syntax.Negation,
+    "plus": syntax.KleenePlus,
+    "star": syntax.KleeneStar,
+    "maybe": syntax.Maybe,
+}
 #: Operations by the grammar's name, and whether NOT is written inside.
 _OPERATIONS = {
     "minus": ("neg", False),
@@ -57,34 +68,25 @@ class SyntaxBuilder:
                 title = kind.split("_", maxsplit=1)[0].upper()
                 raise BuildFault(Diagnostic(f"a second {title} clause", self._at(clause)))
             clauses[kind] = clause
-        within = clauses.get("within_clause")
+        where, group_by = clauses.get("where_clause"), clauses.get("group_clause")
+        within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
         durations = [self._duration(child) for child in within.children] if within else []
+        keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
         return syntax.Query(
             name=str(name.children[0]),
             returns=tuple(self._returned(item) for item in returned.children),
             pattern=self._pattern(pattern.children[0]),
-            where=self._optional(clauses, "where_clause"),
-            group_by=self._references(clauses.get("group_clause")),
+            where=self._expression(where.children[0]) if where else None,
+            group_by=tuple(map(self._reference, keys)),
             within=durations[0] if durations else None,
             slide=durations[1] if len(durations) > 1 else None,
-            semantics=self._semantics(clauses.get("semantics_clause")),
+            semantics=syntax.Semantics(
+                str(semantics.children[0]).lower() if semantics else "skip-till-any-match"
+            ),
             at=self._at(name),
         )
 
     # ---- clauses
-
-    def _optional(self, clauses: dict[str, Tree[Token]], kind: str) -> syntax.Expression | None:
-        return self._expression(clauses[kind].children[0]) if kind in clauses else None
-
-    def _references(self, clause: Tree[Token] | None) -> tuple[syntax.Reference, ...]:
-        if clause is None:
-            return ()
-        return tuple(self._reference(c) for c in clause.children if isinstance(c, Tree))
-
-    def _semantics(self, clause: Tree[Token] | None) -> syntax.Semantics:
-        if clause is None:
-            return syntax.Semantics.ANY
-        return syntax.Semantics(str(clause.children[0]).lower())
 
     def _returned(self, node: Tree[Token]) -> syntax.Aggregate | syntax.Reference:
         if node.data != "aggregate":
@@ -100,10 +102,7 @@ class SyntaxBuilder:
         )
 
     def _duration(self, node: Tree[Token]) -> syntax.Duration:
-        amount, *unit = node.children
-        return syntax.Duration(
-            self._number(amount, node), str(unit[0]).lower() if unit else None, self._at(node)
-        )
+        return syntax.Duration(*self._amount(node), self._at(node))
 
     # ---- patterns
 
@@ -113,21 +112,8 @@ class SyntaxBuilder:
             kind, *alias = (str(token) for token in node.children)
             return syntax.EventPattern(kind, alias[0] if alias else kind, at)
         parts = tuple(self._pattern(child) for child in node.children if isinstance(child, Tree))
-        match str(node.data):
-            case "sequence":
-                return syntax.Sequence(parts, at)
-            case "either":
-                return syntax.Disjunction(parts, at)
-            case "both":
-                return syntax.Conjunction(parts, at)
-            case "negation":
-                return syntax.Negation(parts[0], at)
-            case "plus":
-                return syntax.KleenePlus(parts[0], at)
-            case "star":
-                return syntax.KleeneStar(parts[0], at)
-            case _:
-                return syntax.Maybe(parts[0], at)
+        kind = str(node.data)
+        return _OF_PARTS[kind](parts, at) if kind in _OF_PARTS else _OF_ONE[kind](parts[0], at)
 
     # ---- expressions
 
@@ -162,21 +148,20 @@ class SyntaxBuilder:
     def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
         at = self._at(node)
         if kind == "number":
-            amount, *unit = node.children
-            unit_name = str(unit[0]).lower() if unit else None
-            return syntax.Literal(self._number(amount, node), unit_name, at)
+            return syntax.Literal(*self._amount(node), at)
         if kind == "text":
             return syntax.Literal(str(node.children[0])[1:-1].replace("''", "'"), None, at)
         return syntax.Literal({"null": None, "true": True, "false": False}[kind], None, at)
 
-    def _number(self, token: Any, node: Tree[Token]) -> int | float:
-        text = "".join(str(token).split())
-        if not any(sign in text for sign in ".eE"):
-            return int(text)
-        value = float(text)
+    def _amount(self, node: Tree[Token]) -> tuple[int | float, str | None]:
+        """A number and its unit, if it has one."""
+        digits, *unit = map(str, node.children)
+        text = "".join(digits.split())
+        whole = not any(sign in text for sign in ".eE")
+        value = int(text) if whole else float(text)
         if math.isinf(value):
             raise BuildFault(Diagnostic(f"{text[:25]} is beyond all doubles", self._at(node)))
-        return value
+        return value, unit[0].lower() if unit else None
 
     def _reference(self, node: Tree[Token]) -> syntax.Reference:
         *qualifier, attribute = (str(token) for token in node.children)

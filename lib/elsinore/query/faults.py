@@ -54,9 +54,9 @@ def some_of(names: Iterable[str]) -> str:
 
 def in_text_order(faults: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Faults of one text by line and column, each once."""
-    return sorted(dict.fromkeys(faults), key=_place)
 
+    def place(fault: Diagnostic) -> tuple[int, int]:
+        at = fault.location
+        return (at.line or 0, at.column or 0) if at is not None else (0, 0)
 
-def _place(fault: Diagnostic) -> tuple[int, int]:
-    at = fault.location
-    return (at.line or 0, at.column or 0) if at is not None else (0, 0)
+    return sorted(dict.fromkeys(faults), key=place)

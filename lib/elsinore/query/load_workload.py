@@ -8,9 +8,8 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.check_size import MAX_TEXT
 from elsinore.query.faults import in_text_order
-from elsinore.query.parse import parse_statements
+from elsinore.query.parse import MAX_TEXT, parse_statements
 
 #: No character takes more than four bytes in UTF-8.
 _MAX_BYTES = 4 * MAX_TEXT

@@ -3,26 +3,185 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice, pairwise
+from typing import NamedTuple
 
-from lark import Lark, UnexpectedInput
+from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from elsinore.errors import Diagnostic, Location, QueryError
 from elsinore.query.build_syntax import BuildFault, SyntaxBuilder
-from elsinore.query.check_size import (
-    MAX_NESTING,
-    MAX_QUERIES,
-    MAX_TEXT,
-    find_too_deep,
-    find_too_large,
-)
-from elsinore.query.faults import closest
+from elsinore.query.faults import closest, listed, suggest
 from elsinore.query.syntax import Query
-from elsinore.query.syntax_fault import describe_fault
+
+# ---- limits: what no person writes is refused before it costs anything
+
+#: Characters of a workload, and bytes of its file are at most four times as many.
+MAX_TEXT = 5_000_000
+#: Statements of a workload: twice as many as static plans are measured for.
+MAX_QUERIES = 20_000
+#: Words, numbers, strings and signs of one statement.
+MAX_TOKENS = 10_000
+#: Levels of a pattern or condition inside one another.
+MAX_NESTING = 100
+#: Characters of a name, and of a string with its quotes.
+MAX_NAME = 200
+MAX_STRING = 10_000
+
+#: A string with doubled quotes is several of these, side by side.
+_TOKEN = re.compile(r"--[^\n]*|'[^']*'|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[^\sA-Za-z0-9_]")
+
+
+class TooLarge(NamedTuple):
+    """Where a statement goes beyond a limit, as an offset into it, and which one."""
+
+    offset: int
+    message: str
+
+
+def find_too_large(statement: str) -> TooLarge | None:
+    """The first place where a statement is too long, or has a name or string that is.
+
+    Reads no further than `MAX_TOKENS`, whatever the length of the text.
+
+    >>> find_too_large("QUERY " + "q" * 201)
+    TooLarge(offset=6, message='a name of more than 200 characters')
+    """
+    tokens = 0
+    start = stop = -1  # of the string that the last token ended
+    for found in _TOKEN.finditer(statement):
+        text = found[0]
+        if text.startswith("--"):
+            continue
+        tokens += 1
+        if tokens > MAX_TOKENS:
+            return TooLarge(found.start(), f"the query has more than {MAX_TOKENS} words and signs")
+        if text[0] == "'" and len(text) > 1:
+            start, stop = start if found.start() == stop else found.start(), found.end()
+            if stop - start > MAX_STRING:
+                return TooLarge(start, f"a string of more than {MAX_STRING} characters")
+        elif len(text) > MAX_NAME and not text[0].isdigit():
+            return TooLarge(found.start(), f"a name of more than {MAX_NAME} characters")
+    return None
+
+
+def find_too_deep(tree: Tree[Token]) -> Tree[Token] | None:
+    """The first node below `MAX_NESTING` levels; asked before any recursion of ours meets it."""
+    level = [tree]
+    for _ in range(MAX_NESTING):
+        level = [child for node in level for child in node.children if isinstance(child, Tree)]
+        if not level:
+            return None
+    return level[0]
+
+
+# ---- what to tell the author of a statement that does not parse
+
+#: What people call the tokens that the grammar may expect; keywords are called what they are.
+_TOKEN_NAMES = {
+    "NAME": "a name",
+    "TEXT": "a 'string'",
+    "INTEGER": "a number",
+    "DECIMAL": "a number",
+    "NEGATIVE": "a number",
+    "COMPARE": "a comparison",
+    "GROUP_BY": "GROUP-BY",
+    "ANY_MATCH": "skip-till-any-match",
+    "NEXT_MATCH": "skip-till-next-match",
+    "CONTIGUOUS": "contiguous",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "LSQB": "'['",
+    "RSQB": "']'",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "PLUS": "'+'",
+    "MINUS": "'-'",
+    "STAR": "'*'",
+    "SLASH": "'/'",
+    "PERCENT": "'%'",
+    "QMARK": "'?'",
+    "$END": "the end of the query (';')",
+}
+_SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z_][A-Za-z0-9_-]*)?", re.ASCII)
+_LAST_WORD = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z_][A-Za-z0-9_]*)\s*\Z", re.ASCII)
+_LAST_CALL = re.compile(r"(?<![A-Za-z_])([A-Za-z_][A-Za-z0-9_]*)\s*\(\s*\w+\s*\)\s*\Z", re.ASCII)
+_LONGEST_FOUND = 40
+#: Names of one or two letters are no misspelt keywords; those this much alike are.
+_SURELY_ALIKE = 0.8
+#: Signs of other languages; a quote is left over (see `describe_fault`) where a string has no end.
+_SIGNS = {
+    "'": "this string has no end",
+    '"': "strings stand in single quotes",
+    "&": "write AND",
+    "|": "write OR",
+    "!": "write NOT",
+}
+
+
+def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | None]:
+    """Where in the text of a statement the fault is, what it is, and how to mend it.
+
+    `text` is the statement with its comments and strings blanked out, at their places.
+    """
+    offset, found, expected = _facts(error, text)
+    names = sorted({_TOKEN_NAMES.get(name, name) for name in expected})
+    wanted = f"; expected {listed(names)}" if names else ""
+    hint = _hint(text[offset:], names)
+    earlier = _misspelt_before(text[:offset], found, names)
+    if earlier is not None and hint is None:
+        start, word, keyword = earlier
+        message = f"found {word!r} before {found}; expected {keyword}"
+        return start, message, f"did you mean {keyword}?"
+    return offset, f"found {found}{wanted}", hint
+
+
+def _facts(error: UnexpectedInput, text: str) -> tuple[int, str, Iterable[str]]:
+    """Offset, what stands there, and the terminals that might."""
+    if isinstance(error, UnexpectedCharacters):
+        return error.pos_in_stream or 0, repr(error.char), error.allowed or ()
+    expected = getattr(error, "accepts", None) or getattr(error, "expected", None) or ()
+    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
+        token = str(error.token)
+        shown = token if len(token) <= _LONGEST_FOUND else token[:_LONGEST_FOUND] + "..."
+        return error.token.start_pos or 0, repr(shown), expected
+    return len(text.rstrip()), "the end of the query", expected
+
+
+def _hint(rest: str, names: list[str]) -> str | None:
+    """A keyword that is expected and looks like what was found, or what a sign is here."""
+    word = _WORD.match(rest)
+    if word is None:
+        return _SIGNS.get(rest[:1])
+    keywords = [name for name in names if name[0].isalpha() and " " not in name]
+    return suggest(word[0], keywords) or suggest(word[0].split("-")[0], keywords)
+
+
+def _misspelt_before(before: str, found: str, names: list[str]) -> tuple[int, str, str] | None:
+    """A keyword misspelt right before the fault, and taken for a name: place, word, keyword."""
+    call = _LAST_CALL.search(before) if found == "'.'" else None
+    last = call or _LAST_WORD.search(before)
+    if last is None:
+        return None
+    keywords = [name for name in names if name.isupper() or name in ("GROUP-BY", *_SEMANTICS)]
+    keywords += ["NEXT"] if call else ["SEQ", "NOT"] if found == "'('" else ["NOT"]
+    if last[1].upper() in keywords:
+        return None
+    keyword = closest(last[1], keywords, _SURELY_ALIKE) or _anagram(last[1], keywords)
+    return None if keyword is None else (last.start(1), last[1], keyword)
+
+
+def _anagram(word: str, keywords: list[str]) -> str | None:
+    """A keyword of the same letters in another order, as in SQE for SEQ."""
+    letters = sorted(word.upper())
+    return next((name for name in keywords if sorted(name) == letters), None)
+
+
+# ---- statements
 
 Locate = Callable[[int, int], Location]
 

@@ -1,7 +1,29 @@
-"""Prints a query in its canonical spelling; what is printed parses to an equal tree."""
+"""Prints queries, patterns and conditions in the words of the language.
+
+A query is printed in its canonical spelling: what is printed parses to an equal tree.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
+from elsinore.catalog.stream import AttributeType
+from elsinore.query.expressions import (
+    TIME,
+    Arithmetic,
+    Both,
+    BoundExpression,
+    Comparison,
+    Constant,
+    Either,
+    Field,
+    Function,
+    FunctionName,
+    Inverse,
+    IsNull,
+    Like,
+    Negative,
+)
 from elsinore.query.syntax import (
     Aggregate,
     Call,
@@ -23,12 +45,15 @@ from elsinore.query.syntax import (
     Semantics,
     Sequence,
 )
+from elsinore.timeline import UNITS, format_instant
 
 #: How NOT is written with the operators that take it inside, which keeps what is printed from
 #: nesting deeper than what was read.
 _NEGATED_INSIDE = {name: f"NOT {name}" for name in ("IN", "BETWEEN", "LIKE")}
 _NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
 
+#: What is written with FROM, as in `extract(hour FROM t)`.
+_WITH_FROM = (FunctionName.HOUR, FunctionName.WEEKDAY)
 _SUFFIX: dict[type, str] = {KleenePlus: "+", KleeneStar: "*", Maybe: "?"}
 
 
@@ -36,7 +61,11 @@ def print_query(query: Query) -> str:
     """The canonical text of a query, on several lines, ending with `;`."""
     lines = [
         f"QUERY {query.name}",
-        "RETURN " + ", ".join(_print_returned(item) for item in query.returns),
+        "RETURN "
+        + ", ".join(
+            item.label if isinstance(item, Aggregate) else _print_reference(item)
+            for item in query.returns
+        ),
         "PATTERN " + print_pattern(query.pattern),
     ]
     if query.where is not None:
@@ -120,13 +149,13 @@ def _inner(expression: Expression) -> str:
     return f"({text})" if isinstance(expression, Operation) else text
 
 
-def _print_literal(value: int | float | str | bool | None, unit: str | None) -> str:
+def _print_literal(value: int | float | str | bool | None, unit: str | None = None) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return _quoted(value)
     return f"{value} {unit}" if unit else str(value)
 
 
@@ -137,9 +166,119 @@ def _print_reference(reference: Reference) -> str:
     return f"{qualifier}{reference.attribute}"
 
 
-def _print_returned(item: Aggregate | Reference) -> str:
-    return item.label if isinstance(item, Aggregate) else _print_reference(item)
-
-
 def _print_duration(duration: Duration) -> str:
     return f"{duration.amount} {duration.unit}" if duration.unit else str(duration.amount)
+
+
+# ---- bound conditions, for people
+
+
+def print_bound(expression: BoundExpression, aliases: Mapping[int, str]) -> str:
+    """An expression as text, every attribute with its alias.
+
+    Args:
+        expression: a whole expression or a part of one.
+        aliases: the alias of each position.
+    """
+    return _Printer(aliases).text(expression)
+
+
+def print_length(ticks: int) -> str:
+    """Microseconds in the largest unit that divides them.
+
+    >>> print_length(5_400_000_000), print_length(86_400_000_000)
+    ('90 minutes', '1 day')
+    """
+    unit, length = max(
+        ((unit, length) for unit, length in UNITS.items() if ticks % length == 0),
+        key=lambda each: each[1] if ticks else -each[1],
+    )
+    count = ticks // length
+    return f"{count} {unit}{'' if count == 1 else 's'}"
+
+
+class _Printer:
+    def __init__(self, aliases: Mapping[int, str]) -> None:
+        self.aliases = aliases
+
+    def text(self, node: BoundExpression) -> str:
+        match node:
+            case Constant():
+                return _constant(node)
+            case Field(position, attribute, _, following):
+                alias = self.aliases[position]
+                name = "time" if attribute == TIME else attribute
+                return f"NEXT({alias}).{name}" if following else f"{alias}.{name}"
+            case Arithmetic(operator, left, right) | Comparison(operator, left, right):
+                sides = self.span(left, beside=right), self.span(right, beside=left)
+                return f"{sides[0]} {operator} {sides[1]}"
+            case Negative(operand):
+                return f"-{self.inner(operand)}"
+            case Function(name, operands):
+                parts = ", ".join(map(self.text, operands))
+                return f"extract({name} FROM {parts})" if name in _WITH_FROM else f"{name}({parts})"
+            case Both((Comparison(">=", left, low), Comparison("<=", other, high))) if (
+                left == other
+            ):
+                sides = self.span(low, beside=left), self.span(high, beside=left)
+                return f"{self.inner(left)} BETWEEN {sides[0]} AND {sides[1]}"
+            case Both(parts):
+                return " AND ".join(map(self.inner, parts))
+            case Either(parts):
+                return self.choice(parts)
+            case IsNull(operand):
+                return f"{self.inner(operand)} IS NULL"
+            case Like():
+                return self.like(node, "LIKE")
+            case Inverse(operand):
+                return self.inverse(operand)
+
+    def inverse(self, operand: BoundExpression) -> str:
+        match operand:
+            case IsNull(inner):
+                return f"{self.inner(inner)} IS NOT NULL"
+            case Like():
+                return self.like(operand, "NOT LIKE")
+        return f"NOT {self.inner(operand)}"
+
+    def inner(self, node: BoundExpression) -> str:
+        """Text of an operand, in parentheses where it is an operation itself."""
+        plain = isinstance(node, Constant | Field | Function | Negative)
+        return self.text(node) if plain else f"({self.text(node)})"
+
+    def span(self, node: BoundExpression, *, beside: BoundExpression) -> str:
+        """Text of an operand; a number beside a length of time, or an instant, is a length."""
+        length = isinstance(node, Constant) and node.type is AttributeType.LONG
+        if length and _is_time(beside):
+            assert isinstance(node, Constant)
+            return print_length(int(node.value or 0))
+        return self.inner(node)
+
+    def like(self, node: Like, operator: str) -> str:
+        escape = f" ESCAPE {_quoted(node.escape)}" if node.escape is not None else ""
+        return f"{self.inner(node.operand)} {operator} {_quoted(node.pattern)}{escape}"
+
+    def choice(self, parts: Iterable[BoundExpression]) -> str:
+        """OR, or IN where one expression is compared with several."""
+        parts = tuple(parts)
+        equal = [p for p in parts if isinstance(p, Comparison) and p.operator == "="]
+        if len(equal) == len(parts) and len({p.left for p in equal}) == 1:
+            values = ", ".join(self.span(p.right, beside=p.left) for p in equal)
+            return f"{self.inner(equal[0].left)} IN ({values})"
+        return " OR ".join(map(self.inner, parts))
+
+
+def _is_time(node: BoundExpression) -> bool:
+    """Whether an expression is an instant, or the difference of two."""
+    difference = isinstance(node, Arithmetic) and node.left.type is AttributeType.TIMESTAMP
+    return node.type is AttributeType.TIMESTAMP or difference
+
+
+def _constant(node: Constant) -> str:
+    if node.type is AttributeType.TIMESTAMP and node.value is not None:
+        return _quoted(format_instant(int(node.value)))
+    return _print_literal(node.value)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
-from elsinore.query.adjacency import Adjacency, adjacency
+from elsinore.query.automaton import Adjacency, adjacency
 from elsinore.query.bound import Position
 from elsinore.query.expressions import TIME
 from elsinore.query.faults import some_of, suggest
@@ -101,18 +101,14 @@ class Scope:
 
     def no_carrier(self, attribute: str, at: Location) -> None:
         """Note that no type of the pattern has an attribute, unless an unknown type may have it."""
-        types = {p.type for p in self.positions}
-        if attribute in self.schema.attributes and not types <= self.schema.by_name.keys():
+        types, by_name = {p.type for p in self.positions}, self.schema.by_name
+        if attribute in self.schema.attributes and not types <= by_name.keys():
             return
-        known = {a for name in types for a in self._attributes(name)}
+        known = {a for name in types if name in by_name for a in by_name[name].by_name}
         hint = suggest(attribute, sorted(known))
         if attribute == "time":
             hint = f"write {self.positions[0].alias}.time"
         self.fault(f"no event type of the pattern has an attribute {attribute}", at, hint)
-
-    def _attributes(self, event_type: str) -> list[str]:
-        known = self.schema.by_name.get(event_type)
-        return list(known.by_name) if known else []
 
     def column(
         self, position: Position, attribute: str, at: Location

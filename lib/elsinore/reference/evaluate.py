@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from elsinore.catalog.stream import AttributeType
@@ -22,13 +22,14 @@ from elsinore.query.expressions import (
     Either,
     Field,
     Function,
+    FunctionName,
     Inverse,
     IsNull,
     Like,
     Negative,
 )
 from elsinore.reference.event import Event
-from elsinore.reference.functions import call, like
+from elsinore.timeline import DAY, HOUR
 
 _DOUBLE = AttributeType.DOUBLE
 _INT64 = range(-(2**63), 2**63)
@@ -65,7 +66,7 @@ def evaluate(expression: BoundExpression, event: Event, following: Event | None 
             return _arithmetic(sign, inner(left), inner(right), kind)
         case Negative(operand, kind):
             value = inner(operand)
-            return None if value is None else _fitted(-value, kind)
+            return None if value is None else _fitted(-value)
         case Function(name, operands, kind):
             values = [inner(operand) for operand in operands]
             return call(name, [_double(v) for v in values] if kind is _DOUBLE else values)
@@ -126,7 +127,7 @@ def _arithmetic(sign: str, left: Any, right: Any, kind: AttributeType) -> Any:
         return None
     if kind is _DOUBLE:
         return _double_arithmetic(sign, float(left), float(right))
-    return _long_arithmetic(sign, left, right, kind)
+    return _long_arithmetic(sign, left, right)
 
 
 def _double_arithmetic(sign: str, left: float, right: float) -> float | None:
@@ -145,20 +146,73 @@ def _double_arithmetic(sign: str, left: float, right: float) -> float | None:
             return math.nan if math.isinf(left) else math.fmod(left, right)
 
 
-def _long_arithmetic(sign: str, left: int, right: int, kind: AttributeType) -> int | None:
+def _long_arithmetic(sign: str, left: int, right: int) -> int | None:
     match sign:
         case "+":
-            return _fitted(left + right, kind)
+            return _fitted(left + right)
         case "-":
-            return _fitted(left - right, kind)
+            return _fitted(left - right)
         case "*":
-            return _fitted(left * right, kind)
+            return _fitted(left * right)
     if right == 0:
         return None
     remainder = abs(left) % abs(right)  # of division towards zero: the dividend's sign
     return -remainder if left < 0 else remainder
 
 
-def _fitted(value: Any, kind: AttributeType) -> Any:
+def _fitted(value: Any) -> Any:
     """NULL for a long or timestamp beyond 64 bits."""
-    return value if kind is _DOUBLE or value in _INT64 else None
+    return value if isinstance(value, float) or value in _INT64 else None
+
+
+def call(name: FunctionName, values: Sequence[Any]) -> Any:
+    """The value of a function; None is NULL. Numbers are of one type where a double is among them.
+
+    >>> call(FunctionName.LEAST, [None, 2, 3]), call(FunctionName.WEEKDAY, [0])
+    (2, 4)
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    first = known[0]
+    match name:
+        case FunctionName.ABS:
+            return _fitted(abs(first))
+        case FunctionName.LEAST:
+            numbers = [value for value in known if value == value]
+            return min(numbers) if numbers else first
+        case FunctionName.GREATEST:
+            odd = [value for value in known if value != value]
+            return odd[0] if odd else max(known)
+        case FunctionName.COALESCE:
+            return first
+        case FunctionName.LOWER:
+            return first.lower()
+        case FunctionName.UPPER:
+            return first.upper()
+        case FunctionName.HOUR:
+            return first // HOUR % 24
+        case FunctionName.WEEKDAY:  # the first of January 1970 was a Thursday
+            return (first // DAY + 3) % 7 + 1
+
+
+def like(text: str | None, pattern: str, escape: str | None) -> bool | None:
+    """Whether a text matches a LIKE pattern as a whole.
+
+    >>> like("50% off", "50!% %", "!"), like("50 % off", "50!% %", "!")
+    (True, False)
+    """
+    if text is None:
+        return None
+    places = {0}  # how far into the text what was read of the pattern may reach
+    literal = False
+    for sign in pattern:
+        if sign == escape and not literal:
+            literal = True
+        elif sign == "%" and not literal:
+            places = set(range(min(places), len(text) + 1)) if places else places
+        else:
+            fits = sign == "_" and not literal
+            places = {p + 1 for p in places if p < len(text) and (fits or text[p] == sign)}
+            literal = False
+    return len(text) in places

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import TIME, fields_of
 from elsinore.query.syntax import Semantics

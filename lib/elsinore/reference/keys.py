@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.query.adjacency import may_meet
+from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.reference.event import Event
 

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import AggregateFunction, BoundAggregate
 from elsinore.reference.event import Event
-from elsinore.results.rounding import Bounds, bounds_of, nearest_double
-from elsinore.results.row import Value
+from elsinore.results.row import Bounds, Value, bounds_of, nearest_double
 from elsinore.timeline import Instant
 
 #: A value and how often it counts.
@@ -58,19 +57,15 @@ def total_of(aggregate: BoundAggregate, times: Mapping[Event, int]) -> Total:
         return Total(None)
     match aggregate.function:
         case AggregateFunction.SUM:
-            return _sum(weighted, aggregate.type)
+            if aggregate.type is AttributeType.LONG:
+                return Total(sum(value * n for value, n in weighted))
+            return _divided(weighted, 1, aggregate.type)
         case AggregateFunction.AVG:
             return _divided(weighted, sum(n for _, n in weighted), aggregate.type)
         case AggregateFunction.MIN:
             return Total(_extreme(min, weighted, aggregate.type))
         case _:
             return Total(_extreme(max, weighted, aggregate.type))
-
-
-def _sum(weighted: Weighted, kind: AttributeType) -> Total:
-    if kind is AttributeType.LONG:
-        return Total(sum(value * n for value, n in weighted))
-    return _divided(weighted, 1, kind)
 
 
 def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:

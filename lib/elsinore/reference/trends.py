@@ -1,13 +1,17 @@
-"""The trends of a query in one window: its matches without regard to how they were matched."""
+"""Trends of a query in one window, however matched; pairs of trends for AND (GRETA section 9)."""
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
 from typing import Any
 
 from elsinore.errors import UnsupportedQueryError
 from elsinore.query.bound import BoundQuery
+from elsinore.query.syntax import Conjunction, Pattern
+from elsinore.reference.budget import Meter
 from elsinore.reference.event import Event
-from elsinore.reference.keys import ABSENT, KeyValues
+from elsinore.reference.keys import ABSENT, Keys, KeyValues
 from elsinore.reference.match import Match, Matcher
 
 #: Indices of a trend's events: what a trend *is*.
@@ -30,7 +34,11 @@ def trends_by_group(query: BoundQuery, matcher: Matcher) -> TrendsByGroup:
     """
     found: dict[Trend, tuple[Group, Counted]] = {}
     for match in matcher.trends(query.pattern):
-        outcome = group_of(query, match.values), _counted(query, match)
+        counted = tuple(
+            tuple(event for event, position in match.steps if position in aggregate.positions)
+            for aggregate in query.aggregates
+        )
+        outcome = group_of(query, match.values), counted
         if found.setdefault(trend_of(match), outcome) != outcome:
             refuse_ambiguous(query)
     groups: TrendsByGroup = {}
@@ -69,8 +77,41 @@ def refuse_ambiguous(query: BoundQuery) -> None:
     )
 
 
-def _counted(query: BoundQuery, match: Match) -> Counted:
-    return tuple(
-        tuple(event for event, position in match.steps if position in aggregate.positions)
-        for aggregate in query.aggregates
-    )
+#: Each trend of one side with the key values that its matches have.
+_Side = dict[Trend, set[KeyValues]]
+
+
+def count_pairs(query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter) -> dict[Group, int]:
+    """The number of pairs of two different trends, one of each side, by group.
+
+    A pair lies in one partition: its trends agree in every key that both of them carry. Within a
+    partition these are `C1*C2 + C1*C12 + C2*C12 + (C12 choose 2)` pairs, where C12 trends match
+    both sides and C1, C2 only the one.
+
+    Raises:
+        BudgetError: there is too much to enumerate.
+        UnsupportedQueryError: one pair belongs to several groups.
+    """
+    assert isinstance(query.pattern, Conjunction)
+    left, right = (_side(part, matcher) for part in query.pattern.parts)
+    groups: dict[tuple[Trend, Trend], Group] = {}
+    for one in left:
+        for other in right:
+            meter.spend()
+            if one == other:
+                continue
+            pair = (one, other) if one < other else (other, one)
+            for values in (keys.agreed(a, b) for a, b in product(left[one], right[other])):
+                if values is None:
+                    continue
+                group = group_of(query, values)
+                if groups.setdefault(pair, group) != group:
+                    refuse_ambiguous(query)
+    return dict(Counter(groups.values()))
+
+
+def _side(pattern: Pattern, matcher: Matcher) -> _Side:
+    side: _Side = {}
+    for match in matcher.trends(pattern):
+        side.setdefault(trend_of(match), set()).add(match.values)
+    return side

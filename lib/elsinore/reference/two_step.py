@@ -6,16 +6,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
-from elsinore.reference.pairs import count_pairs
 from elsinore.reference.totals import Total, total
-from elsinore.reference.trends import Group, TrendsByGroup, trends_by_group
+from elsinore.reference.trends import Group, count_pairs, trends_by_group
 from elsinore.results.row import ResultRow, Value, sorted_rows
 from elsinore.timeline import Instant, Interval
 
@@ -76,9 +75,16 @@ def answer_windows(
 
 def enumerate_trends(query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter) -> Totals:
     """The aggregates of a window by building every trend, or pair of trends, in it."""
-    if isinstance(query.pattern, Conjunction):
-        return _counted_pairs(query, count_pairs(query, keys, matcher, meter))
-    return _aggregated(query, trends_by_group(query, matcher))
+    if isinstance(query.pattern, Conjunction):  # it has no aggregate but COUNT(*)
+        pairs = count_pairs(query, keys, matcher, meter)
+        return {group: (Total(count),) * len(query.aggregates) for group, count in pairs.items()}
+    return {
+        group: tuple(
+            total(aggregate, [counted[column] for counted in trends])
+            for column, aggregate in enumerate(query.aggregates)
+        )
+        for group, trends in trends_by_group(query, matcher).items()
+    }
 
 
 def _reach(query: BoundQuery, events: EventTable, windows: Collection[int]) -> EventTable:
@@ -116,21 +122,6 @@ def _rows(
         )
         for group, totals in found.items()
     ]
-
-
-def _aggregated(query: BoundQuery, groups: TrendsByGroup) -> Totals:
-    return {
-        group: tuple(
-            total(aggregate, [counted[column] for counted in trends])
-            for column, aggregate in enumerate(query.aggregates)
-        )
-        for group, trends in groups.items()
-    }
-
-
-def _counted_pairs(query: BoundQuery, counts: dict[Group, int]) -> Totals:
-    """AND has no aggregate but COUNT(*)."""
-    return {group: (Total(count),) * len(query.aggregates) for group, count in counts.items()}
 
 
 def _labelled(query: BoundQuery, group: Group) -> tuple[tuple[str, Value], ...]:

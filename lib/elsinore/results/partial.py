@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.algebra.scaled import Scaled
+from elsinore.algebra import Scaled
 
 _SUM = pa.struct([pa.field("mantissa", pa.float64()), pa.field("exponent", pa.int64())])
 

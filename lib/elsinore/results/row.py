@@ -1,13 +1,56 @@
-"""One row of results: a query's aggregates for one group in one window."""
+"""A row of results: its aggregates, how far rounding may move them, and its JSON line."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from typing import Any, TextIO
 
-from elsinore.results.rounding import Bounds
 from elsinore.timeline import Instant
+
+# ---- how far sums of doubles lie apart that were added in another order: the only tolerance
+#
+# Where values of both signs cancel, what rounding leaves is small beside the values and as large as
+# anything beside their sum (0.1 + 0.2 - 0.3 is 1.1e-16, 5.6e-17 or 0). So the bounds of a sum are
+# told by its magnitude, the sum of the amounts of all that is added.
+
+#: The least and the greatest double that a sum, or an average, may come out as.
+Bounds = tuple[float, float]
+
+#: An addition is off by 2^-53 of its result at most, and what an event brings is added some 32
+#: times more with each event that follows: to the trends that end there, and into and out of an
+#: order tree, which has 15 levels for as many events as are ever checked (`kernels.trees`).
+LOST_AT_EACH_EVENT = 32 * 2.0**-53
+
+
+def bounds_of(exact: Fraction, magnitude: Fraction, events: int) -> Bounds:
+    """Where the double of a sum lies, given its exact value, in a window of so many events.
+
+    `magnitude` is the sum of amounts; of an average both are divided by the count. Bounds beyond
+    the largest double are infinite.
+    """
+    lost = magnitude * events * Fraction(LOST_AT_EACH_EVENT)
+    return nearest_double(exact - lost), nearest_double(exact + lost)
+
+
+def within(found: float, bounds: Bounds) -> bool:
+    """Whether a double is within bounds; NaN is where they are NaN."""
+    low, high = bounds
+    return low <= found <= high or (found != found and low != low)
+
+
+def nearest_double(value: Fraction) -> float:
+    """The nearest double; beyond the largest it is infinite. Zero has no sign."""
+    try:
+        return float(value) + 0.0
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+# ---- rows
 
 #: A group value or an aggregate; instants are `Instant`, NULL is None.
 Value = int | float | str | bool | Instant | None
@@ -55,3 +98,48 @@ def _sortable(value: Value) -> tuple[int, str, Any]:
 def sorted_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
     """Rows in canonical order: by query, group and window."""
     return sorted(rows, key=lambda row: row.key)
+
+
+# ---- JSON lines, the output of `elsinore run`
+
+
+def encode_row(row: ResultRow) -> str:
+    """One row as a line of strict JSON, without the line end.
+
+    Integers are written in full, however long; instants as ISO 8601; doubles that JSON lacks as
+    the strings "NaN", "Infinity" and "-Infinity".
+    """
+    return json.dumps(
+        {
+            "query": row.query,
+            "group": {label: plain_value(value) for label, value in row.group},
+            "window_start": plain_value(row.window_start),
+            "window_end": plain_value(row.window_end),
+            "values": {label: plain_value(value) for label, value in row.values},
+        },
+        ensure_ascii=False,
+        allow_nan=False,
+        default=_whole,
+    )
+
+
+def write_rows(rows: Iterable[ResultRow], out: TextIO) -> int:
+    """Write rows in the order given; returns how many there were."""
+    count = 0
+    for row in rows:
+        out.write(encode_row(row) + "\n")
+        count += 1
+    return count
+
+
+def _whole(value: Any) -> Any:
+    raise TypeError(f"no JSON for {value!r}")
+
+
+def plain_value(value: Value) -> Any:
+    """A value as JSON holds it: instants and numbers that are not finite as text."""
+    if isinstance(value, Instant):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    return value

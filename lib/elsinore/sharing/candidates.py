@@ -1,12 +1,175 @@
-"""Mines the sharing candidates of a workload (Sharon Appendix A, Algorithm 7)."""
+"""What queries can share: candidates (Sharon Algorithm 7), their conflicts, Kleene sub-patterns."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from elsinore.query.bound import Workload
-from elsinore.sharing.segments import Segment, sub_segments
-from elsinore.sharing.signature import signature
+from elsinore.query.bound import BoundQuery, Key, Workload
+from elsinore.query.expressions import (
+    Arithmetic,
+    Both,
+    BoundExpression,
+    Comparison,
+    Constant,
+    Either,
+    Field,
+    Function,
+    Inverse,
+    IsNull,
+    Like,
+    Negative,
+)
+from elsinore.query.syntax import (
+    EventPattern,
+    KleenePlus,
+    KleeneStar,
+    Negation,
+    Pattern,
+    Semantics,
+    Sequence,
+    event_patterns,
+    parts_of,
+)
+from elsinore.sharing.fingerprints import canonical_json
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Consecutive plain event types in one query (Sharon Definition 1).
+
+    Attributes:
+        query: name of the query.
+        start: index of the first position in the query's pattern; the others follow it.
+        types: the event types, from left to right.
+    """
+
+    query: str
+    start: int
+    types: tuple[str, ...]
+
+    @property
+    def stop(self) -> int:
+        """The index after the last position."""
+        return self.start + len(self.types)
+
+
+def segments(query: BoundQuery) -> tuple[Segment, ...]:
+    """The maximal runs of plain event types (no Kleene, no NOT, no choice) at the top of a query.
+
+    A NOT between two types ends a run: its gap must stay visible to whoever combines the parts.
+    Queries with other semantics than skip-till-any-match have none: what is adjacent there depends
+    on events outside of the run.
+    """
+    if query.semantics is not Semantics.ANY:
+        return ()
+    parts = query.pattern.parts if isinstance(query.pattern, Sequence) else (query.pattern,)
+    found: list[Segment] = []
+    run: list[str] = []
+    place = 0
+    for part in parts:
+        if isinstance(part, EventPattern):
+            run.append(part.type)
+            place += 1
+            continue
+        found.append(Segment(query.name, place - len(run), tuple(run)))
+        run = []
+        place += sum(1 for _ in event_patterns(part))
+    found.append(Segment(query.name, place - len(run), tuple(run)))
+    return tuple(segment for segment in found if segment.types)
+
+
+def sub_segments(query: BoundQuery) -> Iterator[Segment]:
+    """All contiguous sub-patterns of length > 1 that stand on their own (Sharon Algorithm 7).
+
+    A sub-pattern with an edge predicate across its border is left out: its count alone does not say
+    which of its matches fit the events before or after it.
+    """
+    for whole in segments(query):
+        for start in range(whole.start, whole.stop - 1):
+            for stop in range(start + 2, whole.stop + 1):
+                inside = range(start, stop)
+                if all((e.earlier in inside) == (e.later in inside) for e in query.edge_predicates):
+                    types = whole.types[start - whole.start : stop - whole.start]
+                    yield Segment(query.name, start, types)
+
+
+# ---- what queries must agree on to share one count (section 7.2)
+
+#: `a > b` says what `b < a` says.
+_MIRRORED = {">": "<", ">=": "<="}
+
+
+def signature(query: BoundQuery, segment: Segment) -> str:
+    """The sharing signature of a sub-pattern in a query: equal where one count serves both.
+
+    Canonical JSON of the event types, the local and edge predicates inside of the sub-pattern and
+    the key attributes that its events carry; positions are counted from the sub-pattern's first, so
+    that aliases and whatever stands around it do not matter. RETURN does not matter: one
+    propagation carries every aggregate. Nor do windows: counts are kept per START event of the
+    sub-pattern, each window reads those that it holds, and they expire with the longest window.
+    """
+    inside = range(segment.start, segment.stop)
+    local = [
+        [predicate.position - segment.start, _canonical(predicate.condition, segment.start)]
+        for predicate in query.local_predicates
+        if predicate.position in inside
+    ]
+    edges = [
+        [edge.earlier - segment.start, _canonical(edge.condition, segment.start)]
+        for edge in query.edge_predicates
+        if edge.earlier in inside and edge.later in inside
+    ]
+    keys = [
+        [key.attribute, sorted(i - segment.start for i in key.positions if i in inside),
+         key.equivalence]
+        for key in keys_of(query, segment)
+    ]  # fmt: skip
+    return canonical_json(
+        {
+            "types": segment.types,
+            "local": _unordered(local),
+            "edges": _unordered(edges),
+            "keys": _unordered(keys),
+        }
+    )
+
+
+def keys_of(query: BoundQuery, segment: Segment) -> tuple[Key, ...]:
+    """The keys of a query that some event of a sub-pattern carries."""
+    inside = range(segment.start, segment.stop)
+    return tuple(key for key in query.keys if any(i in inside for i in key.positions))
+
+
+def _unordered(items: list[Any]) -> list[Any]:
+    """In one order and without repetition: conjuncts may be written in any."""
+    return [item for _, item in sorted({canonical_json(item): item for item in items}.items())]
+
+
+def _canonical(expression: BoundExpression, base: int) -> list[Any]:
+    """A bound expression as nested lists; positions are relative to `base`."""
+    match expression:
+        case Constant(value, kind):
+            return ["constant", kind, value]
+        case Field(position, attribute, kind, following):
+            return ["field", kind, position - base, attribute, following]
+        case Arithmetic(operator, left, right, kind) | Comparison(operator, left, right, kind):
+            if operator in _MIRRORED:
+                operator, left, right = _MIRRORED[operator], right, left
+            return [operator, kind, _canonical(left, base), _canonical(right, base)]
+        case Both(parts, kind) | Either(parts, kind):
+            name = "and" if isinstance(expression, Both) else "or"
+            return [name, kind, *_unordered([_canonical(part, base) for part in parts])]
+        case Negative(operand, kind) | Inverse(operand, kind) | IsNull(operand, kind):
+            return [type(expression).__name__, kind, _canonical(operand, base)]
+        case Function(name, operands, kind):
+            return [f"function {name}", kind, *(_canonical(part, base) for part in operands)]
+        case Like(operand, pattern, escape, kind):
+            return ["like", kind, _canonical(operand, base), pattern, escape]
+
+
+# ---- candidates and their conflicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +215,48 @@ def mine_candidates(workload: Workload) -> tuple[Candidate, ...]:
         Candidate(f"p{number}", types, places)
         for number, (types, _, places) in enumerate(sharable, start=1)
     )
+
+
+#: A position of a query's pattern, by the query's name.
+Place = tuple[str, int]
+
+
+def places_of(candidate: Candidate, queries: Collection[str] | None = None) -> Iterator[Place]:
+    """The positions that a candidate occupies in the queries that share it, by default in all.
+
+    Two candidates are in conflict exactly if they meet at a place (Sharon Definition 6). Any common
+    position counts, containment included: Table 1 and Figure 4 make `(OakSt, MainSt)` conflict with
+    `(ParkAve, OakSt, MainSt)`, which the formula of the definition alone leaves open.
+    """
+    for occurrence in candidate.occurrences:
+        if queries is None or occurrence.query in queries:
+            for position in range(occurrence.start, occurrence.stop):
+                yield occurrence.query, position
+
+
+# ---- Kleene sub-patterns, which Hamlet shares
+
+
+def shared_kleene(workload: Workload) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Event types E whose `E+` more than one query holds, with the names of those queries.
+
+    `E*` holds E+; what stands under NOT does not count. Whether the queries can really share it
+    (Hamlet Definition 3.2) depends on more than this.
+    """
+    found: dict[str, list[str]] = {}
+    for query in workload.queries:
+        for event_type in sorted(set(kleene_types(query.pattern))):
+            found.setdefault(event_type, []).append(query.name)
+    return tuple(
+        (kind, tuple(sorted(names))) for kind, names in sorted(found.items()) if len(names) > 1
+    )
+
+
+def kleene_types(pattern: Pattern) -> Iterator[str]:
+    """The types E of each E+ and E* of a pattern, outside of NOT."""
+    if isinstance(pattern, Negation):
+        return
+    if isinstance(pattern, KleenePlus | KleeneStar) and isinstance(pattern.body, EventPattern):
+        yield pattern.body.type
+    for part in parts_of(pattern):
+        yield from kleene_types(part)

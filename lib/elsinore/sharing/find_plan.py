@@ -2,20 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import fsum
 
+from elsinore.errors import ParameterError
 from elsinore.query.bound import Workload
-from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.choose import Problem, choose
+from elsinore.sharing.assignment import assign
+from elsinore.sharing.benefit import Choice, Option, Savings, weigh
+from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of, shared_kleene
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.sharing.kleene import shared_kleene
-from elsinore.sharing.plan import Finder, KleenePart, StaticPlan
-from elsinore.sharing.plan_sets import PlannedSet
+from elsinore.sharing.graph import Reduction, SharonGraph, build_graph, gwmin, reduce
+from elsinore.sharing.plan import (
+    Fate,
+    Finder,
+    KleenePart,
+    Occurrence,
+    PlannedCandidate,
+    PlannedSet,
+    StaticPlan,
+)
+from elsinore.sharing.search import Expansion, exhaustive, expand, search
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.tell_story import tell_story
-from elsinore.sharing.weigh import weigh
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a finder chooses from.
+
+    Attributes:
+        candidates: all of the workload, in the order of mining.
+        savings: what sharing each saves, by id.
+        time_limit: seconds for finders that can be bounded by time.
+    """
+
+    candidates: tuple[Candidate, ...]
+    savings: Mapping[str, Savings]
+    time_limit: float
+
+    def __post_init__(self) -> None:
+        if not self.time_limit > 0:
+            raise ParameterError("the time limit must be a positive number of seconds")
+
+    @cached_property
+    def by_id(self) -> dict[str, Candidate]:
+        """Candidates by id."""
+        return {candidate.id: candidate for candidate in self.candidates}
+
+    @cached_property
+    def benefits(self) -> dict[str, float]:
+        """BValue of every candidate, shared by all of its queries."""
+        return {name: savings.benefit() for name, savings in self.savings.items()}
+
+    @cached_property
+    def graph(self) -> SharonGraph:
+        """The Sharon graph."""
+        return build_graph(self.candidates, self.benefits)
+
+    @cached_property
+    def reduction(self) -> Reduction:
+        """The Sharon graph reduced."""
+        return reduce(self.graph)
+
+    @cached_property
+    def greedy(self) -> tuple[Option, ...]:
+        """What GWMIN chooses."""
+        return tuple(
+            Option.of(self.by_id[name], self.by_id[name].queries, self.savings[name])
+            for name in gwmin(self.graph)
+        )
+
+    def expanded(self) -> Expansion:
+        """The Sharon graph expanded."""
+        return expand(self.graph, self.by_id, self.savings)
+
+
+def choose(problem: Problem, finder: Finder) -> Choice:
+    """What a finder decides.
+
+    Raises:
+        BudgetError: the finder `sharon` or `exhaustive` met its bound.
+    """
+    if finder is Finder.GWMIN:
+        return Choice(problem.greedy, None, proven=False)
+    if finder is Finder.OPTIMAL:
+        limit = problem.time_limit
+        return assign(problem.candidates, problem.savings, problem.greedy, time_limit=limit)
+    expansion = problem.expanded()
+    if finder is Finder.SHARON:
+        reduction = reduce(expansion.graph)
+        found = search(reduction.graph, time_limit=problem.time_limit)
+        names = {*reduction.conflict_free, *found.chosen}
+    else:
+        names = set(exhaustive(expansion.graph))
+    chosen = tuple(name for name in expansion.graph.vertices if name in names)
+    options = tuple(expansion.options[name] for name in chosen)
+    return Choice(options, expansion.graph.weight(chosen), proven=True)
+
+
+# ---- what became of every candidate, and why
+
+
+def tell_story(problem: Problem, choice: Choice) -> tuple[PlannedCandidate, ...]:
+    """Every candidate with its benefit and its fate under a choice, in the order of mining."""
+    options = {option.candidate.id: option for option in choice.options}
+    owners = {
+        place: option.candidate.id
+        for option in choice.options
+        for place in places_of(option.candidate, frozenset(option.queries))
+    }
+    order = {name: number for number, name in enumerate(options)}
+    return tuple(
+        _tell(candidate, problem, options.get(candidate.id), owners, order)
+        for candidate in problem.candidates
+    )
+
+
+def _tell(
+    candidate: Candidate,
+    problem: Problem,
+    option: Option | None,
+    owners: dict[Place, str],
+    order: dict[str, int],
+) -> PlannedCandidate:
+    name, graph = candidate.id, problem.graph
+    vertex = name in graph.number
+    if option is not None:
+        fate = Fate.CHOSEN
+    elif not vertex:
+        fate = Fate.NOT_BENEFICIAL
+    else:
+        fate = Fate.PRUNED if name in problem.reduction.pruned else Fate.IN_CONFLICT
+    met = {owners[place] for place in places_of(candidate) if place in owners} - {name}
+    return PlannedCandidate(
+        id=name,
+        pattern=candidate.pattern,
+        occurrences=tuple(
+            Occurrence(query=s.query, start=s.start, stop=s.stop) for s in candidate.occurrences
+        ),
+        benefit=problem.benefits[name],
+        degree=graph.degree(name) if vertex else None,
+        score_max=problem.reduction.score_max.get(name),
+        fate=fate,
+        shared_by=option.queries if option else (),
+        shared_benefit=option.benefit if option else None,
+        excluded_by=tuple(sorted(met, key=order.__getitem__)) if vertex else (),
+    )
+
+
+# ---- the plan
 
 #: Seconds for a finder that can be bounded by time.
 TIME_LIMIT = 60.0

@@ -1,10 +1,11 @@
-"""The Sharon graph: beneficial candidates, their benefits and their conflicts."""
+"""The Sharon graph of beneficial candidates and their conflicts; GWMIN; the reduction."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 from math import fsum
 from typing import Any
 
@@ -12,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from elsinore.sharing.candidates import Candidate
-from elsinore.sharing.conflicts import places_of
+from elsinore.sharing.candidates import Candidate, places_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,3 +122,119 @@ def build_graph(candidates: tuple[Candidate, ...], benefits: Mapping[str, float]
     """
     weights = {c.id: benefits[c.id] for c in candidates if benefits[c.id] > 0}
     return SharonGraph.meeting(weights, {c.id: places_of(c) for c in candidates if c.id in weights})
+
+
+# ---- GWMIN: a greedy independent set of guaranteed weight (Appendix B)
+
+
+def guaranteed_weight(graph: SharonGraph) -> float:
+    """Equation 10: no independent set that GWMIN returns weighs less.
+
+    >>> guaranteed_weight(SharonGraph.of({"a": 3.0, "b": 4.0}, [("a", "b")]))
+    3.5
+    """
+    return fsum((graph.values / (graph.degrees + 1)).tolist())
+
+
+def gwmin(graph: SharonGraph) -> tuple[str, ...]:
+    """The independent set that Algorithm 8 finds, in the order in which it was chosen.
+
+    Again and again the vertex with the largest weight / (degree + 1) among those left is taken, and
+    its neighbours go; of equals the first in the order of the graph is taken, as the algorithm's
+    strict comparison does. O((|V| + |E|) log |V|): degrees only fall and ratios only grow, so a
+    vertex enters the queue again when its degree falls, and its older entries are passed over.
+    """
+    weights, degrees = graph.values.tolist(), graph.degrees.tolist()
+    left = [True] * len(weights)
+    queue = [(-weight / (degrees[v] + 1), v) for v, weight in enumerate(weights)]
+    heapify(queue)
+    chosen: list[str] = []
+    while queue:
+        _, vertex = heappop(queue)
+        if not left[vertex]:
+            continue
+        chosen.append(graph.vertices[vertex])
+        gone = [vertex, *(n for n in graph.near(vertex).tolist() if left[n])]
+        for leaving in gone:
+            left[leaving] = False
+        touched = set()
+        for leaving in gone:
+            for near in graph.near(leaving).tolist():
+                if left[near]:
+                    degrees[near] -= 1
+                    touched.add(near)
+        for near in touched:
+            heappush(queue, (-weights[near] / (degrees[near] + 1), near))
+    return tuple(chosen)
+
+
+# ---- the reduction: candidates whose fate is clear
+
+#: Scores are sums of doubles; a candidate is pruned only where it falls short by more than their
+#: rounding (with equal weights in one clique Score_max *is* the guaranteed weight).
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What is left to search, and what was decided.
+
+    Attributes:
+        graph: the reduced graph.
+        conflict_free: vertices that belong to every optimal plan (Definition 14), in order.
+        pruned: vertices that belong to none (Definition 13): Score_max when they were pruned.
+        score_max: Score_max of every vertex in the whole graph (Definition 12).
+        guaranteed: the guaranteed weight that they were compared with (Equation 10).
+    """
+
+    graph: SharonGraph
+    conflict_free: tuple[str, ...]
+    pruned: Mapping[str, float]
+    score_max: Mapping[str, float]
+    guaranteed: float
+
+
+def reduce(graph: SharonGraph) -> Reduction:
+    """Algorithm 2: take conflict-free candidates out, prune conflict-ridden ones, until none is.
+
+    Score_max counts the conflict-free candidates that were taken out: they are part of every
+    optimal plan, and the guaranteed weight, which is that of the whole graph, counts them too. (The
+    algorithm as printed leaves this open; without them a second pass over Figure 4 would prune p1,
+    which Example 10 keeps.) O(|E|) a pass; each pass but the last decides a vertex.
+    """
+    guaranteed = guaranteed_weight(graph)
+    undecided = np.ones(len(graph.vertices), dtype=np.bool_)
+    pruned = np.zeros(len(graph.vertices), dtype=np.bool_)
+    scores = initial = _score_max(graph, pruned)
+    final = initial.copy()
+    while True:
+        degrees = _sums(graph, (~pruned).astype(np.float64))
+        free = undecided & (degrees == 0)
+        ridden = undecided & ~free & (scores < guaranteed * (1 - _ROUNDING))
+        if not (free | ridden).any():
+            break
+        final[ridden] = scores[ridden]
+        undecided &= ~(free | ridden)
+        pruned |= ridden
+        scores = _score_max(graph, pruned)
+    conflict_free = ~undecided & ~pruned
+    return Reduction(
+        graph=graph.among(undecided),
+        conflict_free=tuple(graph.vertices[n] for n in np.flatnonzero(conflict_free)),
+        pruned={graph.vertices[n]: float(final[n]) for n in np.flatnonzero(pruned)},
+        score_max=dict(zip(graph.vertices, initial.tolist(), strict=True)),
+        guaranteed=guaranteed,
+    )
+
+
+def _score_max(graph: SharonGraph, pruned: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Equation 11 for every vertex: all weights but those of its neighbours and the pruned."""
+    weights = np.where(pruned, 0.0, graph.values)
+    return weights.sum() - _sums(graph, weights)
+
+
+def _sums(graph: SharonGraph, of: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over the neighbours of each vertex."""
+    rows = np.repeat(np.arange(len(graph.vertices)), graph.degrees)
+    sums = np.bincount(rows, weights=of[graph.others], minlength=len(graph.vertices))
+    return sums.astype(np.float64)  # without edges bincount counts

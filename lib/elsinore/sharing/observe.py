@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.errors import DataError
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.bound import Workload
+from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.weigh import partition_keys
 from elsinore.timeline import Interval
 
 

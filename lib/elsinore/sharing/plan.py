@@ -11,8 +11,85 @@ import pydantic
 
 from elsinore.errors import PlanError
 from elsinore.sharing.fingerprints import canonical_json, fingerprint
-from elsinore.sharing.plan_part import PlanPart
-from elsinore.sharing.plan_sets import PlannedSet
+
+
+class PlanPart(pydantic.BaseModel):
+    """Frozen; nothing that is not declared, no number that JSON does not have."""
+
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_enum_values=False
+    )
+
+
+def cost_text(nanoseconds: float) -> str:
+    """A predicted cost for people.
+
+    >>> cost_text(1_650_000_000.0), cost_text(290_000.0)
+    ('1.65 s', '0.29 ms')
+    """
+    if nanoseconds >= 1e9:
+        return f"{nanoseconds / 1e9:,.3g} s"
+    return f"{nanoseconds / 1e6:,.3g} ms"
+
+
+class PlannedState(PlanPart):
+    """A state of a merged template.
+
+    Attributes:
+        event_type: of its events.
+        keys: attributes of the keys that they carry, sorted.
+        queries: numbers, in the set, of the queries that have the state.
+        starts, ends: numbers of those whose trends may start, or end, there.
+    """
+
+    event_type: str
+    keys: tuple[str, ...]
+    queries: tuple[pydantic.NonNegativeInt, ...]
+    starts: tuple[pydantic.NonNegativeInt, ...]
+    ends: tuple[pydantic.NonNegativeInt, ...]
+
+
+class PlannedTransition(PlanPart):
+    """A transition of a merged template, labelled by queries (Hamlet Figure 3(b)).
+
+    Attributes:
+        earlier, later: numbers of states.
+        queries: numbers, in the set, of the queries that have it.
+        conditional: whether pairs of events must meet an edge predicate.
+    """
+
+    earlier: pydantic.NonNegativeInt
+    later: pydantic.NonNegativeInt
+    queries: tuple[pydantic.NonNegativeInt, ...]
+    conditional: bool
+
+
+class PlannedSet(PlanPart):
+    """Queries that can share the aggregation of a Kleene sub-pattern (Hamlet Definition 3.2).
+
+    Attributes:
+        id: its name in this plan.
+        kleene: the event types E whose E+ several of the queries share, sorted.
+        queries: two or more; others name them by their places here.
+        keys: attributes that partition the trends, sorted.
+        pane: length of a pane: the gcd of all WITHIN and SLIDE (section 3.1), in ticks.
+        states, transitions: the merged template.
+        alone: predicted nanoseconds of the queries one by one, over the span of the statistics.
+        together: the same if Hamlet runs them.
+        pays: whether they are to be run by Hamlet.
+    """
+
+    id: str
+    kleene: tuple[str, ...]
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    pane: pydantic.PositiveInt
+    states: tuple[PlannedState, ...]
+    transitions: tuple[PlannedTransition, ...]
+    alone: pydantic.NonNegativeFloat
+    together: pydantic.NonNegativeFloat
+    pays: bool
+
 
 #: Version of the JSON form; other versions are refused.
 FORMAT = 3
@@ -30,7 +107,7 @@ class Fate(StrEnum):
 class Finder(StrEnum):
     """How a plan is chosen.
 
-    The paper compares the first three (section 8.3); the last two go beyond its workloads.
+    The paper compares the first three (section 8.3); the last one goes beyond its workloads.
     """
 
     #: Algorithm 8 on the graph of whole candidates.
@@ -39,8 +116,6 @@ class Finder(StrEnum):
     SHARON = "sharon"
     #: Expansion, and all plans, valid or not.
     EXHAUSTIVE = "exhaustive"
-    #: Reduction and a solver, on the graph of whole candidates.
-    WHOLE = "whole"
     #: A solver over all subsets of queries at once.
     OPTIMAL = "optimal"
 
@@ -168,7 +243,7 @@ class StaticPlan(PlanPart):
     def from_json(cls, text: str) -> StaticPlan:
         """A plan from its JSON text.
 
-        Whether it fits a workload is for `elsinore.sharing.verify.verify` to say.
+        Whether it fits a workload is for `elsinore.sharing.replan.verify` to say.
 
         Raises:
             PlanError: the text is no plan, of another version, or not what was written.
@@ -204,3 +279,20 @@ def _parse(text: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise PlanError("the static plan is no JSON object")
     return document
+
+
+def plan_schema() -> str:
+    """The schema of what `StaticPlan.to_json` writes, generated from the model, as JSON text."""
+    schema = StaticPlan.model_json_schema(mode="serialization")
+    schema["properties"]["fingerprint"] = {
+        "description": "sha256 of the canonical JSON of everything else.",
+        "pattern": "^[0-9a-f]{64}$",
+        "type": "string",
+    }
+    schema["required"] = sorted({*schema["required"], "version", "fingerprint"})
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps(dialect | schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    print(plan_schema(), end="")

@@ -1,13 +1,66 @@
-"""Whether a stored plan still stands, and why not (Sharon section 7.4)."""
+"""Whether a stored plan fits a workload, and whether it still stands (Sharon section 7.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
-from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
+
+
+def verify(plan: StaticPlan, workload: Workload) -> None:
+    """Refuse a plan that was made for another workload, or whose choice is not valid for this one.
+
+    What is chosen is compared with what the workload really holds: an intact fingerprint alone says
+    nothing about who wrote the plan. Any choice is valid in which every chosen candidate is shared
+    by two or more of its queries and no position of a query is shared twice (Sharon Definition 7).
+
+    Raises:
+        PlanError: the plan is stale, shares what the workload does not hold, or is not valid.
+    """
+    expected = workload_fingerprint(workload)
+    if plan.workload_fingerprint != expected:
+        raise PlanError(
+            "the static plan was found for another workload",
+            hint="find the plan anew",
+            plan=plan.workload_fingerprint,
+            workload=expected,
+        )
+    mined = {_content(candidate): candidate for candidate in mine_candidates(workload)}
+    owners: dict[Place, str] = {}
+    if len(set(plan.chosen)) < len(plan.chosen):
+        raise PlanError("the static plan shares a candidate twice")
+    for name in plan.chosen:
+        planned = plan.by_id.get(name)
+        candidate = mined.get(_content(planned)) if planned else None
+        if planned is None or candidate is None:
+            raise PlanError(f"the static plan shares {name}, which the workload does not hold")
+        for place in places_of(candidate, _sharing(planned)):
+            other = owners.setdefault(place, name)
+            if other != name:
+                raise PlanError(f"the static plan shares both {other} and {name}, which overlap")
+
+
+def _sharing(planned: PlannedCandidate) -> frozenset[str]:
+    """The queries that share a candidate."""
+    queries = frozenset(planned.shared_by)
+    if len(queries) < 2 or len(queries) < len(planned.shared_by):
+        raise PlanError(f"the static plan shares {planned.id} between fewer than two queries")
+    if not queries <= set(planned.queries):
+        raise PlanError(f"the static plan shares {planned.id} in a query that does not hold it")
+    return queries
+
+
+def _content(found: Candidate | PlannedCandidate) -> tuple[object, ...]:
+    return found.pattern, tuple((s.query, s.start, s.stop) for s in found.occurrences)
+
+
+# ---- whether a stored plan still stands (section 7.4)
 
 #: How many changes a reason names.
 _NAMED = 3

@@ -1,14 +1,115 @@
-"""The sharing plan finder, level by level as published (Sharon Algorithms 3 and 4)."""
+"""The plan finder as published: expansion to options, search (Sharon Algorithms 3 to 6)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import combinations, groupby
 from time import monotonic
 
+import numpy as np
+
 from elsinore.errors import BudgetError
+from elsinore.sharing.benefit import Option, Savings
+from elsinore.sharing.candidates import Candidate, places_of
 from elsinore.sharing.graph import SharonGraph
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The expanded Sharon graph, and what its vertices stand for, by name."""
+
+    graph: SharonGraph
+    options: Mapping[str, Option]
+
+
+def expand(
+    graph: SharonGraph,
+    candidates: Mapping[str, Candidate],
+    savings: Mapping[str, Savings],
+    *,
+    most: int = 20_000,
+) -> Expansion:
+    """Algorithm 6: every vertex becomes the set of its options, with their conflicts.
+
+    As in Algorithm 1 only beneficial options become vertices. Options of one candidate are all in
+    conflict, also where they have no query in common: a pattern is computed once.
+
+    Args:
+        graph: the Sharon graph of the candidates.
+        candidates: by id, at least those of the graph.
+        savings: of these candidates, by id.
+        most: how many options there may be.
+
+    Raises:
+        BudgetError: there are more options; their number is exponential in that of the queries.
+    """
+    options: dict[str, Option] = {}
+    for vertex in graph.vertices:
+        candidate = candidates[vertex]
+        near = [candidates[graph.vertices[n]] for n in graph.near(graph.number[vertex]).tolist()]
+        for queries in option_queries(candidate, near, most=most - len(options)):
+            option = Option.of(candidate, queries, savings[vertex])
+            if option.benefit > 0:
+                options[option.name] = option
+    places = {
+        name: [*places_of(option.candidate, option.queries), option.candidate.id]
+        for name, option in options.items()
+    }
+    weights = {name: option.benefit for name, option in options.items()}
+    return Expansion(SharonGraph.meeting(weights, places), options)
+
+
+def option_queries(
+    candidate: Candidate, near: list[Candidate], *, most: int = 20_000
+) -> tuple[frozenset[str], ...]:
+    """Algorithm 5: the query sets of a candidate's options, the whole one first, breadth first.
+
+    A conflict with u, caused by the queries Q_c, is resolved by a combination C of them that this
+    candidate drops while u drops the others (Definition 16). u must keep more than one query: this
+    is what lets C resolve the conflict, and why p1 of Figure 4, whose neighbours have two queries
+    each, must drop all of Q_c (Figure 11).
+
+    Raises:
+        BudgetError: there are more than `most`.
+    """
+    causes = [(frozenset(other.queries), _common_ground(candidate, other)) for other in near]
+    root = frozenset(candidate.queries)
+    found = {root: None}  # keeps the order
+    level = [root]
+    while level:
+        following: list[frozenset[str]] = []
+        for current in level:
+            for others, cause in causes:
+                for dropped in _combinations(current & cause, len(others)):
+                    rest = current - dropped
+                    if len(rest) > 1 and rest not in found:
+                        found[rest] = None
+                        following.append(rest)
+            if len(found) > most:
+                raise BudgetError(
+                    f"the expansion of {candidate.id} has more than {most} options",
+                    hint="let the finder optimal or gwmin choose",
+                )
+        level = following
+    return tuple(found)
+
+
+def _common_ground(first: Candidate, second: Candidate) -> frozenset[str]:
+    """The queries that cause the conflict of two candidates."""
+    places = set(places_of(second))
+    return frozenset(query for query, position in places_of(first) if (query, position) in places)
+
+
+def _combinations(causing: frozenset[str], others: int) -> Iterator[frozenset[str]]:
+    """The parts of Q_c to drop such that the other side, of `others` queries, keeps two."""
+    ordered = sorted(causing)
+    least = max(1, len(ordered) - (others - 2))
+    for size in range(least, len(ordered) + 1):
+        yield from map(frozenset, combinations(ordered, size))
+
+
+# ---- level by level (Algorithms 3 and 4)
 
 #: A valid plan: the numbers of its vertices, ascending, and its score.
 _Scored = tuple[tuple[int, ...], float]
@@ -75,3 +176,38 @@ def _next_level(
                 last = other[-1]
                 if last not in near[plan[-1]]:
                     yield (*plan, last), score + weights[last]
+
+
+# ---- every plan, valid or not, as in the experiments of section 8.3
+
+#: Nine bytes for each of 2^24 plans are 150 MB.
+_MOST_VERTICES = 24
+
+
+def exhaustive(graph: SharonGraph) -> tuple[str, ...]:
+    """The best of all 2^|V| plans (Equation 13), in the graph's order; for small graphs only.
+
+    Plans are numbered by their vertices' bits. Those with vertex v as their last are those below
+    2^v with v added: valid if the rest is and holds no neighbour of v.
+
+    Raises:
+        BudgetError: the graph has more than 24 vertices.
+
+    >>> exhaustive(SharonGraph.of({"a": 2, "b": 3, "c": 2}, [("a", "b"), ("b", "c")]))
+    ('a', 'c')
+    """
+    size = len(graph.vertices)
+    if size > _MOST_VERTICES:
+        raise BudgetError(
+            f"{size} candidates have 2^{size} plans, too many to look at each",
+            hint="let the finder optimal choose",
+        )
+    scores = np.zeros(1 << size)
+    valid = np.ones(1 << size, dtype=np.bool_)
+    for vertex in range(size):
+        below = 1 << vertex
+        conflicts = sum(1 << int(n) for n in graph.near(vertex) if n < vertex)
+        scores[below : 2 * below] = scores[:below] + graph.values[vertex]
+        valid[below : 2 * below] = valid[:below] & ((np.arange(below) & conflicts) == 0)
+    best = int(np.argmax(np.where(valid, scores, -1.0)))
+    return tuple(name for v, name in enumerate(graph.vertices) if best >> v & 1)

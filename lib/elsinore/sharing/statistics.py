@@ -6,13 +6,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import pydantic
 
-from elsinore.errors import ParameterError, PlanError
+from elsinore.catalog.stream import StreamSchema
+from elsinore.catalog.yaml_text import read_yaml
+from elsinore.errors import Diagnostic, Location, ParameterError, PlanError, SchemaError
 from elsinore.sharing.fingerprints import canonical_json, fingerprint
-from elsinore.timeline import Interval
+from elsinore.timeline import NUMBER_LENGTHS, UNITS, Interval, TimeUnit
 
 #: Version of the JSON form; other versions are refused.
 FORMAT = 1
@@ -63,7 +66,7 @@ class Statistics:
         Raises:
             ParameterError: a rate is negative or not finite, or a span or count is not positive.
         """
-        return cls(per, _sorted_events(events), None, _sorted_partitions(partitions or {}))
+        return cls._sorted(per, events, None, partitions or {})
 
     @classmethod
     def counted(
@@ -77,8 +80,19 @@ class Statistics:
         Raises:
             ParameterError: a count is negative, or a number of partitions is not positive.
         """
-        found = _sorted_partitions(partitions or {})
-        return cls(observed.length, _sorted_events(events), observed, found)
+        return cls._sorted(observed.length, events, observed, partitions or {})
+
+    @classmethod
+    def _sorted(
+        cls,
+        per: int,
+        events: Mapping[str, float],
+        observed: Interval | None,
+        counts: PartitionCounts,
+    ) -> Statistics:
+        rates = sorted((name, float(number)) for name, number in events.items())
+        partitions = sorted((tuple(sorted(set(keys))), count) for keys, count in counts.items())
+        return cls(per, tuple(rates), observed, tuple(partitions))
 
     @cached_property
     def by_type(self) -> dict[str, float]:
@@ -138,20 +152,11 @@ class Statistics:
         except pydantic.ValidationError as error:
             raise PlanError(f"these are no statistics of version {FORMAT}: {error}") from error
         counts = {tuple(sorted(p.keys)): p.count for p in document.partitions}
-        events, partitions = _sorted_events(document.events), _sorted_partitions(counts)
         try:
             observed = document.observed and Interval(*document.observed)
-            return cls(document.per, events, observed, partitions)
+            return cls._sorted(document.per, document.events, observed, counts)
         except ParameterError as error:
             raise PlanError(f"these statistics are damaged: {error}") from error
-
-
-def _sorted_events(events: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
-    return tuple(sorted((name, float(number)) for name, number in events.items()))
-
-
-def _sorted_partitions(counts: PartitionCounts) -> tuple[tuple[tuple[str, ...], int], ...]:
-    return tuple(sorted((tuple(sorted(set(keys))), count) for keys, count in counts.items()))
 
 
 class _Strict(pydantic.BaseModel):
@@ -171,3 +176,87 @@ class _Document(_Strict):
     events: dict[str, float]
     observed: tuple[int, int] | None
     partitions: tuple[_Partitions, ...]
+
+
+# ---- stated by a person
+
+
+class _StatedPartitions(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    keys: list[str]
+    count: pydantic.StrictInt
+
+
+class _RatesFile(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    per: pydantic.StrictStr | pydantic.StrictInt
+    rates: dict[str, pydantic.StrictInt | pydantic.StrictFloat]
+    partitions: list[_StatedPartitions] = []
+
+
+def load_rates(path: Path, schema: StreamSchema) -> Statistics:
+    """The statistics that a person states in a YAML (or JSON) file, for `plan --rates FILE`.
+
+        per: minute              # microsecond ... day; a bare number in the unit of the schema's
+                                 # time, the only form for streams of integer times
+        rates: {Departure: 35.5, Arrival: 35}      # mean number of events per `per`
+        partitions:                                # optional: distinct values of key attributes
+          - {keys: [tailnum], count: 4000}
+
+    Raises:
+        ParameterError: the file is not readable or not of the form above, or names an event type,
+            attribute or unit that the stream does not have.
+    """
+    document = _read_rates(path)
+    faults = [f"{name} is no event type of {schema.name}" for name in document.rates
+              if name not in schema.by_name]  # fmt: skip
+    faults += [
+        f"{attribute} is no attribute of {schema.name}"
+        for found in document.partitions
+        for attribute in found.keys
+        if attribute not in schema.attributes
+    ]
+    if faults:
+        raise _refuse(path, *faults)
+    per = _span(path, document.per, schema.time_unit)
+    try:
+        counts = {tuple(found.keys): found.count for found in document.partitions}
+        return Statistics.given(per, document.rates, counts)
+    except (ParameterError, OverflowError) as error:
+        raise _refuse(path, str(error)) from error
+
+
+def _read_rates(path: Path) -> _RatesFile:
+    try:
+        return _RatesFile.model_validate(read_yaml(path))
+    except SchemaError as error:
+        raise ParameterError(error.message, diagnostics=error.diagnostics) from error
+    except pydantic.ValidationError as error:
+        raise _refuse(path, *map(_describe, error.errors())) from error
+
+
+def _describe(fault: Any) -> str:
+    where = ".".join(map(str, fault["loc"]))
+    return f"{where}: {fault['msg']}" if where else str(fault["msg"])
+
+
+def _span(path: Path, per: str | int, unit: TimeUnit) -> int:
+    """Ticks of a unit word, or of a bare number in the unit of the stream's time."""
+    if isinstance(per, str):
+        if unit is TimeUnit.INTEGER:
+            raise _refuse(path, "per: this stream's time has no unit; write a bare number")
+        length = UNITS.get(per.removesuffix("s"))
+        if length is None:
+            raise _refuse(path, f"per: {per} is no unit of time, as {', '.join(UNITS)} are")
+        return length
+    if unit not in NUMBER_LENGTHS:
+        raise _refuse(path, "per: needs a unit, as in minute")
+    return per * NUMBER_LENGTHS[unit]
+
+
+def _refuse(path: Path, *faults: str) -> ParameterError:
+    place = Location(str(path))
+    diagnostics = tuple(Diagnostic(fault, place) for fault in faults)
+    return ParameterError("; ".join(map(str, diagnostics)), diagnostics=diagnostics)

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.query.bound import BoundQuery
 from elsinore.spark.tables import Lake
 from elsinore.timeline import EPOCH, Interval

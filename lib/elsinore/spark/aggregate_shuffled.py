@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.engine.auto import Sharing
-from elsinore.events.table import TIME_COLUMN
+from elsinore.events import TIME_COLUMN
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.spark.aggregate_branches import Branch, branches

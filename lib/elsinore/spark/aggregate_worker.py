@@ -19,7 +19,7 @@ from elsinore.engine.finish_long import finish_long
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.in_order import aggregate_in_order
 from elsinore.errors import EngineError
-from elsinore.events.table import TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.events import TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload

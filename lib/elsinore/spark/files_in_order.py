@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.sorting import ascending
 from elsinore.errors import ConflictError
-from elsinore.events.table import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
+from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.spark.event_files import EventFile
 from elsinore.timeline import Interval
 

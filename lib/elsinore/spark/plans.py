@@ -15,9 +15,8 @@ from elsinore.sharing.find_plan import TIME_LIMIT, find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.profile import StreamProfile
-from elsinore.sharing.replan import ANY_CHANGE, BAND, replan
+from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.verify import verify
 from elsinore.spark.regions import run_key
 from elsinore.spark.run_metrics import Metric, find_text, record_metrics, text_metrics
 from elsinore.spark.stored_events import StoredEvents

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_key
 from elsinore.results.row import ResultRow, Value

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.events.table import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
+from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
 from elsinore.files.rejection import Reason, UnreadableFile

@@ -17,7 +17,7 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.commit_notes import commits
 from elsinore.spark.published_origin import read_publications
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_instant, stretches
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.errors import DataError
-from elsinore.events.table import TIME_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.query.bound import Workload
+from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.observe import count_events, event_types
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.weigh import partition_keys
 from elsinore.spark.aggregate_branches import attributes_read
 from elsinore.spark.aggregate_worker import event_table
 from elsinore.spark.event_files import EventFile, files_of

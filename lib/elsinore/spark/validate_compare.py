@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from elsinore.query.bound import BoundQuery
 from elsinore.results.published import group_key, numbers_of
-from elsinore.results.rounding import Bounds, within
-from elsinore.results.row import ResultRow
+from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.spark.sample import EVERY_GROUP, Check
 from elsinore.timeline import Interval, format_instant, hour_label
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.spark.aggregate_branches import attributes_read, types_read
 from elsinore.spark.aggregate_worker import event_table

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from elsinore.errors import BudgetError, UnsupportedQueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.tally import tally_trends

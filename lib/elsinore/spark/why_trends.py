@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import BudgetError, DataError
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.budget import Budget, Meter

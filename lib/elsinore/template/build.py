@@ -1,4 +1,4 @@
-"""Builds the templates of a query from its pattern."""
+"""Builds the templates of a query, whatever its pattern."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery
 from elsinore.query.remember import of_query
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics
-from elsinore.template.ambiguity import is_ambiguous, overlap
-from elsinore.template.conditions import Floor, floor_of
-from elsinore.template.guard_keys import bind_guard_keys
-from elsinore.template.key_masks import split_by_keys
+from elsinore.template.keys import bind_guard_keys, split_by_keys
 from elsinore.template.machine import (
     NOTHING,
     Accept,
@@ -23,8 +20,8 @@ from elsinore.template.machine import (
     guards_of,
     position_machine,
 )
-from elsinore.template.subsets import subset_machine
-from elsinore.template.template import Template
+from elsinore.template.subsets import is_ambiguous, overlap, subset_machine
+from elsinore.template.template import Floor, Template, floor_of
 
 #: One template for each set of keys that trends of a pattern carry.
 Templates = tuple[Template, ...]
@@ -163,3 +160,26 @@ def _assemble(keys: frozenset[int], trends: Machine, guards: list[Machine]) -> T
         ways_out=trends.ways_out,
         guards=len(guards),
     )
+
+
+#: What the trends of a template match: the whole pattern, or a side of AND.
+WHOLE = "pattern"
+LEFT, RIGHT, BOTH = "left side of AND", "right side of AND", "both sides of AND at once"
+
+
+def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
+    """The templates of a query, one for each set of keys that its trends may carry.
+
+    Raises:
+        NotUnambiguous: the pattern has none.
+    """
+    if not isinstance(query.pattern, Conjunction):
+        return [(WHOLE, template) for template in build_templates(query)]
+    found = build_conjoined(query)
+    sides = ((LEFT, found.left), (RIGHT, found.right), (BOTH, found.both))
+    return [(side, template) for side, templates in sides for template in templates]
+
+
+def carried_keys(query: BoundQuery, template: Template) -> list[str]:
+    """Attributes of the keys that the trends of a template carry."""
+    return [query.keys[number].attribute for number in sorted(template.keys)]

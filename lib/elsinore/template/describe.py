@@ -2,13 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
+from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.faults import listed
-from elsinore.query.print_query import print_pattern
-from elsinore.template.template import TREND, Template, Transition
-from elsinore.template.words import IN_BETWEEN, NOTES, STILL_OPEN, Words
+from elsinore.query.print_query import print_bound, print_pattern
+from elsinore.query.syntax import EventPattern, Negation, Pattern, parts_of
+from elsinore.template.template import (
+    TREND,
+    Condition,
+    Every,
+    Floor,
+    Holds,
+    Never,
+    Open,
+    Reaches,
+    Some,
+    Template,
+    Transition,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedNot:
+    """One NOT of a query.
+
+    Attributes:
+        number: counts from 1, the outer one before those inside of it.
+        body: what must not be matched.
+        positions: the positions of its events, without those of a NOT inside of it.
+        inside: number of the NOT around it, or None.
+    """
+
+    number: int
+    body: Pattern
+    positions: frozenset[int]
+    inside: int | None
+
+    @property
+    def name(self) -> str:
+        """As texts and pictures call it."""
+        return f"NOT {self.number}"
+
+
+def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
+    """Every NOT of a query, in the order of its text."""
+    found: list[tuple[Pattern, int | None]] = []
+    owned: dict[int | None, set[int]] = defaultdict(set)
+
+    def visit(pattern: Pattern, inside: int | None) -> None:
+        if isinstance(pattern, Negation):
+            found.append((pattern.body, inside))
+            inside = len(found)
+        elif isinstance(pattern, EventPattern):
+            owned[inside].add(query.by_alias[pattern.alias].index)
+        for part in parts_of(pattern):
+            visit(part, inside)
+
+    visit(query.pattern, None)
+    return tuple(
+        NumberedNot(number, body, frozenset(owned[number]), inside)
+        for number, (body, inside) in enumerate(found, start=1)
+    )
+
+
+# ---- the words of texts and pictures
+
+IN_BETWEEN = "in between"
+NOTHING_BETWEEN = "no other event of the partition lies in between"
+STILL_OPEN = "nothing in between could extend it"
+#: What the notes of state names mean.
+NOTES = "[meets x], [misses x]: whether the event meets the conditions that WHERE has for x alone"
+
+
+@dataclass(frozen=True)
+class Words:
+    """Names and conditions of one template of a query."""
+
+    query: BoundQuery
+    template: Template
+
+    @cached_property
+    def nots(self) -> dict[int, NumberedNot]:
+        """The NOT of each guard."""
+        by_position = {p: found for found in numbered_nots(self.query) for p in found.positions}
+        return {
+            state.guard: by_position[min(state.positions)]
+            for state in self.template.states
+            if state.guard != TREND
+        }
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each state is called: its aliases, and what else tells it from its like.
+
+        `x|y` is a state of trends whose last event may stand for either. Trends may carry different
+        keys when they get to one place of the pattern; such states are numbered.
+        """
+        plain = [
+            f"{self.plain_name(number)} [{notes}]" if notes else self.plain_name(number)
+            for number in range(len(self.template.states))
+            for notes in [self.notes(number)]
+        ]
+        uses, seen = Counter(plain), Counter[str]()
+        names = []
+        for name in plain:
+            seen[name] += 1
+            names.append(f"{name} ({seen[name]})" if uses[name] > 1 else name)
+        return tuple(names)
+
+    def plain_name(self, number: int) -> str:
+        """The aliases that an event at a state may stand for."""
+        return "|".join(
+            self.query.aliases[p] for p in sorted(self.template.states[number].positions)
+        )
+
+    def notes(self, number: int) -> str:
+        """Which other positions' local predicates an event at a state meets, where that matters."""
+        state = self.template.states[number]
+        kind = self.kind(number)
+        alike = [
+            other
+            for n, other in enumerate(self.template.states)
+            if other.guard == TREND and self.kind(n) == kind
+        ]
+        if state.guard != TREND or not any(other.misses for other in alike):
+            return ""
+        notes = [f"misses {self.query.aliases[p]}" for p in sorted(state.misses)]
+        notes += [f"meets {self.query.aliases[p]}" for p in sorted(state.meets - state.positions)]
+        return ", ".join(notes)
+
+    def kind(self, number: int) -> str:
+        """The event type of a state."""
+        return self.query.positions[min(self.template.states[number].positions)].type
+
+    def condition(self, condition: Condition) -> str:
+        """A condition on two adjacent events, in full."""
+        match condition:
+            case Holds(expression):
+                return print_bound(expression, self.query.aliases)
+            case Reaches(floor):
+                return self.floor(floor, IN_BETWEEN)
+            case Open():
+                return STILL_OPEN
+            case Every(parts):
+                return " and ".join(self._inner(part) for part in parts)
+            case Some(parts):
+                return " or ".join(self._inner(part) for part in parts)
+            case Never(Reaches(Floor(ways, contiguous=False))):
+                return self.present(ways, IN_BETWEEN)
+            case Never(part):
+                return f"not ({self.condition(part)})"
+
+    def _inner(self, condition: Condition) -> str:
+        text = self.condition(condition)
+        return f"({text})" if isinstance(condition, Every | Some) else text
+
+    def floor(self, floor: Floor, where: str) -> str:
+        """Which NOT must be absent, and where; and whether nothing else may lie in between."""
+        parts = [self.absent(floor.ways, where), NOTHING_BETWEEN if floor.contiguous else ""]
+        return ", and ".join(part for part in parts if part)
+
+    def absent(self, ways: Ways, where: str) -> str:
+        """`no match of NOT 1 lies in between`; empty where one way is free of NOT."""
+        if frozenset() in ways:
+            return ""
+        return f"{' or '.join(f'no match of {self.guards(w)}' for w in _sorted(ways))} lies {where}"
+
+    def present(self, ways: Ways, where: str) -> str:
+        """The opposite of `absent`."""
+        return f"{' and '.join(f'a match of {self.guards(w)}' for w in _sorted(ways))} lies {where}"
+
+    def guards(self, way: frozenset[int]) -> str:
+        """The NOT of one way: each of them shuts it."""
+        return " or ".join(f"NOT {n}" for n in sorted(self.nots[g].number for g in way))
+
+
+def _sorted(ways: Ways) -> list[frozenset[int]]:
+    return sorted(ways, key=sorted)
+
+
+# ---- lines of text
 
 
 def describe_template(query: BoundQuery, template: Template) -> list[str]:
@@ -29,7 +207,11 @@ def describe_template(query: BoundQuery, template: Template) -> list[str]:
 
 def _machine_lines(words: Words, guard: int, whole: str) -> list[str]:
     numbers = [n for n, state in enumerate(words.template.states) if state.guard == guard]
-    titles = {n: _title(words, n) for n in numbers}
+    titles = {
+        n: words.names[n] if words.plain_name(n) == kind else f"{kind} {words.names[n]}"
+        for n in numbers
+        for kind in [words.kind(n)]
+    }
     width = max(map(len, titles.values()), default=0)
     return [
         f"{titles[n]:<{width}}  {'; '.join(_roles(words, n, whole)) or 'is part of no result'}"
@@ -37,16 +219,14 @@ def _machine_lines(words: Words, guard: int, whole: str) -> list[str]:
     ]
 
 
-def _title(words: Words, number: int) -> str:
-    name, kind = words.names[number], words.kind(number)
-    return name if words.plain_name(number) == kind else f"{kind} {name}"
-
-
 def _roles(words: Words, number: int, whole: str) -> Iterator[str]:
     template = words.template
     starts, ends = number in template.starts, number in template.ends
-    start = _start_condition(words, number) if starts else ""
+    start_floor, bar = template.starts.get(number), template.bars.get(number)
     end_floor = template.ends.get(number)
+    bounds = [words.floor(start_floor, "before it")] if start_floor else []
+    bounds += [words.present(bar.ways, "before it")] if bar else []
+    start = " and ".join(bounds)
     end = words.floor(end_floor, "after it") if end_floor else ""
     if starts and ends and start == end == "":
         linked = any(number in (t.earlier, t.later) for t in template.transitions)
@@ -56,27 +236,17 @@ def _roles(words: Words, number: int, whole: str) -> Iterator[str]:
             yield _if(f"starts {whole}", start)
         if ends:
             yield _if(f"ends {whole}", end)
-    for condition, before in _by_condition(words, number).items():
+    by_condition: dict[str, list[str]] = {}
+    for arrow in template.predecessors(number):
+        by_condition.setdefault(transition_text(words, arrow), []).append(
+            words.names[arrow.earlier]
+        )
+    for condition, before in by_condition.items():
         yield _if(f"comes after {listed(before)}", condition)
 
 
 def _if(text: str, condition: str) -> str:
     return f"{text} if {condition}" if condition else text
-
-
-def _start_condition(words: Words, number: int) -> str:
-    floor, bar = words.template.starts[number], words.template.bars.get(number)
-    parts = [words.floor(floor, "before it")] if floor else []
-    parts += [words.present(bar.ways, "before it")] if bar else []
-    return " and ".join(parts)
-
-
-def _by_condition(words: Words, number: int) -> Mapping[str, list[str]]:
-    """Names of the states before one, by the condition on which they may come before."""
-    found: dict[str, list[str]] = {}
-    for before in words.template.predecessors(number):
-        found.setdefault(transition_text(words, before), []).append(words.names[before.earlier])
-    return found
 
 
 def transition_text(words: Words, transition: Transition) -> str:

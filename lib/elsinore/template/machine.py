@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from typing import TypeVar
 
 from elsinore.query.automaton import NO_WAY, Automaton, Pair, Ways, either_way, one_after_another
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Semantics
-from elsinore.template.conditions import (
+from elsinore.template.template import (
     ALWAYS,
+    TREND,
     Condition,
     Holds,
     Open,
     Reaches,
+    State,
+    Transition,
+    WayOut,
     every,
     floor_of,
     floors_in,
     leaves_of,
 )
-from elsinore.template.template import TREND, State, Transition, WayOut
+
+Node = TypeVar("Node", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,10 @@ def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
     query, found = pairs.query, pairs.automaton
     positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
     number = {position: state for state, position in enumerate(positions)}
-    states = tuple(_state(query, position, guard) for position in positions)
+    states = tuple(
+        State(frozenset([p]), frozenset([p]), frozenset(), keys_at(query, p), guard)
+        for p in positions
+    )
     arrows, outs = [], []
     for earlier, later in sorted(found.pairs):
         condition = pairs.ways_condition((earlier, later))
@@ -128,11 +138,6 @@ def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
     )
 
 
-def _state(query: BoundQuery, position: int, guard: int) -> State:
-    here = frozenset([position])
-    return State(here, here, frozenset(), keys_at(query, position), guard)
-
-
 def reached_states(
     begin: frozenset[int], arrows: tuple[Transition, ...], *, backwards: bool = False
 ) -> frozenset[int]:
@@ -141,22 +146,24 @@ def reached_states(
     for arrow in arrows:
         here, there = (arrow.later, arrow.earlier) if backwards else (arrow.earlier, arrow.later)
         onwards.setdefault(here, []).append(there)
-    reached: set[int] = set()
+    return frozenset(reachable(begin, lambda state: onwards.get(state, ())))
+
+
+def reachable(begin: Iterable[Node], onwards: Callable[[Node], Iterable[Node]]) -> set[Node]:
+    """What can be reached from some nodes of a graph, these included."""
+    reached: set[Node] = set()
     pending = list(begin)
     while pending:
-        state = pending.pop()
-        if state not in reached:
-            reached.add(state)
-            pending += onwards.get(state, [])
-    return frozenset(reached)
+        node = pending.pop()
+        if node not in reached:
+            reached.add(node)
+            pending += onwards(node)
+    return reached
 
 
 def any_way(ways: list[Ways]) -> Ways:
     """All ways of several sets together."""
-    found = NO_WAY
-    for each in ways:
-        found = either_way(found, each)
-    return found
+    return reduce(either_way, ways, NO_WAY)
 
 
 Accept = Callable[[frozenset[int]], Ways]
@@ -169,8 +176,5 @@ def accept_by(found: Automaton) -> Accept:
 
 def accept_by_both(left: Automaton, right: Automaton) -> Accept:
     """The ways on to the ends of two automata at once."""
-
-    def accept(positions: frozenset[int]) -> Ways:
-        return one_after_another(accept_by(left)(positions), accept_by(right)(positions))
-
-    return accept
+    first, second = accept_by(left), accept_by(right)
+    return lambda positions: one_after_another(first(positions), second(positions))

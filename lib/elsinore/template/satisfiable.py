@@ -14,7 +14,6 @@ from math import ceil, floor
 from typing import Any
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import (
     Both,
@@ -24,6 +23,7 @@ from elsinore.query.expressions import (
     Either,
     Inverse,
     IsNull,
+    anonymous,
 )
 from elsinore.query.remember import of_query
 
@@ -85,7 +85,7 @@ def told_apart(query: BoundQuery) -> frozenset[tuple[int, int]]:
     """Pairs of positions of one type whose local predicates no event meets together, both ways."""
     alike: dict[tuple[str, frozenset[BoundExpression]], list[int]] = {}
     for position in query.positions:
-        local = local_conditions(query, position.index)
+        local = query.local_conditions(position.index)
         if local:
             alike.setdefault((position.type, local), []).append(position.index)
     found = set()
@@ -93,15 +93,6 @@ def told_apart(query: BoundQuery) -> frozenset[tuple[int, int]]:
         if one[0] == two[0] and not can_meet(one[1] | two[1]):
             found |= {pair for p in alike[one] for q in alike[two] for pair in ((p, q), (q, p))}
     return frozenset(found)
-
-
-def local_conditions(query: BoundQuery, position: int) -> frozenset[BoundExpression]:
-    """A position's local predicates, whatever the position."""
-    return frozenset(
-        anonymous(predicate.condition)
-        for predicate in query.local_predicates
-        if predicate.position == position
-    )
 
 
 def _alternatives(condition: BoundExpression, truth: bool) -> list[Alternative]:

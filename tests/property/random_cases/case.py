@@ -7,7 +7,7 @@ from functools import cached_property
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_query
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Query

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from elsinore.query.adjacency import adjacency
+from elsinore.query.automaton import adjacency
 from elsinore.query.syntax import (
     Conjunction,
     Disjunction,

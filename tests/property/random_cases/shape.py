@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from elsinore.query.adjacency import adjacency
+from elsinore.query.automaton import adjacency
 from elsinore.query.syntax import EventPattern, Negation, Pattern, parts_of
 
 

@@ -22,8 +22,8 @@ from elsinore.errors import PlanError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.segments import Segment
 from elsinore.sharing.statistics import Statistics
 from tests.property.random_cases import SCHEMA
 

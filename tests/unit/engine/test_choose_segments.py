@@ -7,12 +7,12 @@ import pytest
 from elsinore.engine.segments.choose import choose_segments, segments_that_pay
 from elsinore.engine.segments.costs import SegmentCosts, planes_for
 from elsinore.engine.segments.predict import predict
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.observe import observe
-from elsinore.sharing.segments import Segment
 from elsinore.sharing.statistics import Statistics
 from tests.golden_cases import stream_schema
 

@@ -6,7 +6,7 @@ import pytest
 
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.run_template import run_template
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.lowering.carriers import carriers_of
 from elsinore.template.build import build_templates
 from tests.golden_cases import bound_query, stream_schema

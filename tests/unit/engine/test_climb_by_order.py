@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import elsinore.engine.climb as ladder
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.lowering.layout import lay_out
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow

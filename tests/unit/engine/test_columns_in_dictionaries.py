@@ -11,7 +11,7 @@ from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.auto import aggregate_auto
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.timeline import TimeUnit

@@ -14,7 +14,7 @@ from elsinore.cli.run import Executor, answer, answer_together
 from elsinore.engine.compile_kernels import compile_kernels
 from elsinore.engine.sweep import sweep_sets
 from elsinore.errors import ElsinoreError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.kernels.compiled import compiled_kernels
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget

@@ -14,12 +14,12 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.evaluate import evaluate, holds
 from elsinore.engine.functions import call as engine_call
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression, Comparison, FunctionName
 from elsinore.reference import evaluate as reference
+from elsinore.reference.evaluate import call as reference_call
 from elsinore.reference.event import read_events
-from elsinore.reference.functions import call as reference_call
 from tests.golden_cases import bound_query, stream_schema
 
 #: Values of each attribute, the odd ones above all.

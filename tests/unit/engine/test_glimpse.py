@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elsinore.engine.auto import glimpse
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

@@ -12,7 +12,7 @@ from elsinore.engine.auto import aggregate_auto
 from elsinore.engine.finish import finish
 from elsinore.engine.in_order import Aggregate, aggregate_in_order
 from elsinore.errors import EngineError
-from elsinore.events.table import TIME_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.errors import DataError, EngineError, ParameterError
-from elsinore.events.table import EventTable, arrow_schema
+from elsinore.events import EventTable, arrow_schema
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.files.rejection import REJECTED_SCHEMA, UnreadableFile
 from elsinore.files.write_rejected import write_rejected

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.generate.cluster import ClusterOptions
 from elsinore.generate.linear_road import LinearRoadOptions
 from elsinore.generate.options import StreamOptions

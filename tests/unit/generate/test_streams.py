@@ -16,7 +16,7 @@ import pytest
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.errors import ParameterError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.generate.cluster import ClusterOptions
 from elsinore.generate.draw import walk
 from elsinore.generate.linear_road import LinearRoadOptions

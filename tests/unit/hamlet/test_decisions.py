@@ -11,7 +11,7 @@ from elsinore.engine.hamlet.costs import NAMES, load_costs, load_wide_costs
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
 from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload

@@ -13,7 +13,7 @@ from elsinore.kernels.rows import rows_for
 from elsinore.kernels.spans import find_spans
 from elsinore.kernels.upkeep import find_upkeep
 from elsinore.kernels.work import entries_to_hold, make_work
-from elsinore.lowering.orders import Order, find_orders
+from elsinore.lowering.conditions import Order, find_orders
 from tests.unit.kernels.aggregated import read
 from tests.unit.kernels.brute_force import Expected
 from tests.unit.kernels.cases import Case, Entry, Step

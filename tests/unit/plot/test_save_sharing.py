@@ -10,8 +10,7 @@ import pytest
 from elsinore.errors import ParameterError
 from elsinore.lowering.sharable import sharable_sets
 from elsinore.plot.save_sharing import MOST_ROWS, save_sharing
-from elsinore.sharing.explain_cuts import explain_cuts
-from elsinore.sharing.explain_savings import explain_savings
+from elsinore.sharing.explain import explain_cuts, explain_savings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.statistics import Statistics
 from tests.unit.sharing.support import bind, count_trends

@@ -11,8 +11,7 @@ from elsinore.plot.sharing_columns import GAP, columns_of, unit_width
 from elsinore.plot.sharing_order import row_order
 from elsinore.plot.sharing_rows import Group, Unit, groups_of, units_of
 from elsinore.plot.sharing_sets import merged_diagram, numbers
-from elsinore.sharing.explain_cuts import Cut, explain_cuts
-from elsinore.sharing.explain_savings import explain_savings
+from elsinore.sharing.explain import Cut, explain_cuts, explain_savings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.statistics import Statistics
 from tests.unit.sharing.support import bind, count_trends, pattern_sets

@@ -19,7 +19,7 @@ from elsinore.query.expressions import (
     operands_of,
 )
 from elsinore.query.parse import parse_workload
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 from tests.golden_cases import bound_query, stream_schema
 
 SCHEMA = stream_schema(

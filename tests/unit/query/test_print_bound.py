@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elsinore.query.bound import BoundQuery
-from elsinore.query.print_bound import print_bound
+from elsinore.query.print_query import print_bound
 from tests.golden_cases import bound_query, stream_schema
 
 ATTRIBUTES = {"v": "long", "x": "double", "s": "string", "b": "boolean", "at": "timestamp"}

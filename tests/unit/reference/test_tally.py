@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from elsinore.errors import BudgetError, UnsupportedQueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.tally import tally_trends

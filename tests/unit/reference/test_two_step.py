@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from elsinore.errors import BudgetError, ParameterError, UnsupportedQueryError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step

@@ -14,8 +14,8 @@ from random import Random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from elsinore.events.table import EventTable
-from elsinore.query.adjacency import adjacency
+from elsinore.events import EventTable
+from elsinore.query.automaton import adjacency
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Semantics
 from elsinore.reference.two_step import two_step

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.reference.two_step import two_step
 from tests.golden_cases import bound_query, stream_schema
 

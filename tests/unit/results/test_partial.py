@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elsinore.algebra.scaled import Scaled
+from elsinore.algebra import Scaled
 from elsinore.results.partial import (
     PARTIAL_SCHEMA,
     decode_extreme,

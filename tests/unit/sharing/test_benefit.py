@@ -9,11 +9,9 @@ import pytest
 from elsinore.errors import ParameterError
 from elsinore.query.bound import Workload
 from elsinore.sharing import benefit
-from elsinore.sharing.benefit import Split
-from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.benefit import Split, partition_keys, split, weigh
+from elsinore.sharing.candidates import Segment, mine_candidates
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.weigh import partition_keys, split, weigh
 from tests.unit.sharing.support import bind, golden
 
 CASES = golden("benefit")

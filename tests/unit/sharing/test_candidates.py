@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 
 from elsinore.query.bound import Workload
-from elsinore.sharing.candidates import mine_candidates
+from elsinore.sharing.candidates import Segment, mine_candidates, segments, shared_kleene
 from elsinore.sharing.graph import build_graph
-from elsinore.sharing.kleene import shared_kleene
-from elsinore.sharing.segments import Segment, segments
 from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets
 
 TRAFFIC = golden("traffic")

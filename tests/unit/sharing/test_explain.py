@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
-from elsinore.sharing.explain_cuts import cut_query, explain_cuts
-from elsinore.sharing.explain_savings import explain_savings, reason
+from elsinore.sharing.explain import cut_query, explain_cuts, explain_savings, reason
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.statistics import Statistics

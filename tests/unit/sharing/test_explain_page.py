@@ -15,11 +15,11 @@ from elsinore.cli.main import run_command
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.syntax import event_patterns
+from elsinore.sharing.benefit import weigh
 from elsinore.sharing.candidates import mine_candidates
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.plan import Finder, StaticPlan
-from elsinore.sharing.rates_file import load_rates
-from elsinore.sharing.weigh import weigh
+from elsinore.sharing.statistics import load_rates
 from tests.unit.sharing.support import golden
 
 ROOT = Path(__file__).parents[3]

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.graph import SharonGraph, build_graph
-from elsinore.sharing.gwmin import guaranteed_weight, gwmin
+from elsinore.sharing.graph import SharonGraph, build_graph, guaranteed_weight, gwmin
 from tests.unit.sharing.support import golden
 from tests.unit.sharing.test_candidates import traffic_workload
 

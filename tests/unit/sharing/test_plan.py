@@ -16,13 +16,12 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from elsinore.engine.auto import choose_sets
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
-from elsinore.sharing.explain_plan import explain_plan
+from elsinore.sharing.explain import explain_plan
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import fingerprint
-from elsinore.sharing.plan import Fate, Finder, StaticPlan
-from elsinore.sharing.plan_schema import plan_schema
+from elsinore.sharing.plan import Fate, Finder, StaticPlan, plan_schema
+from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.verify import verify
 from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets
 
 # In a window of 10: A 10, B 2, C 4, D 1.
@@ -272,7 +271,7 @@ def test_a_forged_candidate_is_not_valid(plan: StaticPlan) -> None:
 
 def test_the_json_schema_is_that_of_the_model_and_fits_the_artifact(plan: StaticPlan) -> None:
     text = (Path(__file__).parents[3] / "schemas/plans/static_plan.json").read_text()
-    assert text == plan_schema()  # `python -m elsinore.sharing.plan_schema` writes it anew
+    assert text == plan_schema()  # `python -m elsinore.sharing.plan` writes it anew
     validator = Draft202012Validator(json.loads(text))
     document = json.loads(plan.to_json())
     validator.validate(document)

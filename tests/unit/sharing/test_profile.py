@@ -14,7 +14,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.engine.profile.edge_sample import ANCHORS, PARTNERS
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import PlanError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

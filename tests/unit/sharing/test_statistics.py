@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elsinore.errors import ParameterError, PlanError
-from elsinore.sharing.rates_file import load_rates
-from elsinore.sharing.statistics import Statistics
+from elsinore.sharing.statistics import Statistics, load_rates
 from elsinore.timeline import HOUR, MINUTE, Interval, TimeUnit
 from tests.unit.sharing.support import stream
 

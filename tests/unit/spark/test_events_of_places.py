@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 
 from elsinore.errors import DataError
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.errors import ConflictError
-from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.spark.event_files import EventFile
 from elsinore.spark.files_in_order import events_in_order
 from elsinore.timeline import Interval

@@ -20,7 +20,7 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.commit_notes import commits
 from elsinore.spark.stale_hours import owning_hours, stale_hours
 from elsinore.timeline import HOUR, MINUTE, Interval, hour_label, hours_of, parse_instant
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = load_schema(ROOT / "schemas/events/flights.yaml")

@@ -9,7 +9,7 @@ from typing import Any
 from elsinore.engine.finish import finish
 from elsinore.engine.sweep import aggregate_sweep, sweep_refusals, sweep_sets
 from elsinore.errors import BudgetError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step

@@ -11,7 +11,7 @@ from elsinore.engine.auto import Sharing, aggregate_auto
 from elsinore.engine.finish import finish
 from elsinore.engine.in_order import aggregate_in_order
 from elsinore.engine.sweep import sweep_sets
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.timeline import Interval

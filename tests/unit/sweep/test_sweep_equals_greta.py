@@ -13,7 +13,7 @@ import pytest
 
 from elsinore.engine.finish import finish
 from elsinore.engine.sweep import aggregate_sweep, sweep_refusals, sweep_sets
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

@@ -16,12 +16,13 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.contiguity import last_events
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partitions import partition
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.reference.evaluate import holds
 from elsinore.reference.event import Event, read_events
 from elsinore.template.build import Templates
-from elsinore.template.conditions import (
+from elsinore.template.template import (
+    TREND,
     Condition,
     Every,
     Floor,
@@ -30,8 +31,10 @@ from elsinore.template.conditions import (
     Open,
     Reaches,
     Some,
+    Template,
+    Transition,
+    WayOut,
 )
-from elsinore.template.template import TREND, Template, Transition, WayOut
 
 #: Below every time.
 NONE = -(2**70)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.template.build import build_templates
-from elsinore.template.describe import describe_template
-from elsinore.template.negations import numbered_nots
-from elsinore.template.parts import BOTH, LEFT, RIGHT, WHOLE, carried_keys, template_parts
-from elsinore.template.words import NOTES
+from elsinore.template.build import (
+    BOTH,
+    LEFT,
+    RIGHT,
+    WHOLE,
+    build_templates,
+    carried_keys,
+    template_parts,
+)
+from elsinore.template.describe import NOTES, describe_template, numbered_nots
 from tests.golden_cases import bound_query, stream_schema
 
 SCHEMA = stream_schema(

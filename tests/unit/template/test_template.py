@@ -6,11 +6,10 @@ import pytest
 
 from elsinore.query.automaton import Ways, automaton
 from elsinore.query.bound import BoundQuery
-from elsinore.template.ambiguity import is_ambiguous
 from elsinore.template.build import build_conjoined, build_templates
-from elsinore.template.conditions import Floor, Holds
+from elsinore.template.subsets import is_ambiguous
 from elsinore.template.support import greta_refusals
-from elsinore.template.template import Template
+from elsinore.template.template import Floor, Holds, Template
 from tests.golden_cases import bound_query, stream_schema
 
 SCHEMA = stream_schema({name: {"x": "long"} for name in "ABCDEMN"} | {"K": {"k": "long"}})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from elsinore.errors import ParameterError
 from elsinore.timeline import HOUR, Interval, hour_label
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 windows = st.builds(
     lambda within, slide: Window(max(within, slide), min(within, slide)),

@@ -14,10 +14,10 @@ from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import BoundQuery
-from elsinore.template.fixed_length import aseq_refusals
+from elsinore.template.support import aseq_refusals
 from elsinore.timeline import Interval
 
 

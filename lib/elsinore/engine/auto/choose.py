@@ -18,12 +18,11 @@ from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.segments.predict import predict
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile
-from elsinore.sharing.segments import Segment
 from elsinore.sharing.statistics import Statistics
-from elsinore.template.fixed_length import aseq_refusals
-from elsinore.template.support import greta_refusals
+from elsinore.template.support import aseq_refusals, greta_refusals
 
 #: Segments that are shared, and what the queries of fixed length cost without and with them.
 _Segments = tuple[Sequence[Sequence[Segment]], float, float]

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from elsinore.engine.auto.alike import distinct
 from elsinore.engine.profile.measure import measure
 from elsinore.engine.profile.subjects import Subjects
-from elsinore.events.table import TIME_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.lowering.sharable import SharableSet, sharable_sets
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import observed_interval

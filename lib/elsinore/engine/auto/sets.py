@@ -10,8 +10,7 @@ from elsinore.engine.hamlet.traffic import Stream
 from elsinore.errors import PlanError
 from elsinore.lowering.sharable import SharableSet, Sharing, sharable_sets
 from elsinore.query.bound import Workload
-from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.plan_sets import PlannedSet, PlannedState, PlannedTransition, cost_text
+from elsinore.sharing.plan import PlannedSet, PlannedState, PlannedTransition, StaticPlan, cost_text
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.statistics import Statistics
 

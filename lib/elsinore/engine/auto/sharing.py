@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment
 
 #: Segments by their places in the queries that share them.
 Shared = tuple[tuple[Segment, ...], ...]

@@ -11,8 +11,8 @@ from elsinore.engine.sweep.predict import predict_sweep
 from elsinore.lowering.sharable import sharable_sets
 from elsinore.lowering.sweep import SweepSet, sweep_sets
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.sharing.plan_sets import cost_text
-from elsinore.template.fixed_length import aseq_refusals
+from elsinore.sharing.plan import cost_text
+from elsinore.template.support import aseq_refusals
 
 #: Why a query can be swept.
 COLLAPSED = "nothing is asked of pairs of events"

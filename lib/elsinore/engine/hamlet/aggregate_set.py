@@ -22,7 +22,7 @@ from elsinore.engine.partial_rows import partial_rows
 from elsinore.engine.partitions import Entries
 from elsinore.engine.run_template import Propagated
 from elsinore.errors import ParameterError
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.kernels.hamlet_extent import measure
 from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_lanes import make_lanes

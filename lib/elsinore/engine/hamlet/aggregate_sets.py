@@ -10,7 +10,7 @@ from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.hamlet.aggregate_set import aggregate_set
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.lowering.sharable import SharableSet, sharable_sets
 from elsinore.query.bound import BoundQuery
 from elsinore.template.support import require_greta

@@ -17,7 +17,7 @@ from elsinore.kernels.spans import find_spans
 from elsinore.lowering.carriers import Weight
 from elsinore.lowering.merged import MergedTemplate
 from elsinore.timeline import Interval
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from math import prod
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.statistics import Statistics
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 @dataclass(frozen=True)

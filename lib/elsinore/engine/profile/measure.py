@@ -14,7 +14,7 @@ from elsinore.engine.profile.edge_sample import edge_selectivity
 from elsinore.engine.profile.groups import grouped, passing
 from elsinore.engine.profile.subjects import BurstSubject, LocalSubject, Subjects
 from elsinore.engine.sorting import ascending
-from elsinore.events.table import TYPE_COLUMN, EventTable
+from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.profile import (

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from elsinore.lowering.sharable import SharableSet, sharable_sets
-from elsinore.query.anonymous import anonymous
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
-from elsinore.query.expressions import BoundExpression
-from elsinore.query.print_bound import print_bound
-from elsinore.sharing.weigh import partition_keys
+from elsinore.query.expressions import BoundExpression, anonymous
+from elsinore.query.print_query import print_bound
+from elsinore.sharing.benefit import partition_keys
 
 Conditions = tuple[BoundExpression, ...]
 

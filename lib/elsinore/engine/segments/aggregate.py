@@ -16,13 +16,13 @@ from elsinore.engine.segments.entries import make_entries
 from elsinore.engine.segments.rows import partial_rows
 from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.weights import weigh_events
-from elsinore.events.table import EventTable
-from elsinore.lowering.segments.chain import group_names, named_keys, passes
-from elsinore.lowering.segments.program import lower_segments
+from elsinore.events import EventTable
+from elsinore.lowering.chains import group_names, named_keys, passes
+from elsinore.lowering.segments import lower_segments
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.sharing.segments import Segment
-from elsinore.template.fixed_length import require_aseq
+from elsinore.sharing.candidates import Segment
+from elsinore.template.support import require_aseq
 from elsinore.timeline import Interval
 
 

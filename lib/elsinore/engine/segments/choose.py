@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from elsinore.engine.segments.costs import MEASURED, SegmentCosts, calibrated_savings
 from elsinore.engine.segments.predict import predict
 from elsinore.query.bound import Workload
-from elsinore.sharing.candidates import Candidate, mine_candidates
+from elsinore.sharing.candidates import Candidate, Segment, mine_candidates
 from elsinore.sharing.plan import Finder
-from elsinore.sharing.segments import Segment
 from elsinore.sharing.statistics import Statistics
 
 #: Seconds for the solver; what it has by then is a valid choice.
@@ -48,7 +47,7 @@ def _solved(
     candidates = mine_candidates(workload)
     if not candidates:
         return []
-    from elsinore.sharing.choose import Problem, choose  # the solver takes its time to load
+    from elsinore.sharing.find_plan import Problem, choose  # the solver takes its time to load
 
     savings = {c.id: calibrated_savings(c, workload, statistics, costs) for c in candidates}
     chosen = choose(Problem(candidates, savings, time_limit), Finder.OPTIMAL)

@@ -11,10 +11,9 @@ from math import ceil, exp, lgamma, log, log2
 
 from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.sharing.candidates import Candidate
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.benefit import Savings
+from elsinore.sharing.candidates import Candidate, Segment
 from elsinore.sharing.statistics import Statistics
-from elsinore.sharing.weigh import Savings
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from elsinore.engine.key_codes import KeyCodes, usable_keys
 from elsinore.engine.segments.partial_keys import place_events
 from elsinore.engine.sorting import ascending
 from elsinore.kernels.segments_steps import order_entries
-from elsinore.lowering.segments.chain import Chain, Symbol, carried
+from elsinore.lowering.chains import Chain, Symbol, carried
 
 
 @dataclass(frozen=True)

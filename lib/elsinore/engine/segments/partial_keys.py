@@ -11,7 +11,7 @@ import pandas as pd
 
 from elsinore.engine.join_keys import join_keys
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.lowering.segments.chain import Chain
+from elsinore.lowering.chains import Chain
 
 
 @dataclass(frozen=True)

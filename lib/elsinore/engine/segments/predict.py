@@ -9,10 +9,10 @@ import numpy as np
 
 from elsinore.engine.segments.costs import MEASURED, SegmentCosts, planes_for
 from elsinore.kernels.segments import SOURCE_ROW, TARGET_ROW, WIDTH
-from elsinore.lowering.segments.chain import Symbol, carried, passes
-from elsinore.lowering.segments.program import Lowered, lower_segments
+from elsinore.lowering.chains import Symbol, carried, passes
+from elsinore.lowering.segments import Lowered, lower_segments
 from elsinore.query.bound import Workload
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.statistics import Statistics
 
 

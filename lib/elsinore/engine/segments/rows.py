@@ -13,8 +13,8 @@ from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partial_rows import extreme_texts, partial_table
 from elsinore.engine.segments.run import SegmentRows
 from elsinore.kernels.segments_lanes import DIGIT
-from elsinore.lowering.segments.chain import Chain, Column, group_names
-from elsinore.lowering.segments.program import Weights
+from elsinore.lowering.chains import Chain, Column, group_names
+from elsinore.lowering.segments import Weights
 
 
 def partial_rows(

@@ -13,7 +13,7 @@ from elsinore.engine.segments.entries import Entries
 from elsinore.engine.segments.weights import EventWeights, planes_needed
 from elsinore.kernels.segments import Found, Lanes, Steps, run_steps
 from elsinore.kernels.segments_steps import fold_steps
-from elsinore.lowering.segments.program import Lowered
+from elsinore.lowering.segments import Lowered
 from elsinore.timeline import Interval
 
 #: Result rows to make room for at once, unless one partition alone may have more.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from elsinore.sharing.candidates import Segment
 from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.segments import Segment
 
 
 def shared_segments(plan: StaticPlan) -> list[list[Segment]]:

@@ -11,8 +11,8 @@ from elsinore.engine.build_graph import NO_RANK, Extremes
 from elsinore.engine.columns import EventColumns
 from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.lowering.carriers import Weight
-from elsinore.lowering.segments.chain import Chain
-from elsinore.lowering.segments.program import Weights
+from elsinore.lowering.chains import Chain
+from elsinore.lowering.segments import Weights
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from elsinore.engine.sweep.run import events_of
 from elsinore.engine.sweep.stretches import make_stretches
 from elsinore.engine.sweep.weights import weigh_entries
 from elsinore.engine.sweep.wide import run_wide
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.lowering.sweep import SweepSet
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.timeline import Interval

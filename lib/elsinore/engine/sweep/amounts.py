@@ -17,9 +17,8 @@ from elsinore.kernels.sweep_digits import DIGIT
 from elsinore.kernels.sweep_narrow import LARGEST_COUNT
 from elsinore.lowering.carriers import carriers_of
 from elsinore.lowering.merged import key_attributes, type_of
-from elsinore.lowering.sweep import SweepSet
-from elsinore.lowering.sweep_cells import Member
-from elsinore.windows.window import Window
+from elsinore.lowering.sweep import Member, SweepSet
+from elsinore.windows import Window
 
 #: Kinds of work; see `sweep_amounts`.
 KINDS = (

@@ -15,11 +15,10 @@ from elsinore.engine.sorting import ascending
 from elsinore.engine.sweep.arrow import plain_values
 from elsinore.engine.sweep.keys import SweptKey, group_texts, swept_key
 from elsinore.engine.sweep.symbols import Kind, code_events, kinds_of
-from elsinore.events.table import TIME_COLUMN
+from elsinore.events import TIME_COLUMN
 from elsinore.kernels.sweep_entries import count_owners, group_events, is_sorted
 from elsinore.lowering.merged import key_attributes
-from elsinore.lowering.sweep import SweepSet
-from elsinore.lowering.sweep_cells import Place
+from elsinore.lowering.sweep import Place, SweepSet
 from elsinore.template.template import State, Template, Transition
 
 

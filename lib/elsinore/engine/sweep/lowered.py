@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from elsinore.lowering.carriers import carriers_of
-from elsinore.lowering.sweep import SweepSet
-from elsinore.lowering.sweep_cells import Member, Place
+from elsinore.lowering.sweep import Member, Place, SweepSet
 from elsinore.lowering.sweep_panes import PaneTables, make_pane_tables
 from elsinore.lowering.sweep_tables import Tables, make_tables
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 @dataclass(frozen=True)

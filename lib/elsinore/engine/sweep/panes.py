@@ -11,9 +11,9 @@ from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.sweep.run import Swept, SweptRows, make_found, take_rows
 from elsinore.kernels.sweep_panes import Panes, find_panes, slide_panes, sweep_panes
 from elsinore.kernels.sweep_program import Events, Found, Program, make_work
-from elsinore.lowering.sweep_cells import Member
+from elsinore.lowering.sweep import Member
 from elsinore.lowering.sweep_panes import PaneTables
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 #: Nanoseconds, measured: of an event, of a cell of an event, of a window and of each query in it.
 _EVENT, _CELL, _WINDOW, _ROW = 8.0, 0.1, 126.0, 1.2

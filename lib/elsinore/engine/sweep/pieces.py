@@ -11,7 +11,7 @@ from elsinore.engine.sweep.lowered import Lowered
 from elsinore.engine.sweep.panes import can_use_panes, predict_panes, run_panes
 from elsinore.engine.sweep.run import Swept, joined, run_sweep
 from elsinore.kernels.sweep_program import Events
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 def sweep_pieces(

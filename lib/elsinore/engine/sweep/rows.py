@@ -12,9 +12,9 @@ from elsinore.engine.build_graph import Extremes
 from elsinore.engine.partial_rows import extreme_texts, lists_of
 from elsinore.engine.sweep.run import SweptRows
 from elsinore.engine.sweep.wide import WideRows
-from elsinore.lowering.sweep_cells import Member, extremes_of
+from elsinore.lowering.sweep import Member, extremes_of
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 #: How many counts, sums, minima and maxima a query has.
 Shape = tuple[int, int, int, int]

@@ -22,9 +22,9 @@ from elsinore.kernels.sweep_program import (
     Work,
     make_work,
 )
-from elsinore.lowering.sweep_cells import Place
+from elsinore.lowering.sweep import Place
 from elsinore.lowering.sweep_tables import Tables
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 #: Rows that a kernel writes before they are taken away, unless there are more queries.
 _ROOM = 1 << 15

@@ -6,7 +6,7 @@ import numpy as np
 
 from elsinore.engine.sweep.entries import Entries
 from elsinore.timeline import Interval
-from elsinore.windows.window import Window
+from elsinore.windows import Window
 
 
 def make_stretches(

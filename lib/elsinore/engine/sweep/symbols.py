@@ -12,13 +12,11 @@ from elsinore.engine.admission import admitted
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep.arrow import plain_values
 from elsinore.engine.sweep.keys import SweptKey
-from elsinore.events.table import TYPE_COLUMN
+from elsinore.events import TYPE_COLUMN
 from elsinore.lowering.merged import Admission, key_attributes, type_of
-from elsinore.lowering.sweep import SweepSet
-from elsinore.lowering.sweep_cells import Place
-from elsinore.query.anonymous import anonymous
+from elsinore.lowering.sweep import Place, SweepSet
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression
+from elsinore.query.expressions import BoundExpression, anonymous
 from elsinore.template.template import State
 
 #: An event type, and the attributes of the keys that its events carry at some states.

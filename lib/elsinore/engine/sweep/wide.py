@@ -27,8 +27,8 @@ from elsinore.kernels.sweep_program import (
 )
 from elsinore.kernels.sweep_wide import sweep_wide
 from elsinore.kernels.sweep_wide_rows import WideFound, WideWork, count_symbols, write_wide
-from elsinore.lowering.sweep_cells import Member, Place
-from elsinore.windows.window import Window
+from elsinore.lowering.sweep import Member, Place
+from elsinore.windows import Window
 
 #: Windows that are looked at together.
 _TOGETHER = 1 << 10

@@ -9,10 +9,18 @@ import numpy as np
 
 from elsinore.kernels.segments import Kind, Program
 from elsinore.lowering.carriers import Weight
-from elsinore.lowering.segments.chain import Chain, Column, Symbol, make_chains
-from elsinore.lowering.segments.places import Block, Place, Places, find_places
+from elsinore.lowering.chains import (
+    Block,
+    Chain,
+    Column,
+    Place,
+    Places,
+    Symbol,
+    find_places,
+    make_chains,
+)
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.segments import Segment
+from elsinore.sharing.candidates import Segment
 
 #: Number of the weight that is 1 for each event.
 _EVENT = -1
@@ -150,8 +158,9 @@ class _Writer:
         for position, (symbol, place) in enumerate(zip(chain.symbols, found, strict=True)):
             source = found[position - 1] if position else None
             if source is None:
-                self._start(chain, symbol, place)
-            elif _advances_as_one(source, place):
+                target = self._lane(place, _COUNTS)
+                self._put(_Op(symbol, 0, Kind.START, place.row, target, window=chain.window))
+            elif place.block.symbols and source.block is place.block and source.step < place.step:
                 self._advance(symbol, position, source, place)
             else:
                 self._add(chain, symbol, position, source, place)
@@ -163,10 +172,6 @@ class _Writer:
 
     def _put(self, op: _Op) -> None:
         self.ops[op] = None
-
-    def _start(self, chain: Chain, symbol: int, place: Place) -> None:
-        target = self._lane(place, _COUNTS)
-        self._put(_Op(symbol, 0, Kind.START, place.row, target, window=chain.window))
 
     def _advance(self, symbol: int, position: int, source: Place, place: Place) -> None:
         """One addition for all slots of a block, or for those whose source is in its first row.
@@ -216,10 +221,6 @@ class _Writer:
                     op = _Op(symbol, position, following, place.row, target, source.row, trends,
                              chain.open, weight)  # fmt: skip
                 self._put(op)
-
-
-def _advances_as_one(source: Place, place: Place) -> bool:
-    return bool(place.block.symbols) and source.block is place.block and source.step < place.step
 
 
 def _line(op: _Op, scratch: int) -> tuple[int, ...]:

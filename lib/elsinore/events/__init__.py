@@ -1,1 +1,0 @@
-"""Typed events of one stream as Arrow columns."""

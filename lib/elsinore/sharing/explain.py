@@ -1,0 +1,324 @@
+"""Explains a plan: its candidates, how it cuts each pattern, what its sharing saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from elsinore.errors import PlanError
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.print_query import print_pattern
+from elsinore.query.syntax import (
+    Conjunction,
+    Disjunction,
+    EventPattern,
+    Negation,
+    Pattern,
+    Sequence,
+    event_patterns,
+)
+from elsinore.sharing.benefit import Savings, weigh
+from elsinore.sharing.candidates import Candidate, kleene_types, mine_candidates
+from elsinore.sharing.plan import Fate, Occurrence, PlannedCandidate, StaticPlan
+from elsinore.sharing.statistics import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedCandidate:
+    """One row: a candidate, who holds it, what sharing it saves, and what became of it.
+
+    `benefit` is in count updates per longest window, shared by all of the queries; `degree` is the
+    number of conflicts, None for a candidate that is not beneficial and so is no vertex.
+    """
+
+    id: str
+    pattern: str
+    queries: tuple[str, ...]
+    benefit: float
+    degree: int | None
+    fate: str
+
+
+def explain_plan(plan: StaticPlan) -> tuple[ExplainedCandidate, ...]:
+    """All candidates: the chosen, the pruned, those in conflict, the others; the largest first."""
+    order = list(Fate)
+    ordered = sorted(plan.candidates, key=lambda c: (order.index(c.fate), -c.benefit))
+    return tuple(
+        ExplainedCandidate(
+            id=candidate.id,
+            pattern=f"({', '.join(candidate.pattern)})",
+            queries=candidate.queries,
+            benefit=candidate.benefit,
+            degree=candidate.degree,
+            fate=_fate(candidate, plan.guaranteed_weight),
+        )
+        for candidate in ordered
+    )
+
+
+def _fate(candidate: PlannedCandidate, guaranteed: float) -> str:
+    fate = str(candidate.fate)
+    match candidate.fate:
+        case Fate.CHOSEN if len(candidate.shared_by) < len(candidate.queries):
+            return f"{fate} for {', '.join(candidate.shared_by)}: {candidate.shared_benefit:,.6g}"
+        case Fate.PRUNED:
+            return f"{fate}: at most {candidate.score_max:,.6g} < {guaranteed:,.6g}"
+        case Fate.IN_CONFLICT if candidate.excluded_by:
+            return f"{fate} with {', '.join(candidate.excluded_by)}"
+        case _:
+            return fate
+
+
+# ---- how a plan cuts a pattern into private and shared parts (Definition 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of the sequence at the top of a pattern.
+
+    Attributes:
+        text: the part as it is written, without the names that the query gives to its types.
+        start, stop: the positions that it covers, `start` to `stop - 1`.
+        kleene: event types E whose E+ it holds, outside of NOT.
+        negated: whether it is a NOT.
+    """
+
+    text: str
+    start: int
+    stop: int
+    kleene: frozenset[str]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Boxes side by side that one query computes, or that a chosen candidate computes for it.
+
+    `candidate` is the candidate's id; None where the stretch is private.
+    """
+
+    boxes: tuple[Box, ...]
+    candidate: str | None
+
+    @property
+    def start(self) -> int:
+        """The first position."""
+        return self.boxes[0].start
+
+    @property
+    def stop(self) -> int:
+        """The position after the last."""
+        return self.boxes[-1].stop
+
+    def __str__(self) -> str:
+        text = ", ".join(box.text for box in self.boxes)
+        return text if self.candidate is None else f"shared {self.candidate}: {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A query and its stretches, from left to right."""
+
+    query: str
+    stretches: tuple[Stretch, ...]
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """All boxes, from left to right."""
+        return tuple(box for stretch in self.stretches for box in stretch.boxes)
+
+    def __str__(self) -> str:
+        text = " | ".join(map(str, self.stretches))
+        plain = len(self.boxes) == 1 and self.stretches[0].candidate is None
+        return text if plain else f"SEQ({text})"
+
+
+def explain_cuts(plan: StaticPlan, workload: Workload) -> tuple[Cut, ...]:
+    """The cut of every query, in the order of the workload.
+
+    The plan must fit the workload (`elsinore.sharing.replan.verify`).
+    """
+    shared: dict[str, dict[int, str]] = {}
+    for name in plan.chosen:
+        for place in plan.by_id[name].shared_occurrences:
+            owned = dict.fromkeys(range(place.start, place.stop), name)
+            shared.setdefault(place.query, {}).update(owned)
+    return tuple(cut_query(query, shared.get(query.name, {})) for query in workload.queries)
+
+
+def cut_query(query: BoundQuery, shared: dict[int, str]) -> Cut:
+    """The cut of one query, given the candidate that computes each shared position."""
+    boxes = groupby(_boxes(query.pattern), key=lambda box: shared.get(box.start))
+    return Cut(query.name, tuple(Stretch(tuple(found), name) for name, found in boxes))
+
+
+def _boxes(pattern: Pattern) -> Iterator[Box]:
+    place = 0
+    for part in pattern.parts if isinstance(pattern, Sequence) else (pattern,):
+        stop = place + sum(1 for _ in event_patterns(part))
+        kleene = frozenset(kleene_types(part))
+        text = print_pattern(_without_aliases(part))
+        yield Box(text, place, stop, kleene, isinstance(part, Negation))
+        place = stop
+
+
+def _without_aliases(pattern: Pattern) -> Pattern:
+    """The pattern with every type by its own name: where it stands says which one is meant."""
+    match pattern:
+        case EventPattern(type=kind):
+            return EventPattern(kind, kind)
+        case Sequence(parts) | Disjunction(parts) | Conjunction(parts):
+            return type(pattern)(tuple(map(_without_aliases, parts)))
+        case _:
+            return type(pattern)(_without_aliases(pattern.body))
+
+
+#: By the id of a chosen candidate, the queries in which another candidate meets it.
+Meetings = Mapping[str, tuple[str, ...]]
+
+
+#: The chosen candidate that shares each position, by query.
+Owners = Mapping[tuple[str, int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCandidate:
+    """A chosen candidate; all figures are count updates per longest window of the workload.
+
+    Attributes:
+        candidate: what the plan says of it.
+        gains: what each query that shares it saves beside it (Equation 2 less Equation 6), by name;
+            None where the statistics are not at hand.
+        once: what computing it costs, once for all of them (the first term of Equation 7); None as
+            above.
+        net: the gains less that cost: BValue (Equation 8).
+        left_out: the queries that hold it and do not share it: the chosen candidates that take
+            their positions; none where sharing it there does not pay.
+    """
+
+    candidate: PlannedCandidate
+    gains: Mapping[str, float] | None
+    once: float | None
+    net: float | None
+    left_out: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class UnsharedCandidate:
+    """A candidate that was not chosen, and the chosen ones that it meets."""
+
+    candidate: PlannedCandidate
+    meets: Meetings
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedSavings:
+    """All candidates of a plan: the chosen by what they save, then the others by their benefit."""
+
+    shared: tuple[SharedCandidate, ...]
+    unshared: tuple[UnsharedCandidate, ...]
+
+
+def explain_savings(
+    plan: StaticPlan, workload: Workload, statistics: Statistics | None = None
+) -> ExplainedSavings:
+    """What the plan's sharing saves, and why it does not share more.
+
+    Args:
+        plan: it must fit the workload (`elsinore.sharing.replan.verify`).
+        workload: what it was found for.
+        statistics: what it was found from; without them the gains stay unknown.
+
+    Raises:
+        PlanError: the plan was found from other statistics.
+    """
+    if statistics is not None and plan.statistics_fingerprint != statistics.fingerprint:
+        raise PlanError(
+            "the static plan was found from other statistics",
+            hint="find the plan anew, or explain it without them",
+            plan=plan.statistics_fingerprint,
+            statistics=statistics.fingerprint,
+        )
+    owners = {
+        (place.query, position): name
+        for name in plan.chosen
+        for place in plan.by_id[name].shared_occurrences
+        for position in range(place.start, place.stop)
+    }
+    savings = _savings(plan, workload, statistics) if statistics is not None else {}
+    chosen = [_shared(plan.by_id[name], savings.get(name), owners) for name in plan.chosen]
+    others = [c for c in plan.candidates if c.id not in plan.chosen]
+    return ExplainedSavings(
+        tuple(sorted(chosen, key=lambda each: -(each.net or 0.0))),
+        tuple(
+            UnsharedCandidate(c, _meetings(c, owners))
+            for c in sorted(others, key=lambda c: -c.benefit)
+        ),
+    )
+
+
+def reason(unshared: UnsharedCandidate, guaranteed: float) -> str:
+    """Why a candidate was not chosen, in words."""
+    candidate = unshared.candidate
+    where = "; ".join(
+        f"{name} takes its place in {', '.join(queries)}"
+        for name, queries in unshared.meets.items()
+    )
+    match candidate.fate:
+        case Fate.NOT_BENEFICIAL:
+            return "sharing it costs more than it saves"
+        case Fate.PRUNED if candidate.score_max is not None:
+            most = figure_text(candidate.score_max)
+            return f"a plan with it saves {most} at most; {figure_text(guaranteed)} is guaranteed"
+        case _:
+            return where or "a better plan does without it"
+
+
+def figure_text(value: float) -> str:
+    """A figure for people: six digits of a small one, whole numbers of a large one.
+
+    >>> figure_text(7.024271610851), figure_text(1035358.4), figure_text(1e300)
+    ('7.02427', '1,035,358', '1e+300')
+    """
+    return f"{value:,.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def _savings(plan: StaticPlan, workload: Workload, statistics: Statistics) -> dict[str, Savings]:
+    """What the chosen candidates save; found by what they share, whatever they are called."""
+
+    def content(found: Candidate | PlannedCandidate) -> tuple[object, ...]:
+        return found.pattern, found.queries, found.occurrences[0].start
+
+    mined = {content(candidate): candidate for candidate in mine_candidates(workload)}
+    return {
+        name: weigh(mined[content(plan.by_id[name])], workload, statistics) for name in plan.chosen
+    }
+
+
+def _shared(
+    candidate: PlannedCandidate, savings: Savings | None, owners: Owners
+) -> SharedCandidate:
+    sharing = candidate.shared_by
+    left_out = [place for place in candidate.occurrences if place.query not in sharing]
+    return SharedCandidate(
+        candidate,
+        {name: savings.gains[name] for name in sharing} if savings else None,
+        max(savings.once[name] for name in sharing) if savings else None,
+        savings.benefit(sharing) if savings else candidate.shared_benefit,
+        {place.query: _met(place, owners) for place in left_out},
+    )
+
+
+def _met(place: Occurrence, owners: Owners) -> tuple[str, ...]:
+    """The chosen candidates that share positions of an occurrence."""
+    met = (owners.get((place.query, at)) for at in range(place.start, place.stop))
+    return tuple(dict.fromkeys(name for name in met if name is not None))
+
+
+def _meetings(candidate: PlannedCandidate, owners: Owners) -> Meetings:
+    found: dict[str, list[str]] = {}
+    for place in candidate.occurrences:
+        for name in _met(place, owners):
+            found.setdefault(name, []).append(place.query)
+    return {name: tuple(queries) for name, queries in found.items()}

@@ -1,1 +1,0 @@
-"""WITHIN and SLIDE as pure functions over integer time."""
