@@ -8,7 +8,7 @@ import pytest
 from elsinore.engine.auto import NOTHING_SHARED, aggregate_auto, glimpse, share_freely
 from elsinore.engine.auto.alike import alike
 from elsinore.engine.finish import finish
-from elsinore.events.table import EventTable
+from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
