@@ -53,7 +53,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("number", "breach"), enumerate(BREACHES))
+@pytest.mark.parametrize(("number", "breach"), [*enumerate(BREACHES)])
 def test_contract_breaks_on(told: str, number: int, breach: tuple[str, str, str]) -> None:
     contract, folder, imported = breach
     name, target = re.escape(contract), imported.partition(".")[0]
