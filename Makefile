@@ -18,10 +18,12 @@ KERNELS_READY := lib/elsinore/kernels/__pycache__/.stamp
 
 SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
 
-# Tests that share one Spark server, start Airflow, or need a stack or a core of their own.
-ALONE := spark or dags or e2e or alone
+# Tests of Spark wait half of their time: more processes than the two cores that this is made for.
+PROCESSES := 3
 
 export GX_ANALYTICS_ENABLED := False
+# What is compiled of our sources is kept, whatever the caller's habit: dozens of processes need it.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## list the verbs
@@ -36,12 +38,12 @@ stop: ## end the Spark server that was started on demand
 	@if [ -x $(BIN)/elsinore ]; then $(BIN)/elsinore stop; fi
 
 .PHONY: test
-test: setup lint ## lint, then all tests: those of one process side by side, then the others
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not ($(ALONE))"
-	@$(BIN)/python -m pytest -q -m "$(ALONE)"
+test: setup lint ## lint, then all tests
+	@$(BIN)/python -m pytest -q -n $(PROCESSES)
 
 .PHONY: test-long
-test-long: test test-faults test-topology ## all tests, 20,000 random pairs, 200 faults and the topology
+test-long: test-faults test-topology ## all tests on more cases, 20,000 random pairs, 200 faults and the topology
+	@ELSINORE_LONG=1 $(MAKE) test
 	@$(BIN)/python -m tests.property --pairs 20000
 
 .PHONY: test-topology

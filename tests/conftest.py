@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from elsinore.settings import Settings
 
 # Derandomized: the same examples on every machine, so that a failure is everybody's failure.
-# `ELSINORE_EXPLORE=1` draws new ones, and their number can be raised.
+# `ELSINORE_EXPLORE=1` draws new ones, `ELSINORE_LONG=1` more of them (`tests.draws`).
 EXPLORE = os.environ.get("ELSINORE_EXPLORE")
 settings.register_profile(
     "committed",
@@ -25,18 +25,57 @@ settings.load_profile("committed")
 # Bare pytest must not make an Airflow home in the user's own.
 os.environ.setdefault("AIRFLOW_HOME", str(Path(__file__).parents[1] / ".airflow"))
 
+# No server lives long enough to win back what the optimising compiler and parallel collectors cost.
+if not os.environ.get("ELSINORE_TOPOLOGY"):
+    os.environ.setdefault(
+        "ELSINORE_SPARK_JAVA_OPTIONS",
+        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
+    )
+
+#: Folders whose files share what takes a minute to make; these, and `spark`, are begun with.
+SHARING = ("tests/e2e", "tests/faults")
+LONGEST = (*SHARING, "tests/spark")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that wait for Spark come first: others fill in for them."""
+
+    def place(item: pytest.Item) -> int:
+        folder = str(item.path.parent.relative_to(config.rootpath))
+        return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
+
+    items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Processes take files whole, for tests of a file share lakes, in the order above."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return next((folder for folder in SHARING if file.startswith(folder)), file)
+
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
+
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """Settings of a home whose server works for all tests, those of other homes too."""
-    from elsinore.spark.server import running_server, stop_server
+def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Settings:
+    """Settings of a home whose server works for all tests, those of other homes too.
 
-    own = Settings(home=tmp_path_factory.mktemp("server"), spark_master="local[2,4]")
+    All processes of a run share it. It ends soon after the last of them.
+    """
+    from elsinore.spark.server import running_server
+
+    mine = tmp_path_factory.mktemp("server")
+    home = mine if worker_id == "master" else tmp_path_factory.getbasetemp().parent / "server"
+    own = Settings(home=home, spark_master="local[2,4]", spark_idle_minutes=0.1)
     with pytest.MonkeyPatch.context() as environment:  # workers know functions of tests by name
         environment.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
         started = running_server(own)
-    token = own.home / "token"
+    token = mine / "token"
     token.write_text(started.token)
     address = f"sc://127.0.0.1:{started.port}"
-    yield own.model_copy(update={"spark_master": address, "spark_token_file": token})
-    stop_server(own)
+    return own.model_copy(update={"home": mine, "spark_master": address, "spark_token_file": token})

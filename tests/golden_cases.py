@@ -26,6 +26,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,11 @@ class GoldenCase:
 
 def golden_cases(executor: str, files: str = "*.yaml") -> list[GoldenCase]:
     """The cases that an executor must answer, from the files that match a pattern."""
+    return [c for c in _cases(files) if c.executors is None or executor in c.executors]
+
+
+@cache
+def _cases(files: str) -> tuple[GoldenCase, ...]:
     found: dict[str, GoldenCase] = {}
     for path in sorted(GOLDEN.glob(files)):
         for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
@@ -69,7 +75,7 @@ def golden_cases(executor: str, files: str = "*.yaml") -> list[GoldenCase]:
             assert case.name not in found, f"two cases are called {case.name}"
             found[case.name] = case
     assert found, f"no golden case in {files}"
-    return [c for c in found.values() if c.executors is None or executor in c.executors]
+    return tuple(found.values())
 
 
 def row_texts(rows: Iterable[ResultRow]) -> list[str]:

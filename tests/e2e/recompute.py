@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,13 +12,14 @@ from typing import Any
 from deltalake import DeltaTable
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.cli.main import run_command
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.files.read_events import read_events
 from elsinore.query.bound import BoundQuery
 from elsinore.query.load_workload import load_workload
 from elsinore.query.syntax import Semantics
 from elsinore.timeline import Interval
-from tests.e2e.support import ELSINORE, ROOT
+from tests.e2e.support import ROOT
 
 SCHEMA = ROOT / "schemas/events/flights.yaml"
 WORKLOAD = ROOT / "schemas/workloads/flights.sase"
@@ -67,18 +67,19 @@ def disagreements(row: Row, landing: Path) -> list[str]:
     """
     query = load_workload(WORKLOAD, load_schema(SCHEMA)).by_name[row["query"]]
     with TemporaryDirectory() as scratch:
-        workload, events = Path(scratch, "query.sase"), Path(scratch, "events.jsonl")
+        names = ("query.sase", "events.jsonl", "rows.jsonl")
+        workload, events, answer = (Path(scratch, name) for name in names)
         workload.write_text(query.text, encoding="utf-8")
         events.write_text("".join(_raw_lines(row, query, landing)), encoding="utf-8")
-        answer = subprocess.run(
-            [ELSINORE, "run", workload, "--schema", SCHEMA, "--input", events,
-             "--executor", "twostep", "--budget", "200000000"],
-            capture_output=True, text=True, check=False,
+        code = run_command(
+            ["run", str(workload), "--schema", str(SCHEMA), "--input", str(events),
+             "--executor", "twostep", "--budget", "200000000", "--output", str(answer)]
         )  # fmt: skip
-    if answer.returncode:
-        return [answer.stderr]
+        if code:
+            return [f"exit code {code}"]
+        found_rows = answer.read_text(encoding="utf-8").splitlines()
     wanted = json.loads(row["group_key"]), row["window_start"], row["window_end"]
-    for line in answer.stdout.splitlines():
+    for line in found_rows:
         found = json.loads(line)
         bounds = (datetime.fromisoformat(found[name]) for name in ("window_start", "window_end"))
         if (found["group"], *bounds) == wanted:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import CleanRun
-from tests.e2e.support import SLICES, Home
+from tests.e2e.support import SLICES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
@@ -41,19 +42,11 @@ def test_every_landing_adds_up(clean: CleanRun) -> None:
     assert sum(row["quarantined"] for row in landings) == len(rows["quarantine"])
 
 
-def test_a_second_replay_leaves_the_same_tables(
-    clean: CleanRun,
-) -> None:
-    home, _, rows = clean
-    home.replay()
-    assert home.rows() == rows
-
-
-def test_killed_in_aggregate_and_in_publish_it_ends_the_same(
+def test_replayed_again_and_killed_in_aggregate_and_in_publish_it_ends_the_same(
     clean: CleanRun, tmp_path: Path
 ) -> None:
-    _, _, rows = clean
-    home = Home(tmp_path)
+    published, _, rows = clean
+    home = replace(published.copy(tmp_path), shared={})
     process = home.start()
     # The server dies: the task is tried again and starts a new one.
     home.writing("trend_aggregates_staged")

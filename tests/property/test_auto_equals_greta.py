@@ -17,13 +17,14 @@ from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.observe import observe
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import Interval
+from tests.draws import draws
 from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.dice import Dice
 from tests.property.random_workloads import RandomWorkload, random_workload
 from tests.unit.hamlet.random_sets import random_set
 
-WORKLOADS = 40
+WORKLOADS = draws(12, 40)
 
 
 @dataclass(frozen=True)

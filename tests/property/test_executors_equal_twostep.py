@@ -12,15 +12,16 @@ import pytest
 from elsinore.cli.run import Executor
 from elsinore.events import EventTable
 from elsinore.results.row import encode_row
+from tests.draws import draws
 from tests.golden_cases import bound_query
 from tests.property.compare import greta
 from tests.property.compare_all import EveryExecutor
 from tests.property.pairs import Tally, judge_pair, run_pairs
 from tests.property.random_cases import SCHEMA, random_case
 
-PAIRS = 1_000
+PAIRS = draws(300, 1_000)
 #: How many of the pairs must hold each construct and have a result.
-ENOUGH = 25
+ENOUGH = PAIRS // 40
 
 #: Cases that once differed; a name is drawn again by `random_case`. What the smallest stream
 #: shows belongs into the golden cases too, since a name means another case once drawing changes.

@@ -141,7 +141,7 @@ def test_corrupt_parquet_is_named_and_answers_nothing(tmp_path: Path) -> None:
     """Landing zones hold JSON lines; Parquet is for `elsinore run`."""
     (tmp_path / "e.parquet").write_bytes(b"PAR1 but no more PAR1")
     (tmp_path / "w.sase").write_text(zone.WORKLOAD)
-    words = ("elsinore", "run", "w.sase", "--schema", SCHEMA, "--input", "e.parquet")
+    words = ("run", "w.sase", "--schema", SCHEMA, "--input", "e.parquet")
     assert "e.parquet is no sound Parquet file" in command(*words, cwd=tmp_path).refusal(1)
 
 
@@ -169,7 +169,7 @@ def test_an_error_in_a_query_names_its_place_and_what_was_expected(tmp_path: Pat
     """File, line, column, what was expected; no stack trace."""
     path = tmp_path / "w.sase"
     path.write_text("-- a comment\nQUERY a\nRETURN COUNT(*)\n  PATERN Departure D\nWITHIN 1 hour;")
-    refusal = command("elsinore", "check", path, "--schema", SCHEMA, cwd=tmp_path).refusal(2)
+    refusal = command("check", path, "--schema", SCHEMA, cwd=tmp_path).refusal(2)
     assert f"{path}:4:3: " in refusal
     assert re.search(r"expected .*\bPATTERN\b", refusal)
 
@@ -196,7 +196,7 @@ def test_what_does_not_bind_is_refused_all_errors_at_once_before_anything_lands(
     """Refused at `check`, before any job starts, all errors at once."""
     faulty = tmp_path / "faulty.sase"
     faulty.write_text(FAULTS.replace("^", ""))
-    ended = command("elsinore", "check", faulty, "--schema", SCHEMA, cwd=tmp_path)
+    ended = command("check", faulty, "--schema", SCHEMA, cwd=tmp_path)
     assert (ended.code, ended.output) == (2, "")
     for number, (line, error) in enumerate(zip(FAULTS.splitlines(), ended.errors, strict=True), 1):
         assert error.startswith(f"elsinore: {faulty}:{number}:{line.index('^') + 1}: ")
@@ -245,9 +245,9 @@ def test_hostile_texts_make_no_files_and_are_no_code_in_pages(bad: Replayed) -> 
 @pytest.mark.parametrize(
     "words",
     [
-        "elsinore publish --end 2013-01-02 --start",
-        "elsinore land --start 2013-01-01 --end",
-        "elsinore report --night",
+        "publish --end 2013-01-02 --start",
+        "land --start 2013-01-01 --end",
+        "report --night",
     ],
 )
 def test_a_hostile_parameter_is_refused(words: str, text: str, tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_a_hostile_name_of_a_query_or_attribute_is_refused(text: str, tmp_path: 
     flights = SCHEMA.read_text(encoding="utf-8")
     schema.write_text(flights.replace("    tailnum:", f"    {json.dumps(text)}:", 1))
     for path in (SCHEMA, schema):
-        ended = command("elsinore", "check", workload, "--schema", path, cwd=tmp_path)
+        ended = command("check", workload, "--schema", path, cwd=tmp_path)
         assert (ended.code, ended.output) == (2, "")
         assert all(error.startswith("elsinore: ") for error in ended.errors)  # no stack trace
     master = {"ELSINORE_SPARK_MASTER": f"local {text}"}

@@ -98,21 +98,6 @@ def test_the_same_hours_landed_twice_leave_the_same_tables(lake: Lake, settings:
     assert lake.version("events") == version
 
 
-def test_hours_landed_one_by_one_or_at_once_give_the_same(
-    lake: Lake, settings: Settings, new_home: NewHome
-) -> None:
-    other = new_home()
-    for zone in (settings, other):
-        put(zone, 10, departure(1), departure(2))
-        put(zone, 11, departure(2), departure(3, dep_delay=9), departure(1, flight=8))
-    land(lake, settings, hours(10, 12))
-    apart = Lake.open(lake.spark, other)
-    for first in (10, 11):
-        land(apart, other, hours(first, first + 1))
-    for table in ("raw_events", "quarantine", "events", "landings"):
-        assert rows(lake, table) == rows(apart, table)
-
-
 def test_of_equal_ids_the_last_by_landing_file_and_line_stays(
     lake: Lake, settings: Settings
 ) -> None:

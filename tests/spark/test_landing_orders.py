@@ -1,11 +1,10 @@
 """Landing hours in any order, in any cut, with overlaps and repeats leaves the same tables.
 
-The first orders are tried; `ELSINORE_ORDERS=20` tries all, a minute each on a busy machine.
+By default the first order is tried, with `ELSINORE_LONG=1` all are, a minute each.
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.settings import Settings
 from elsinore.spark.tables import Lake
+from tests.draws import draws
 from tests.spark.conftest import NewHome
 from tests.spark.histories import (
     END,
@@ -26,7 +26,7 @@ from tests.spark.histories import (
 from tests.spark.landing_zone import LANDED, contents, hours
 
 ORDERS = orders(20)
-TRIED = min(len(ORDERS), int(os.environ.get("ELSINORE_ORDERS", "2")))
+TRIED = draws(1, len(ORDERS))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,7 @@ from jobs import (
     publish_results,
     validate_results,
 )
+from tests.draws import draws
 from tests.spark.conftest import NewHome
 from tests.spark.histories import END, FIRST, Step, land_step, order, write_files
 from tests.spark.landing_zone import departure, hours, land, put
@@ -56,8 +56,8 @@ FINAL_EVENTS = [
 WHOLE = hours(FIRST, END)
 
 
-#: Orders of a whole history, each through the whole pipeline; `ELSINORE_ORDERS` for more.
-TRIED = int(os.environ.get("ELSINORE_ORDERS", "1"))
+#: Orders of a whole history, each through the whole pipeline.
+TRIED = draws(1, 10)
 
 
 @pytest.fixture

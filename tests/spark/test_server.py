@@ -54,6 +54,12 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     stop_server(own)
 
 
+@pytest.fixture(scope="module")
+def changed(settings: Settings) -> Settings:
+    """What a server of the same home is made of after a change."""
+    return settings.model_copy(update={"shuffle_partitions": 2})
+
+
 def client(settings: Settings, program: str, *arguments: str) -> subprocess.Popen[str]:
     """Starts a process that works with the server of a home."""
     variables = {
@@ -144,17 +150,15 @@ def test_a_session_is_of_one_try(settings: Settings) -> None:
         assert third.range(2).count() == 2
 
 
-def test_a_server_of_other_code_is_replaced(settings: Settings) -> None:
+def test_a_server_of_other_code_is_replaced(settings: Settings, changed: Settings) -> None:
     old = running_server(settings)
-    changed = settings.model_copy(update={"shuffle_partitions": 2})
     new = running_server(changed)
     assert (new.port, new.token) != (old.port, old.token)
     assert is_gone(old.group)
     assert running_server(changed) == new
 
 
-def test_a_server_that_dies_is_worth_another_try_which_starts_a_new_one(settings: Settings) -> None:
-    changed = settings.model_copy(update={"shuffle_partitions": 2})
+def test_a_server_that_dies_is_worth_another_try_which_starts_a_new_one(changed: Settings) -> None:
     server = running_server(changed)
 
     def slowly(batches: Any) -> Any:
@@ -181,8 +185,7 @@ def test_it_ends_when_nobody_has_worked_with_it_for_a_while(tmp_path: Path) -> N
     assert not stop_server(brief)
 
 
-def test_it_ends_when_its_home_is_taken_away(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path, spark_master="local[1]")
-    group = int(client(settings, "print(running_server(settings).group)").communicate()[0])
-    shutil.rmtree(tmp_path / "spark")
-    wait_until(lambda: is_gone(group))
+def test_it_ends_when_its_home_is_taken_away(changed: Settings) -> None:
+    server = running_server(changed)
+    shutil.rmtree(changed.home / "spark")
+    wait_until(lambda: is_gone(server.group))

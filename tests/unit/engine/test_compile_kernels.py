@@ -18,6 +18,7 @@ from elsinore.events import EventTable
 from elsinore.kernels.compiled import compiled_kernels
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
+from tests.draws import draws
 from tests.golden_cases import golden_cases
 from tests.property.random_cases import random_case
 from tests.unit.hamlet.random_sets import random_set
@@ -42,9 +43,10 @@ def _main(folder: Path) -> None:
     before = compiled_kernels()
     cases = [(Workload(case.events.schema, (case.query,)), case.events)
              for case in golden_cases("greta")]  # fmt: skip
-    sets = [*map(random_set, map(str, range(20))), *(random_set(f"long:{n}") for n in range(8))]
+    sets = [*map(random_set, map(str, range(draws(8, 20))))]
+    sets += [random_set(f"long:{n}") for n in range(draws(4, 8))]
     cases += [(found.workload, found.events) for found in sets]
-    drawn = map(random_case, range(100))
+    drawn = map(random_case, range(draws(30, 100)))
     cases += [(Workload(case.schema, (case.query,)), case.events) for case in drawn]
     for workload, events in cases:
         for executor in COMPILED:

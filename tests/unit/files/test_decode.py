@@ -16,6 +16,7 @@ from elsinore.files.decoded import MAX_FIELD_NAMES, OTHER_FIELDS, decoded_schema
 from elsinore.files.parse_json import MAX_DEPTH
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.timeline import HOUR, Interval, TimeUnit
+from tests.draws import draws
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
 
 GOOD = raw(travel())
@@ -337,7 +338,7 @@ def nearly_good_lines(draw: st.DrawFn) -> str:
     return line.encode("utf-8", "replace").decode().replace("\n", " ")
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=draws(100, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(nearly_good_lines(), min_size=1, max_size=4))
 def test_the_fast_way_reads_as_the_careful_way(lines: list[str]) -> None:
     fast = decode(*lines)

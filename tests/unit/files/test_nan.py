@@ -17,6 +17,7 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.files.clean_block import parse_clean_block
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.timeline import TimeUnit
+from tests.draws import draws
 from tests.golden_cases import bound_query, row_texts
 from tests.property.compare import greta
 from tests.unit.files.rides import decode, write
@@ -97,7 +98,7 @@ def test_equal_events_with_nan_are_duplicates(tmp_path: Path) -> None:
     assert (report.duplicates, report.by_reason) == (2, {"superseded": 1})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(100, 200), deadline=None)
 @given(
     st.lists(
         st.dictionaries(

@@ -18,12 +18,13 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.timeline import Interval
+from tests.draws import draws
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.streams import Event
 from tests.unit.hamlet.judge_sets import judge_set
 from tests.unit.hamlet.random_sets import random_set
 
-SHORT, LONG = 90, 30
+SHORT, LONG = draws(30, 90), draws(10, 30)
 
 
 def test_hamlet_equals_greta_and_the_reference() -> None:

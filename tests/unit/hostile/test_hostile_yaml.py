@@ -38,7 +38,6 @@ COSTLY = {
 }
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("text", "message"), COSTLY.values(), ids=COSTLY.keys())
 def test_refused_cheaply_and_on_one_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "s.yaml"

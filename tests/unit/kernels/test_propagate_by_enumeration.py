@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from elsinore.kernels.spans import find_spans
+from tests.draws import draws
 from tests.unit.kernels.aggregated import aggregate
 from tests.unit.kernels.brute_force import Expected, Window
 from tests.unit.kernels.cases import Case
 from tests.unit.kernels.random_cases import random_case
 
 EVERY = -(2**60), 2**60
-SEEDS = 500
+SEEDS = draws(200, 500)
 
 
 def enumerated(case: Case, spans: np.ndarray) -> list[Expected]:

@@ -12,6 +12,7 @@ from elsinore.errors import QueryError
 from elsinore.query.load_workload import read_workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_query
+from tests.draws import draws
 from tests.golden_cases import stream_schema
 from tests.property.random_cases import random_case
 
@@ -88,7 +89,7 @@ def test_faults(text: str, fault: str) -> None:
 
 
 @given(st.text(max_size=60), st.integers(0, len(FULL) - 1), st.integers(0, 20))
-@settings(max_examples=500)
+@settings(max_examples=draws(200, 500))
 def test_no_text_crashes_the_parser(noise: str, place: int, cut: int) -> None:
     text = FULL[:place] + noise + FULL[place + cut :]
     with suppress(QueryError):  # nothing else may come out

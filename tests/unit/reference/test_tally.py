@@ -12,6 +12,7 @@ from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import answer_windows, two_step
 from elsinore.results.row import ResultRow
+from tests.draws import draws
 from tests.golden_cases import bound_query, golden_cases, row_texts, stream_schema
 from tests.unit.reference.test_two_step_by_subsets import SCHEMA, Shape, Stream
 from tests.unit.reference.test_two_step_by_subsets import cases as patterns
@@ -43,7 +44,7 @@ def stock(rows: list[tuple[str, int, float | None, str]]) -> EventTable:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(100, 200), deadline=None)
 @given(patterns(repeat=False))
 def test_counts_what_enumeration_finds(case: tuple[Shape, Stream]) -> None:
     shape, stream = case
@@ -52,7 +53,7 @@ def test_counts_what_enumeration_finds(case: tuple[Shape, Stream]) -> None:
     assert tallied_or_assume(query, events) == two_step(query, events)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(100, 200), deadline=None)
 @given(negations())
 def test_counts_what_enumeration_finds_under_not(found: tuple[Case, list[Row]]) -> None:
     case, stream = found

@@ -19,6 +19,7 @@ from elsinore.query.automaton import adjacency
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Semantics
 from elsinore.reference.two_step import two_step
+from tests.draws import draws
 from tests.golden_cases import bound_query, stream_schema
 
 SCHEMA = stream_schema({letter: {} for letter in "ABCDEZ"})
@@ -122,7 +123,7 @@ def between(stream: Stream, chain: Stream) -> list[tuple[str, str]]:
     return [(p[0], x[0]) for p, e in pairwise(chain) for x in stream if p[1] < x[1] < e[1]]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=draws(100, 300), deadline=None)
 @given(cases())
 def test_counts_every_subset_that_matches(case: tuple[Shape, Stream]) -> None:
     shape, stream = case
@@ -133,7 +134,7 @@ def test_counts_every_subset_that_matches(case: tuple[Shape, Stream]) -> None:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=draws(100, 300), deadline=None)
 @given(cases())
 def test_contiguous_counts_the_subsets_without_gaps(case: tuple[Shape, Stream]) -> None:
     shape, stream = case
@@ -145,7 +146,7 @@ def test_contiguous_counts_the_subsets_without_gaps(case: tuple[Shape, Stream]) 
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=draws(100, 300), deadline=None)
 @given(cases(repeat=False))
 def test_next_match_counts_the_subsets_that_skip_nothing_of_use(
     case: tuple[Shape, Stream],

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from elsinore.events import EventTable
 from elsinore.reference.two_step import two_step
+from tests.draws import draws
 from tests.golden_cases import bound_query, stream_schema
 
 #: Type, time, and the value of k (which counts only where the type has a k).
@@ -108,7 +109,7 @@ def _guards_between(case: Case, earlier: str, later: str) -> list[str | None]:
     return [case.guards[-1], case.guards[0]]  # from one iteration to the next
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=draws(150, 400), deadline=None)
 @given(cases())
 def test_negation_by_definition(found: tuple[Case, list[Row]]) -> None:
     case, stream = found

@@ -19,6 +19,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.row import ResultRow
 from elsinore.timeline import Interval
+from tests.draws import draws
 from tests.golden_cases import GoldenCase, golden_cases, row_texts
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.streams import Event
@@ -31,7 +32,13 @@ COLLAPSED = [case for case in golden_cases("greta") if not sweep_refusals(case.q
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"), [("case", 300), ("fixed", 40), ("short", 60), ("long", 30)]
+    ("kind", "number"),
+    [
+        ("case", draws(100, 300)),
+        ("fixed", draws(15, 40)),
+        ("short", draws(20, 60)),
+        ("long", draws(10, 30)),
+    ],
 )
 def test_swept_rows_are_gretas(kind: str, number: int) -> None:
     tally: Counter[str] = Counter()
