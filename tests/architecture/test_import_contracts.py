@@ -50,6 +50,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("orchestration", "import elsinore.spark", "Orchestration knows errors, time"),
         ("engine", "import jobs", "The library knows neither jobs nor DAGs"),
         ("engine", "import pyspark.sql", "Only elsinore.spark knows Spark"),
+        ("lake", "import elsinore.spark.failures", "The lake and what is read"),
         ("results", "import great_expectations", "Only elsinore.quality knows"),
         ("spark", "import airflow", "Only elsinore.orchestration (and dags)"),
         ("windows", "import numba", "Only elsinore.kernels knows Numba"),

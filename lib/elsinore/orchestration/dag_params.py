@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from airflow.sdk import Param
 
-from elsinore.orchestration.known_workloads import NAME_PATTERN, known_workloads
-from elsinore.orchestration.run_interval import DAY_PATTERN, WHOLE_HOUR_PATTERN
+from elsinore.orchestration.run_params import (
+    DAY_PATTERN,
+    NAME_PATTERN,
+    WHOLE_HOUR_PATTERN,
+    known_workloads,
+)
 from elsinore.settings import Settings
 
 _HOUR = "A whole hour in UTC, such as 2013-02-08T00:00:00Z"

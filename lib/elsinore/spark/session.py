@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 from typing import Any
 from uuid import UUID, uuid4, uuid5
@@ -14,10 +13,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import BrokenServerError, spark_failures
 from elsinore.spark.server import server_url, stop_server
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 
 #: Any constant will do: sessions are named after what they work for, below it.
 _NAMES = UUID("6f1d8f4e-5a0b-4b5e-9f0e-3d1f6b8f2c11")
@@ -30,14 +30,14 @@ _TRIES = 4
 
 
 @contextmanager
-def connected(lake: Lake, settings: Settings, name: str) -> Iterator[Lake]:
+def connected(lake: Lake, settings: Settings, name: str) -> Iterator[SparkLake]:
     """A lake, opened without Spark, with a session of its own.
 
     Raises:
         ElsinoreError: see `open_session`.
     """
     with open_session(settings, name) as session:
-        yield replace(lake, session=session)
+        yield SparkLake.of(lake, session)
 
 
 @contextmanager
