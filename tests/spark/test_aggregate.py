@@ -16,7 +16,7 @@ from elsinore.events.table import EventTable
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, Origin, staged_origins
 from elsinore.lake.regions import Hours
-from elsinore.lake.stored_events import event_files
+from elsinore.lake.stored_events import files_of
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
@@ -74,7 +74,7 @@ def by_route(
 def cut(lake: SparkLake, queries: Workload, owned: Interval, parts: int) -> Route:
     """Files read directly in that many parts, whatever it costs."""
     reached = reach_of(queries.queries, owned)
-    found = event_files(lake, lake.version("events"), reached)
+    found = files_of(lake.path("events"), lake.version("events"), reached)
     reach = owned.start - reached.start + 1
     return Route(cut_into_parts(found.files, owned, reach, most=parts, cores=100 * parts))
 
@@ -305,19 +305,27 @@ def test_swept_queries_give_the_rows_of_queries_by_themselves(
 def test_reading_is_of_one_version(flights: tuple[SparkLake, EventTable]) -> None:
     lake, events = flights
     version, owned = lake.version("events"), hours("15", "18")
-    before = event_files(lake, version, owned)
+    before = files_of(lake.path("events"), version, owned)
     put_events(lake, events, mode="overwrite")
-    assert event_files(lake, version, owned) == before
-    after = event_files(lake, lake.version("events"), owned)
+    assert files_of(lake.path("events"), version, owned) == before
+    after = files_of(lake.path("events"), lake.version("events"), owned)
     assert {file.path for file in after.files}.isdisjoint(file.path for file in before.files)
 
 
 def test_files_of_other_times_are_not_read(flights: tuple[SparkLake, EventTable]) -> None:
     lake, _ = flights
     version = lake.version("events")
-    assert event_files(lake, version, Interval.parse("2013-02-05", "2013-02-07")).files == ()
     assert (
-        len(event_files(lake, version, Interval.parse("2013-02-06", "2013-02-07T20:00")).files) == 1
+        files_of(lake.path("events"), version, Interval.parse("2013-02-05", "2013-02-07")).files
+        == ()
+    )
+    assert (
+        len(
+            files_of(
+                lake.path("events"), version, Interval.parse("2013-02-06", "2013-02-07T20:00")
+            ).files
+        )
+        == 1
     )
 
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 from elsinore.errors import DataError
 from elsinore.events.table import TIME_COLUMN, EventTable
 from elsinore.lake.event_files import EventFile, attributes_read, event_table, events_in_order
-from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import count_events, event_types
 from elsinore.sharing.statistics import Statistics
@@ -65,16 +64,16 @@ class EventFiles:
         return self.files
 
 
-def event_files(lake: Lake, version: int, interval: Interval) -> EventFiles:
-    """The files of `events` at a version that can hold events of an interval.
+def files_of(root: Path, version: int | None, interval: Interval | None) -> EventFiles:
+    """The files of a table laid out like `events` that can hold events of an interval.
 
     What the table's log asks of readers beyond plain Parquet files makes a refusal.
+
+    Args:
+        root: the table's folder.
+        version: which; None: the latest.
+        interval: None: all files.
     """
-    return files_of(lake.path("events"), version, interval)
-
-
-def files_of(root: Path, version: int | None, interval: Interval | None) -> EventFiles:
-    """The same of any table that is laid out like `events`; None: the latest, and all files."""
     table = deltalake.DeltaTable(str(root), version=version)
     protocol = table.protocol()
     if protocol.min_reader_version != _PLAIN_READER:

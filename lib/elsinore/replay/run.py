@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,12 +29,12 @@ from elsinore.settings import Settings
 from elsinore.spark.server import server_url
 from elsinore.timeline import (
     EPOCH,
-    HOUR,
     Interval,
     format_instant,
     hour_label,
     hours_of,
     require_whole_hours,
+    stretches,
 )
 
 #: Two winter days with a snow storm in the first: many delays, many cancellations.
@@ -72,8 +72,9 @@ def replay(
     interval = Interval.parse(start, end)
     require_whole_hours(interval)
     began = time.monotonic()
-    for stretch in _stretches_without_files(settings.landing, interval):
-        generate_flights(settings.landing, start=_moment(stretch.start), end=_moment(stretch.end))
+    landing = settings.landing
+    for stretch in stretches(hour for hour in hours_of(interval) if not _has_files(landing, hour)):
+        generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
     with ThreadPoolExecutor(1) as thread:
         # While Airflow starts; should it fail, the first task says why.
         thread.submit(server_url, settings)
@@ -81,20 +82,8 @@ def replay(
     return read_summary(settings, interval, log=log, seconds=time.monotonic() - began)
 
 
-def _stretches_without_files(landing: Path, interval: Interval) -> Iterator[Interval]:
-    missing: Interval | None = None
-    for hour in hours_of(interval):
-        path = hour_path(landing, hour)
-        if any(path.parent.glob(f"events-{hour_label(hour)}*")):
-            continue
-        if missing is not None and missing.end == hour:
-            missing = Interval(missing.start, hour + HOUR)
-            continue
-        if missing is not None:
-            yield missing
-        missing = Interval(hour, hour + HOUR)
-    if missing is not None:
-        yield missing
+def _has_files(landing: Path, hour: int) -> bool:
+    return any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
 
 
 def _moment(micros: int) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import reduce
@@ -28,7 +28,6 @@ from elsinore.spark.aggregate_worker import (
     WINDOWS,
     Asked,
     Counts,
-    Part,
     WorkloadText,
     add_up_texts,
     aggregating,
@@ -40,8 +39,6 @@ from elsinore.spark.failures import spark_failures
 from elsinore.spark.tables import SparkLake
 from elsinore.template.support import require_greta
 from elsinore.timeline import DAY, EPOCH, Interval
-
-EVENTS_VERSION = "events_version"
 
 _GROUP = ("query", "group", "window_start", "window_end")
 
@@ -73,7 +70,7 @@ class Aggregated:
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; the version is a name, hence text."""
         return {
-            EVENTS_VERSION: str(self.events_version),
+            "events_version": str(self.events_version),
             "plan_fingerprint": self.plan_fingerprint,
             "events": self.events,
             "windows": self.windows,
@@ -142,7 +139,9 @@ def aggregated(
 ) -> DataFrame:
     """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_counts`."""
     if route.direct:
-        finished = aggregate_direct(lake, workload, route.parts, sharing=sharing)
+        numbers = lake.spark.range(0, len(route.parts), numPartitions=len(route.parts))
+        task = reading(workload, route.parts, sharing)
+        finished = numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
     else:
         finished = aggregate_shuffled(lake, workload, owned, version, sharing=sharing, parts=parts)
     return finished.withColumns(
@@ -166,15 +165,6 @@ def _by_day(rows: DataFrame, owned: Interval, parts: int) -> DataFrame:
     if days == 1:
         return rows.coalesce(1)
     return rows.repartition(min(days, parts), F.substring(Hours.column, 1, 10))
-
-
-def aggregate_direct(
-    lake: SparkLake, workload: Workload, parts: Sequence[Part], *, sharing: Sharing
-) -> DataFrame:
-    """The windows that end in the parts, and counts; see `aggregated`."""
-    task = reading(workload, tuple(parts), sharing)
-    numbers = lake.spark.range(0, len(parts), numPartitions=len(parts))
-    return numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
 
 
 def aggregate_shuffled(

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from elsinore.lake.event_files import EventFile, attributes_read, reach_of, types_read
-from elsinore.lake.stored_events import event_files
+from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Semantics
@@ -68,7 +68,7 @@ def choose_route(
         parts: tasks, at most.
     """
     reached = reach_of(workload.queries, owned)
-    found = event_files(lake, version, reached)
+    found = files_of(lake.path("events"), version, reached)
     if found.refusal is not None:
         return Route((), f"files cannot be read directly, {found.refusal}")
     cores = lake.cores

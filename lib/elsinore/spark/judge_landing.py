@@ -205,6 +205,15 @@ def judge_events(lines: DataFrame, held: DataFrame, stream: StreamSchema) -> Dat
             }
         )
     )
+    judged = ranked.withColumns(_fate_and_change(place, says))
+    return judged.withColumns(_consequences()).select(
+        *map(quoted, scanned_schema(stream).names), "fate", "op", "was", "alike"
+    )
+
+
+def _fate_and_change(place: Column, says: Column) -> dict[str, Column]:
+    """`fate` and `op` of a row beside the greatest landed and held entries of its key."""
+    is_held, is_event = F.col("held"), F.col("reason_code").isNull()
     new, old = F.col("new"), F.col("old")
     stays = is_event & (place == new["place"])
     fate = (
@@ -213,32 +222,31 @@ def judge_events(lines: DataFrame, held: DataFrame, stream: StreamSchema) -> Dat
         .when(is_event & says.eqNullSafe(new["says"]), DUPLICATE)
         .otherwise(QUARANTINED)
     )
-    alike = new["says"].eqNullSafe(old["says"])
-    moved = ~alike | (new["place"] != old["place"])
+    moved = ~new["says"].eqNullSafe(old["says"]) | (new["place"] != old["place"])
     op = (
         F.when(is_held, F.when(new.isNull(), DELETE))
         .when(stays & old.isNull(), INSERT)
         .when(stays & moved, UPDATE)
     )
-    superseded = is_event & (F.col("fate") == QUARANTINED)
+    return {"fate": fate, "op": op}
+
+
+def _consequences() -> dict[str, Column]:
+    """What follows from `fate` and `op`: a reason, the text of a bad line, `was` and `alike`."""
+    new, old = F.col("new"), F.col("old")
+    superseded = F.col("reason_code").isNull() & (F.col("fate") == QUARANTINED)
     reason = F.concat(
         F.lit("id '"), F.substring("event_id", 1, _SHOWN), F.lit("' was corrected by "),
         new["place"]["file"], F.lit(":"), new["place"]["position"].cast("string"),
     )  # fmt: skip
     code = F.lit(Reason.SUPERSEDED.value)
-    return (
-        ranked.withColumns({"fate": fate, "op": op})
-        .withColumns(
-            {
-                "reason_code": F.when(superseded, code).otherwise(F.col("reason_code")),
-                "reason": F.when(superseded, reason).otherwise(F.col("reason")),
-                "line": F.when(F.col("fate") == QUARANTINED, F.col("line")),
-                "was": F.when(F.col("op") == UPDATE, old["says"]["event_time"]),
-                "alike": alike,
-            }
-        )
-        .select(*map(quoted, scanned_schema(stream).names), "fate", "op", "was", "alike")
-    )
+    return {
+        "reason_code": F.when(superseded, code).otherwise(F.col("reason_code")),
+        "reason": F.when(superseded, reason).otherwise(F.col("reason")),
+        "line": F.when(F.col("fate") == QUARANTINED, F.col("line")),
+        "was": F.when(F.col("op") == UPDATE, old["says"]["event_time"]),
+        "alike": new["says"].eqNullSafe(old["says"]),
+    }
 
 
 def _key(is_event: Column) -> Column:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import deltalake
+from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from elsinore.errors import ConflictError, ParameterError
@@ -62,7 +62,7 @@ def maintain(lake: SparkLake, *, keep_hours: int, run: str) -> dict[str, Maintai
         ConflictError: another writer got there first.
     """
     require_safe(keep_hours)
-    there = [name for name in lake.tables if deltalake.DeltaTable.is_deltatable(_path(lake, name))]
+    there = [name for name in lake.tables if DeltaTable.is_deltatable(str(lake.path(name)))]
     return {name: _maintain(lake, name, keep_hours, run) for name in there}
 
 
@@ -90,7 +90,7 @@ def require_safe(keep_hours: int) -> None:
 
 def is_worth_compacting(lake: SparkLake, table: str) -> bool:
     """Whether any partition of a table has two small files or more; read from its log alone."""
-    adds = deltalake.DeltaTable(_path(lake, table)).get_add_actions(flatten=True)
+    adds = _log(lake, table).get_add_actions(flatten=True)
     keys = [f"partition.{column}" for column in lake.schema(table).partition_by]
     columns = [adds.column(key).to_pylist() for key in keys]
     sizes = adds.column("size_bytes").to_pylist()
@@ -123,18 +123,17 @@ def _tend_data(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[P
 
 
 def _tend_records(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
-    note = deltalake.CommitProperties(custom_metadata={"run": run})
+    note = CommitProperties(custom_metadata={"run": run})
     try:
         if is_worth_compacting(lake, table):
-            optimizer = deltalake.DeltaTable(_path(lake, table)).optimize
-            optimizer.compact(target_size=_TARGET_BYTES, commit_properties=note)
+            compact = _log(lake, table).optimize.compact
+            compact(target_size=_TARGET_BYTES, commit_properties=note)
         if (wanted := _new_retention(lake, table, keep_hours)) is not None:
-            deltalake.DeltaTable(_path(lake, table)).alter.set_table_properties(
+            _log(lake, table).alter.set_table_properties(
                 {_RETENTION: wanted}, commit_properties=note
             )
         if stale := _stale(lake, table, keep_hours):
-            log = deltalake.DeltaTable(_path(lake, table))
-            log.vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
+            _log(lake, table).vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
     except CommitFailedError as error:
         raise ConflictError(f"another writer of {table} got there first") from error
     return stale
@@ -146,7 +145,7 @@ def _new_retention(lake: SparkLake, table: str, keep_hours: int) -> str | None:
     Delta 4.4 ignores hours that are given to VACUUM itself, unless they are none.
     """
     wanted = _retention(keep_hours)
-    set_to = deltalake.DeltaTable(_path(lake, table)).metadata().configuration.get(_RETENTION)
+    set_to = _log(lake, table).metadata().configuration.get(_RETENTION)
     return None if (set_to or _retention(LEAST_KEPT)) == wanted else wanted
 
 
@@ -173,9 +172,9 @@ def _stale(lake: SparkLake, table: str, keep_hours: int) -> list[Path]:
 
 def _live(lake: SparkLake, table: str) -> set[str]:
     """Names of the files of the latest version; Delta never gives one name to two files."""
-    uris = deltalake.DeltaTable(_path(lake, table)).file_uris()
+    uris = _log(lake, table).file_uris()
     return {uri.rsplit("/", 1)[-1] for uri in uris}
 
 
-def _path(lake: SparkLake, table: str) -> str:
-    return str(lake.path(table))
+def _log(lake: SparkLake, table: str) -> DeltaTable:
+    return DeltaTable(str(lake.path(table)))

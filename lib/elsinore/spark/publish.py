@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,41 +81,51 @@ def publish(
     for stretch in hours.intervals:
         _require_validated(lake, stretch, version)
         origins |= _require_own(lake, stretch, version, own)
-    contents = hour_contents(lake, STAGED, hours, version)
+    found = hour_contents(lake, STAGED, hours, version)
+    contents = {label: found.get(label, NOTHING) for label in sorted(origins)}
+    total = sum(content.rows for content in contents.values())
     note = {
         "run": run,
         "workload": own,
         "plans": sorted({origin.plan for origin in origins.values()}),
-        "digests": {label: contents.get(label, NOTHING).digest for label in origins},
+        "digests": {label: content.digest for label, content in contents.items()},
     }
-    staged = lake.read(STAGED, version).where(hours.predicate(by_day=True))
-    # One file a day.
-    rows = staged.repartition("owned_day").drop("owned_day")
-    total = sum(content.rows for content in contents.values())
-    with lake.compiled(total):
-        lake.replace(PUBLISHED, rows, where=hours, run=json.dumps(note), recorded=True)
-    made = next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
+    made = _replace_published(lake, hours, version, note, total)
     checked = _agreed(lake, hours)
-    now = (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1)
+    common = {
+        "workload": name,
+        "workload_fingerprint": own,
+        "run": run,
+        "published_at": (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1),
+        "published_version": made,
+        "published_together": len(origins),
+    }
     records = [
-        {
+        common
+        | {
             "owned_hour": label,
-            "workload": name,
-            "workload_fingerprint": own,
-            "plan_fingerprint": origin.plan,
-            "events_version": origin.events_version,
-            "run": run,
-            "digest": contents.get(label, NOTHING).digest,
-            "rows": contents.get(label, NOTHING).rows,
+            "plan_fingerprint": origins[label].plan,
+            "events_version": origins[label].events_version,
+            "digest": content.digest,
+            "rows": content.rows,
             "validated": checked[label],
-            "published_at": now,
-            "published_version": made,
-            "published_together": len(origins),
         }
-        for label, origin in sorted(origins.items())
+        for label, content in contents.items()
     ]
     lake.record(PUBLICATIONS, records, where=hours, run=run)
-    return Published(total, combine(contents))
+    return Published(total, combine(found))
+
+
+def _replace_published(
+    lake: SparkLake, hours: Hours, staged: int, note: dict[str, Any], rows: int
+) -> int:
+    """Copies the rows of a version of the staged results; the version that this makes."""
+    copied = lake.read(STAGED, staged).where(hours.predicate(by_day=True))
+    # One file a day.
+    copied = copied.repartition("owned_day").drop("owned_day")
+    with lake.compiled(rows):
+        lake.replace(PUBLISHED, copied, where=hours, run=json.dumps(note), recorded=True)
+    return next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
 
 
 def _require_validated(lake: SparkLake, stretch: Interval, version: int) -> None:

@@ -27,7 +27,7 @@ from elsinore.events.table import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import events_in_order, reach_of
 from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import Hours
-from elsinore.lake.stored_events import event_files
+from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_key
@@ -450,7 +450,7 @@ def groups_of_events(
     attributes = sorted({key.attribute for query in grouped for key in query.group_keys})
     types = frozenset().union(*(query.event_types for query in grouped))
     reach = reach_of(grouped, run)
-    files = event_files(lake, version, reach).readable()
+    files = files_of(lake.path("events"), version, reach).readable()
     drawn: pa.Table | None = None
     for batch in events_in_order(files, reach, workload.schema, types, attributes):
         found = _first(_named(pa.table(batch)), seed, count)

@@ -72,7 +72,13 @@ def decode_stored(lines: DataFrame, stream: StreamSchema) -> DataFrame:
         lines: columns `landing`, `file`, `position` (from 1) and `line`, in this order.
         stream: the stream's schema.
     """
-    return lines.mapInArrow(_Again(stream), from_arrow_schema(scanned_schema(stream)))
+
+    def again(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            table = pa.table(batch)
+            yield _decode(table.drop_columns(["landing"]), table["landing"], stream)
+
+    return lines.mapInArrow(again, from_arrow_schema(scanned_schema(stream)))
 
 
 def _balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFile, ...], ...]:
@@ -148,18 +154,6 @@ class _Scan:
             "reason": reason,
         }
         return pa.RecordBatch.from_pylist([row], schema=scanned_schema(self.stream))
-
-
-@dataclass(frozen=True)
-class _Again:
-    """What a worker does with stored lines."""
-
-    stream: StreamSchema
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            lines = pa.table(batch)
-            yield _decode(lines.drop_columns(["landing"]), lines["landing"], self.stream)
 
 
 def _decode(

@@ -54,25 +54,20 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
         SetupError: the server cannot be started or reached, or does not know us.
         ElsinoreError: what Spark reports inside the block, see `spark_failures`.
     """
-    with _replacing(settings), spark_failures():
-        url = server_url(settings)
-        session = _named(url, f"{settings.home} {name}") if name else connect(url)
-        # PySpark hands what it checkpoints to whichever session is the active one of the thread.
-        active: Any = type(session)._active_session
-        around, active.session = getattr(active, "session", None), session
-        try:
-            yield session
-        finally:
-            session.stop()
-            active.session = around
-
-
-@contextmanager
-def _replacing(settings: Settings) -> Iterator[None]:
-    """Ends a server on demand that is broken for good; the next try starts another one."""
     try:
-        yield
+        with spark_failures():
+            url = server_url(settings)
+            session = _named(url, f"{settings.home} {name}") if name else connect(url)
+            # PySpark hands what it checkpoints to whichever session is the thread's active one.
+            active: Any = type(session)._active_session
+            around, active.session = getattr(active, "session", None), session
+            try:
+                yield session
+            finally:
+                session.stop()
+                active.session = around
     except BrokenServerError:
+        # One on demand is ended for good; the next try starts another.
         if not settings.spark_master.startswith("sc://"):
             stop_server(settings)
         raise

@@ -20,7 +20,7 @@ from elsinore.lake.event_files import attributes_read, event_table, events_in_or
 from elsinore.lake.provenance import STAGED
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, STAGED_VERSION
-from elsinore.lake.stored_events import event_files
+from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.reference.budget import Budget, Meter
@@ -44,7 +44,7 @@ from elsinore.spark.validate_compare import (
     Compared,
     compare,
     skipped,
-    validation_table,
+    validation_row,
 )
 from elsinore.timeline import Interval, parse_instant
 
@@ -166,7 +166,7 @@ def validate(
         for item in check_all(lake, workload, checks, Budget(size.steps))
     }
     compared = sorted(once.values(), key=_place)
-    rows = validation_table(compared).to_pylist()
+    rows = [validation_row(item) for item in compared]
     lake.record(VALIDATIONS, rows, where=Hours(interval), run=run)
     covered = _covered(workload, checks, compared)
     return Validation(pinned, population(results), covered, compared)
@@ -337,7 +337,7 @@ def events_of_places(
     hull = Interval(min(w.start for w in windows), max(w.end for w in windows))
     files = [
         file
-        for file in event_files(lake, version, hull).readable()
+        for file in files_of(lake.path("events"), version, hull).readable()
         if any(file.first < window.end and window.start <= file.last for window in windows)
     ]
     types = frozenset().union(*(types_read(workload, query) for query in queries))
