@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
@@ -28,6 +29,10 @@ from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.auto import Sharing, share_freely
 from elsinore.engine.finish import finish
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
+from elsinore.lake.provenance import PUBLISHED, STAGED
+from elsinore.lake.regions import Hours
+from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, record_metrics
+from elsinore.lake.tables import Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
@@ -35,14 +40,12 @@ from elsinore.results.partial import merge_partials
 from elsinore.results.published import to_long
 from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
-from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated
+from elsinore.spark.aggregate import Aggregated, aggregate, aggregated
 from elsinore.spark.aggregate_route import Route
-from elsinore.spark.publish import PUBLISHED, Published, publish
-from elsinore.spark.regions import Hours
-from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.session import open_session
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate import STAGED_VERSION, VALIDATE_STEP
+from elsinore.spark.publish import Published, publish
+from elsinore.spark.server import server_url
+from elsinore.spark.session import connect
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import DAY, HOUR, Interval
 
 EVENTS, QUERIES, ZONES, KINDS, ROUNDS = 10_000_000, 20, 20, 10, 3
@@ -54,7 +57,7 @@ _CHECKED = Interval(DAY_OF.start + 7 * HOUR, DAY_OF.start + 8 * HOUR)
 class Ground:
     """A lake with events, the queries, and the events once more."""
 
-    lake: Lake
+    lake: SparkLake
     workload: Workload
     sharing: Sharing
     events: Callable[[Interval], EventTable]
@@ -104,7 +107,7 @@ def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
         f"stream: bench\ntime: {{field: time, unit: us}}\ntype: {{field: type}}\ntypes:\n{types}"
     )
     settings = Settings(home=folder, schema_file=schema, spark_master=master, spark_java_options="")
-    lake = Lake.open(open_session(settings, "benchmark"), settings)
+    lake = SparkLake.of(Lake.open(settings), connect(server_url(settings)))
     is_new = bool(lake.create_all())
 
     def events(interval: Interval) -> EventTable:
@@ -141,7 +144,7 @@ def _query(number: int) -> str:
     )
 
 
-def _hour(lake: Lake, hour: int, number: int) -> pa.Table:
+def _hour(lake: SparkLake, hour: int, number: int) -> pa.Table:
     """The typed events of an hour, in an order of no meaning."""
     dice = np.random.default_rng(hour // HOUR)
     size = number * (hour + HOUR - DAY_OF.start) // DAY - number * (hour - DAY_OF.start) // DAY
@@ -159,7 +162,7 @@ def _hour(lake: Lake, hour: int, number: int) -> pa.Table:
     return pa.table({name: columns[name] for name in layout.names}, layout)
 
 
-def _land(lake: Lake, file: Path, hour: int, events: pa.Table) -> None:
+def _land(lake: SparkLake, file: Path, hour: int, events: pa.Table) -> None:
     """Write the events of an hour as one commit of one file, as Spark writes it."""
     time_of = events["_time"].cast(pa.timestamp("us", "UTC"))
     names = pa.array([f"T{n}" for n in range(KINDS)])
@@ -175,7 +178,7 @@ def _land(lake: Lake, file: Path, hour: int, events: pa.Table) -> None:
     }
     columns |= {name: events[name].cast(ARROW_TYPES[kind])
                 for name, kind in lake.stream.attributes.items()}  # fmt: skip
-    declared = lake.schema("events").spark()
+    declared = from_arrow_schema(lake.schema("events").arrow())
     pq.write_table(pa.table(columns).select(declared.names), file)
     rows = lake.spark.read.schema(declared).parquet(str(file)).coalesce(1)
     rows.write.format("delta").mode("append").save(str(lake.path("events")))
@@ -188,7 +191,7 @@ def _publish(ground: Ground) -> Published:
     return publish(ground.lake, ground.workload, DAY_OF, run="r")
 
 
-def _spark_alone(lake: Lake) -> None:
+def _spark_alone(lake: SparkLake) -> None:
     events = lake.read("events").select("event_time", "event_type", "zone", "value", "price")
     moved = events.repartition(4, "zone").sortWithinPartitions("zone", "event_time")
     moved.write.format("noop").mode("overwrite").save()

@@ -7,12 +7,10 @@ from datetime import UTC, datetime, timedelta
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, chain
 
-from elsinore.orchestration.assets import REPORTS, assets
 from elsinore.orchestration.dag_params import optional_day
-from elsinore.orchestration.hours_sensor import HoursSensor
-from elsinore.orchestration.house_rules import LIGHT, dag_rules
+from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, dag_rules
 from elsinore.orchestration.replay_tasks import find_plan_task
-from elsinore.orchestration.step_task import step_task
+from elsinore.orchestration.step_task import HoursSensor, step_task
 
 DOC = """
 ### What is done once for a day

@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from elsinore.engine.auto import NOTHING_SHARED, share_by_plan
+from elsinore.lake.plans import load_plan, load_statistics
+from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP
+from elsinore.lake.run_metrics import record_metrics, sharing_metrics
+from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.spark.aggregate import STEP, aggregate
-from elsinore.spark.plans import load_plan, load_statistics
-from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.aggregate import aggregate
 from elsinore.spark.session import connected
-from elsinore.spark.sharing_metrics import sharing_metrics
-from elsinore.spark.tables import Lake
 
 JOB = "aggregate_trends"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Aggregate under the plan of the run that the slice belongs to."""
-    declared = Lake.open(None, settings)
+    declared = Lake.open(settings)
     workload = load_workload(settings.workload_file, declared.stream)
     with connected(declared, settings, arguments.session(JOB)) as lake:
         slice_ = arguments.interval

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.lake.plans import plan_run
+from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.spark.plans import plan_run
-from elsinore.spark.tables import Lake
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Count, find, keep, and say what was decided; without Spark."""
-    lake = Lake.open(None, settings)
+    lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
     found = plan_run(lake, workload, arguments.interval, run=arguments.run)
     return {**found.figures, "reused": found.reused}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.checkpoint import judge
 from elsinore.quality.judgement import require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.settings import Settings
-from elsinore.spark.regions import run_key
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:

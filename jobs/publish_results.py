@@ -7,16 +7,15 @@ from dataclasses import asdict
 from typing import Any
 
 from elsinore.errors import ConflictError
+from elsinore.lake.provenance import RestagedError
+from elsinore.lake.run_metrics import PUBLISH_STEP, record_metrics
+from elsinore.lake.stale_hours import reopened_hours, stale_hours
+from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.spark.aggregate_origin import RestagedError
-from elsinore.spark.publish import PUBLISH_STEP, publish
-from elsinore.spark.reopened import reopened_hours
-from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.publish import publish
 from elsinore.spark.session import connected
-from elsinore.spark.stale_hours import stale_hours
-from elsinore.spark.tables import Lake
 from jobs.aggregate_trends import main as aggregate_trends
 from jobs.validate_results import main as validate_results
 
@@ -33,7 +32,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     results that were not published yet, so that it is for this run to compute them anew. What
     another run has aggregated since this one validated it is validated again.
     """
-    declared = Lake.open(None, settings)
+    declared = Lake.open(settings)
     workload = load_workload(settings.workload_file, declared.stream)
     with connected(declared, settings, arguments.session(JOB)) as lake:
         interval, run = arguments.interval, arguments.run

@@ -7,11 +7,11 @@ from typing import Any
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import ParameterError
+from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.judgement import load_judgement
 from elsinore.quality.report import write_report
 from elsinore.settings import Settings
-from elsinore.spark.regions import run_key
 from elsinore.timeline import DAY
 
 

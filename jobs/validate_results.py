@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.lake.provenance import STAGED
+from elsinore.lake.regions import run_key
+from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
+from elsinore.lake.stale_hours import reopened_hours
+from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.checkpoint import judge
 from elsinore.quality.judgement import require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.spark.aggregate_origin import STAGED
-from elsinore.spark.regions import run_key
-from elsinore.spark.reopened import reopened_hours
-from elsinore.spark.run_metrics import record_metrics
 from elsinore.spark.sample import SampleSize
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate import VALIDATE_STEP, require_no_mismatch, validate
+from elsinore.spark.validate import require_no_mismatch, validate
 from elsinore.timeline import DAY
 
 JOB = "validate_results"
@@ -25,7 +25,7 @@ JOB = "validate_results"
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Check, judge, and only then record what publishing asks for; re-opened hours likewise."""
-    lake = Lake.open(None, settings)
+    lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
     interval = arguments.interval
     reopened = reopened_hours(lake, interval)

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from benchmarks.from_events import DAY_OF, aggregate_day, prepare
-from elsinore.spark.aggregate import STAGED
-from elsinore.spark.publish_digest import combine, hour_contents
-from elsinore.spark.regions import Hours
+from elsinore.lake.provenance import STAGED
+from elsinore.lake.regions import Hours
+from elsinore.spark.publish import combine, hour_contents
 
 
 def main(master: str, home: Path, events: int) -> None:

@@ -23,6 +23,7 @@ BREACHES = [
     ("Orchestration knows errors, time", "orchestration", "elsinore.spark"),
     ("The library knows neither jobs nor DAGs", "engine", "jobs"),
     ("Only elsinore.spark knows Spark", "engine", "pyspark.sql"),
+    ("The lake and what is read", "lake", "elsinore.spark.failures"),
     ("Only elsinore.quality knows", "results", "great_expectations"),
     ("Only elsinore.orchestration (and dags)", "spark", "airflow"),
     ("Only elsinore.kernels knows Numba", "windows", "numba"),

@@ -45,7 +45,7 @@ def test_every_dag_says_what_it_is_and_whose(bag: Any) -> None:
 
 
 def test_every_run_is_bounded_due_and_missed_by_somebody(bag: Any) -> None:
-    from elsinore.orchestration.alerts import alert_run_failed, alert_run_late
+    from elsinore.orchestration.callbacks import alert_run_failed, alert_run_late
     from elsinore.orchestration.house_rules import LONGEST_RUN
 
     for dag in bag.dags.values():
@@ -57,7 +57,7 @@ def test_every_run_is_bounded_due_and_missed_by_somebody(bag: Any) -> None:
 
 
 def test_every_task_is_documented_bounded_and_tried_again_by_rule(bag: Any) -> None:
-    from elsinore.orchestration.alerts import alert_task_failed
+    from elsinore.orchestration.callbacks import alert_task_failed
     from elsinore.orchestration.house_rules import RETRY_TRANSIENT
 
     assert tasks(bag)

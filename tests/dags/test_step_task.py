@@ -124,7 +124,7 @@ def test_what_is_transient_is_tried_again_and_nothing_else() -> None:
 def test_mapped_tasks_are_named_by_their_slices() -> None:
     from types import SimpleNamespace
 
-    from elsinore.orchestration.run_interval import task_label
+    from elsinore.orchestration.run_params import task_label
 
     part = {"start": "2013-02-08T09:00:00Z", "end": "2013-02-08T11:00:00Z"}
     assert task_label(SimpleNamespace(op_kwargs={"time_slice": part})) == (

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 
 NewHome = Callable[[], Settings]
 
@@ -40,7 +41,7 @@ def new_home(
 
     # Creating tables takes seconds, copying them does not.
     empty = settings("empty")
-    Lake.open(spark, empty).create_all()
+    SparkLake.of(Lake.open(empty), spark).create_all()
 
     def make() -> Settings:
         new = settings("home")
@@ -57,5 +58,5 @@ def settings(new_home: NewHome) -> Settings:
 
 
 @pytest.fixture
-def lake(spark: SparkSession, settings: Settings) -> Lake:
-    return Lake.open(spark, settings)
+def lake(spark: SparkSession, settings: Settings) -> SparkLake:
+    return SparkLake.of(Lake.open(settings), spark)

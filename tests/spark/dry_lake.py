@@ -11,20 +11,20 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.events import EventTable
+from elsinore.lake.provenance import STAGED, origin
+from elsinore.lake.regions import Hours
+from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.results.published import to_long
 from elsinore.results.row import ResultRow
 from elsinore.settings import Settings
-from elsinore.spark.aggregate_origin import STAGED, origin
-from elsinore.spark.regions import Hours
-from elsinore.spark.tables import Lake
 from elsinore.timeline import Interval
 from tests.spark.results_lake import event_rows, flight_events
 
 
 def dry_lake(settings: Settings) -> tuple[Lake, EventTable]:
     """A lake with empty tables and the flights; and these as read from their files."""
-    lake = Lake.open(None, settings)
+    lake = Lake.open(settings)
     for name, schema in lake.tables.items():
         DeltaTable.create(
             str(lake.path(name)), schema.arrow(), partition_by=list(schema.partition_by)

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.land import land_events
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval
 
 #: Every table that landing writes; they follow from the files alone.
@@ -50,7 +51,7 @@ def put(settings: Settings, hour: int, *lines: Any, name: str = "") -> Path:
     return path
 
 
-def frame(lake: Lake, table: str, *found: dict[str, Any]) -> DataFrame:
+def frame(lake: SparkLake, table: str, *found: dict[str, Any]) -> DataFrame:
     """Rows of a table of data, but for the day."""
     schema = lake.schema(table)
     fields = [field for field in schema.arrow() if field.name not in schema.partition_by]
@@ -59,7 +60,7 @@ def frame(lake: Lake, table: str, *found: dict[str, Any]) -> DataFrame:
     return lake.spark.createDataFrame(pa.Table.from_pylist(list(found), schema=pa.schema(fields)))
 
 
-def land(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:
+def land(lake: SparkLake, settings: Settings, interval: Interval) -> dict[str, Any]:
     return land_events(lake, settings, interval, run="test")
 
 
@@ -71,6 +72,6 @@ def rows(lake: Lake, table: str, *columns: str) -> list[Any]:
     return [row[0] for row in tuples] if len(columns) == 1 else tuples
 
 
-def contents(lake: Lake) -> dict[str, list[Any]]:
+def contents(lake: SparkLake) -> dict[str, list[Any]]:
     """Everything that landing wrote."""
     return {table: rows(lake, table) for table in LANDED}

@@ -12,20 +12,22 @@ from unittest.mock import ANY
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
+from elsinore.lake.regions import Hours
+from elsinore.lake.tables import Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.published import to_long
 from elsinore.results.row import Bounds, within
 from elsinore.settings import Settings
-from elsinore.spark.regions import Hours
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval
 from tests.property.compare import greta
 
@@ -62,9 +64,9 @@ def hours(start: str, end: str) -> Interval:
     return Interval.parse(f"2013-02-08T{start}:00", f"2013-02-08T{end}:00")
 
 
-def flights_lake(spark: SparkSession, settings: Settings) -> tuple[Lake, EventTable]:
+def flights_lake(spark: SparkSession, settings: Settings) -> tuple[SparkLake, EventTable]:
     """The lake of a new home, with flights; and the same events as read from their files."""
-    lake = Lake.open(spark, settings)
+    lake = SparkLake.of(Lake.open(settings), spark)
     events = flight_events()
     put_events(lake, events)
     return lake, events
@@ -79,10 +81,10 @@ def flight_events() -> EventTable:
         return read_events([Path(folder)], schema, max_bad_share=0.0)[0]
 
 
-def put_events(lake: Lake, events: EventTable, *, mode: str = "append") -> None:
+def put_events(lake: SparkLake, events: EventTable, *, mode: str = "append") -> None:
     """Write events into the lake as if they had been landed."""
     rows = lake.spark.createDataFrame(
-        event_rows(lake, events), schema=lake.schema("events").spark()
+        event_rows(lake, events), schema=from_arrow_schema(lake.schema("events").arrow())
     )
     rows.repartition("event_day").write.format("delta").mode(mode).save(str(lake.path("events")))
 

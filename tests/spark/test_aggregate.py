@@ -13,6 +13,10 @@ from elsinore.engine.auto import NOTHING_SHARED, Sharing, fixed_length
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.errors import ConflictError, UnsupportedQueryError
 from elsinore.events import EventTable
+from elsinore.lake.event_files import reach_of
+from elsinore.lake.provenance import STAGED, Origin, staged_origins
+from elsinore.lake.regions import Hours
+from elsinore.lake.stored_events import files_of
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
@@ -20,17 +24,11 @@ from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
-from elsinore.spark.aggregate import STAGED, Aggregated, aggregate, aggregated, split_counts
-from elsinore.spark.aggregate_branches import branches
-from elsinore.spark.aggregate_events import events_between, reach_of
-from elsinore.spark.aggregate_origin import Origin, staged_origins
-from elsinore.spark.aggregate_parts import cut_into_parts
-from elsinore.spark.aggregate_route import Route, choose_route
+from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, events_between, split_counts
+from elsinore.spark.aggregate_route import Route, branches, choose_route, cut_into_parts
 from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS
-from elsinore.spark.event_files import event_files
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.regions import Hours
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import HOUR, Interval
 from tests.spark.results_lake import (
     QUERIES,
@@ -47,16 +45,16 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[Lake, EventTable]:
+def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[SparkLake, EventTable]:
     return flights_lake(spark, new_home())
 
 
-def run(lake: Lake, queries: str, owned: Interval, parts: int = 2) -> Aggregated:
+def run(lake: SparkLake, queries: str, owned: Interval, parts: int = 2) -> Aggregated:
     return aggregate(lake, workload(lake, queries), owned, plan="p", parts=parts, run="test")
 
 
 def by_route(
-    lake: Lake,
+    lake: SparkLake,
     queries: Workload,
     owned: Interval,
     route: Route,
@@ -73,10 +71,10 @@ def by_route(
     return found, counts
 
 
-def cut(lake: Lake, queries: Workload, owned: Interval, parts: int) -> Route:
+def cut(lake: SparkLake, queries: Workload, owned: Interval, parts: int) -> Route:
     """Files read directly in that many parts, whatever it costs."""
     reached = reach_of(queries.queries, owned)
-    found = event_files(lake, lake.version("events"), reached)
+    found = files_of(lake.path("events"), lake.version("events"), reached)
     reach = owned.start - reached.start + 1
     return Route(cut_into_parts(found.files, owned, reach, most=parts, cores=100 * parts))
 
@@ -85,7 +83,7 @@ SHUFFLED = Route((), "as asked")
 
 
 def test_the_whole_workload_gives_what_one_batch_gives(
-    flights: tuple[Lake, EventTable],
+    flights: tuple[SparkLake, EventTable],
 ) -> None:
     lake, events = flights
     queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
@@ -101,7 +99,7 @@ def test_the_whole_workload_gives_what_one_batch_gives(
     assert done.events_version == lake.version("events")
 
 
-def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[Lake, EventTable]) -> None:
+def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[SparkLake, EventTable]) -> None:
     lake, _ = flights
     queries = workload(lake, QUERIES)
     owned = hours("15", "18")
@@ -120,7 +118,7 @@ def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[Lake, EventT
     )
 
 
-def test_shared_segments_change_no_row(flights: tuple[Lake, EventTable]) -> None:
+def test_shared_segments_change_no_row(flights: tuple[SparkLake, EventTable]) -> None:
     lake, events = flights
     queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
     owned = hours("15", "18")
@@ -134,7 +132,7 @@ def test_shared_segments_change_no_row(flights: tuple[Lake, EventTable]) -> None
     assert done.sharing == sharing.in_words()
 
 
-def test_slices_give_what_one_run_gives(flights: tuple[Lake, EventTable]) -> None:
+def test_slices_give_what_one_run_gives(flights: tuple[SparkLake, EventTable]) -> None:
     lake, events = flights
     for owned in (hours("09", "10"), hours("10", "12")):
         run(lake, QUERIES, owned, parts=1)
@@ -145,7 +143,7 @@ def test_slices_give_what_one_run_gives(flights: tuple[Lake, EventTable]) -> Non
 
 @pytest.mark.parametrize("route", ["direct", "shuffled"])
 def test_staged_rows_are_a_file_a_day(
-    flights: tuple[Lake, EventTable], monkeypatch: pytest.MonkeyPatch, route: str
+    flights: tuple[SparkLake, EventTable], monkeypatch: pytest.MonkeyPatch, route: str
 ) -> None:
     lake, _ = flights
     owned = Interval.parse("2013-02-07T19:00", "2013-02-08T08:00")
@@ -164,7 +162,7 @@ def test_staged_rows_are_a_file_a_day(
     assert done.events > 0
 
 
-def test_the_number_of_parts_does_not_matter(flights: tuple[Lake, EventTable]) -> None:
+def test_the_number_of_parts_does_not_matter(flights: tuple[SparkLake, EventTable]) -> None:
     lake, _ = flights
     queries, owned = workload(lake, QUERIES), hours("16", "18")
     one, five = (by_route(lake, queries, owned, SHUFFLED, parts=n)[0] for n in (1, 5))
@@ -173,7 +171,7 @@ def test_the_number_of_parts_does_not_matter(flights: tuple[Lake, EventTable]) -
 
 
 def test_a_rerun_leaves_the_same_rows_and_fewer_events_fewer(
-    flights: tuple[Lake, EventTable],
+    flights: tuple[SparkLake, EventTable],
 ) -> None:
     lake, events = flights
     owned, neighbour = hours("18", "20"), hours("20", "21")
@@ -191,7 +189,7 @@ def test_a_rerun_leaves_the_same_rows_and_fewer_events_fewer(
     assert staged(lake, neighbour) == beside != []
 
 
-def test_values_that_are_the_same_group_share_a_task(flights: tuple[Lake, EventTable]) -> None:
+def test_values_that_are_the_same_group_share_a_task(flights: tuple[SparkLake, EventTable]) -> None:
     lake, _ = flights
     day = Interval.parse("2013-03-01T00:00", "2013-03-01T01:00")
     humid = [0.0, -0.0, float("nan"), float("nan"), None, None, 50.0]
@@ -226,7 +224,7 @@ def test_values_that_are_the_same_group_share_a_task(flights: tuple[Lake, EventT
 
 
 def test_a_query_that_the_engine_lacks_is_refused_before_anything_is_written(
-    flights: tuple[Lake, EventTable],
+    flights: tuple[SparkLake, EventTable],
 ) -> None:
     lake, _ = flights
     version = lake.version(STAGED)
@@ -237,7 +235,7 @@ def test_a_query_that_the_engine_lacks_is_refused_before_anything_is_written(
 
 
 def test_branches_distribute_by_the_keys_that_every_position_carries(
-    flights: tuple[Lake, EventTable],
+    flights: tuple[SparkLake, EventTable],
 ) -> None:
     lake, _ = flights
     chains, chances, storms = branches(workload(lake, QUERIES))
@@ -250,7 +248,7 @@ def test_branches_distribute_by_the_keys_that_every_position_carries(
 
 @pytest.mark.parametrize("parts", [1, 3, 7])
 def test_files_read_directly_give_what_the_shuffle_gives(
-    flights: tuple[Lake, EventTable], parts: int
+    flights: tuple[SparkLake, EventTable], parts: int
 ) -> None:
     lake, _ = flights
     queries, owned = workload(lake, QUERIES), hours("14", "18")
@@ -262,7 +260,7 @@ def test_files_read_directly_give_what_the_shuffle_gives(
 
 
 def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
-    flights: tuple[Lake, EventTable],
+    flights: tuple[SparkLake, EventTable],
 ) -> None:
     lake, _ = flights
     queries = workload(
@@ -284,7 +282,7 @@ def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
 
 
 def test_swept_queries_give_the_rows_of_queries_by_themselves(
-    flights: tuple[Lake, EventTable],
+    flights: tuple[SparkLake, EventTable],
 ) -> None:
     """In chunks of the tasks' events, by both routes; windows overlap, and reach into the slice."""
     lake, _ = flights
@@ -304,22 +302,30 @@ def test_swept_queries_give_the_rows_of_queries_by_themselves(
     assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []
 
 
-def test_reading_is_of_one_version(flights: tuple[Lake, EventTable]) -> None:
+def test_reading_is_of_one_version(flights: tuple[SparkLake, EventTable]) -> None:
     lake, events = flights
     version, owned = lake.version("events"), hours("15", "18")
-    before = event_files(lake, version, owned)
+    before = files_of(lake.path("events"), version, owned)
     put_events(lake, events, mode="overwrite")
-    assert event_files(lake, version, owned) == before
-    after = event_files(lake, lake.version("events"), owned)
+    assert files_of(lake.path("events"), version, owned) == before
+    after = files_of(lake.path("events"), lake.version("events"), owned)
     assert {file.path for file in after.files}.isdisjoint(file.path for file in before.files)
 
 
-def test_files_of_other_times_are_not_read(flights: tuple[Lake, EventTable]) -> None:
+def test_files_of_other_times_are_not_read(flights: tuple[SparkLake, EventTable]) -> None:
     lake, _ = flights
     version = lake.version("events")
-    assert event_files(lake, version, Interval.parse("2013-02-05", "2013-02-07")).files == ()
     assert (
-        len(event_files(lake, version, Interval.parse("2013-02-06", "2013-02-07T20:00")).files) == 1
+        files_of(lake.path("events"), version, Interval.parse("2013-02-05", "2013-02-07")).files
+        == ()
+    )
+    assert (
+        len(
+            files_of(
+                lake.path("events"), version, Interval.parse("2013-02-06", "2013-02-07T20:00")
+            ).files
+        )
+        == 1
     )
 
 

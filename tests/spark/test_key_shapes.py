@@ -14,10 +14,11 @@ from elsinore.engine import aggregate as engine_aggregate
 from elsinore.engine.auto import NOTHING_SHARED
 from elsinore.engine.columns import EventColumns
 from elsinore.events import ARROW_TYPES, EventTable
+from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery
 from elsinore.settings import Settings
 from elsinore.spark.aggregate_worker import Asked, WorkloadText, new_observer
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import HOUR, Interval
 from tests.spark.results_lake import computed, put_events, workload
 from tests.spark.test_aggregate import SHUFFLED, by_route, cut
@@ -35,7 +36,7 @@ WHERE [flight] AND D.dep_delay > 60 AND D.dep_delay < NEXT(D).dep_delay WITHIN 1
 """
 
 
-def stream(lake: Lake, flights: np.ndarray, seed: int = 1) -> EventTable:
+def stream(lake: SparkLake, flights: np.ndarray, seed: int = 1) -> EventTable:
     """Departures and cancellations of flights by number, all over the interval."""
     dice, size = np.random.default_rng(seed), flights.size
     codes = lake.stream.type_codes
@@ -69,7 +70,7 @@ def test_any_shape_gives_the_rows_of_one_table_by_both_routes(
     spark: SparkSession, new_home: Callable[[], Settings], shape: str, flights: np.ndarray
 ) -> None:
     del shape
-    lake = Lake.open(spark, new_home())
+    lake = SparkLake.of(Lake.open(new_home()), spark)
     events = stream(lake, flights)
     put_events(lake, events)
     queries = workload(lake, TEXT)
@@ -86,7 +87,7 @@ def test_any_shape_gives_the_rows_of_one_table_by_both_routes(
 def test_a_task_calls_the_executor_once_for_all_of_its_groups(
     spark: SparkSession, new_home: Callable[[], Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = Lake.open(spark, new_home())
+    lake = SparkLake.of(Lake.open(new_home()), spark)
     text = WorkloadText.of(workload(lake, TEXT))
     names = tuple(query.name for query in text.bind().queries)
     calls: list[int] = []

@@ -15,10 +15,11 @@ from elsinore.errors import ConflictError, DataError, LostWorkerError
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
 from elsinore.generate.flights import generate_flights
+from elsinore.lake.delta_log import commits
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.commit_notes import commits
-from elsinore.spark.event_changes import merge_changes
-from elsinore.spark.tables import Lake
+from elsinore.spark.land import merge_changes
+from elsinore.spark.tables import SparkLake
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
 
@@ -44,7 +45,7 @@ BAD_LINES = {
 
 
 def test_bad_lines_are_quarantined_with_their_reason_and_the_others_land(
-    lake: Lake, settings: Settings
+    lake: SparkLake, settings: Settings
 ) -> None:
     put(settings, 10, departure(100), "", *BAD_LINES.values(), departure(101, 59))
 
@@ -68,7 +69,7 @@ def test_bad_lines_are_quarantined_with_their_reason_and_the_others_land(
     assert json.loads(reasons) == dict.fromkeys(BAD_LINES, 1)
 
 
-def test_typed_values_arrive_as_they_were(lake: Lake, settings: Settings) -> None:
+def test_typed_values_arrive_as_they_were(lake: SparkLake, settings: Settings) -> None:
     weather = {
         "id": "w", "type": "Weather", "time": "2013-01-01T10:00:00.000001Z", "origin": "JFK",
         "temp": 39.02, "wind_dir": None, "precip": 0.0, "visib": 10, "dewp": -0.0,
@@ -87,7 +88,9 @@ def test_typed_values_arrive_as_they_were(lake: Lake, settings: Settings) -> Non
     assert found["file"] == "2013/01/01/events-2013-01-01T10.jsonl"
 
 
-def test_the_same_hours_landed_twice_leave_the_same_tables(lake: Lake, settings: Settings) -> None:
+def test_the_same_hours_landed_twice_leave_the_same_tables(
+    lake: SparkLake, settings: Settings
+) -> None:
     put(settings, 10, departure(1), departure(1), "nonsense")
     put(settings, 11, departure(1), departure(2, carrier="AA"))
     first = land(lake, settings, hours(10, 12))
@@ -99,7 +102,7 @@ def test_the_same_hours_landed_twice_leave_the_same_tables(lake: Lake, settings:
 
 
 def test_of_equal_ids_the_last_by_landing_file_and_line_stays(
-    lake: Lake, settings: Settings
+    lake: SparkLake, settings: Settings
 ) -> None:
     put(settings, 10, departure(1), name="-b")
     put(settings, 10, departure(2), departure(1), departure(1, dep_delay=6), name="-a")
@@ -127,7 +130,7 @@ def test_of_equal_ids_the_last_by_landing_file_and_line_stays(
 _CORRECTED = "id 'd1' was corrected by 2013/01/01/events-2013-01-01T11.jsonl:2"
 
 
-def test_a_mended_file_replaces_what_it_brought_before(lake: Lake, settings: Settings) -> None:
+def test_a_mended_file_replaces_what_it_brought_before(lake: SparkLake, settings: Settings) -> None:
     put(settings, 10, departure(1), departure(2), "broken")
     put(settings, 11, departure(3))
     land(lake, settings, hours(10, 12))
@@ -145,7 +148,7 @@ def test_a_mended_file_replaces_what_it_brought_before(lake: Lake, settings: Set
     ]
 
 
-def test_damaged_and_empty_files(lake: Lake, settings: Settings) -> None:
+def test_damaged_and_empty_files(lake: SparkLake, settings: Settings) -> None:
     whole = gzip.compress("".join(json.dumps(departure(n)) + "\n" for n in range(500)).encode())
     damaged = put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz")
     damaged.write_bytes(whole[: len(whole) // 2])
@@ -168,7 +171,7 @@ def test_damaged_and_empty_files(lake: Lake, settings: Settings) -> None:
 
 
 def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
-    lake: Lake, settings: Settings
+    lake: SparkLake, settings: Settings
 ) -> None:
     put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz").write_bytes(b"\x1f\x8bno gzip")
     put(settings, 10, departure(1), "broken")
@@ -190,7 +193,9 @@ def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
     assert second[:-1] == ("2013-01-01T11", 1, 1, 1, 0, 0)
 
 
-def test_too_much_that_is_bad_stops_before_any_event_lands(lake: Lake, settings: Settings) -> None:
+def test_too_much_that_is_bad_stops_before_any_event_lands(
+    lake: SparkLake, settings: Settings
+) -> None:
     put(settings, 10, departure(1), "broken", "broken too")
     strict = settings.model_copy(update={"max_bad_share": 0.5})
     with pytest.raises(DataError, match=r"2 of 3 lines are bad.*bad_json.*quarantine"):
@@ -200,7 +205,7 @@ def test_too_much_that_is_bad_stops_before_any_event_lands(lake: Lake, settings:
     assert len(rows(lake, "quarantine")) == 2
 
 
-def test_hostile_values_stay_data(lake: Lake, settings: Settings) -> None:
+def test_hostile_values_stay_data(lake: SparkLake, settings: Settings) -> None:
     hostile = [
         "d' OR 1=1 --",
         "../../x",
@@ -220,7 +225,7 @@ def test_hostile_values_stay_data(lake: Lake, settings: Settings) -> None:
     assert reason.startswith("id 'd' OR 1=1 --' was corrected by 2013/01/01/events-")
 
 
-def test_links_out_of_the_landing_zone_are_refused(lake: Lake, settings: Settings) -> None:
+def test_links_out_of_the_landing_zone_are_refused(lake: SparkLake, settings: Settings) -> None:
     secret = settings.home / "secret.jsonl"
     secret.write_text(json.dumps(departure(1)))
     put(settings, 10).with_name("events-2013-01-01T10-link.jsonl").symlink_to(secret)
@@ -240,7 +245,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: str, other: Callable[[], ob
     monkeypatch.setattr(f"{LAND}.{step}", interrupted)
 
 
-def read_by_version(lake: Lake) -> list[list[tuple[str, str]]]:
+def read_by_version(lake: SparkLake) -> list[list[tuple[str, str]]]:
     """What readers could see of `events`: id and hour of landing, at each version with rows."""
     found = []
     for version in range(1, lake.version("events") + 1):
@@ -255,7 +260,7 @@ STEPS = ("_require_few_bad", "merge_changes")
 
 @pytest.mark.parametrize("step", STEPS)
 def test_another_landing_in_between_is_never_overwritten(
-    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
+    lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """Both bring d1, on two days; the other ends after this one has looked."""
     put(settings, 10, departure(1, dep_delay=6))
@@ -271,7 +276,7 @@ def test_another_landing_in_between_is_never_overwritten(
 
 
 @pytest.fixture
-def cross(lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Cross:
+def cross(lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Cross:
     """Lands two hours: both are judged, the second with the first's lines, before either merges."""
 
     def crossed(first: int, second: int) -> list[dict[str, Any]]:
@@ -289,7 +294,7 @@ def cross(lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Cr
 
 
 def test_of_two_that_see_each_other_the_second_is_judged_again(
-    lake: Lake, settings: Settings, cross: Cross
+    lake: SparkLake, settings: Settings, cross: Cross
 ) -> None:
     put(settings, 10, departure(1, dep_delay=6), departure(2))
     put(settings, 11, departure(1))
@@ -303,7 +308,7 @@ def test_of_two_that_see_each_other_the_second_is_judged_again(
 
 
 def test_the_note_names_the_times_of_rows_that_came_in_between(
-    lake: Lake, settings: Settings, cross: Cross
+    lake: SparkLake, settings: Settings, cross: Cross
 ) -> None:
     put(settings, 9, departure(1, hour=9))
     put(settings, 11, departure(1, 30, hour=11))
@@ -319,7 +324,7 @@ def test_the_note_names_the_times_of_rows_that_came_in_between(
 @pytest.mark.parametrize("step", ["_require_few_bad", "_require_accounted"])
 @pytest.mark.parametrize("first", [9, 10])
 def test_a_line_that_counts_again_is_not_lost_between_two_landings(
-    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str, first: int
+    lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str, first: int
 ) -> None:
     """One withdraws the event of which the other brings an earlier line, a duplicate until then."""
     put(settings, 9, departure(1))
@@ -341,7 +346,7 @@ def test_a_line_that_counts_again_is_not_lost_between_two_landings(
 
 
 def test_whoever_lands_beside_many_others_gives_way(
-    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(settings, 10, departure(1))
     tries = []
@@ -357,10 +362,10 @@ def test_whoever_lands_beside_many_others_gives_way(
 
 
 def test_killed_at_any_write_and_run_again_it_ends_the_same(
-    lake: Lake, settings: Settings, new_home: NewHome, monkeypatch: pytest.MonkeyPatch
+    lake: SparkLake, settings: Settings, new_home: NewHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first landing was corrected by the second, whose mended file takes that back."""
-    other = Lake.open(lake.spark, new_home())
+    other = SparkLake.of(Lake.open(new_home()), lake.spark)
     clean = Settings(home=other.root.parent, max_bad_share=1.0)
     for zone in (settings, clean):
         put(zone, 10, departure(1), "broken", departure(2))
@@ -375,15 +380,15 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
 
     writes = {"raw_events": "replace", "quarantine": "replace", "landings": "record"}
     for table, write in writes.items():
-        real = getattr(Lake, write)
+        real = getattr(SparkLake, write)
 
         def killed_at(
-            self: Lake, name: str, *rest: Any, at: str = table, real: Any = real, **named: Any
+            self: SparkLake, name: str, *rest: Any, at: str = table, real: Any = real, **named: Any
         ) -> None:
             (killed if name == at else real)(self, name, *rest, **named)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Lake, write, killed_at)
+            patch.setattr(SparkLake, write, killed_at)
             with pytest.raises(LostWorkerError):
                 land(lake, settings, hours(11, 12))
     # Before the commit of `events`, and after it.
@@ -402,7 +407,7 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
     ]
 
 
-def test_real_flights(lake: Lake, settings: Settings) -> None:
+def test_real_flights(lake: SparkLake, settings: Settings) -> None:
     start, end = (datetime(2013, 1, 1, hour, tzinfo=UTC) for hour in (14, 16))
     summary = generate_flights(settings.landing, start=start, end=end)
     figures = land(lake, settings, hours(14, 16))

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from tests.draws import draws
 from tests.spark.conftest import NewHome
 from tests.spark.histories import (
@@ -33,7 +34,7 @@ TRIED = draws(1, len(ORDERS))
 def at_once(spark: SparkSession, new_home: NewHome) -> dict[str, list[Any]]:
     """What the tables hold after one landing of all hours."""
     settings = new_home()
-    lake = Lake.open(spark, settings)
+    lake = SparkLake.of(Lake.open(settings), spark)
     land_step(lake, settings, Step(hours(FIRST, END), frozenset()))
     assert_final(lake)
     return contents(lake)
@@ -55,7 +56,7 @@ def test_the_orders_differ_and_try_what_they_are_for() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(TRIED))
 def test_any_order_of_landings_leaves_the_same_tables(
-    lake: Lake, settings: Settings, at_once: dict[str, list[Any]], number: int
+    lake: SparkLake, settings: Settings, at_once: dict[str, list[Any]], number: int
 ) -> None:
     for step in ORDERS[number]:
         land_step(lake, settings, step)

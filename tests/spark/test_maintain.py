@@ -17,9 +17,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.errors import ParameterError
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.maintain import LEAST_KEPT, is_worth_compacting, maintain
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from tests.spark.landing_zone import frame, rows
 
 pytestmark = pytest.mark.slow
@@ -30,7 +31,7 @@ HOUR = 3600
 SMALL = ("events", "landings")
 
 
-def many_small_files(lake: Lake) -> None:
+def many_small_files(lake: SparkLake) -> None:
     """Three files in a day of `events` and of accounts, one each in three days of `raw_events`."""
     for number in (10, 11, 12):
         label = f"2013-01-{number}T10"
@@ -47,17 +48,17 @@ def many_small_files(lake: Lake) -> None:
         lake.add("landings", [account | {"landing": label, "reasons": "{}"}], run="r")
 
 
-def _append(lake: Lake, table: str, name: str, day: str, row: dict[str, Any]) -> None:
+def _append(lake: SparkLake, table: str, name: str, day: str, row: dict[str, Any]) -> None:
     new = frame(lake, table, row).withColumn(name, F.lit(day).cast("date"))
     names = [column.name for column in lake.schema(table).columns]
     new.select(*names).write.format("delta").mode("append").save(str(lake.path(table)))
 
 
-def live(lake: Lake, table: str) -> set[str]:
+def live(lake: SparkLake, table: str) -> set[str]:
     return set(deltalake.DeltaTable(str(lake.path(table))).file_uris())
 
 
-def on_disk(lake: Lake, table: str) -> set[str]:
+def on_disk(lake: SparkLake, table: str) -> set[str]:
     found = lake.path(table).rglob("*.parquet")
     return {str(path) for path in found if path.parent.name != "_delta_log"}
 
@@ -67,7 +68,7 @@ def age(path: Path, seconds: float) -> None:
     os.utime(path, (then, then))
 
 
-def age_removals(lake: Lake, table: str, seconds: float) -> None:
+def age_removals(lake: SparkLake, table: str, seconds: float) -> None:
     """Makes the log say that files were removed earlier than they were."""
     for entry in (lake.path(table) / "_delta_log").glob("*.json"):
         actions = [json.loads(line) for line in entry.read_text().splitlines()]
@@ -78,7 +79,7 @@ def age_removals(lake: Lake, table: str, seconds: float) -> None:
         (entry.parent / f".{entry.name}.crc").unlink(missing_ok=True)
 
 
-def test_small_files_of_a_partition_become_one_and_rows_stay(lake: Lake) -> None:
+def test_small_files_of_a_partition_become_one_and_rows_stay(lake: SparkLake) -> None:
     many_small_files(lake)
     before = {table: rows(lake, table) for table in SMALL}
     assert [len(live(lake, table)) for table in SMALL] == [3, 3]
@@ -100,7 +101,7 @@ def test_small_files_of_a_partition_become_one_and_rows_stay(lake: Lake) -> None
     assert lake.read("events", lake.version("events") - 1).count() == 3
 
 
-def test_maintained_again_nothing_is_left_to_do(lake: Lake) -> None:
+def test_maintained_again_nothing_is_left_to_do(lake: SparkLake) -> None:
     many_small_files(lake)
     maintain(lake, keep_hours=LEAST_KEPT, run="night")
     versions = {table: lake.version(table) for table in lake.tables}
@@ -108,7 +109,7 @@ def test_maintained_again_nothing_is_left_to_do(lake: Lake) -> None:
     assert {table: lake.version(table) for table in versions} == versions, "no commit"
 
 
-def test_only_what_is_old_and_needed_by_no_version_is_removed(lake: Lake) -> None:
+def test_only_what_is_old_and_needed_by_no_version_is_removed(lake: SparkLake) -> None:
     many_small_files(lake)
     maintain(lake, keep_hours=LEAST_KEPT, run="night")
     before = {table: rows(lake, table) for table in SMALL}
@@ -127,7 +128,7 @@ def test_only_what_is_old_and_needed_by_no_version_is_removed(lake: Lake) -> Non
     assert {table: rows(lake, table) for table in SMALL} == before
 
 
-def _age_and_litter(lake: Lake, table: str) -> str:
+def _age_and_litter(lake: SparkLake, table: str) -> str:
     """A week and an hour ago OPTIMIZE replaced three files and a killed writer left one.
 
     Another, which is returned, was left an hour later.
@@ -154,7 +155,7 @@ def test_a_longer_retention_keeps_more(
     """Also where the lake's path holds what SQL would take for the end of a name."""
     home = tmp_path / "it's ; a home"
     shutil.copytree(settings.home, home)
-    lake = Lake.open(spark, settings.model_copy(update={"home": home}))
+    lake = SparkLake.of(Lake.open(settings.model_copy(update={"home": home})), spark)
     many_small_files(lake)
     strays = [lake.path(table) / "part-stray.parquet" for table in SMALL]
     for stray in strays:
@@ -170,7 +171,9 @@ def test_a_longer_retention_keeps_more(
 
 
 @pytest.mark.parametrize("keep_hours", [LEAST_KEPT - 1, 0, -1])
-def test_a_retention_that_could_hurt_a_reader_is_refused_first(lake: Lake, keep_hours: int) -> None:
+def test_a_retention_that_could_hurt_a_reader_is_refused_first(
+    lake: SparkLake, keep_hours: int
+) -> None:
     with pytest.raises(ParameterError, match="168 hours at least"):
         maintain(lake, keep_hours=keep_hours, run="night")
 

@@ -14,19 +14,24 @@ from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError, ValidationError
 from elsinore.events import EventTable
+from elsinore.lake import delta_log as commit_notes
+from elsinore.lake.provenance import (
+    PUBLICATIONS,
+    PUBLISHED,
+    STAGED,
+    Publication,
+    RestagedError,
+    read_publications,
+)
+from elsinore.lake.regions import Hours
+from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark import commit_notes
-from elsinore.spark.aggregate import STAGED, aggregate
-from elsinore.spark.aggregate_origin import RestagedError
-from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.publish_digest import hour_contents
-from elsinore.spark.published_origin import PUBLICATIONS, Publication, read_publications
-from elsinore.spark.regions import Hours
-from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.aggregate import aggregate
+from elsinore.spark.publish import hour_contents, publish
 from elsinore.spark.sample import SampleSize
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate import VALIDATE_STEP, VALIDATIONS, validate
+from elsinore.spark.tables import SparkLake
+from elsinore.spark.validate import VALIDATIONS, validate
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
 from tests.spark.results_lake import QUERIES, flights_lake, hours, put_events, staged, workload
 
@@ -36,46 +41,46 @@ SIZE = SampleSize(windows=12, steps=100_000, seed=0)
 
 
 @pytest.fixture(scope="module")
-def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[Lake, EventTable]:
+def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[SparkLake, EventTable]:
     return flights_lake(spark, new_home())
 
 
 @pytest.fixture
-def lake(flights: tuple[Lake, EventTable]) -> Lake:
+def lake(flights: tuple[SparkLake, EventTable]) -> SparkLake:
     return flights[0]
 
 
 @pytest.fixture
-def events(flights: tuple[Lake, EventTable]) -> EventTable:
+def events(flights: tuple[SparkLake, EventTable]) -> EventTable:
     return flights[1]
 
 
-def aggregated(lake: Lake, interval: Interval) -> None:
+def aggregated(lake: SparkLake, interval: Interval) -> None:
     aggregate(lake, workload(lake, QUERIES), interval, plan="p", parts=2, run="test")
 
 
-def validated(lake: Lake, interval: Interval) -> None:
+def validated(lake: SparkLake, interval: Interval) -> None:
     validation = validate(lake, workload(lake, QUERIES), interval, SIZE, run="test")
     record_metrics(lake, interval, VALIDATE_STEP, validation.figures(), run="test")
 
 
-def published(lake: Lake, interval: Interval) -> int:
+def published(lake: SparkLake, interval: Interval) -> int:
     return publish(lake, workload(lake, QUERIES), interval, run="run 7", name="three").rows
 
 
-def of(lake: Lake, interval: Interval) -> dict[str, Publication]:
+def of(lake: SparkLake, interval: Interval) -> dict[str, Publication]:
     """The publications of an interval, by hour, in order."""
     labels = [hour_label(hour) for hour in hours_of(interval)]
     return dict(sorted(read_publications(lake.root, labels).items()))
 
 
-def digest_of_hour(lake: Lake, hour: Interval) -> str:
+def digest_of_hour(lake: SparkLake, hour: Interval) -> str:
     """What the published rows of an hour say now."""
     (found,) = hour_contents(lake, PUBLISHED, Hours(hour)).values()
     return found.digest
 
 
-def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: Lake) -> None:
+def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: SparkLake) -> None:
     interval = hours("15", "17")
     aggregated(lake, interval)
     validated(lake, interval)
@@ -95,7 +100,7 @@ def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: 
     }
 
 
-def test_publications_say_where_each_hour_comes_from(lake: Lake) -> None:
+def test_publications_say_where_each_hour_comes_from(lake: SparkLake) -> None:
     interval, queries = hours("15", "17"), workload(lake, QUERIES)
     aggregated(lake, interval)
     validated(lake, interval)
@@ -127,7 +132,7 @@ def test_publications_say_where_each_hour_comes_from(lake: Lake) -> None:
 
 
 def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
-    lake: Lake, events: EventTable, monkeypatch: pytest.MonkeyPatch
+    lake: SparkLake, events: EventTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interval = hours("09", "11")
     aggregated(lake, interval)
@@ -141,12 +146,12 @@ def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
     finally:
         put_events(lake, events, mode="overwrite")
 
-    def killed(self: Lake, table: str, *arguments: Any, **named: Any) -> None:
+    def killed(self: SparkLake, table: str, *arguments: Any, **named: Any) -> None:
         assert table == PUBLICATIONS
         raise LostWorkerError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lake, "record", killed)
+        patch.setattr(SparkLake, "record", killed)
         with pytest.raises(LostWorkerError):
             published(lake, interval)
     between = of(lake, interval)
@@ -158,7 +163,7 @@ def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
     assert all(after[label].rows < before[label].rows for label in before)
 
 
-def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: Lake) -> None:
+def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: SparkLake) -> None:
     first, second, between = hours("05", "06"), hours("07", "09"), hours("06", "07")
     for interval in (first, second):
         aggregated(lake, interval)
@@ -173,7 +178,9 @@ def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: Lake) ->
     assert [*of(lake, hours("05", "09"))] == labels
 
 
-def test_results_that_are_gone_vanish_and_other_hours_stay(lake: Lake, events: EventTable) -> None:
+def test_results_that_are_gone_vanish_and_other_hours_stay(
+    lake: SparkLake, events: EventTable
+) -> None:
     interval, first, second = hours("18", "20"), hours("18", "19"), hours("19", "20")
     aggregated(lake, interval)
     validated(lake, interval)
@@ -191,7 +198,7 @@ def test_results_that_are_gone_vanish_and_other_hours_stay(lake: Lake, events: E
     assert staged(lake, second, PUBLISHED) == beside
 
 
-def test_only_what_was_validated_is_published(lake: Lake) -> None:
+def test_only_what_was_validated_is_published(lake: SparkLake) -> None:
     interval = hours("12", "14")
     aggregated(lake, interval)
     with pytest.raises(ValidationError, match="not validated"):
@@ -213,7 +220,7 @@ def test_only_what_was_validated_is_published(lake: Lake) -> None:
     assert published(lake, interval) > 0
 
 
-def test_what_another_run_has_aggregated_meanwhile_is_validated_again(lake: Lake) -> None:
+def test_what_another_run_has_aggregated_meanwhile_is_validated_again(lake: SparkLake) -> None:
     interval = hours("02", "04")
     aggregated(lake, interval)
     validated(lake, interval)
@@ -230,17 +237,17 @@ def test_what_another_run_has_aggregated_meanwhile_is_validated_again(lake: Lake
 
 
 def test_a_publication_that_was_overtaken_before_it_was_recorded_is_told(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
+    lake: SparkLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, both = hours("00", "01"), hours("00", "02")
     for interval in (first, both):
         aggregated(lake, interval)
     validated(lake, first)
     validated(lake, both)
-    record = Lake.record
+    record = SparkLake.record
     overtaken: list[str] = []
 
-    def slow(self: Lake, table: str, rows: list[dict[str, Any]], **named: Any) -> None:
+    def slow(self: SparkLake, table: str, rows: list[dict[str, Any]], **named: Any) -> None:
         if not overtaken:
             overtaken.append(table)
             published(lake, both)
@@ -249,7 +256,7 @@ def test_a_publication_that_was_overtaken_before_it_was_recorded_is_told(
         record(self, table, rows, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lake, "record", slow)
+        patch.setattr(SparkLake, "record", slow)
         published(lake, first)
     assert [hour.settled for hour in of(lake, both).values()] == [False, True]
     published(lake, both)
@@ -257,7 +264,7 @@ def test_a_publication_that_was_overtaken_before_it_was_recorded_is_told(
 
 
 def test_versions_that_are_wholly_on_record_are_not_read_again(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
+    lake: SparkLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interval = hours("20", "21")
     aggregated(lake, interval)

@@ -8,18 +8,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
+from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
+from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, record_metrics
+from elsinore.lake.stale_hours import reopen_hours, reopened_hours, stale_hours
+from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.spark.aggregate import STAGED, aggregate
-from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.published_origin import read_publications
-from elsinore.spark.reopened import reopen_hours, reopened_hours
-from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.stale_hours import stale_hours
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate import STAGED_VERSION, VALIDATE_STEP
+from elsinore.spark.aggregate import aggregate
+from elsinore.spark.publish import publish
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval, format_instant, hour_label, hours_of, parse_instant
 from jobs import (
     aggregate_trends,
@@ -69,16 +68,16 @@ def settings(new_home: NewHome, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def lake(spark: SparkSession, settings: Settings) -> Lake:
-    return Lake.open(spark, settings)
+def lake(spark: SparkSession, settings: Settings) -> SparkLake:
+    return SparkLake.of(Lake.open(settings), spark)
 
 
 @pytest.fixture
-def queries(lake: Lake, settings: Settings) -> Workload:
+def queries(lake: SparkLake, settings: Settings) -> Workload:
     return load_workload(settings.workload_file, lake.stream)
 
 
-def events_at(lake: Lake, *found: tuple[int, int]) -> EventTable:
+def events_at(lake: SparkLake, *found: tuple[int, int]) -> EventTable:
     """Departures of one plane, by minute of the day and delay."""
     day = parse_instant("2013-01-01")
     values = {
@@ -92,7 +91,9 @@ def events_at(lake: Lake, *found: tuple[int, int]) -> EventTable:
     return EventTable.of(lake.stream, triples)
 
 
-def published(lake: Lake, queries: Workload, interval: Interval, run: str) -> tuple[Interval, ...]:
+def published(
+    lake: SparkLake, queries: Workload, interval: Interval, run: str
+) -> tuple[Interval, ...]:
     """Compute and publish an interval with what it re-opened, trusting the engine."""
     reopened = reopen_hours(lake, queries, interval, figures={}, run=run)
     assert reopened_hours(lake, interval) == reopened
@@ -108,13 +109,13 @@ def labels(parts: tuple[Interval, ...]) -> list[str]:
     return [hour_label(hour)[-2:] for part in parts for hour in hours_of(part)]
 
 
-def runs(lake: Lake) -> dict[str, str]:
+def runs(lake: SparkLake) -> dict[str, str]:
     """By hour, the run that published it."""
     return {label[-2:]: found.run for label, found in sorted(read_publications(lake.root).items())}
 
 
 def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
-    lake: Lake, settings: Settings, queries: Workload
+    lake: SparkLake, settings: Settings, queries: Workload
 ) -> None:
     whole = hours(9, 14)
     write_files(settings, Step(WHOLE, frozenset()))
@@ -146,7 +147,7 @@ def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(TRIED))
 def test_replaying_in_any_order_publishes_the_same(
-    lake: Lake, settings: Settings, queries: Workload, seed: int
+    lake: SparkLake, settings: Settings, queries: Workload, seed: int
 ) -> None:
     for number, step in enumerate(order(seed)):
         land_step(lake, settings, step)
@@ -158,7 +159,7 @@ def test_replaying_in_any_order_publishes_the_same(
 
 @pytest.mark.slow
 def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
-    lake: Lake, settings: Settings, queries: Workload
+    lake: SparkLake, settings: Settings, queries: Workload
 ) -> None:
     write_files(settings, Step(WHOLE, frozenset()))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -14,16 +13,17 @@ from pyspark.sql import SparkSession
 from elsinore.cli.read_statistics import read_statistics
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import DataError, ParameterError, PlanError
+from elsinore.lake.plans import FoundPlan, load_plan, plan_run
+from elsinore.lake.run_metrics import find_text, record_metrics
+from elsinore.lake.stored_events import StoredEvents
+from elsinore.lake.tables import Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.statistics import Statistics
-from elsinore.spark.plans import FoundPlan, load_plan, plan_run
-from elsinore.spark.run_metrics import record_metrics, text_metric
-from elsinore.spark.stored_events import StoredEvents
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import MINUTE, Interval
 from tests import profile_case as case
 from tests.spark.conftest import NewHome
@@ -37,7 +37,7 @@ WHERE [tailnum] WITHIN 1 hour;
 """
 
 
-def bound(lake: Lake, text: str = QUERIES) -> Workload:
+def bound(lake: SparkLake, text: str = QUERIES) -> Workload:
     return bind_workload(parse_workload(text, "test"), lake.stream)
 
 
@@ -68,27 +68,28 @@ def landed_home(spark: SparkSession, new_home: NewHome) -> Settings:
          "precip": 0.0, "visib": 10.0},
     )  # fmt: skip
     put(settings, 11, departure(6, hour=12, minute=0, tailnum="N8"))
-    land(Lake.open(spark, settings), settings, hours(8, 12))
+    land(SparkLake.of(Lake.open(settings), spark), settings, hours(8, 12))
     return settings
 
 
 @pytest.fixture
-def landed(lake: Lake, settings: Settings, landed_home: Settings) -> Lake:
+def landed(lake: SparkLake, settings: Settings, landed_home: Settings) -> SparkLake:
     """A lake that holds these events."""
     shutil.copytree(landed_home.lake, settings.lake, dirs_exist_ok=True)
     return lake
 
 
-def stored(lake: Lake, workload: Workload, interval: Interval) -> StoredEvents:
+def stored(lake: SparkLake, workload: Workload, interval: Interval) -> StoredEvents:
     return StoredEvents.of(lake.path("events"), workload, interval)
 
 
-def plan(lake: Lake, workload: Workload, interval: Interval) -> FoundPlan:
+def plan(lake: SparkLake, workload: Workload, interval: Interval) -> FoundPlan:
     """As the job does it, without Spark."""
-    return plan_run(replace(lake, session=None), workload, interval, run="test")
+    bare = Lake(lake.cores, lake.root, lake.stream, lake.tables)
+    return plan_run(bare, workload, interval, run="test")
 
 
-def test_counted_is_what_a_run_reads(landed: Lake) -> None:
+def test_counted_is_what_a_run_reads(landed: SparkLake) -> None:
     assert stored(landed, bound(landed), hours(9, 12)).statistics() == Statistics.counted(
         hours(9, 12),
         {"Departure": 2, "Arrival": 2, "Cancellation": 1},
@@ -104,13 +105,13 @@ def test_counted_is_what_a_run_reads(landed: Lake) -> None:
     }  # fmt: skip
 
 
-def test_without_events_there_are_statistics_all_the_same(lake: Lake) -> None:
+def test_without_events_there_are_statistics_all_the_same(lake: SparkLake) -> None:
     counted = stored(lake, bound(lake), hours(11, 12)).statistics()
     assert counted.by_type == {"Departure": 0, "Arrival": 0, "Cancellation": 0}
     assert counted.by_keys == {}
 
 
-def test_a_table_that_only_spark_can_read_is_named(landed: Lake) -> None:
+def test_a_table_that_only_spark_can_read_is_named(landed: SparkLake) -> None:
     landed.run_sql(
         f"ALTER TABLE {landed.sql_name('events')} "
         "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
@@ -119,7 +120,7 @@ def test_a_table_that_only_spark_can_read_is_named(landed: Lake) -> None:
         plan(landed, bound(landed), hours(11, 12))
 
 
-def test_a_lakes_table_can_be_counted_by_a_command(landed: Lake) -> None:
+def test_a_lakes_table_can_be_counted_by_a_command(landed: SparkLake) -> None:
     table = landed.path("events")
     statistics, events = read_statistics(None, [table], bound(landed))
     assert statistics is not None
@@ -130,11 +131,11 @@ def test_a_lakes_table_can_be_counted_by_a_command(landed: Lake) -> None:
         read_statistics(None, [table, table], bound(landed))
 
 
-def kept(lake: Lake) -> list[tuple[str, str]]:
+def kept(lake: SparkLake) -> list[tuple[str, str]]:
     return [(kind, name) for kind, name in rows(lake, "plans", "kind", "fingerprint")]
 
 
-def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
+def test_a_plan_is_found_once_and_found_again_by_the_run(landed: SparkLake) -> None:
     workload, interval = bound(landed), hours(10, 12)
     before = landed.version("plans"), landed.version("run_metrics")
     first = plan(landed, workload, interval)
@@ -155,7 +156,7 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
     assert landed.version("plans") == before[0] + 1
     # Again, so that a repeated run leaves the same.
     assert again.figures == first.figures
-    assert text_metric(landed, interval, "plan", "reason") == "no plan was found before"
+    assert find_text(landed, interval, "plan", "reason") == "no plan was found before"
     # The run's slices have the run's plan, other hours have none.
     assert load_plan(landed, workload, interval) == first.plan
     assert load_plan(landed, workload, hours(11, 12)) == first.plan
@@ -164,7 +165,7 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
 
 
 def test_a_plan_that_takes_long_comes_after_a_greedy_one(
-    landed: Lake, monkeypatch: pytest.MonkeyPatch
+    landed: SparkLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("elsinore.sharing.find_plan.PATIENCE", 1e-9)
     before = landed.version("plans")
@@ -175,7 +176,7 @@ def test_a_plan_that_takes_long_comes_after_a_greedy_one(
     assert (found.finder, landed.version("plans")) == ("optimal", before + 2)
 
 
-def test_the_plan_in_force_stands_within_the_band(lake: Lake, settings: Settings) -> None:
+def test_the_plan_in_force_stands_within_the_band(lake: SparkLake, settings: Settings) -> None:
     """Two hours by night, then single ones, of which one has more than twice as many events."""
     workload = bound(lake)
     numbers = count()
@@ -208,14 +209,14 @@ def test_the_plan_in_force_stands_within_the_band(lake: Lake, settings: Settings
     assert plan(lake, workload, day).figures["replanned"] is True
 
 
-def test_a_plan_of_another_workload_is_refused(landed: Lake) -> None:
+def test_a_plan_of_another_workload_is_refused(landed: SparkLake) -> None:
     interval = hours(11, 12)
     plan(landed, bound(landed), interval)
     with pytest.raises(PlanError):
         load_plan(landed, bound(landed, QUERIES.replace("2 hours", "3 hours")), interval)
 
 
-def test_each_workload_has_its_own_plan_of_the_same_hours(landed: Lake) -> None:
+def test_each_workload_has_its_own_plan_of_the_same_hours(landed: SparkLake) -> None:
     """A run over a stretch, after another workload's runs over single hours of it."""
     ours, theirs = bound(landed), bound(landed, QUERIES.replace("2 hours", "3 hours"))
     for interval in (hours(10, 11), hours(11, 12)):
@@ -226,18 +227,18 @@ def test_each_workload_has_its_own_plan_of_the_same_hours(landed: Lake) -> None:
 
 
 def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says(
-    landed: Lake,
+    landed: SparkLake,
 ) -> None:
     workload = bound(landed)
     reasons = []
     for interval in (hours(11, 12), hours(10, 13), hours(11, 12)):
         plan(landed, workload, interval)
-        reasons.append(text_metric(landed, interval, "plan", "reason"))
+        reasons.append(find_text(landed, interval, "plan", "reason"))
     assert reasons[0] == reasons[2] == "no plan was found before"
 
 
 @pytest.fixture
-def flights(lake: Lake, settings: Settings) -> Lake:
+def flights(lake: SparkLake, settings: Settings) -> SparkLake:
     """The morning whose profile is worked out by hand, landed a quarter at a time."""
     absent = {"dep_delay": ..., "air_time": 9}
     lines = [
@@ -253,7 +254,7 @@ def flights(lake: Lake, settings: Settings) -> Lake:
     return lake
 
 
-def test_the_profile_is_the_one_worked_out_by_hand(flights: Lake) -> None:
+def test_the_profile_is_the_one_worked_out_by_hand(flights: SparkLake) -> None:
     workload = bound(flights, case.QUERIES)
     events, stretch = stored(flights, workload, case.OBSERVED).last()
     assert (stretch, measure(events, workload, stretch)) == (
@@ -263,7 +264,7 @@ def test_the_profile_is_the_one_worked_out_by_hand(flights: Lake) -> None:
     assert found.figures["profile_fingerprint"] == case.expected(workload).fingerprint
 
 
-def test_a_profile_is_measured_from_the_last_events_of_an_interval(flights: Lake) -> None:
+def test_a_profile_is_measured_from_the_last_events_of_an_interval(flights: SparkLake) -> None:
     """The last three that are observed are of 10:25 on; the last six of 09:30 on."""
     events = stored(flights, bound(flights, case.QUERIES), case.OBSERVED)
     for number, start in ((3, (10, 15)), (6, (9, 20))):
@@ -272,7 +273,7 @@ def test_a_profile_is_measured_from_the_last_events_of_an_interval(flights: Lake
         assert (len(last), stretch) == (number, Interval(begins, case.OBSERVED.end))
 
 
-def test_counts_are_of_one_version(flights: Lake, settings: Settings) -> None:
+def test_counts_are_of_one_version(flights: SparkLake, settings: Settings) -> None:
     workload, version = bound(flights, case.QUERIES), flights.version("events")
     before = stored(flights, workload, case.OBSERVED)
     put(settings, 11, departure(99, hour=11), name="-late")
@@ -283,7 +284,7 @@ def test_counts_are_of_one_version(flights: Lake, settings: Settings) -> None:
     assert stored(flights, workload, case.OBSERVED).statistics().by_type["Departure"] == 10
 
 
-def test_a_stream_without_events_has_a_profile(lake: Lake) -> None:
+def test_a_stream_without_events_has_a_profile(lake: SparkLake) -> None:
     workload = bound(lake, case.QUERIES)
     events, stretch = stored(lake, workload, case.OBSERVED).last()
     profile = measure(events, workload, stretch)
@@ -291,7 +292,7 @@ def test_a_stream_without_events_has_a_profile(lake: Lake) -> None:
     assert (profile.bursts, profile.partitions) == ((), ())
 
 
-def test_a_plan_of_an_older_build_is_found_anew(landed: Lake) -> None:
+def test_a_plan_of_an_older_build_is_found_anew(landed: SparkLake) -> None:
     workload, interval = bound(landed), hours(10, 12)
     statistics = stored(landed, workload, hours(7, 10)).statistics()
     found = find_plan(workload, statistics)
@@ -318,7 +319,7 @@ def test_a_plan_of_an_older_build_is_found_anew(landed: Lake) -> None:
     assert load_plan(landed, workload, interval) == anew.plan
 
 
-def test_the_plan_of_a_run_holds_its_kleene_sets(landed: Lake) -> None:
+def test_the_plan_of_a_run_holds_its_kleene_sets(landed: SparkLake) -> None:
     kleene = (
         "QUERY a RETURN COUNT(*) PATTERN SEQ(Departure, Arrival+) WHERE [tailnum] WITHIN 2 hours;"
         "QUERY b RETURN COUNT(*) PATTERN SEQ(Cancellation, Arrival+) WHERE [tailnum]"

@@ -24,11 +24,12 @@ from elsinore.errors import (
     SchemaError,
     SetupError,
 )
+from elsinore.lake.regions import Hours, Landings, RunStep, run_key
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.regions import Hours, Landings, RunStep, run_key
 from elsinore.spark.server import running_server
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.spark.landing_zone import frame, hours, rows
 
@@ -39,7 +40,7 @@ def raw(landing: str, line: str) -> dict[str, Any]:
     return {"landing": landing, "file": "f", "position": 1, "line": line}
 
 
-def write(lake: Lake, first: int, end: int, *found: dict[str, Any]) -> None:
+def write(lake: SparkLake, first: int, end: int, *found: dict[str, Any]) -> None:
     region = Landings(hours(first, end))
     lake.replace("raw_events", frame(lake, "raw_events", *found), where=region, run="r")
 
@@ -53,7 +54,7 @@ def metrics(lake: Lake, first: int, step: str, **values: float) -> None:
     lake.record("run_metrics", rows, where=region, run="r")
 
 
-def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: Lake) -> None:
+def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: SparkLake) -> None:
     nine, ten, eleven = (f"2013-01-01T{hour:02}" for hour in (9, 10, 11))
     write(lake, 9, 12, raw(nine, "a"), raw(ten, "b"), raw(eleven, "c"))
     write(lake, 10, 11, raw(ten, "d"), raw(ten, "e"))
@@ -62,14 +63,14 @@ def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: Lake) -> None:
     assert rows(lake, "raw_events", "line") == ["a"]
 
 
-def test_rows_outside_of_the_region_are_refused(lake: Lake) -> None:
+def test_rows_outside_of_the_region_are_refused(lake: SparkLake) -> None:
     write(lake, 9, 10, raw("2013-01-01T09", "a"))
     with pytest.raises(Exception, match="DELTA_REPLACE_WHERE_MISMATCH"):
         write(lake, 10, 11, raw("2013-01-01T09", "b"))
     assert rows(lake, "raw_events", "line") == ["a"]
 
 
-def test_a_pinned_version_stays_readable_and_an_unknown_one_is_refused(lake: Lake) -> None:
+def test_a_pinned_version_stays_readable_and_an_unknown_one_is_refused(lake: SparkLake) -> None:
     write(lake, 9, 10, raw("2013-01-01T09", "a"))
     pinned = lake.version("raw_events")
     write(lake, 9, 10, raw("2013-01-01T09", "b"))
@@ -79,7 +80,7 @@ def test_a_pinned_version_stays_readable_and_an_unknown_one_is_refused(lake: Lak
         lake.read("raw_events", 99)
 
 
-def test_the_run_is_named_in_the_history(lake: Lake) -> None:
+def test_the_run_is_named_in_the_history(lake: SparkLake) -> None:
     write(lake, 9, 10, raw("2013-01-01T09", "a"))
     newest = max((lake.path("raw_events") / "_delta_log").glob("*.json"))
     commits = [json.loads(line) for line in newest.read_text().splitlines()]
@@ -89,8 +90,8 @@ def test_the_run_is_named_in_the_history(lake: Lake) -> None:
     assert deltalake.DeltaTable(str(lake.path("run_metrics"))).history(1)[0]["run"] == "r"
 
 
-def test_records_replace_their_region_without_spark(lake: Lake, settings: Settings) -> None:
-    bare = Lake.open(None, settings)
+def test_records_replace_their_region_without_spark(lake: SparkLake, settings: Settings) -> None:
+    bare = Lake.open(settings)
     metrics(bare, 9, "land", lines=1, files=2)
     metrics(bare, 9, "publish", rows=3)
     metrics(bare, 10, "land", lines=4)
@@ -102,11 +103,9 @@ def test_records_replace_their_region_without_spark(lake: Lake, settings: Settin
     ]
     assert bare.version("run_metrics") == 4
     assert [row.value for row in lake.read("run_metrics").orderBy("value").collect()] == [3, 4, 5]
-    with pytest.raises(EngineError, match="without Spark"):
-        bare.read("run_metrics")
 
 
-def test_data_and_records_have_one_writer_each(lake: Lake) -> None:
+def test_data_and_records_have_one_writer_each(lake: SparkLake) -> None:
     with pytest.raises(ParameterError, match="raw_events is no table of records"):
         lake.add("raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], run="r")
     with pytest.raises(ParameterError, match="landings is not a table of data by landing_day"):
@@ -119,7 +118,7 @@ def departure_of(event: str, day: int) -> dict[str, Any]:
     return {"event_id": event, "event_type": "Departure", "event_time": at} | place
 
 
-def put_event(lake: Lake, event: str, day: int, *, turn: int, meanwhile: Any = None) -> int:
+def put_event(lake: SparkLake, event: str, day: int, *, turn: int, meanwhile: Any = None) -> int:
     """How many rows this turn has put into a day of `events`."""
     new = frame(lake, "events", departure_of(event, day))
     if meanwhile is not None:
@@ -133,7 +132,7 @@ def put_event(lake: Lake, event: str, day: int, *, turn: int, meanwhile: Any = N
     return sum(row["num_inserted_rows"] for row in done)
 
 
-def test_a_turn_is_taken_once(lake: Lake) -> None:
+def test_a_turn_is_taken_once(lake: SparkLake) -> None:
     """Also where another one writes other days, which is no conflict to Delta."""
     assert lake.turn("events") == (0, 0)
     assert put_event(lake, "a", 1, turn=1) == 1
@@ -144,7 +143,7 @@ def test_a_turn_is_taken_once(lake: Lake) -> None:
     assert rows(lake, "events", "event_id") == ["a", "b"]
 
 
-def test_two_who_take_the_same_turn_at_once_conflict(lake: Lake) -> None:
+def test_two_who_take_the_same_turn_at_once_conflict(lake: SparkLake) -> None:
     path = str(lake.path("events"))
     other = pa.Table.from_pylist(
         [departure_of("a", 1) | {"event_day": date(2013, 1, 1)}],
@@ -163,12 +162,12 @@ def test_two_who_take_the_same_turn_at_once_conflict(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "../raw_events", "", "raw_events`; --"])
-def test_only_declared_tables_have_a_path(lake: Lake, name: str) -> None:
+def test_only_declared_tables_have_a_path(lake: SparkLake, name: str) -> None:
     with pytest.raises(ParameterError, match="has no table"):
         lake.path(name)
 
 
-def test_other_columns_and_other_partitions_are_refused(lake: Lake) -> None:
+def test_other_columns_and_other_partitions_are_refused(lake: SparkLake) -> None:
     empty = frame(lake, "raw_events")
     with pytest.raises(ParameterError, match="not a table of data by owned_day"):
         lake.replace("raw_events", empty, where=Hours(hours(9, 10)), run="r")
@@ -177,7 +176,7 @@ def test_other_columns_and_other_partitions_are_refused(lake: Lake) -> None:
 
 
 def test_tables_are_created_once_and_compared_with_their_declaration(
-    lake: Lake, settings: Settings, tmp_path: Path
+    lake: SparkLake, settings: Settings, tmp_path: Path
 ) -> None:
     assert lake.create_all() == ()
     declared = tmp_path / "tables"
@@ -186,11 +185,11 @@ def test_tables_are_created_once_and_compared_with_their_declaration(
     (declared / "raw_events.yaml").write_text(text.replace("position: {", "row: {"))
     other = settings.model_copy(update={"tables_dir": declared})
     with pytest.raises(SetupError, match=r"raw_events.* differs .* in position, row"):
-        Lake.open(lake.spark, other).create_all()
+        SparkLake.of(Lake.open(other), lake.spark).create_all()
 
 
 def test_a_lake_without_tables_says_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
-    lake = Lake.open(spark, Settings(home=tmp_path))
+    lake = SparkLake.of(Lake.open(Settings(home=tmp_path)), spark)
     with pytest.raises(DataError, match=r"the table events does not exist .*land events first"):
         lake.read("events")
 
@@ -199,7 +198,7 @@ def test_ticks_have_no_hours(spark: SparkSession, settings: Settings, tmp_path: 
     ticks = tmp_path / "ticks.yaml"
     ticks.write_text("stream: s\ntime: {field: t, unit: integer}\ntype: {field: y}\ntypes:\n  A:\n")
     with pytest.raises(SchemaError, match="counts time in ticks"):
-        Lake.open(spark, settings.model_copy(update={"schema_file": ticks}))
+        SparkLake.of(Lake.open(settings.model_copy(update={"schema_file": ticks})), spark)
 
 
 def test_regions_spell_their_hours_themselves() -> None:
@@ -253,7 +252,7 @@ def test_failures_of_workers_keep_their_meaning(
         spark.range(1).mapInArrow(work, "id long").collect()
 
 
-def test_two_writers_of_one_region_conflict(lake: Lake) -> None:
+def test_two_writers_of_one_region_conflict(lake: SparkLake) -> None:
     """The other one commits while this one's rows are still being computed."""
     path = str(lake.path("raw_events"))
     region = Landings(hours(9, 10))

@@ -6,25 +6,20 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import cast
 
 import pytest
 
 from elsinore.errors import DataError, ValidationError
+from elsinore.lake.provenance import PUBLISHED, STAGED, origin
+from elsinore.lake.regions import Hours
+from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.aggregate_origin import STAGED, origin
-from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.regions import Hours
-from elsinore.spark.run_metrics import record_metrics
-from elsinore.spark.sample import EVERY_GROUP, Place, SampleSize, choose
-from elsinore.spark.sample_results import read_results
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate import (
-    VALIDATE_STEP,
-    VALIDATIONS,
-    Validation,
-    require_no_mismatch,
-    validate,
-)
+from elsinore.spark.publish import publish
+from elsinore.spark.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
+from elsinore.spark.tables import SparkLake
+from elsinore.spark.validate import VALIDATIONS, Validation, require_no_mismatch, validate
 from elsinore.spark.validate_compare import differ
 from elsinore.timeline import EPOCH, Interval
 from tests.spark.dry_lake import answers, dry_lake, stage, stage_rows, staged_rows
@@ -118,7 +113,7 @@ def test_a_count_that_is_off_by_one_is_named_and_never_published(spoilt: Lake) -
     assert len(validation.mismatches) == 1
     record_metrics(spoilt, RUN, VALIDATE_STEP, validation.figures(), run="test")
     with pytest.raises(ValidationError, match="differ from the reference"):
-        publish(spoilt, workload(spoilt, QUERIES), RUN, run="test")
+        publish(cast(SparkLake, spoilt), workload(spoilt, QUERIES), RUN, run="test")
     assert staged(spoilt, RUN, PUBLISHED) == []
 
 

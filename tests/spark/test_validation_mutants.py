@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from elsinore.errors import ValidationError
 from elsinore.events import EventTable
+from elsinore.lake.provenance import PUBLISHED
+from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, VALIDATE_STEP, record_metrics
+from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.results.row import ResultRow
 from elsinore.settings import Settings
-from elsinore.spark.publish import PUBLISHED, publish
-from elsinore.spark.run_metrics import record_metrics
+from elsinore.spark.publish import publish
 from elsinore.spark.sample import SampleSize
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate import VALIDATE_STEP, Validation, require_no_mismatch, validate
-from elsinore.spark.validate_metrics import CHECKED_OF, RESULTS_OF
+from elsinore.spark.tables import SparkLake
+from elsinore.spark.validate import Validation, require_no_mismatch, validate
 from tests.spark.dry_lake import answers, dry_lake, stage
 from tests.spark.mutants import MUTANTS, QUERIES, Mutant
 from tests.spark.results_lake import hours, staged, workload
@@ -147,7 +150,7 @@ def test_nothing_of_it_is_published(lake: Lake, asked: Workload, whole: Validati
         require_no_mismatch(whole)
     record_metrics(lake, RUN, VALIDATE_STEP, whole.figures(), run="test")
     with pytest.raises(ValidationError, match="differ from the reference"):
-        publish(lake, asked, RUN, run="test")
+        publish(cast(SparkLake, lake), asked, RUN, run="test")
     assert staged(lake, RUN, PUBLISHED) == []
 
 

@@ -11,15 +11,10 @@ import typer
 from rich.console import Console
 
 from elsinore.errors import ParameterError
-from elsinore.orchestration.run_interval import day_interval, run_interval
+from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
-from elsinore.replay import (
-    DEFAULT_END,
-    DEFAULT_START,
-    ProgressPrinter,
-    print_summary,
-    replay,
-)
+from elsinore.replay.run import DEFAULT_END, DEFAULT_START, replay
+from elsinore.replay.summary import ProgressPrinter, print_summary
 from elsinore.settings import Settings
 from elsinore.spark.server import stop_server
 from elsinore.timeline import Interval, require_whole_hours

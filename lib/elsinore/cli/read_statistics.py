@@ -34,7 +34,7 @@ def read_statistics(
     if any((path / "_delta_log").is_dir() for path in paths):
         if len(paths) > 1:
             raise ParameterError("give one table of events, or files")
-        from elsinore.spark.stored_events import StoredEvents  # Spark's packages take their time
+        from elsinore.lake.stored_events import StoredEvents
 
         stored = StoredEvents.of(paths[0], workload)
         return stored.statistics(), stored.last()[0]

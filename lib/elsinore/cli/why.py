@@ -12,12 +12,11 @@ import typer
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import ParameterError
+from elsinore.lake.why import Trends, Why, trends_of
+from elsinore.lake.why import why as find_why
 from elsinore.query.load_workload import load_workload
 from elsinore.results.row import plain_value
 from elsinore.settings import Settings
-from elsinore.spark.why import Why
-from elsinore.spark.why import why as find_why
-from elsinore.spark.why_trends import Trends, trends_of
 from elsinore.timeline import format_instant, parse_instant
 
 #: Columns that the titles of lines take.

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from airflow.sdk import Param
 
-from elsinore.orchestration.known_workloads import NAME_PATTERN, known_workloads
-from elsinore.orchestration.run_interval import DAY_PATTERN, WHOLE_HOUR_PATTERN
+from elsinore.orchestration.run_params import (
+    DAY_PATTERN,
+    NAME_PATTERN,
+    WHOLE_HOUR_PATTERN,
+    known_workloads,
+)
 from elsinore.settings import Settings
 
 _HOUR = "A whole hour in UTC, such as 2013-02-08T00:00:00Z"
 
 
-def optional_hours() -> dict[str, Param]:
-    """`start` and `end`, both or neither; without them a run has its data interval.
+#: Two values of their own: a parameter that two names share would hold one value for both.
+_BORDERS = {"start": "The first hour", "end": "The end of the last hour"}
 
-    Two values of their own: a parameter that two names share would hold one value for both.
-    """
+
+def optional_hours() -> dict[str, Param]:
+    """`start` and `end`, both or neither; without them a run has its data interval."""
     both = "Both or none of the two; none means the data interval of the run."
     return {
         name: Param(
@@ -25,20 +30,15 @@ def optional_hours() -> dict[str, Param]:
             pattern=WHOLE_HOUR_PATTERN,
             description=f"{_HOUR}. {both}",
         )
-        for name, title in (("start", "The first hour"), ("end", "The end of the last hour"))
+        for name, title in _BORDERS.items()
     }
 
 
 def required_hours() -> dict[str, Param]:
     """`start` and `end`, which have no default."""
     return {
-        name: Param(
-            title=title,
-            type="string",
-            pattern=WHOLE_HOUR_PATTERN,
-            description=f"{_HOUR}.",
-        )
-        for name, title in (("start", "The first hour"), ("end", "The end of the last hour"))
+        name: Param(title=title, type="string", pattern=WHOLE_HOUR_PATTERN, description=f"{_HOUR}.")
+        for name, title in _BORDERS.items()
     }
 
 

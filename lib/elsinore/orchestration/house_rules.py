@@ -1,4 +1,4 @@
-"""What holds for every DAG and every task of ours: who, how long, how often, and who is told."""
+"""What holds for every DAG and task of ours: who, how long, how often, and who is told."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import sys
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk import Asset, ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from elsinore.errors import ConflictError, LostWorkerError
 from elsinore.orchestration.airflow_environment import SPARK_POOL
-from elsinore.orchestration.alerts import alert_run_failed, alert_run_late, alert_task_failed
-from elsinore.orchestration.task_progress import note_progress
+from elsinore.orchestration.callbacks import (
+    alert_run_failed,
+    alert_run_late,
+    alert_task_failed,
+    note_progress,
+)
 
 # Airflow makes its objects once and keeps them. Looking through them for garbage takes 5 of the
 # 11.5 s of five empty tasks by `airflow dags test`, the last time as Python ends. `call_step` sets
@@ -55,6 +59,11 @@ TASK_DEFAULTS: dict[str, Any] = {
     "on_failure_callback": [note_progress("failed"), alert_task_failed],
 }
 
+#: Data-quality pages, one a run and one a day.
+REPORTS = "quality_reports"
+
+_GROUP = "elsinore"
+
 
 def dag_rules(*, due: timedelta, timeout: timedelta) -> dict[str, Any]:
     """Arguments that every DAG is made with.
@@ -86,3 +95,8 @@ def is_tested() -> bool:
     database the deadline of a DAG that it has never put there.
     """
     return sys.argv[1:3] == ["dags", "test"]
+
+
+def assets(*names: str) -> list[Asset]:
+    """The assets of tables of the lake, named as the tables are, or of `REPORTS`."""
+    return [Asset(name, group=_GROUP) for name in names]

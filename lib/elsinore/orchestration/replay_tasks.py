@@ -7,9 +7,8 @@ from typing import Any
 
 from airflow.sdk import chain, task
 
-from elsinore.orchestration.assets import REPORTS, assets
-from elsinore.orchestration.house_rules import LIGHT
-from elsinore.orchestration.run_interval import context_interval, slice_interval, slices
+from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets
+from elsinore.orchestration.run_params import context_interval, slice_interval, slices
 from elsinore.orchestration.step_task import call_step, step_task
 from elsinore.settings import Settings
 

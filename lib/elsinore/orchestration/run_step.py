@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,6 +12,17 @@ from typing import Any
 from elsinore.settings import Settings
 from elsinore.step_clock import timed_step
 from elsinore.timeline import Interval
+
+_LIBRARIES = (
+    "deltalake",
+    "lark",
+    "numba",
+    "pydantic_settings",
+    "pyspark.sql.connect.session",
+    "tenacity",
+    "great_expectations",
+    "scipy.optimize",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +57,10 @@ def load_job(job: str, settings: Settings) -> Any:
     if (root := str(settings.root)) not in sys.path:
         sys.path.insert(0, root)
     return import_module(f"jobs.{job}")
+
+
+def import_libraries() -> None:
+    """Imports them: 5 s of a processor."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "False"
+    for name in _LIBRARIES:
+        import_module(name)

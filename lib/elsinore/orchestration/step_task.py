@@ -1,22 +1,22 @@
-"""Airflow tasks that call steps: with the hours, the workload and the name of their run."""
+"""Airflow tasks that call steps with the hours, the workload and the name of their run, or wait."""
 
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import timedelta
 from threading import Thread
 from typing import Any
 
-from airflow.sdk import task
+from airflow.sdk import BaseSensorOperator, Context, task
 
 from elsinore.orchestration.house_rules import is_tested
-from elsinore.orchestration.known_workloads import workload_path
-from elsinore.orchestration.libraries import import_libraries
-from elsinore.orchestration.run_interval import context_interval, slice_interval
-from elsinore.orchestration.run_step import Arguments, load_job, run_step
+from elsinore.orchestration.run_params import context_interval, slice_interval, workload_path
+from elsinore.orchestration.run_step import Arguments, import_libraries, load_job, run_step
 from elsinore.settings import Settings
-from elsinore.timeline import Interval
+from elsinore.timeline import SECOND, Interval
 
 
 def step_task(job: str, **arguments: Any) -> Any:
@@ -75,3 +75,28 @@ def context_settings(context: Mapping[str, Any]) -> Settings:
         return settings
     path = workload_path(settings.root, settings.schema_file.stem, name)
     return settings.model_copy(update={"workload_file": path})
+
+
+class HoursSensor(BaseSensorOperator):
+    """Waits until some time after the hours that the run works on.
+
+    Airflow's own sensors know the data interval alone, and would let a run that somebody asked for
+    wait although the day that it is for is long over.
+
+    Args:
+        delta: how long after their end.
+        arguments: of every sensor.
+    """
+
+    def __init__(self, *, delta: timedelta, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.delta = delta
+
+    def poke(self, context: Context) -> bool:
+        """Whether the time has come.
+
+        Raises:
+            ParameterError: the run has no valid hours.
+        """
+        end = context_interval(context).end / SECOND
+        return time.time() >= end + self.delta.total_seconds()

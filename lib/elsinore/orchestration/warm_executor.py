@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from airflow.executors.local_executor import LocalExecutor
 
-from elsinore.orchestration.libraries import import_libraries
+from elsinore.orchestration.run_step import import_libraries
 
 
 class WarmExecutor(LocalExecutor):

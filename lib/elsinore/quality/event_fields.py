@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.lake.regions import Landings
 from elsinore.quality.lake import read_batches
-from elsinore.spark.regions import Landings
 from elsinore.timeline import Interval
 
 

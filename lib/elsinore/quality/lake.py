@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from elsinore.errors import DataError
-from elsinore.spark.regions import Hours
+from elsinore.lake.regions import Hours
 
 
 def read_rows(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.lake.regions import Hours
 from elsinore.quality.coverage import COLUMNS, QueryCoverage, coverage
 from elsinore.quality.day_figures import DayFigures, read_day_figures
 from elsinore.quality.event_fields import LandedEvents, read_landed_events
 from elsinore.quality.lake import read_rows
 from elsinore.quality.run_lines import Publishing, RunLine, read_publishing, read_runs
 from elsinore.quality.unusable_files import UnusableFile, read_unusable_files
-from elsinore.spark.regions import Hours
 from elsinore.timeline import Interval
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
+from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, read_publications
+from elsinore.lake.regions import Hours
+from elsinore.lake.stale_hours import stale_hours
 from elsinore.quality.lake import read_rows
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark.published_origin import PUBLICATIONS, PUBLISHED, read_publications
-from elsinore.spark.regions import Hours
-from elsinore.spark.stale_hours import stale_hours
 from elsinore.timeline import Interval, hour_label, hours_of
 
 

@@ -17,6 +17,8 @@ from urllib.parse import quote
 import jinja2
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.lake.regions import run_key
+from elsinore.lake.run_metrics import RunTime
 from elsinore.quality.bars import StackedBars, stacked_bars
 from elsinore.quality.cells import FILTERS
 from elsinore.quality.docs_link import link_back
@@ -25,8 +27,6 @@ from elsinore.quality.page_data import PageData, read_page_data
 from elsinore.quality.report_data import LandedHour, ReportData, read_report_data
 from elsinore.quality.run_verdict import decide
 from elsinore.quality.trend_charts import trend_charts
-from elsinore.spark.regions import run_key
-from elsinore.spark.sharing_metrics import RunTime
 from elsinore.timeline import Interval, hour_label
 
 

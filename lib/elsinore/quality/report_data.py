@@ -12,17 +12,20 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.compute as pc
 
+from elsinore.lake.provenance import PUBLISHED, STAGED, staged_origins
+from elsinore.lake.regions import Hours, Landings, run_key
+from elsinore.lake.run_metrics import (
+    PUBLISH_STEP,
+    RunTime,
+    is_of_coverage,
+    is_of_sharing,
+    run_time_sharing,
+)
 from elsinore.quality.lake import read_rows
 from elsinore.quality.result_counts import ResultCounts, count_results
 from elsinore.sharing.explain import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import KleenePart, StaticPlan
 from elsinore.sharing.profile import StreamProfile
-from elsinore.spark.aggregate_origin import STAGED, staged_origins
-from elsinore.spark.publish import PUBLISH_STEP
-from elsinore.spark.published_origin import PUBLISHED
-from elsinore.spark.regions import Hours, Landings, run_key
-from elsinore.spark.sharing_metrics import RunTime, is_of_sharing, run_time_sharing
-from elsinore.spark.validate_metrics import is_of_coverage
 from elsinore.step_clock import BEGAN, ENDED
 from elsinore.timeline import Interval, hour_label
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.lake.regions import Hours
 from elsinore.quality.lake import read_by_day
-from elsinore.spark.regions import Hours
 
 _PLACE = ["query", "group_key", "window_start"]
 

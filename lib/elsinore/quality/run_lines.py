@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from elsinore.lake.provenance import Publication, read_publications
 from elsinore.quality.lake import read_rows
-from elsinore.spark.published_origin import Publication, read_publications
 from elsinore.timeline import Interval, hour_label, hours_of
 
 

@@ -10,6 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.lake.provenance import STAGED, Publication, read_publications, staged_origins
+from elsinore.lake.regions import Hours, Landings
 from elsinore.quality.lake import read_by_day, read_rows
 from elsinore.quality.rules import (
     EVENT_COLUMNS,
@@ -18,9 +20,6 @@ from elsinore.quality.rules import (
     rules_of_quarantine,
     rules_of_staged,
 )
-from elsinore.spark.aggregate_origin import STAGED, staged_origins
-from elsinore.spark.published_origin import Publication, read_publications
-from elsinore.spark.regions import Hours, Landings
 from elsinore.timeline import Interval, hour_label, hours_of
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from elsinore.files.rejection import OF_FILES
+from elsinore.lake.regions import Landings
 from elsinore.quality.lake import read_rows
-from elsinore.spark.regions import Landings
 from elsinore.timeline import Interval
 
 

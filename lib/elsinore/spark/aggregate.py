@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.auto import NOTHING_SHARED, Sharing
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.lake.event_files import reach_of
+from elsinore.lake.provenance import STAGED, origin
+from elsinore.lake.regions import Hours
 from elsinore.query.bound import Workload
-from elsinore.spark.aggregate_counts import TASK_COUNTS, Counts, add_up_texts
-from elsinore.spark.aggregate_direct import aggregate_direct
-from elsinore.spark.aggregate_origin import STAGED, origin
-from elsinore.spark.aggregate_route import Route, choose_route
-from elsinore.spark.aggregate_shuffled import aggregate_shuffled
-from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.spark.aggregate_route import Branch, Route, branches, choose_route
+from elsinore.spark.aggregate_worker import (
+    EVENTS,
+    FINISHED_SCHEMA,
+    ROWS,
+    TASK_COUNTS,
+    WINDOWS,
+    Asked,
+    Counts,
+    WorkloadText,
+    add_up_texts,
+    aggregating,
+    carrying,
+    finishing,
+    reading,
+)
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.regions import Hours
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 from elsinore.template.support import require_greta
-from elsinore.timeline import DAY, Interval
+from elsinore.timeline import DAY, EPOCH, Interval
 
-__all__ = [
-    "EVENTS_VERSION",
-    "STAGED",
-    "STEP",
-    "Aggregated",
-    "aggregate",
-    "aggregated",
-    "split_counts",
-]
-
-#: The step's name in `run_metrics`.
-STEP = "aggregate"
-EVENTS_VERSION = "events_version"
+_GROUP = ("query", "group", "window_start", "window_end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class Aggregated:
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; the version is a name, hence text."""
         return {
-            EVENTS_VERSION: str(self.events_version),
+            "events_version": str(self.events_version),
             "plan_fingerprint": self.plan_fingerprint,
             "events": self.events,
             "windows": self.windows,
@@ -74,7 +81,7 @@ class Aggregated:
 
 
 def aggregate(
-    lake: Lake,
+    lake: SparkLake,
     workload: Workload,
     owned: Interval,
     *,
@@ -121,7 +128,7 @@ def aggregate(
 
 
 def aggregated(
-    lake: Lake,
+    lake: SparkLake,
     workload: Workload,
     owned: Interval,
     version: int,
@@ -132,7 +139,9 @@ def aggregated(
 ) -> DataFrame:
     """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_counts`."""
     if route.direct:
-        finished = aggregate_direct(lake, workload, route.parts, sharing=sharing)
+        numbers = lake.spark.range(0, len(route.parts), numPartitions=len(route.parts))
+        task = reading(workload, route.parts, sharing)
+        finished = numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
     else:
         finished = aggregate_shuffled(lake, workload, owned, version, sharing=sharing, parts=parts)
     return finished.withColumns(
@@ -156,3 +165,107 @@ def _by_day(rows: DataFrame, owned: Interval, parts: int) -> DataFrame:
     if days == 1:
         return rows.coalesce(1)
     return rows.repartition(min(days, parts), F.substring(Hours.column, 1, 10))
+
+
+def aggregate_shuffled(
+    lake: SparkLake,
+    workload: Workload,
+    owned: Interval,
+    version: int,
+    *,
+    sharing: Sharing,
+    parts: int,
+) -> DataFrame:
+    """The windows that end in `owned`, and counts; see `aggregated`."""
+    text = WorkloadText.of(workload)
+    partial, counted = [], frozenset[str]()
+    for branch in sorted(branches(workload), key=lambda each: -_longest(workload, each)):
+        asked = Asked(text, branch.queries, owned, sharing)
+        # An event that several branches read counts where the longest windows read it.
+        partial.append(_partial(lake, workload, branch, asked, version, parts, counted))
+        counted |= branch.types
+    together = reduce(DataFrame.unionByName, partial).repartition(parts, *_GROUP)
+    return together.mapInArrow(finishing(text), from_arrow_schema(carrying(FINISHED_SCHEMA)))
+
+
+def _longest(workload: Workload, branch: Branch) -> int:
+    return max(workload.by_name[name].window.within for name in branch.queries)
+
+
+def _partial(
+    lake: SparkLake,
+    workload: Workload,
+    branch: Branch,
+    asked: Asked,
+    version: int,
+    parts: int,
+    counted: frozenset[str],
+) -> DataFrame:
+    queries = [workload.by_name[name] for name in branch.queries]
+    schema = workload.schema
+    events = events_between(lake, version, reach_of(queries, asked.owned), branch.types)
+    columns = events.select(*engine_columns(schema, branch.attributes))
+    if branch.keys:
+        columns = columns.repartition(parts, *partition_keys(schema, branch.keys))
+    else:
+        columns = columns.repartition(1)
+    # In the order of time old events can be let go; worth a sort where there are such.
+    ordered = _longest(workload, branch) < asked.owned.length
+    if ordered:
+        columns = columns.sortWithinPartitions(TIME_COLUMN)
+    task = aggregating(asked, branch.types - counted, ordered=ordered)
+    return columns.mapInArrow(task, from_arrow_schema(carrying(PARTIAL_SCHEMA)))
+
+
+def events_between(
+    lake: SparkLake, version: int, interval: Interval, types: Collection[str]
+) -> DataFrame:
+    """Rows of the table `events` of some types in an interval, as they stood at a version."""
+    first, last = (
+        (EPOCH + timedelta(microseconds=instant)).date()
+        for instant in (interval.start, interval.end - 1)
+    )
+    return lake.read("events", version).where(
+        F.col("event_day").between(F.lit(first), F.lit(last))
+        & within(interval)
+        & F.col("event_type").isin(sorted(types))
+    )
+
+
+def within(interval: Interval) -> Column:
+    """Whether `event_time` lies in an interval."""
+    start, end = (F.timestamp_micros(F.lit(i)) for i in (interval.start, interval.end))
+    return (F.col("event_time") >= start) & (F.col("event_time") < end)
+
+
+def engine_columns(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
+    """`_time` in microseconds, `_type` as a code, and attributes with timestamps as integers."""
+    names = F.array(*(F.lit(event_type.name) for event_type in schema.types))
+    code = F.array_position(names, F.col("event_type")) - F.lit(1)
+    return [
+        F.unix_micros("event_time").alias(TIME_COLUMN),
+        code.cast("int").alias(TYPE_COLUMN),
+        *(_plain(name, schema.attributes[name]) for name in attributes),
+    ]
+
+
+def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
+    """Attributes as Spark is to hash them: values that the engine takes for equal look equal.
+
+    NULLs share a task, as do NaNs of all bit patterns, and -0.0 goes where 0.0 goes.
+    """
+    return [
+        _normal(name) if schema.attributes[name] is AttributeType.DOUBLE else F.col(name)
+        for name in attributes
+    ]
+
+
+def _plain(name: str, kind: AttributeType) -> Column:
+    if kind is AttributeType.TIMESTAMP:
+        return F.unix_micros(name).alias(name)
+    return F.col(name)
+
+
+def _normal(name: str) -> Column:
+    nan = F.lit(float("nan"))
+    return F.when(F.isnan(name), nan).otherwise(F.col(name) + F.lit(0.0))

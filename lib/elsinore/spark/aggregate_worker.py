@@ -5,8 +5,9 @@ Nothing here knows Spark: the functions are made on the driver and called in Pyt
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,17 +20,24 @@ from elsinore.engine.finish_long import finish_long
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.in_order import aggregate_in_order
 from elsinore.errors import EngineError
-from elsinore.events import TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.lake.event_files import (
+    EventFile,
+    attributes_read,
+    event_table,
+    events_in_order,
+    types_read,
+)
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_query
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.results.published import LONG_SCHEMA
-from elsinore.spark.aggregate_counts import counts_of, results_of, split
 from elsinore.timeline import Interval
 
 Batches = Iterable[pa.RecordBatch]
+
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 #: Counts of a task: events that windows can hold, each once; results, one for each (query, group,
@@ -38,6 +46,35 @@ EVENTS, WINDOWS, ROWS = "events", "windows", "rows"
 
 #: Finished rows: the long table of results, and the fingerprint of each row's query.
 FINISHED_SCHEMA = LONG_SCHEMA.append(pa.field("query_fingerprint", pa.string(), False))
+
+Counts = dict[str, int]
+
+#: The column of counts, as JSON; NULL in rows of results, which are NULL in rows of counts. As rows
+#: beside those of results, the counts of a task that is done twice count once.
+TASK_COUNTS = "task_counts"
+
+#: Counts that are sizes: of these the largest is told, not the sum.
+_SIZES = frozenset({"bytes"})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one task computes, and from what.
+
+    Attributes:
+        owned: the windows that end here.
+        reached: what they can hold.
+        files: where that is.
+    """
+
+    owned: Interval
+    reached: Interval
+    files: tuple[EventFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes that the task reads."""
+        return sum(file.size for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +165,39 @@ def new_observer() -> Observer:
     return Observer(room=0, details=False)
 
 
+def reading(workload: Workload, parts: tuple[Part, ...], sharing: Sharing) -> Task:
+    """A task that takes numbers of parts, reads their files and makes their finished rows.
+
+    A window lies in one part whatever its keys are, and the part has all of its events: so a task
+    groups by any key, and needs no shuffle.
+    """
+    text = WorkloadText.of(workload)
+    queries = tuple(query.name for query in workload.queries)
+    types = frozenset().union(*(types_read(workload, query) for query in workload.queries))
+    read = sorted(frozenset().union(*(attributes_read(query) for query in workload.queries)))
+
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for number in (number for batch in batches for number in batch["id"].to_pylist()):
+            part, observer, told = parts[number], new_observer(), Counter({EVENTS: 0})
+            # Of the time before its windows' ends, what no earlier part counts.
+            since = part.owned.start if number else part.reached.start
+            events = events_in_order(part.files, part.reached, text.schema, types, read)
+            asked = Asked(text, queries, part.owned, sharing)
+            counted = _counting(events, since, told)
+            for partial in asked.partial_rows(counted, observer, ordered=True):
+                yield from finished(text.bind(), partial, told)
+            yield counts_of(FINISHED_SCHEMA, {**observer.counts, **told})
+
+    return task
+
+
+def _counting(batches: Batches, since: int, told: Counter[str]) -> Iterator[pa.RecordBatch]:
+    """The batches; counts their events that do not lie before an instant."""
+    for batch in batches:
+        told[EVENTS] += pc.sum(pc.greater_equal(batch[TIME_COLUMN], since)).as_py() or 0
+        yield batch
+
+
 def aggregating(asked: Asked, counted: frozenset[str], *, ordered: bool) -> Task:
     """A task that makes partial rows from all events of its partitions; see `Asked`.
 
@@ -179,16 +249,41 @@ def finished(workload: Workload, partial: pa.Table, told: Counter[str]) -> Itera
     return results_of(long.append_column(FINISHED_SCHEMA.field("query_fingerprint"), column))
 
 
-def event_table(schema: StreamSchema, table: pa.Table) -> EventTable:
-    """Events as read from the lake; a column that was not read is NULL throughout."""
-    columns = {
-        field.name: _as(table[field.name], field.type)
-        if field.name in table.column_names
-        else pa.nulls(table.num_rows, field.type)
-        for field in arrow_schema(schema)
-    }
-    return EventTable(schema, pa.table(columns))
+def carrying(schema: pa.Schema) -> pa.Schema:
+    """What tasks make whose rows are of a schema: such rows, or counts."""
+    fields = [field.with_nullable(True) for field in schema]
+    return pa.schema([*fields, pa.field(TASK_COUNTS, pa.string())])
 
 
-def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column if pa.types.is_dictionary(column.type) else column.cast(kind)
+def results_of(table: pa.Table) -> Iterable[pa.RecordBatch]:
+    """Rows of results, as `carrying` has them."""
+    none = pa.nulls(table.num_rows, pa.string())
+    return table.append_column(TASK_COUNTS, none).cast(carrying(table.schema)).to_batches()
+
+
+def counts_of(schema: pa.Schema, counts: Mapping[str, int]) -> pa.RecordBatch:
+    """A row of counts, beside rows of a schema."""
+    columns = [*(pa.nulls(1, field.type) for field in schema), pa.array([json.dumps(counts)])]
+    return pa.record_batch(columns, schema=carrying(schema))
+
+
+def split(table: pa.Table) -> tuple[pa.Table, Counts]:
+    """Rows of results, and the counts beside them together."""
+    told = pc.is_valid(table[TASK_COUNTS])
+    counts = table[TASK_COUNTS].filter(told).to_pylist()
+    return table.filter(pc.invert(told)).drop_columns([TASK_COUNTS]), add_up_texts(counts)
+
+
+def add_up(reports: Iterable[Mapping[str, int]]) -> Counts:
+    """The sum of each count; of sizes the largest."""
+    total: Counts = {}
+    for counts in reports:
+        for name, number in counts.items():
+            before = total.get(name, 0)
+            total[name] = max(before, number) if name in _SIZES else before + number
+    return total
+
+
+def add_up_texts(texts: Iterable[str]) -> Counts:
+    """The same of counts as JSON."""
+    return add_up(json.loads(text) for text in texts)

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import DeltaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore import errors
 from elsinore.errors import ConflictError, ElsinoreError, LostWorkerError, SetupError
+from elsinore.lake.delta_log import first_line, unwritable, write_failure
 
 _CONFLICT = re.compile(
     r"DELTA_CONCURRENT_\w+|DELTA_PROTOCOL_CHANGED|DELTA_METADATA_CHANGED|ProtocolChangedException"
@@ -33,13 +34,8 @@ _LOST = re.compile(
     r"\.createPythonWorker\("
 )
 _STRANGER = re.compile(r"StatusCode\.(UNAUTHENTICATED|PERMISSION_DENIED)")
-_UNWRITABLE = re.compile(
-    r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
-)
 #: An error of our own family, raised in a Python worker, as the last line of its traceback.
 _OURS = re.compile(r"^elsinore\.(?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
-
-_SHOWN = 300
 
 
 class BrokenServerError(LostWorkerError):
@@ -72,40 +68,29 @@ def translate(error: BaseException) -> ElsinoreError | None:
     """The error in our terms; None if it is none that is known."""
     if isinstance(error, ElsinoreError):
         return error
-    if not isinstance(error, PySparkException | DeltaError | OSError):
+    if isinstance(error, DeltaError | OSError):
+        return write_failure(error)
+    if not isinstance(error, PySparkException):
         return None
     text = _describe(error)
-    if isinstance(error, CommitFailedError):
-        return ConflictError(f"another writer got there first: {first_line(text)}")
-    if isinstance(error, PySparkException):
-        if found := _CONFLICT.search(text):
-            return ConflictError(f"another writer got there first: {found[0]}")
-        if ours := _own(text):
-            return ours
-        if _STRANGER.search(text):
-            return SetupError(f"Spark refuses us: {first_line(text)}", hint="look at its token")
-    if found := _UNWRITABLE.search(text):
-        return SetupError(
-            f"cannot write: {found[0]}", hint="make room, or the lake writable, and run it again"
-        )
-    if isinstance(error, PySparkException) and (found := _BROKEN.search(text)):
+    if found := _CONFLICT.search(text):
+        return ConflictError(f"another writer got there first: {found[0]}")
+    if known := _own(text):
+        return known
+    if _STRANGER.search(text):
+        return SetupError(f"Spark refuses us: {first_line(text)}", hint="look at its token")
+    if full := unwritable(text):
+        return full
+    if found := _BROKEN.search(text):
         return BrokenServerError(f"Spark has lost a class: {found[0]}")
-    if isinstance(error, PySparkException) and (found := _LOST.search(text)):
+    if found := _LOST.search(text):
         return LostWorkerError(f"a Spark process was lost: {first_line(text[found.start() :])}")
     return None
 
 
-def first_line(text: str) -> str:
-    """The first line of a text, cut so that a report of it stays one line."""
-    line = next((part.strip() for part in text.splitlines() if part.strip()), "")
-    return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
-
-
-def _describe(error: BaseException) -> str:
+def _describe(error: PySparkException) -> str:
     """All that an error says, the names that Spark Connect keeps beside the text among it."""
-    names = [type(error).__name__]
-    if isinstance(error, PySparkException):
-        names.append(str(error.getCondition()))
+    names = [type(error).__name__, str(error.getCondition())]
     if isinstance(error, SparkConnectGrpcException):
         names.append(str(error.getGrpcStatusCode()))
     return f"{' '.join(names)}: {error}"

@@ -14,8 +14,17 @@ import time
 from pathlib import Path
 
 from elsinore.settings import Settings
-from elsinore.spark.server import LOOK, TOKEN, Server, is_free, locked
-from elsinore.spark.server_command import LOOPBACK, complete, server_command, server_environment
+from elsinore.spark.server import (
+    LOOK,
+    LOOPBACK,
+    TOKEN,
+    Server,
+    complete,
+    is_free,
+    locked,
+    server_command,
+    server_environment,
+)
 
 
 def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command: list[str]) -> int:

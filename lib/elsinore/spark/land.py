@@ -10,19 +10,28 @@ from typing import Any
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.errors import ConflictError, DataError, EngineError
 from elsinore.files.rejection import bad_lines
+from elsinore.lake.regions import Landings
 from elsinore.settings import Settings
-from elsinore.spark.event_changes import merge_changes
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.judge_events import ACCEPTED, DUPLICATE, QUARANTINED
-from elsinore.spark.landed_lines import JudgedLanding, Seen, judge_landing
-from elsinore.spark.landing_files import LandingFile, landing_files
-from elsinore.spark.regions import Landings
-from elsinore.spark.scan_landing import scan_landing
-from elsinore.spark.tables import Lake
+from elsinore.spark.judge_landing import (
+    ACCEPTED,
+    DELETE,
+    DUPLICATE,
+    INSERT,
+    QUARANTINED,
+    UPDATE,
+    JudgedLanding,
+    LandingCounts,
+    Seen,
+    judge_landing,
+)
+from elsinore.spark.scan_landing import LandingFile, landing_files, scan_landing
+from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval, hour_label, hours_of
 
 #: Times that a landing is judged before it gives way to others that land beside it.
@@ -36,8 +45,11 @@ _FEW = 16 * 1024 * 1024
 
 Figures = dict[str, int | float]
 
+#: The changes are a checkpoint: there is no need to make another one of them.
+_AS_IT_IS = {"spark.databricks.delta.merge.materializeSource": "none"}
 
-def land_events(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Figures:
+
+def land_events(lake: SparkLake, settings: Settings, interval: Interval, *, run: str) -> Figures:
     """Land the hours of an interval, whole.
 
     The tables follow from the files alone: hours landed again, in any order, in any cut, leave the
@@ -86,7 +98,7 @@ class _Landing:
         stored: whether its lines are stored.
     """
 
-    lake: Lake
+    lake: SparkLake
     interval: Interval
     run: str
     allowed: float
@@ -132,7 +144,7 @@ class _Landing:
         return _totals([accounts[label] for label in own])
 
 
-def _write_quarantine(lake: Lake, landing: JudgedLanding, region: Landings, run: str) -> None:
+def _write_quarantine(lake: SparkLake, landing: JudgedLanding, region: Landings, run: str) -> None:
     """Write the bad lines of a region, unless there are none and were none."""
     is_bad = any(row["kind"] == QUARANTINED for row in landing.counts.fates)
     held = lake.dataset("quarantine").head(1, filter=region.expression(by_day=True))
@@ -143,7 +155,7 @@ def _write_quarantine(lake: Lake, landing: JudgedLanding, region: Landings, run:
 
 
 def _accounts(
-    lake: Lake, landing: JudgedLanding, files: Sequence[LandingFile]
+    lake: SparkLake, landing: JudgedLanding, files: Sequence[LandingFile]
 ) -> dict[str, dict[str, Any]]:
     """By hour that is judged a row of `landings`, also for those without files."""
     accounts = {
@@ -169,7 +181,7 @@ def _accounts(
     return accounts
 
 
-def _earlier_accounts(lake: Lake, also: Sequence[Interval]) -> dict[str, dict[str, Any]]:
+def _earlier_accounts(lake: SparkLake, also: Sequence[Interval]) -> dict[str, dict[str, Any]]:
     """Accounts to be filled of hours landed before, with what their files were.
 
     An hour whose landing was killed before it had an account is left to its own rerun.
@@ -221,7 +233,7 @@ def _require_few_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> None
 
 
 def _require_accounted(
-    lake: Lake, accounts: Mapping[str, dict[str, Any]], region: Landings, version: int
+    lake: SparkLake, accounts: Mapping[str, dict[str, Any]], region: Landings, version: int
 ) -> None:
     """Count the stored lines: that they agree shows that judging lost none and made none."""
     stored: Counter[str] = Counter()
@@ -232,3 +244,49 @@ def _require_accounted(
     for label, account in accounts.items():
         if stored[label] != account["lines"]:
             raise EngineError(f"landing {label}: {stored[label]} lines, {account['lines']} fates")
+
+
+def merge_changes(
+    lake: SparkLake, judged: DataFrame, counts: LandingCounts, *, turn: int, run: str
+) -> None:
+    """Apply changes to `events` in one commit, which notes the touched times.
+
+    Args:
+        lake: the tables.
+        judged: rows of `judge_events`, at the version of `events` that had seen one turn less.
+        counts: theirs.
+        turn: the number of this change (`SparkLake.run_sql`).
+        run: what to note beside the times.
+
+    Raises:
+        ConflictError: another landing has taken the turn, or somebody else changes the same rows.
+    """
+    key = ("event_id",) if lake.stream.id_field is not None else ("file", "position")
+    same_event = " AND ".join(f"t.{name} = s.{name}" for name in key)
+    # Files of other days are neither read nor written.
+    days = ", ".join(f"DATE'{day}'" for day in sorted(counts.days))
+    names = [f"`{column.name}`" for column in lake.schema("events").columns]
+    updates = ", ".join(f"t.{name} = s.{name}" for name in names)
+    values = f"({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
+    clauses = {
+        DELETE: f"WHEN MATCHED AND s.op = '{DELETE}' THEN DELETE",
+        UPDATE: f"WHEN MATCHED AND s.op = '{UPDATE}' THEN UPDATE SET {updates}",
+        INSERT: f"WHEN NOT MATCHED AND s.op = '{INSERT}' THEN INSERT {values}",
+    }
+    # Delta reads the table once less where it has only to insert.
+    wanted = " ".join(clause for op, clause in clauses.items() if counts.changes[op])
+    # Names of the stream's schema, which are plain identifiers, our own, and days.
+    target = lake.sql_name("events").replace("{", "{{").replace("}", "}}")
+    merge = (
+        f"MERGE INTO {target} t USING {{changes}} s "
+        f"ON t.event_day IN ({days}) AND {same_event} {wanted}"
+    )
+    day = F.to_date("event_time").alias("event_day")
+    changes = judged.where(F.col("op").isNotNull()).select(day, *names[1:], "op")
+    note = json.dumps({"run": run, "touched": counts.touched})
+    with lake.configured(_AS_IT_IS):
+        made = lake.run_sql(merge, note=note, turn=turn, changes=changes)
+    fields = {INSERT: "num_inserted_rows", UPDATE: "num_updated_rows", DELETE: "num_deleted_rows"}
+    found = {op: sum(row[name] for row in made) for op, name in fields.items()}
+    if found != {op: counts.changes[op] for op in fields}:
+        raise ConflictError(f"another run landed first: {found} instead of {dict(counts.changes)}")

@@ -12,14 +12,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import deltalake
+from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from elsinore.errors import ConflictError, ParameterError
-from elsinore.spark.tables import Lake
-
-#: The step's name in `run_metrics`.
-MAINTAIN_STEP = "maintain"
+from elsinore.spark.tables import SparkLake
 
 #: Hours that removed files are kept at least, whoever asks for less: Delta's own default, and many
 #: times the longest run, so that no reader loses the version that it has pinned.
@@ -30,6 +27,7 @@ _TARGET_BYTES = 128 * 1024 * 1024
 _OPTIMIZE = {
     f"spark.databricks.delta.optimize.{size}FileSize": str(_TARGET_BYTES) for size in ("max", "min")
 }
+
 _RETENTION = "delta.deletedFileRetentionDuration"
 
 
@@ -48,7 +46,7 @@ class Maintained:
     removed: int
 
 
-def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
+def maintain(lake: SparkLake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
     """OPTIMIZE each table where that helps, then VACUUM all of them.
 
     Rows stay what they are. A concurrent writer of the same files makes this lose, or loses itself;
@@ -64,7 +62,7 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
         ConflictError: another writer got there first.
     """
     require_safe(keep_hours)
-    there = [name for name in lake.tables if deltalake.DeltaTable.is_deltatable(_path(lake, name))]
+    there = [name for name in lake.tables if DeltaTable.is_deltatable(str(lake.path(name)))]
     return {name: _maintain(lake, name, keep_hours, run) for name in there}
 
 
@@ -90,9 +88,9 @@ def require_safe(keep_hours: int) -> None:
         )
 
 
-def is_worth_compacting(lake: Lake, table: str) -> bool:
+def is_worth_compacting(lake: SparkLake, table: str) -> bool:
     """Whether any partition of a table has two small files or more; read from its log alone."""
-    adds = deltalake.DeltaTable(_path(lake, table)).get_add_actions(flatten=True)
+    adds = _log(lake, table).get_add_actions(flatten=True)
     keys = [f"partition.{column}" for column in lake.schema(table).partition_by]
     columns = [adds.column(key).to_pylist() for key in keys]
     sizes = adds.column("size_bytes").to_pylist()
@@ -103,7 +101,7 @@ def is_worth_compacting(lake: Lake, table: str) -> bool:
     return any(count > 1 for count in small.values())
 
 
-def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
+def _maintain(lake: SparkLake, table: str, keep_hours: int, run: str) -> Maintained:
     before = len(_live(lake, table))
     tend = _tend_records if lake.schema(table).record else _tend_data
     stale = tend(lake, table, keep_hours, run)
@@ -111,7 +109,7 @@ def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
     return Maintained(before, len(_live(lake, table)), removed)
 
 
-def _tend_data(lake: Lake, table: str, keep_hours: int, run: str) -> list[Path]:
+def _tend_data(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
     name = lake.sql_name(table)
     if is_worth_compacting(lake, table):
         with lake.configured(_OPTIMIZE):
@@ -124,31 +122,30 @@ def _tend_data(lake: Lake, table: str, keep_hours: int, run: str) -> list[Path]:
     return stale
 
 
-def _tend_records(lake: Lake, table: str, keep_hours: int, run: str) -> list[Path]:
-    note = deltalake.CommitProperties(custom_metadata={"run": run})
+def _tend_records(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
+    note = CommitProperties(custom_metadata={"run": run})
     try:
         if is_worth_compacting(lake, table):
-            optimizer = deltalake.DeltaTable(_path(lake, table)).optimize
-            optimizer.compact(target_size=_TARGET_BYTES, commit_properties=note)
+            compact = _log(lake, table).optimize.compact
+            compact(target_size=_TARGET_BYTES, commit_properties=note)
         if (wanted := _new_retention(lake, table, keep_hours)) is not None:
-            deltalake.DeltaTable(_path(lake, table)).alter.set_table_properties(
+            _log(lake, table).alter.set_table_properties(
                 {_RETENTION: wanted}, commit_properties=note
             )
         if stale := _stale(lake, table, keep_hours):
-            log = deltalake.DeltaTable(_path(lake, table))
-            log.vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
+            _log(lake, table).vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
     except CommitFailedError as error:
         raise ConflictError(f"another writer of {table} got there first") from error
     return stale
 
 
-def _new_retention(lake: Lake, table: str, keep_hours: int) -> str | None:
+def _new_retention(lake: SparkLake, table: str, keep_hours: int) -> str | None:
     """The retention to write into a table, which every vacuum of it follows, whoever starts it.
 
     Delta 4.4 ignores hours that are given to VACUUM itself, unless they are none.
     """
     wanted = _retention(keep_hours)
-    set_to = deltalake.DeltaTable(_path(lake, table)).metadata().configuration.get(_RETENTION)
+    set_to = _log(lake, table).metadata().configuration.get(_RETENTION)
     return None if (set_to or _retention(LEAST_KEPT)) == wanted else wanted
 
 
@@ -156,7 +153,7 @@ def _retention(hours: int) -> str:
     return f"interval {int(hours)} hours"
 
 
-def _stale(lake: Lake, table: str, keep_hours: int) -> list[Path]:
+def _stale(lake: SparkLake, table: str, keep_hours: int) -> list[Path]:
     """Files that the latest version does not name and that are old enough for VACUUM to look at.
 
     Without any, VACUUM would list the whole table for nothing, and write two commits about it.
@@ -173,11 +170,11 @@ def _stale(lake: Lake, table: str, keep_hours: int) -> list[Path]:
     ]
 
 
-def _live(lake: Lake, table: str) -> set[str]:
+def _live(lake: SparkLake, table: str) -> set[str]:
     """Names of the files of the latest version; Delta never gives one name to two files."""
-    uris = deltalake.DeltaTable(_path(lake, table)).file_uris()
+    uris = _log(lake, table).file_uris()
     return {uri.rsplit("/", 1)[-1] for uri in uris}
 
 
-def _path(lake: Lake, table: str) -> str:
-    return str(lake.path(table))
+def _log(lake: SparkLake, table: str) -> DeltaTable:
+    return DeltaTable(str(lake.path(table)))

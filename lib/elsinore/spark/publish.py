@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 from elsinore.errors import ValidationError
+from elsinore.lake.delta_log import commits
+from elsinore.lake.provenance import (
+    PUBLICATIONS,
+    PUBLISHED,
+    STAGED,
+    Origin,
+    require_origins,
+    require_unchanged,
+)
+from elsinore.lake.regions import Hours
+from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, find_text
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark.aggregate_origin import STAGED, Origin, require_origins, require_unchanged
-from elsinore.spark.commit_notes import commits
-from elsinore.spark.publish_digest import NOTHING, combine, hour_contents
-from elsinore.spark.published_origin import PUBLICATIONS, PUBLISHED
-from elsinore.spark.regions import Hours
-from elsinore.spark.run_metrics import find_text
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate import STAGED_VERSION, VALIDATE_STEP, VALIDATIONS
+from elsinore.spark.tables import SparkLake
+from elsinore.spark.validate import VALIDATIONS
 from elsinore.spark.validate_compare import EVERY_AGGREGATE
 from elsinore.timeline import EPOCH, Interval
-
-__all__ = ["PUBLISHED", "PUBLISH_STEP", "Published", "publish"]
-
-#: The step's name in `run_metrics`.
-PUBLISH_STEP = "publish"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Published:
 
 
 def publish(
-    lake: Lake,
+    lake: SparkLake,
     workload: Workload,
     interval: Interval,
     *,
@@ -51,7 +55,7 @@ def publish(
 
     A second commit says in `publications` where they come from. The first one carries the same in
     its note, so that what a killed process left between the two can be told
-    (`published_origin.read_publications`); publishing again mends it.
+    (`provenance.read_publications`); publishing again mends it.
 
     Args:
         lake: the tables.
@@ -77,44 +81,54 @@ def publish(
     for stretch in hours.intervals:
         _require_validated(lake, stretch, version)
         origins |= _require_own(lake, stretch, version, own)
-    contents = hour_contents(lake, STAGED, hours, version)
+    found = hour_contents(lake, STAGED, hours, version)
+    contents = {label: found.get(label, NOTHING) for label in sorted(origins)}
+    total = sum(content.rows for content in contents.values())
     note = {
         "run": run,
         "workload": own,
         "plans": sorted({origin.plan for origin in origins.values()}),
-        "digests": {label: contents.get(label, NOTHING).digest for label in origins},
+        "digests": {label: content.digest for label, content in contents.items()},
     }
-    staged = lake.read(STAGED, version).where(hours.predicate(by_day=True))
-    # One file a day.
-    rows = staged.repartition("owned_day").drop("owned_day")
-    total = sum(content.rows for content in contents.values())
-    with lake.compiled(total):
-        lake.replace(PUBLISHED, rows, where=hours, run=json.dumps(note), recorded=True)
-    made = next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
+    made = _replace_published(lake, hours, version, note, total)
     checked = _agreed(lake, hours)
-    now = (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1)
+    common = {
+        "workload": name,
+        "workload_fingerprint": own,
+        "run": run,
+        "published_at": (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1),
+        "published_version": made,
+        "published_together": len(origins),
+    }
     records = [
-        {
+        common
+        | {
             "owned_hour": label,
-            "workload": name,
-            "workload_fingerprint": own,
-            "plan_fingerprint": origin.plan,
-            "events_version": origin.events_version,
-            "run": run,
-            "digest": contents.get(label, NOTHING).digest,
-            "rows": contents.get(label, NOTHING).rows,
+            "plan_fingerprint": origins[label].plan,
+            "events_version": origins[label].events_version,
+            "digest": content.digest,
+            "rows": content.rows,
             "validated": checked[label],
-            "published_at": now,
-            "published_version": made,
-            "published_together": len(origins),
         }
-        for label, origin in sorted(origins.items())
+        for label, content in contents.items()
     ]
     lake.record(PUBLICATIONS, records, where=hours, run=run)
-    return Published(total, combine(contents))
+    return Published(total, combine(found))
 
 
-def _require_validated(lake: Lake, stretch: Interval, version: int) -> None:
+def _replace_published(
+    lake: SparkLake, hours: Hours, staged: int, note: dict[str, Any], rows: int
+) -> int:
+    """Copies the rows of a version of the staged results; the version that this makes."""
+    copied = lake.read(STAGED, staged).where(hours.predicate(by_day=True))
+    # One file a day.
+    copied = copied.repartition("owned_day").drop("owned_day")
+    with lake.compiled(rows):
+        lake.replace(PUBLISHED, copied, where=hours, run=json.dumps(note), recorded=True)
+    return next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
+
+
+def _require_validated(lake: SparkLake, stretch: Interval, version: int) -> None:
     validated = find_text(lake, stretch, VALIDATE_STEP, STAGED_VERSION)
     if validated is None:
         raise ValidationError(
@@ -123,7 +137,9 @@ def _require_validated(lake: Lake, stretch: Interval, version: int) -> None:
     require_unchanged(lake.root, stretch, since=int(validated), until=version)
 
 
-def _require_own(lake: Lake, stretch: Interval, version: int, workload: str) -> dict[str, Origin]:
+def _require_own(
+    lake: SparkLake, stretch: Interval, version: int, workload: str
+) -> dict[str, Origin]:
     origins = require_origins(lake.root, stretch, version=version)
     if any(origin.workload != workload for origin in origins.values()):
         raise ValidationError(
@@ -132,7 +148,7 @@ def _require_own(lake: Lake, stretch: Interval, version: int, workload: str) -> 
     return origins
 
 
-def _require_no_mismatch(lake: Lake, hours: Hours) -> None:
+def _require_no_mismatch(lake: SparkLake, hours: Hours) -> None:
     wrong = lake.rows(
         VALIDATIONS, hours.expression(by_day=False) & pc.field("mismatch"), columns=["query"]
     )
@@ -143,8 +159,68 @@ def _require_no_mismatch(lake: Lake, hours: Hours) -> None:
         )
 
 
-def _agreed(lake: Lake, hours: Hours) -> Counter[str]:
+def _agreed(lake: SparkLake, hours: Hours) -> Counter[str]:
     """By hour, the values that were compared with the reference."""
     compared = (pc.field("status") == "checked") & (pc.field("aggregate") != EVERY_AGGREGATE)
     where = hours.expression(by_day=False) & compared
     return Counter(lake.rows(VALIDATIONS, where, columns=["owned_hour"])["owned_hour"].to_pylist())
+
+
+@dataclass(frozen=True, slots=True)
+class HourContent:
+    """What a table of results holds of an hour.
+
+    Attributes:
+        digest: sha256 of its rows in ascending order of all columns, as lines of CSV.
+        rows: how many they are.
+    """
+
+    digest: str
+    rows: int
+
+
+#: Of an hour without results.
+NOTHING = HourContent(sha256(b"").hexdigest(), 0)
+
+
+def hour_contents(
+    lake: SparkLake, table: str, hours: Hours, version: int | None = None
+) -> dict[str, HourContent]:
+    """By hour, what a table of results holds; hours without results are left out.
+
+    Args:
+        lake: the tables.
+        table: its name.
+        hours: which.
+        version: of the table; None: the latest.
+    """
+    results = lake.dataset(table, version)
+    found: dict[str, HourContent] = {}
+    for rows in hours.rows_by_day(results):
+        found |= _contents(rows, hours.column)
+    return found
+
+
+def _contents(rows: pa.Table, column: str) -> dict[str, HourContent]:
+    """Each hour's part of the rows, which are put in order once for all hours."""
+    names = sorted(rows.column_names)
+    keys = [column, *(name for name in names if name != column)]
+    ordered = rows.select(names).sort_by([(name, "ascending") for name in keys]).combine_chunks()
+    found, start = {}, 0
+    for count in pc.value_counts(ordered[column]).to_pylist():  # in the order of their first rows
+        rows_of_hour = ordered.slice(start, count["counts"])
+        found[count["values"]] = HourContent(_digest(rows_of_hour), count["counts"])
+        start += count["counts"]
+    return found
+
+
+def combine(hours: Mapping[str, HourContent]) -> str:
+    """One digest of the results of several hours."""
+    lines = sorted(f"{hour} {content.digest}\n" for hour, content in hours.items())
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def _digest(ordered: pa.Table) -> str:
+    text = pa.BufferOutputStream()
+    csv.write_csv(ordered, text, csv.WriteOptions(include_header=False))
+    return sha256(text.getvalue()).hexdigest()

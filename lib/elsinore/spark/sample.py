@@ -1,32 +1,38 @@
 """Which results of a run are checked against the two-step reference: seeded and stratified.
 
 What is missing is looked for like what is there. Single results are drawn from the staged ones, by
-query and size, and by groups of events drawn at random, whether the engine has a result for them or
-not. Whole windows are searched for groups without the result that they should have: those in which
-a result was drawn, and some of those in which a query has no result at all.
+query, size and hour, and by groups of events drawn at random, whether the engine has a result for
+them or not. Whole windows are searched for groups without the result that they should have: those
+in which a result was drawn, and some of those in which a query has no result at all.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from itertools import islice
-from typing import TypeVar
+from math import log2
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.query.bound import Workload
-from elsinore.spark.aggregate_origin import STAGED, staged_origins
-from elsinore.spark.sample_events import groups_of_events
-from elsinore.spark.sample_results import StagedResult, sample_results, seeded_hashes
-from elsinore.spark.tables import Lake
-from elsinore.timeline import Interval, hour_label
+from elsinore.catalog.stream import AttributeType
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.lake.event_files import events_in_order, reach_of
+from elsinore.lake.provenance import STAGED, staged_origins
+from elsinore.lake.regions import Hours
+from elsinore.lake.stored_events import files_of
+from elsinore.lake.tables import Lake
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.results.published import group_key
+from elsinore.results.row import ResultRow, Value
+from elsinore.timeline import Instant, Interval, hour_label
 
 #: The group of a check of a whole window.
 EVERY_GROUP = "*"
@@ -41,6 +47,20 @@ _SHARE = 4
 _Values = Mapping[str, tuple[str | None, float | None]]
 
 _T = TypeVar("_T")
+
+#: Sizes are told apart by how many times 4 bits their count of trends takes.
+_BITS = 4
+
+#: Beyond these, results are of one class: the engine adds them up in machine words, in pairs of
+#: them, and in rows of them.
+_WORDS = (63, 127)
+
+#: A trend takes a step for each of its events and for each event tried.
+_STEPS_PER_TREND_LOG2 = 3
+_UNKNOWN, _BEYOND = -1, 1_000
+
+#: A result's place; it has one row for each of its aggregates.
+_KEY = ["owned_hour", "query", "query_fingerprint", "group_key", "window_start"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,3 +305,196 @@ def _in_turn(
 
 def _hash(seed: str, item: object) -> str:
     return sha256(f"{seed} {item}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class StagedResult:
+    """One result as it is staged; `window_start` in microseconds.
+
+    Attributes:
+        stratum: its class of size.
+        beyond: whether its count shows more trends than the reference may enumerate.
+    """
+
+    query: str
+    group_key: str
+    window_start: int
+    stratum: int
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it has more trends than can be built one by one."""
+        return self.stratum >= _BEYOND
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """The results that can be drawn: how many by query and class of size."""
+
+    strata: dict[tuple[str, int], int]
+
+    @property
+    def results(self) -> int:
+        """All results."""
+        return sum(self.strata.values())
+
+    @property
+    def beyond(self) -> int:
+        """Those with more trends than can be built one by one."""
+        return sum(number for (_, size), number in self.strata.items() if size >= _BEYOND)
+
+    def by_query(self) -> dict[str, int]:
+        """Results by query."""
+        found: dict[str, int] = {}
+        for (query, _), number in sorted(self.strata.items()):
+            found[query] = found.get(query, 0) + number
+        return found
+
+
+def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataFrame:
+    """One row for each staged result of some hours: its place and its stratum, and no values.
+
+    Read a day at a time; texts are kept once each.
+
+    Args:
+        lake: the tables.
+        hours: whose results.
+        version: of the staged results.
+        steps: what the reference may take to build the trends of a result.
+    """
+    staged = lake.dataset(STAGED, version)
+    names = [*_KEY, "aggregate", "log2"]
+    days = [_sized(staged.schema.empty_table(), steps)]
+    days += [_sized(rows, steps) for rows in hours.rows_by_day(staged, names)]
+    frame: pd.DataFrame = pa.concat_tables(days).unify_dictionaries().to_pandas()
+    return frame
+
+
+def sample_results(results: pd.DataFrame, seed: str, count: int) -> list[StagedResult]:
+    """At most `count` of the results of `read_results`, in an order that only the seed decides.
+
+    Queries take turns; in each query the sizes of its results do; in each size the hours. Where
+    there are no more than `count` results, these are all of them.
+    """
+    ranked = results.assign(rank=seeded_hashes(seed, results["name"])).sort_values("rank")
+    for within in (["query", "stratum", "owned_hour"], ["query", "stratum"], ["query"]):
+        turn = ranked.groupby(within, observed=True).cumcount()
+        ranked = ranked.assign(turn=turn).sort_values(["turn", "rank"])
+    drawn = ranked.head(count)
+    places = (drawn[name] for name in ("query", "group_key", "window_start", "stratum"))
+    return [StagedResult(*place) for place in zip(*(p.tolist() for p in places), strict=True)]
+
+
+def population(results: pd.DataFrame) -> Population:
+    """What there is to draw from."""
+    counts = results.groupby(["query", "stratum"], observed=True).size()
+    return Population({(str(query), int(size)): int(n) for (query, size), n in counts.items()})
+
+
+def seeded_hashes(seed: str, texts: Sequence[str] | pd.Series) -> np.ndarray:
+    """A number for each text, by which to put them in an order that only the seed decides."""
+    key = sha256(seed.encode()).hexdigest()[:16]
+    return pd.util.hash_array(np.asarray(texts, dtype=object), hash_key=key, categorize=False)
+
+
+def _sized(staged: pa.Table, steps: int) -> pa.Table:
+    """The rows of a day as results, one row for each."""
+    nothing = pa.scalar(None, pa.float64())
+    for name, counts in (
+        ("trends", pc.equal(staged["aggregate"], "COUNT(*)")),
+        ("counts", pc.starts_with(staged["aggregate"], "COUNT(")),
+    ):
+        staged = staged.append_column(name, pc.if_else(counts, staged["log2"], nothing))
+    found = staged.group_by(_KEY).aggregate([("trends", "max"), ("counts", "max")])
+    size = pc.coalesce(found["trends_max"], found["counts_max"])
+    start = found["window_start"].cast(pa.int64())
+    named = [found["query_fingerprint"], found["group_key"], start.cast(pa.string())]
+    columns = {name: found[name].dictionary_encode() for name in _KEY[:-1]}
+    columns |= {
+        "window_start": start,
+        "stratum": pa.array(_strata(size.to_numpy(zero_copy_only=False), steps)),
+        "name": pc.binary_join_element_wise(*named, " "),
+    }
+    return pa.table(columns)
+
+
+def _strata(size: np.ndarray, steps: int) -> np.ndarray:
+    """Classes of sizes in bits; NaN where a result has no count."""
+    words = sum((size >= bits).astype(int) for bits in _WORDS)
+    small = np.nan_to_num(np.floor(size / _BITS))
+    beyond = size > log2(steps) - _STEPS_PER_TREND_LOG2
+    known = np.where(beyond, _BEYOND + words, small)
+    return np.where(np.isnan(size), _UNKNOWN, known).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGroup:
+    """A group of a query that an event at `time` could belong to."""
+
+    query: str
+    group_key: str
+    time: int
+
+
+def groups_of_events(
+    lake: Lake, workload: Workload, run: Interval, version: int, seed: str, count: int
+) -> Iterator[DrawnGroup]:
+    """For `count` events that a run can read, the groups of all queries that one event tells.
+
+    A query is passed over for an event that lacks one of its grouping attributes, and a query
+    without groups for all events.
+    """
+    grouped = [query for query in workload.queries if query.group_keys]
+    if not grouped or not count:
+        return
+    attributes = sorted({key.attribute for query in grouped for key in query.group_keys})
+    types = frozenset().union(*(query.event_types for query in grouped))
+    reach = reach_of(grouped, run)
+    files = files_of(lake.path("events"), version, reach).readable()
+    drawn: pa.Table | None = None
+    for batch in events_in_order(files, reach, workload.schema, types, attributes):
+        found = _first(_named(pa.table(batch)), seed, count)
+        both = found if drawn is None else pa.concat_tables([drawn, found])
+        drawn = _first(both, seed, count)
+    for event in drawn.to_pylist() if drawn is not None else ():
+        kind = workload.schema.types[event[TYPE_COLUMN]].name
+        for query in grouped:
+            if _tells_group(query, kind):
+                yield DrawnGroup(query.name, _group_of(query, event), event[TIME_COLUMN])
+
+
+def _named(events: pa.Table) -> pa.Table:
+    """Events with what tells them apart as a text."""
+    parts = [column.cast(pa.string()) for column in events.columns]
+    name = pc.binary_join_element_wise(*parts, " ", null_handling="replace")
+    return events.append_column("_name", name)
+
+
+def _first(events: pa.Table, seed: str, count: int) -> pa.Table:
+    """Those of the lowest hashes."""
+    order = np.argsort(seeded_hashes(seed, events["_name"].to_pylist()), kind="stable")
+    return events.take(pa.array(order[:count]))
+
+
+def _tells_group(query: BoundQuery, kind: str) -> bool:
+    """Whether an event of a type carries every grouping attribute at some position."""
+    return any(
+        all(position.index in key.positions for key in query.group_keys)
+        for position in query.positions
+        if position.type == kind and not position.negated
+    )
+
+
+def _group_of(query: BoundQuery, event: Mapping[str, Any]) -> str:
+    group = tuple(
+        (str(key.group_label), _value(key.type, event[key.attribute])) for key in query.group_keys
+    )
+    return group_key(ResultRow(query.name, group, 0, 1, ()))
+
+
+def _value(kind: AttributeType, value: Any) -> Value:
+    if value is None:
+        return None
+    if kind is AttributeType.TIMESTAMP:
+        return Instant(value)
+    return value + 0.0 if kind is AttributeType.DOUBLE else value

@@ -1,8 +1,9 @@
-"""Reads and decodes raw files in Spark's workers: one row for each line, event or not."""
+"""Finds raw files and decodes them in Spark's workers: one row for each line, event or not."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +14,23 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.errors import DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
-from elsinore.files.rejection import Reason, UnreadableFile
-from elsinore.spark.landing_files import LandingFile
-from elsinore.spark.tables import Lake
+from elsinore.files.rejection import Reason, UnreadableFile, printable
+from elsinore.spark.tables import SparkLake
+from elsinore.timeline import Interval, hour_label, hours_of
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
 _AT_ONCE = 8_192
+
 #: Bytes of a day's files above which several workers share them.
 _LARGE = 16 * 1024 * 1024
 _INSTANT = pa.timestamp("us", tz="UTC")
+
+#: `events-<hour>`, whatever the producer adds to tell its files of one hour apart, and a suffix.
+_NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re.DOTALL)
 
 
 def scanned_schema(stream: StreamSchema) -> pa.Schema:
@@ -45,7 +51,7 @@ def scanned_schema(stream: StreamSchema) -> pa.Schema:
     )
 
 
-def scan_landing(lake: Lake, files: Sequence[LandingFile]) -> DataFrame:
+def scan_landing(lake: SparkLake, files: Sequence[LandingFile]) -> DataFrame:
     """Rows of `scanned_schema` for every line of some files, in no order.
 
     Raises (when it runs):
@@ -66,7 +72,13 @@ def decode_stored(lines: DataFrame, stream: StreamSchema) -> DataFrame:
         lines: columns `landing`, `file`, `position` (from 1) and `line`, in this order.
         stream: the stream's schema.
     """
-    return lines.mapInArrow(_Again(stream), from_arrow_schema(scanned_schema(stream)))
+
+    def again(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            table = pa.table(batch)
+            yield _decode(table.drop_columns(["landing"]), table["landing"], stream)
+
+    return lines.mapInArrow(again, from_arrow_schema(scanned_schema(stream)))
 
 
 def _balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFile, ...], ...]:
@@ -144,18 +156,6 @@ class _Scan:
         return pa.RecordBatch.from_pylist([row], schema=scanned_schema(self.stream))
 
 
-@dataclass(frozen=True)
-class _Again:
-    """What a worker does with stored lines."""
-
-    stream: StreamSchema
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            lines = pa.table(batch)
-            yield _decode(lines.drop_columns(["landing"]), lines["landing"], self.stream)
-
-
 def _decode(
     lines: pa.Table, landings: pa.Array | pa.ChunkedArray, stream: StreamSchema
 ) -> pa.RecordBatch:
@@ -196,3 +196,53 @@ def _positions(found: pa.Table, count: int) -> pa.Array:
 
 def _stored(kind: AttributeType) -> pa.DataType:
     return _INSTANT if kind is AttributeType.TIMESTAMP else ARROW_TYPES[kind]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LandingFile:
+    """One raw file.
+
+    Attributes:
+        landing: label of its hour.
+        name: its path below the landing zone, as it is stored.
+        path: where to read it.
+        size: bytes.
+    """
+
+    landing: str
+    name: str
+    path: str
+    size: int
+
+
+def landing_files(zone: Path, interval: Interval) -> tuple[LandingFile, ...]:
+    """The files of the hours of an interval, `<zone>/YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl[.gz]`.
+
+    Other names, such as those of files still being written, are passed over.
+
+    Raises:
+        DataError: there is no landing zone, it cannot be read, or a link leads out of it.
+    """
+    if not zone.is_dir():
+        raise DataError(f"there is no landing zone {zone}", hint="`elsinore generate` fills one")
+    hours = {hour_label(hour) for hour in hours_of(interval)}
+    found = []
+    for day in sorted({hour[:10] for hour in hours}):
+        folder = zone.joinpath(*day.split("-"))
+        for path in folder.iterdir() if folder.is_dir() else ():
+            match = _NAME.fullmatch(path.name)
+            if match and match[1] in hours:
+                found.append(_describe(zone, path, match[1]))
+    return tuple(sorted(found))
+
+
+def _describe(zone: Path, path: Path, landing: str) -> LandingFile:
+    try:
+        real = path.resolve(strict=True)
+        size = real.stat().st_size
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    if not real.is_relative_to(zone.resolve()):
+        raise DataError(f"{path} leads out of the landing zone", hint="put the file itself there")
+    name = printable(path.relative_to(zone).as_posix())
+    return LandingFile(landing, name, str(path), size)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 from typing import Any
 from uuid import UUID, uuid4, uuid5
@@ -14,10 +13,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import BrokenServerError, spark_failures
 from elsinore.spark.server import server_url, stop_server
-from elsinore.spark.tables import Lake
+from elsinore.spark.tables import SparkLake
 
 #: Any constant will do: sessions are named after what they work for, below it.
 _NAMES = UUID("6f1d8f4e-5a0b-4b5e-9f0e-3d1f6b8f2c11")
@@ -30,14 +30,14 @@ _TRIES = 4
 
 
 @contextmanager
-def connected(lake: Lake, settings: Settings, name: str) -> Iterator[Lake]:
+def connected(lake: Lake, settings: Settings, name: str) -> Iterator[SparkLake]:
     """A lake, opened without Spark, with a session of its own.
 
     Raises:
         ElsinoreError: see `open_session`.
     """
     with open_session(settings, name) as session:
-        yield replace(lake, session=session)
+        yield SparkLake.of(lake, session)
 
 
 @contextmanager
@@ -54,25 +54,20 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
         SetupError: the server cannot be started or reached, or does not know us.
         ElsinoreError: what Spark reports inside the block, see `spark_failures`.
     """
-    with _replacing(settings), spark_failures():
-        url = server_url(settings)
-        session = _named(url, f"{settings.home} {name}") if name else connect(url)
-        # PySpark hands what it checkpoints to whichever session is the active one of the thread.
-        active: Any = type(session)._active_session
-        around, active.session = getattr(active, "session", None), session
-        try:
-            yield session
-        finally:
-            session.stop()
-            active.session = around
-
-
-@contextmanager
-def _replacing(settings: Settings) -> Iterator[None]:
-    """Ends a server on demand that is broken for good; the next try starts another one."""
     try:
-        yield
+        with spark_failures():
+            url = server_url(settings)
+            session = _named(url, f"{settings.home} {name}") if name else connect(url)
+            # PySpark hands what it checkpoints to whichever session is the thread's active one.
+            active: Any = type(session)._active_session
+            around, active.session = getattr(active, "session", None), session
+            try:
+                yield session
+            finally:
+                session.stop()
+                active.session = around
     except BrokenServerError:
+        # One on demand is ended for good; the next try starts another.
         if not settings.spark_master.startswith("sc://"):
             stop_server(settings)
         raise

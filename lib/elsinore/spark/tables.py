@@ -1,50 +1,28 @@
-"""The lake: its Delta tables, read at a version, rewritten by region, created in one step.
-
-Tables of data are written by Spark, records of runs by delta-rs, without Spark and in milliseconds;
-each table by one of the two alone.
-"""
+"""The lake with Spark: tables of data are read at a version, rewritten by region, and created."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Self
 
 import deltalake
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
-from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import StreamSchema
-from elsinore.errors import (
-    DataError,
-    EngineError,
-    ParameterError,
-    SchemaError,
-    SetupError,
-)
-from elsinore.settings import Settings
+from elsinore.errors import DataError, ParameterError, SetupError
+from elsinore.lake.delta_log import clear_unfinished
+from elsinore.lake.regions import Hours, Landings
+from elsinore.lake.table_schemas import TableSchema, sql_text
+from elsinore.lake.tables import TURN, Lake
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.regions import Hours, Landings, Region
-from elsinore.spark.table_schemas import TableSchema, load_tables, sql_text
-from elsinore.spark.unfinished_table import clear_unfinished
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-
-#: Tries at a record that others write beside us; each takes milliseconds.
-_TRIES = 20
 
 #: The server interprets; a MERGE of 690,000 rows takes 44 s then, and 15 compiled.
 _COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 _MANY_ROWS = 50_000
-
 _SKIP_EMPTY = "spark.databricks.delta.skipRecordingEmptyCommits"
 
 #: Columns of which a file's log entry tells the least and the greatest value.
@@ -53,87 +31,22 @@ _STATISTICS = "delta.dataSkippingStatsColumns"
 #: Delta skips a write of an application with a number that it has seen, and refuses the second of
 #: two at once. With the turns of a table as numbers that makes a compare-and-swap of a commit.
 _TRANSACTION = "spark.databricks.delta.write"
-_TURN = "turn"
 
 
 @dataclass(frozen=True)
-class Lake:
-    """Tables by name, at `<root>/<name>`; a name that is not declared is refused.
+class SparkLake(Lake):
+    """A lake with the Spark session that reads and writes its tables of data.
 
     Attributes:
-        cores: how many tasks work at a time.
-        session: the Spark session that reads and writes data; None where only records are written.
-        root: folder of the tables.
-        stream: whose attributes are columns of `events`.
-        tables: the declared tables.
+        spark: the session.
     """
 
-    cores: int
-    session: SparkSession | None
-    root: Path
-    stream: StreamSchema
-    tables: Mapping[str, TableSchema]
+    spark: SparkSession
 
     @classmethod
-    def open(cls, session: SparkSession | None, settings: Settings) -> Lake:
-        """The lake that the settings name.
-
-        Args:
-            session: the Spark session; None for steps that need none.
-            settings: where the lake lies, and its declarations.
-
-        Raises:
-            SchemaError: the stream's schema or a table's is not valid, or its time is no calendar
-                time, which hours of landing need.
-        """
-        stream = load_schema(settings.schema_file)
-        if not stream.time_unit.is_calendar:
-            raise SchemaError(
-                f"the stream {stream.name} counts time in ticks; a lake is laid out by hours",
-                hint="declare the unit of its time, or use `elsinore run`",
-            )
-        return cls(
-            settings.spark_cores,
-            session,
-            settings.lake,
-            stream,
-            load_tables(settings.tables_dir, stream),
-        )
-
-    @property
-    def spark(self) -> SparkSession:
-        """The Spark session.
-
-        Raises:
-            EngineError: the lake was opened without one.
-        """
-        if self.session is None:
-            raise EngineError("a step that was to do without Spark has asked for it")
-        return self.session
-
-    def schema(self, table: str) -> TableSchema:
-        """The declaration of a table.
-
-        Raises:
-            ParameterError: there is no such table.
-        """
-        if table not in self.tables:
-            raise ParameterError(
-                f"the lake has no table {table!r}", hint=f"its tables: {', '.join(self.tables)}"
-            )
-        return self.tables[table]
-
-    def path(self, table: str) -> Path:
-        """The folder of a table; names are declared ones only, so it lies below the root."""
-        return self.root / self.schema(table).name
-
-    def version(self, table: str) -> int:
-        """The latest version of a table; read without Spark, in milliseconds.
-
-        Raises:
-            DataError: the table has not been created.
-        """
-        return int(self._log(table).version())
+    def of(cls, lake: Lake, spark: SparkSession) -> Self:
+        """A lake with a session."""
+        return cls(lake.cores, lake.root, lake.stream, lake.tables, spark)
 
     def read(self, table: str, version: int | None = None) -> DataFrame:
         """A table's rows, at the latest version or at a pinned one.
@@ -148,29 +61,6 @@ class Lake:
         reader = self.spark.read.format("delta").option("versionAsOf", pinned)
         with spark_failures():
             return reader.load(str(self.path(table)))
-
-    def rows(
-        self, table: str, where: pc.Expression | None = None, *, columns: list[str] | None = None
-    ) -> pa.Table:
-        """Rows of a small table at its latest version, read without Spark, in milliseconds.
-
-        Args:
-            table: its name.
-            where: which rows, as an Arrow expression; None: all.
-            columns: which columns; None: all.
-
-        Raises:
-            DataError: the table has not been created.
-        """
-        return self.dataset(table).to_table(columns=columns, filter=where)
-
-    def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
-        """A table, at the latest version or at a pinned one, to be read without Spark.
-
-        Raises:
-            DataError: the table has not been created.
-        """
-        return self._log(table, version).to_pyarrow_dataset()
 
     def replace(
         self,
@@ -216,73 +106,26 @@ class Lake:
         with spark_failures(), self.configured(empty):
             writer.save(str(self.path(table)))
 
-    def record(
-        self,
-        table: str,
-        rows: Sequence[Mapping[str, Any]],
-        *,
-        where: Region,
-        run: str,
-    ) -> None:
-        """Make `rows` the only rows of a region in a table of records, in one commit.
-
-        Args:
-            table: its name.
-            rows: the declared columns; instants may be int64 microseconds.
-            where: the region, which holds all of them.
-            run: what to write into the table's history beside the commit.
-
-        Raises:
-            ParameterError: there is no such table of records.
-            ConflictError: others kept writing meanwhile.
-        """
-        self._write(
-            table,
-            pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow()),
-            run,
-            mode="overwrite",
-            predicate=where.predicate(by_day=False),
-        )
-
-    def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
-        """Append rows to a table of records; see `record`."""
-        found = pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())
-        self._write(table, found, run, mode="append")
-
-    def _write(self, table: str, rows: pa.Table, run: str, **how: Any) -> None:
-        if not self.schema(table).record:
-            raise ParameterError(f"{table} is no table of records")
-        self.version(table)
-        again = Retrying(
-            retry=retry_if_exception_type(CommitFailedError),
-            stop=stop_after_attempt(_TRIES),
-            wait=wait_random(0, 0.2),
-            reraise=True,
-        )
-        note = deltalake.CommitProperties(custom_metadata={"run": run})
-        path = str(self.path(table))
-        with spark_failures():
-            again(deltalake.write_deltalake, path, rows, commit_properties=note, **how)
-
     def compiled(self, rows: int) -> AbstractContextManager[None]:
         """Has Spark compile what it runs, where so many rows repay the seconds that this takes."""
         return self.configured(_COMPILED if rows > _MANY_ROWS else {})
 
     @contextmanager
     def configured(self, options: Mapping[str, str]) -> Iterator[None]:
-        """Options of the session, for as long as this lasts."""
+        """Options of the session, for as long as this lasts; afterwards they are what they were."""
+        conf = self.spark.conf
+        # `unset` alone would leave Spark's own default where the server was started with another.
+        before = {name: conf.get(name, None) for name in options}
         for name, value in options.items():
-            self.spark.conf.set(name, value)
+            conf.set(name, value)
         try:
             yield
         finally:
-            for name in options:
-                self.spark.conf.unset(name)
-
-    def turn(self, table: str) -> tuple[int, int]:
-        """The latest version of a table, and how many turns it has seen (`run_sql`)."""
-        log = self._log(table)
-        return int(log.version()), int(log.transaction_version(_TURN) or 0)
+            for name, value in before.items():
+                if value is None:
+                    conf.unset(name)
+                else:
+                    conf.set(name, value)
 
     def run_sql(
         self,
@@ -306,7 +149,7 @@ class Lake:
         """
         options = {} if note is None else {_USER_METADATA: note}
         if turn is not None:
-            options |= {f"{_TRANSACTION}.txnAppId": _TURN, f"{_TRANSACTION}.txnVersion": str(turn)}
+            options |= {f"{_TRANSACTION}.txnAppId": TURN, f"{_TRANSACTION}.txnVersion": str(turn)}
         with spark_failures(), self.configured(options):
             return self.spark.sql(statement, **frames).collect()
 
@@ -325,14 +168,6 @@ class Lake:
             ConflictError: another process created the same table meanwhile.
         """
         return tuple(name for name in self.tables if self._create(self.tables[name]))
-
-    def _log(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
-        try:
-            return deltalake.DeltaTable(str(self.path(table)), version=version)
-        except TableNotFoundError as error:
-            raise DataError(
-                f"the table {table} does not exist in {self.root}", hint="land events first"
-            ) from error
 
     def _create(self, schema: TableSchema) -> bool:
         path = self.path(schema.name)

@@ -2,30 +2,69 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from elsinore.errors import DataError, ValidationError
-from elsinore.query.bound import Workload
-from elsinore.reference.budget import Budget
-from elsinore.spark.aggregate_origin import STAGED
-from elsinore.spark.regions import Hours
-from elsinore.spark.sample import Check, SampleSize, choose
-from elsinore.spark.sample_results import Population, population, read_results
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate_compare import COUNTED, Compared, validation_table
-from elsinore.spark.validate_metrics import CHECKED_OF, RESULTS_OF
-from elsinore.spark.validate_reference import check_all
-from elsinore.timeline import Interval
+from elsinore.catalog.stream import AttributeType
+from elsinore.errors import BudgetError, DataError, UnsupportedQueryError, ValidationError
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.lake.event_files import attributes_read, event_table, events_in_order, types_read
+from elsinore.lake.provenance import STAGED
+from elsinore.lake.regions import Hours
+from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, STAGED_VERSION
+from elsinore.lake.stored_events import files_of
+from elsinore.lake.tables import Lake
+from elsinore.query.bound import BoundQuery, Key, Workload
+from elsinore.reference.budget import Budget, Meter
+from elsinore.reference.tally import tally_trends
+from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
+from elsinore.spark.sample import (
+    MAX_GROUPS,
+    Check,
+    Place,
+    Population,
+    SampleSize,
+    built_steps,
+    choose,
+    population,
+    read_results,
+    shows_more,
+)
+from elsinore.spark.validate_compare import (
+    COUNTED,
+    ENUMERATED,
+    Compared,
+    compare,
+    skipped,
+    validation_row,
+)
+from elsinore.timeline import Interval, parse_instant
 
 VALIDATIONS = "validations"
 
-#: The step's name in `run_metrics`, and the metric that publishing looks for.
-VALIDATE_STEP = "validate"
-STAGED_VERSION = "staged_version"
+#: A query that went past the budget this often is not tried again in the same run; results and
+#: whole windows are counted apart.
+MAX_EXHAUSTED = 3
+
+#: All checks of a run together may take as much as so many of them at the end of their budget.
+FULL_CHECKS = 20
+
+#: How to answer, what that is called, and steps for it at most.
+_Way = tuple[Method, str, int]
+
+#: A check with more events is not made: the reference holds each as an object.
+MAX_EVENTS = 20_000
+
+#: Places whose events are in memory at a time.
+BATCH = 250
 
 
 @dataclass(frozen=True)
@@ -127,7 +166,7 @@ def validate(
         for item in check_all(lake, workload, checks, Budget(size.steps))
     }
     compared = sorted(once.values(), key=_place)
-    rows = validation_table(compared).to_pylist()
+    rows = [validation_row(item) for item in compared]
     lake.record(VALIDATIONS, rows, where=Hours(interval), run=run)
     covered = _covered(workload, checks, compared)
     return Validation(pinned, population(results), covered, compared)
@@ -180,3 +219,190 @@ def _covered(
 
 def _results(compared: Iterable[Compared]) -> int:
     return len({(item.query, item.group_key, item.window) for item in compared})
+
+
+def check_all(
+    lake: Lake, workload: Workload, checks: Sequence[Check], budget: Budget
+) -> Iterator[Compared]:
+    """Compare each check with the reference over the events that the engine read.
+
+    Every trend is built where that takes few steps (`sample.built_steps`); where there are too
+    many, the reference counts them in the same search (`reference.tally`), and those of queries
+    that cannot be counted are built as far as the budget goes. A check that it cannot make within
+    bounds is `skipped`, with the reason. The work is bounded by the budget for each check, by
+    `MAX_EXHAUSTED` for each query and by `FULL_CHECKS` for all. That there is no result where there
+    is no event is left out: it says nothing of either side.
+
+    Whole windows come after all results, so that searching them takes nothing from these. What a
+    search finds missing may have been found by a check of its own too.
+    """
+    turns: dict[tuple[bool, int], list[Check]] = defaultdict(list)
+    for check in checks:
+        if check.events_version is None:
+            query = workload.by_name[check.place.query]
+            yield from skipped(query, check, "no aggregation of its hour is on record")
+        else:
+            turns[check.place.whole, check.events_version].append(check)
+    reference = _Reference(workload, budget)
+    for (_, version), members in sorted(turns.items()):
+        for first in range(0, len(members), BATCH):
+            batch = members[first : first + BATCH]
+            events = events_of_places(lake, workload, version, [check.place for check in batch])
+            for check, found in zip(batch, events, strict=True):
+                yield from reference.check(check, found)
+
+
+class _Reference:
+    """The reference with what it may still spend in this run."""
+
+    def __init__(self, workload: Workload, budget: Budget) -> None:
+        self._workload = workload
+        self._budget = budget
+        self._left = FULL_CHECKS * budget.steps
+        self._exhausted: Counter[tuple[str, bool]] = Counter()
+
+    def check(self, check: Check, events: EventTable | None) -> list[Compared]:
+        query = self._workload.by_name[check.place.query]
+        if events is None:
+            return skipped(query, check, f"more than {MAX_EVENTS} events")
+        if check.groups is None:
+            return skipped(query, check, f"more than {MAX_GROUPS} groups with a result")
+        if not len(events) and not check.published:
+            return []
+        if self._left <= 0:
+            return skipped(query, check, "the run's budget for checks is spent")
+        if self._exhausted[query.name, check.place.whole] >= MAX_EXHAUSTED:
+            reason = f"{MAX_EXHAUSTED} checks of the query went past the budget"
+            return skipped(query, check, reason)
+        return self._first_answer(query, check, events)
+
+    def _first_answer(self, query: BoundQuery, check: Check, events: EventTable) -> list[Compared]:
+        reason = f"more trends than {self._budget.steps} steps can enumerate"
+        for way in _ways(check, self._budget.steps):
+            method, _, steps = way
+            try:
+                return self._answer(query, check, events, way)
+            except BudgetError as error:
+                # A single result has more trends than it says, or than it takes to count them.
+                if steps == self._budget.steps:
+                    self._exhausted[query.name, check.place.whole] += 1
+                    return skipped(query, check, str(error))
+            except UnsupportedQueryError as error:
+                if method is not tally_trends:
+                    raise
+                reason += f", and {error.fields['reasons'][0]}"
+        return skipped(query, check, reason)
+
+    def _answer(
+        self, query: BoundQuery, check: Check, events: EventTable, way: _Way
+    ) -> list[Compared]:
+        method, name, steps = way
+        meter = Meter(query.name, Budget(steps))
+        try:
+            rows = answer_windows(query, events, [check.place.window], meter, method)
+        finally:
+            self._left -= meter.steps
+        return compare(query, check, rows, name)
+
+
+def _ways(check: Check, steps: int) -> tuple[_Way, ...]:
+    """What to try, in this order.
+
+    A result is judged by its very trends where these are few: a step of building takes several
+    times as long as one of counting. Of a whole window it matters which groups have any: counting
+    tells it in fewer steps, of the queries that can be counted.
+    """
+    few: _Way = (enumerate_trends, ENUMERATED, built_steps(steps))
+    build: _Way = (enumerate_trends, ENUMERATED, steps)
+    count: _Way = (tally_trends, COUNTED, steps)
+    if check.place.whole:
+        return count, build
+    if check.beyond:
+        return (count,) if shows_more(check.published, steps) else (count, build)
+    return few, count, build
+
+
+def events_of_places(
+    lake: Lake, workload: Workload, version: int, places: Sequence[Place]
+) -> list[EventTable | None]:
+    """For each place the events that can bear on it, at a version of `events`.
+
+    Those are the events of its window and of the query's types that do not belong to another group
+    for certain. None where there are more than `MAX_EVENTS`.
+    """
+    if not places:
+        return []
+    queries = [workload.by_name[place.query] for place in places]
+    windows = [query.window.bounds(p.window) for query, p in zip(queries, places, strict=True)]
+    hull = Interval(min(w.start for w in windows), max(w.end for w in windows))
+    files = [
+        file
+        for file in files_of(lake.path("events"), version, hull).readable()
+        if any(file.first < window.end and window.start <= file.last for window in windows)
+    ]
+    types = frozenset().union(*(types_read(workload, query) for query in queries))
+    attributes = sorted(frozenset().union(*(attributes_read(query) for query in queries)))
+    found: list[list[pa.Table]] = [[] for _ in places]
+    sizes = [0] * len(places)
+    for batch in events_in_order(files, hull, workload.schema, types, attributes):
+        times = np.asarray(batch[TIME_COLUMN])
+        for number, window in enumerate(windows):
+            if not batch.num_rows or window.end <= times[0] or times[-1] < window.start:
+                continue
+            first, end = np.searchsorted(times, [window.start, window.end])
+            inside = pa.table(batch.slice(first, end - first))
+            fitting = inside.filter(_fits(workload, queries[number], places[number], inside))
+            sizes[number] += fitting.num_rows
+            if sizes[number] > MAX_EVENTS:
+                found[number] = []
+            else:
+                found[number].append(fitting)
+    return [
+        None if size > MAX_EVENTS else _joined(workload, parts)
+        for size, parts in zip(sizes, found, strict=True)
+    ]
+
+
+def _joined(workload: Workload, parts: list[pa.Table]) -> EventTable:
+    if not parts:
+        return EventTable.of(workload.schema, ())
+    joined = pa.concat_tables(parts, promote_options="permissive")
+    return event_table(workload.schema, joined.unify_dictionaries())
+
+
+def _fits(workload: Workload, query: BoundQuery, place: Place, events: pa.Table) -> pa.ChunkedArray:
+    """Whether an event can bear on a place; to be certain, an event is kept where in doubt."""
+    codes = workload.schema.type_codes
+    kind = events[TYPE_COLUMN]
+    fits = _is_in(kind, [codes[name] for name in sorted(types_read(workload, query))])
+    if not place.whole:
+        group = json.loads(place.group_key)
+        for key in query.group_keys:
+            bound = [codes[name] for name in sorted(_types_bound(query, key))]
+            same = _is(key, group[str(key.group_label)], events[key.attribute])
+            fits = pc.and_(fits, pc.or_(pc.invert(_is_in(kind, bound)), same))
+    return fits
+
+
+def _types_bound(query: BoundQuery, key: Key) -> frozenset[str]:
+    """The types whose events carry the key at whatever position they stand."""
+    free = {p.type for p in query.positions if p.index not in key.positions}
+    return query.event_types - free
+
+
+def _is(key: Key, value: Any, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether a grouping attribute has a value, given as in a group key.
+
+    As the engine has it: NULL is NULL, NaN is NaN, and -0.0 is 0.0.
+    """
+    if key.type is AttributeType.TIMESTAMP and value is not None:
+        value = parse_instant(value)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if key.type is AttributeType.DOUBLE:
+        column = pc.add(column, 0.0)
+    return _is_in(column, [value])
+
+
+def _is_in(column: pa.ChunkedArray, values: list[Any]) -> pa.ChunkedArray:
+    return pc.is_in(column, pa.array(values, column.type))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from elsinore.query.bound import BoundQuery
 from elsinore.results.published import group_key, numbers_of
 from elsinore.results.row import Bounds, ResultRow, within
@@ -25,27 +23,6 @@ EVERY_AGGREGATE = "*"
 
 #: How the reference came by its values: by building every trend, or by counting them.
 ENUMERATED, COUNTED = "enumerated", "counted"
-
-_TIMESTAMP = pa.timestamp("us", tz="UTC")
-
-VALIDATION_SCHEMA = pa.schema(
-    [
-        pa.field("owned_hour", pa.string(), False),
-        pa.field("query", pa.string(), False),
-        pa.field("group_key", pa.string(), False),
-        pa.field("window_start", _TIMESTAMP, False),
-        pa.field("window_end", _TIMESTAMP, False),
-        pa.field("aggregate", pa.string(), False),
-        pa.field("published_exact", pa.string()),
-        pa.field("published_value", pa.float64()),
-        pa.field("reference_exact", pa.string()),
-        pa.field("reference_value", pa.float64()),
-        pa.field("mismatch", pa.bool_(), False),
-        pa.field("status", pa.string(), False),
-        pa.field("method", pa.string()),
-        pa.field("reason", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +113,24 @@ def differ(published: Number, reference: Number, bounds: Bounds | None = None) -
     return not within(left, bounds or (right, right))
 
 
-def validation_table(compared: Iterable[Compared]) -> pa.Table:
-    """As rows of `validations`."""
-    return pa.Table.from_pylist([_row(item) for item in compared], schema=VALIDATION_SCHEMA)
+def validation_row(item: Compared) -> dict[str, object]:
+    """As a row of `validations`."""
+    return {
+        "owned_hour": hour_label(item.window.end - 1),
+        "query": item.query,
+        "group_key": item.group_key,
+        "window_start": item.window.start,
+        "window_end": item.window.end,
+        "aggregate": item.aggregate,
+        "published_exact": item.published[0],
+        "published_value": item.published[1],
+        "reference_exact": item.reference[0],
+        "reference_value": item.reference[1],
+        "mismatch": item.mismatch,
+        "status": "checked" if item.checked else "skipped",
+        "method": item.method,
+        "reason": item.reason,
+    }
 
 
 def _answers(row: ResultRow) -> dict[str, _Answer]:
@@ -184,22 +176,3 @@ def _spell(number: Number) -> str:
     if exact is not None:
         return exact if len(exact) <= 60 else f"{exact[:30]}...{exact[-20:]} ({len(exact)} digits)"
     return "nothing" if value is None else repr(value)
-
-
-def _row(item: Compared) -> dict[str, object]:
-    return {
-        "owned_hour": hour_label(item.window.end - 1),
-        "query": item.query,
-        "group_key": item.group_key,
-        "window_start": item.window.start,
-        "window_end": item.window.end,
-        "aggregate": item.aggregate,
-        "published_exact": item.published[0],
-        "published_value": item.published[1],
-        "reference_exact": item.reference[0],
-        "reference_value": item.reference[1],
-        "mismatch": item.mismatch,
-        "status": "checked" if item.checked else "skipped",
-        "method": item.method,
-        "reason": item.reason,
-    }

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from elsinore.orchestration.alerts import (
+from elsinore.orchestration.callbacks import (
     Alert,
     alert_run_failed,
     alert_run_late,

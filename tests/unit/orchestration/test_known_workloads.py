@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from elsinore.errors import ParameterError
-from elsinore.orchestration.known_workloads import FOLDER, known_workloads, workload_path
+from elsinore.orchestration.run_params import FOLDER, known_workloads, workload_path
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from elsinore.errors import ParameterError
-from elsinore.orchestration.replay_choice import is_worth_replaying
+from elsinore.orchestration.run_params import is_worth_replaying
 
 
 def found(published: int, *others: str) -> dict[str, Any]:

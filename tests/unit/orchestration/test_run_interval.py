@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from elsinore.errors import ParameterError
-from elsinore.orchestration.run_interval import day_interval, run_interval, slices
+from elsinore.orchestration.run_params import day_interval, run_interval, slices
 from elsinore.timeline import Interval
 
 SEVEN = datetime(2013, 2, 8, 7, tzinfo=UTC)

@@ -12,11 +12,11 @@ import pytest
 
 from elsinore.engine.auto import GRETA, HAMLET, Choice, Sharing
 from elsinore.errors import DataError
+from elsinore.lake.run_metrics import sharing_metrics
 from elsinore.quality.bars import HEIGHT, stacked_bars
 from elsinore.quality.judgement import Judgement, Verdict
 from elsinore.quality.report import write_report
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
-from elsinore.spark.sharing_metrics import sharing_metrics
 from elsinore.timeline import HOUR, Interval
 from tests.unit.quality import lake
 

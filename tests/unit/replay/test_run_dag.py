@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from elsinore.errors import AuthorError, ElsinoreError, SetupError
-from elsinore.orchestration.task_progress import PROGRESS_FILE, TaskProgress
-from elsinore.replay import run_dag as module
-from elsinore.replay.run_dag import run_dag
+from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
+from elsinore.replay import run as module
+from elsinore.replay.run import run_dag
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
 

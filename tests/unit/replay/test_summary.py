@@ -11,10 +11,9 @@ from deltalake import write_deltalake
 from rich.console import Console
 
 from elsinore.errors import DataError
-from elsinore.orchestration.task_progress import TaskProgress
+from elsinore.orchestration.callbacks import TaskProgress
 from elsinore.quality.judgement import Judgement, judgement_file
-from elsinore.replay.show import ProgressPrinter, print_summary
-from elsinore.replay.summary import ReplaySummary, read_summary
+from elsinore.replay.summary import ProgressPrinter, ReplaySummary, print_summary, read_summary
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
 

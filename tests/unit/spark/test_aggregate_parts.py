@@ -6,13 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from elsinore.spark.aggregate_parts import (
-    SHUFFLED_BYTE,
-    busiest,
-    cut_into_parts,
-    reads_directly,
-)
-from elsinore.spark.event_files import EventFile
+from elsinore.lake.event_files import EventFile
+from elsinore.spark.aggregate_route import SHUFFLED_BYTE, busiest, cut_into_parts, reads_directly
 from elsinore.timeline import Interval
 
 

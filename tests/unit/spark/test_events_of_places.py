@@ -13,15 +13,15 @@ from deltalake import write_deltalake
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.lake.stored_events import EventFiles
+from elsinore.lake.table_schemas import load_tables
+from elsinore.lake.tables import Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
-from elsinore.spark import validate_events
-from elsinore.spark.event_files import EventFiles
+from elsinore.spark import validate as validate_events
 from elsinore.spark.sample import EVERY_GROUP, Place
-from elsinore.spark.table_schemas import load_tables
-from elsinore.spark.tables import Lake
-from elsinore.spark.validate_events import events_of_places
+from elsinore.spark.validate import events_of_places
 from elsinore.timeline import EPOCH, HOUR, MINUTE
 from tests.golden_cases import stream_schema
 
@@ -68,7 +68,7 @@ EVENTS = [
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    lake = Lake(1, None, tmp_path, SCHEMA, load_tables(Settings().tables_dir, SCHEMA))
+    lake = Lake(1, tmp_path, SCHEMA, load_tables(Settings().tables_dir, SCHEMA))
     put(lake, EVENTS[:7])
     put(lake, EVENTS[7:])
     return lake

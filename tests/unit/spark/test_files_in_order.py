@@ -11,8 +11,7 @@ import pytest
 
 from elsinore.errors import ConflictError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.spark.event_files import EventFile
-from elsinore.spark.files_in_order import events_in_order
+from elsinore.lake.event_files import EventFile, events_in_order
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
 from tests.property.random_cases.dice import Dice

@@ -7,7 +7,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 
-from elsinore.spark.regions import Hours
+from elsinore.lake.regions import Hours
 from elsinore.timeline import DAY, HOUR, Interval, hour_label
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from elsinore.engine.auto import GRETA, HAMLET, NOTHING_SHARED, Choice, Sharing
-from elsinore.spark.aggregate_counts import add_up
-from elsinore.spark.sharing_metrics import Ran, is_of_sharing, run_time_sharing, sharing_metrics
+from elsinore.lake.run_metrics import Ran, is_of_sharing, run_time_sharing, sharing_metrics
+from elsinore.spark.aggregate_worker import add_up
 
 CHOICES = (Choice("a", HAMLET, "pays: by half"), Choice("b", HAMLET, "pays: by half"),
            Choice("c", GRETA, "shares with no other"))  # fmt: skip

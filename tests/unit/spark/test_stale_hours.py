@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import DataError
+from elsinore.lake.delta_log import commits
+from elsinore.lake.stale_hours import owning_hours, stale_hours
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark.commit_notes import commits
-from elsinore.spark.stale_hours import owning_hours, stale_hours
 from elsinore.timeline import HOUR, MINUTE, Interval, hour_label, hours_of, parse_instant
 from elsinore.windows import Window
 

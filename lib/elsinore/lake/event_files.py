@@ -1,11 +1,12 @@
-"""Reads files of events straight into Arrow, in the order of time.
+"""Reads files of events straight into Arrow, in the order of time, and what queries read of them.
 
-Nothing here knows Spark: it runs in Python workers.
+Nothing here knows Spark or Delta: it runs in Python workers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +16,31 @@ import pyarrow.parquet as pq
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.sorting import ascending
 from elsinore.errors import ConflictError
-from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
-from elsinore.spark.event_files import EventFile
+from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.expressions import TIME, fields_of
+from elsinore.query.syntax import Semantics
 from elsinore.timeline import Interval
 
 #: Events of a batch, at most.
 _BATCH = 100_000
-
 _INSTANT = pa.timestamp("us", tz="UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class EventFile:
+    """One file of events.
+
+    Attributes:
+        path: where it is.
+        size: bytes.
+        first, last: no event is earlier, none is later; microseconds.
+    """
+
+    path: str
+    size: int
+    first: int
+    last: int
 
 
 def events_in_order(
@@ -115,3 +133,40 @@ def _sorted(table: pa.Table) -> pa.Table:
     if bool((times[1:] >= times[:-1]).all()):
         return table
     return table.unify_dictionaries().combine_chunks().take(ascending(times))
+
+
+def types_read(workload: Workload, query: BoundQuery) -> frozenset[str]:
+    """The event types that can bear on a query's trends."""
+    if query.semantics is Semantics.CONTIGUOUS:
+        return frozenset(workload.schema.by_name)
+    return query.event_types
+
+
+def attributes_read(query: BoundQuery) -> frozenset[str]:
+    """The attributes that a query's keys, predicates and aggregates read."""
+    conditions = [predicate.condition for predicate in query.local_predicates]
+    conditions += [predicate.condition for predicate in query.edge_predicates]
+    read = {field.attribute for condition in conditions for field in fields_of(condition)}
+    read |= {key.attribute for key in query.keys}
+    read |= {item.attribute for item in query.aggregates if item.attribute is not None}
+    return frozenset(read - {TIME})
+
+
+def event_table(schema: StreamSchema, table: pa.Table) -> EventTable:
+    """Events as read from the lake; a column that was not read is NULL throughout."""
+    columns = {
+        field.name: _as(table[field.name], field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in arrow_schema(schema)
+    }
+    return EventTable(schema, pa.table(columns))
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return column if pa.types.is_dictionary(column.type) else column.cast(kind)
+
+
+def reach_of(queries: Iterable[BoundQuery], owned: Interval) -> Interval:
+    """Everything that the windows ending in an interval can hold, over all queries."""
+    return Interval(min(query.window.reach(owned).start for query in queries), owned.end)

@@ -1,4 +1,4 @@
-"""Which hours a run works on, and the slices of them that are aggregated as tasks of their own."""
+"""What a run is asked for: hours and the slices of them, a workload, and whether to replay."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from calendar import timegm
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from elsinore.errors import ParameterError
@@ -25,6 +26,16 @@ WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?
 
 #: JSON-schema pattern of a day in UTC.
 DAY_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+
+#: Where workloads lie, from the checkout's root.
+FOLDER = Path("schemas", "workloads")
+
+#: JSON-schema pattern of a workload's name.
+NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
+
+_SUFFIX = ".sase"
+
+_NAME = re.compile(NAME_PATTERN)
 
 
 def run_interval(
@@ -129,3 +140,58 @@ def task_label(task: Any) -> str:
 def _micros(moment: datetime) -> int:
     # Airflow's datetimes subtract into a class of their own that cannot be divided.
     return timegm(moment.utctimetuple()) * SECOND + moment.microsecond
+
+
+def known_workloads(root: Path, stream: str) -> tuple[str, ...]:
+    """Names of the workloads over a stream, in order; a file whose name is no name is none.
+
+    They bear the stream's name, alone or before an underscore: `flights`, `flights_storms`.
+
+    Args:
+        root: the folder that holds `schemas/`.
+        stream: the name of the stream's schema file, without its suffix.
+    """
+    names = (file.stem for file in (root / FOLDER).glob(f"*{_SUFFIX}"))
+    ours = (name for name in names if name == stream or name.startswith(f"{stream}_"))
+    return tuple(sorted(name for name in ours if _NAME.fullmatch(name)))
+
+
+def workload_path(root: Path, stream: str, name: str) -> Path:
+    """The file of a known workload.
+
+    Raises:
+        ParameterError: there is no workload of that name over the stream.
+    """
+    known = known_workloads(root, stream)
+    if name not in known:
+        raise ParameterError(
+            f"there is no workload {name[:64]!r} of {stream}", hint=f"known are: {', '.join(known)}"
+        )
+    return root / FOLDER / f"{name}{_SUFFIX}"
+
+
+def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:
+    """Decides on a replay from what the lake holds of its hours.
+
+    Args:
+        found: figures of the job `check_published`: `hours`, `published_hours` (of this workload),
+            and `other_queries`, the names of queries that these hours have results of and that the
+            workload does not have as they are.
+        force: replay in any case.
+
+    Raises:
+        ParameterError: results of other queries would be replaced, and nobody asked for that.
+
+    >>> is_worth_replaying({"hours": 2, "published_hours": 2, "other_queries": []}, force=False)
+    False
+    >>> is_worth_replaying({"hours": 2, "published_hours": 1, "other_queries": []}, force=False)
+    True
+    """
+    if force:
+        return True
+    if others := found["other_queries"]:
+        raise ParameterError(
+            f"these hours hold results of other queries: {', '.join(others)}",
+            hint="set force to replace them, or choose the workload that they are of",
+        )
+    return bool(found["published_hours"] < found["hours"])

@@ -1,32 +1,112 @@
-"""Events of a Delta table, counted and looked at without Spark: what a plan is found from."""
+"""The events of a Delta table at a version, where Arrow can read them without Spark."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+from urllib.parse import unquote
 
+import deltalake
 import numpy as np
 import pyarrow as pa
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, EventTable
+from elsinore.lake.event_files import EventFile, attributes_read, event_table, events_in_order
 from elsinore.query.bound import Workload
 from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.observe import count_events, event_types
 from elsinore.sharing.statistics import Statistics
-from elsinore.spark.aggregate_branches import attributes_read
-from elsinore.spark.aggregate_worker import event_table
-from elsinore.spark.event_files import EventFile, files_of
-from elsinore.spark.files_in_order import events_in_order
-from elsinore.timeline import Interval
+from elsinore.timeline import DAY, EPOCH, MICROSECOND, MILLISECOND, Interval
+
+#: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
+#: and named features (3), deletion vectors among them, under which a file is not what it seems.
+_PLAIN_READER = 1
 
 #: Events that a profile is measured from, at most: some 2 s for the workload of flights. They are
 #: the last ones, all of a stretch of time: bursts and pairs need the neighbours of an event, and
 #: what is to come is most like what was last.
 PROFILED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class EventFiles:
+    """The files that hold the events of an interval, at a version.
+
+    Attributes:
+        files: which; empty where the table cannot be read directly.
+        refusal: why it cannot; None where it can.
+    """
+
+    files: tuple[EventFile, ...]
+    refusal: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    def readable(self) -> tuple[EventFile, ...]:
+        """The files.
+
+        Raises:
+            DataError: they are not to be read directly.
+        """
+        if self.refusal is not None:
+            raise DataError(
+                f"the files of events cannot be read: {self.refusal}",
+                hint="validation reads plain Parquet files; rewrite the table without the feature",
+            )
+        return self.files
+
+
+def files_of(root: Path, version: int | None, interval: Interval | None) -> EventFiles:
+    """The files of a table laid out like `events` that can hold events of an interval.
+
+    What the table's log asks of readers beyond plain Parquet files makes a refusal.
+
+    Args:
+        root: the table's folder.
+        version: which; None: the latest.
+        interval: None: all files.
+    """
+    table = deltalake.DeltaTable(str(root), version=version)
+    protocol = table.protocol()
+    if protocol.min_reader_version != _PLAIN_READER:
+        features = ", ".join(protocol.reader_features or ()) or "none named"
+        return EventFiles((), f"its reader version is {protocol.min_reader_version} ({features})")
+    actions = pa.table(table.get_add_actions(flatten=True))
+    names = ["path", "size_bytes", "partition.event_day", "min.event_time", "max.event_time"]
+    known = [name for name in names if name in actions.column_names]
+    found = []
+    for action in actions.select(known).to_pylist():
+        if "://" in action["path"] or action["path"].startswith("/"):
+            return EventFiles((), "some of its files lie elsewhere")
+        file = _file(root, action)
+        if interval is None or (file.first < interval.end and file.last >= interval.start):
+            found.append(file)
+    return EventFiles(tuple(sorted(found, key=lambda file: (file.first, file.path))))
+
+
+def _file(root: Path, action: dict[str, Any]) -> EventFile:
+    """A file's times are those of its statistics, which are optional, or of its day."""
+    day = DAY * (action["partition.event_day"] - EPOCH.date()).days
+    first, last = action.get("min.event_time"), action.get("max.event_time")
+    return EventFile(
+        str(root / unquote(action["path"])),
+        action["size_bytes"],
+        day if first is None else _micros(first),
+        # Statistics are cut to milliseconds (Delta's protocol, per-file statistics).
+        day + DAY - MICROSECOND if last is None else _micros(last) + MILLISECOND,
+    )
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,16 +50,6 @@ class _HourRange:
         """All of its hours, those of `interval` first."""
         return (self.interval, *self.also)
 
-    @property
-    def first(self) -> str:
-        """Label of the first hour of `interval`."""
-        return hour_label(self.interval.start)
-
-    @property
-    def last(self) -> str:
-        """Label of the last hour of `interval`, inclusive."""
-        return hour_label(self.interval.end - 1)
-
     def rows_by_day(
         self, table: ds.Dataset, columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:

@@ -8,16 +8,31 @@ that is not settled: a run that was killed, or two at once, left other rows than
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from elsinore.errors import ParameterError
+from elsinore.lake.delta_log import commits
+from elsinore.lake.provenance import read_publications
+from elsinore.lake.run_metrics import LAND_STEP, Metric, find_text, record_metrics
+from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark.commit_notes import commits
-from elsinore.spark.published_origin import read_publications
-from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_instant, stretches
+from elsinore.timeline import (
+    HOUR,
+    Interval,
+    format_instant,
+    hour_label,
+    hours_of,
+    parse_instant,
+    stretches,
+)
 from elsinore.windows import Window
+
+#: Metric of the step `land`: the hours as JSON.
+REOPENED = "reopened"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +126,46 @@ def _touched_since(
             if behind - found:
                 found |= behind & owning_hours(windows, first, last)
     return found
+
+
+def reopen_hours(
+    lake: Lake,
+    workload: Workload,
+    interval: Interval,
+    *,
+    figures: Mapping[str, Metric],
+    run: str,
+) -> tuple[Interval, ...]:
+    """Find the stale hours of a workload outside of a run's interval, and keep them for its steps.
+
+    Args:
+        lake: the tables.
+        workload: whose windows count.
+        interval: the hours of the run, which have landed.
+        figures: what else to record of the landing, in the same commit.
+        run: what to write into the table's history.
+
+    Returns:
+        The hours, neighbours together, each stretch to be aggregated and validated by itself.
+
+    Raises:
+        ConflictError: another run over the same interval wrote meanwhile.
+    """
+    found = stale_hours(lake.root, workload).outside(interval)
+    borders = [[format_instant(part.start), format_instant(part.end)] for part in found]
+    metrics = {**figures, REOPENED: json.dumps(borders)}
+    record_metrics(lake, interval, LAND_STEP, metrics, run=run)
+    return found
+
+
+def reopened_hours(lake: Lake, interval: Interval) -> tuple[Interval, ...]:
+    """What `reopen_hours` found last for a run; nothing where it was not asked.
+
+    Raises:
+        ParameterError: the metric is damaged.
+    """
+    text = find_text(lake, interval, LAND_STEP, REOPENED) or "[]"
+    try:
+        return tuple(Interval.parse(start, end) for start, end in json.loads(text))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ParameterError(f"the hours that {interval} re-opened are damaged: {error}") from error

@@ -10,6 +10,10 @@ import pyarrow.compute as pc
 from elsinore.engine.auto import choose_sets
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import DataError
+from elsinore.lake.regions import run_key
+from elsinore.lake.run_metrics import Metric, find_text, record_metrics, text_metrics
+from elsinore.lake.stored_events import StoredEvents
+from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.find_plan import TIME_LIMIT, find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -17,16 +21,14 @@ from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.spark.regions import run_key
-from elsinore.spark.run_metrics import Metric, find_text, record_metrics, text_metrics
-from elsinore.spark.stored_events import StoredEvents
-from elsinore.spark.tables import Lake
 from elsinore.timeline import DAY, Interval, parse_instant
 
 #: What rows of the table are.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
+
 #: Metric of the step `plan`: the fingerprint of a run's plan.
 PLAN_FINGERPRINT = "plan_fingerprint"
+
 #: Metric of the step `plan`: the fingerprint of the profile that the plan was found with.
 PROFILE_FINGERPRINT = "profile_fingerprint"
 

@@ -1,20 +1,23 @@
-"""Alerts for whoever is on call: a line in a log, and the same line in a file that others follow.
+"""What Airflow calls back: alerts for whoever is on call, progress for whoever has started a run.
 
 An alert is raised when a task has failed for good, when a run has failed without any task's doing
-(its time was up), and when a run is not done by its deadline. Whatever pages people follows the
-file; nothing here knows any such service or its secrets.
+(its time was up), and when a run is not done by its deadline. It is a line in a log, and the same
+line in a file. Whatever pages people follows the file; nothing here knows any such service or its
+secrets. Progress is lines of a file that somebody else follows.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from elsinore.orchestration.run_interval import task_label
+from elsinore.orchestration.run_params import task_label
 from elsinore.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -26,6 +29,9 @@ _BACKFILL = "backfill"
 _TASK_FAILURE = "task_failure"
 
 _REASON_CUT = 2_000
+
+#: Environment variable with the file to write to; without it nothing is written.
+PROGRESS_FILE = "ELSINORE_PROGRESS_FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +117,54 @@ def alert_run_late(context: Mapping[str, Any]) -> None:
             reason=f"not done by {context['deadline']['deadline_time']}, but {run['state']}",
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """One step in the life of a task.
+
+    Attributes:
+        task: id of the task.
+        state: `started`, `done`, `retried` (failed, and will be tried again) or `failed`.
+        label: which of several mapped tasks it is, for people; empty for the others.
+        reason: why it failed; empty otherwise.
+        exit_code: what the failure means for a command: 1 failed, 2 wrong input or set-up; 0
+            otherwise.
+    """
+
+    task: str
+    state: str
+    label: str = ""
+    reason: str = ""
+    exit_code: int = 0
+
+    def to_line(self) -> str:
+        """One line of JSON, with its line end."""
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> TaskProgress:
+        """The step that `to_line` wrote."""
+        return cls(**json.loads(line))
+
+
+def note_progress(state: str) -> Callable[[Mapping[str, Any]], None]:
+    """An Airflow callback that appends the step of its task to the file of `PROGRESS_FILE`."""
+
+    def note(context: Mapping[str, Any]) -> None:
+        path = os.environ.get(PROGRESS_FILE)
+        if path is None:
+            return
+        error = context.get("exception")
+        step = TaskProgress(
+            task=context["task"].task_id,
+            state=state,
+            label=task_label(context["task"]),
+            reason="" if error is None else str(error),
+            exit_code=0 if error is None else getattr(error, "exit_code", 1),
+        )
+        # One short write in append mode: tasks that end together do not mix their lines.
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(step.to_line())
+
+    return note

@@ -1,4 +1,4 @@
-"""What was written beside the commits of a Delta table; read from its log, without a JVM.
+"""The logs of Delta tables without Spark: what they say, left unfinished, or failed to be written.
 
 A note is in the commit itself (`userMetadata`): what it says of the rows is true of exactly this
 version of the table, whoever is killed when.
@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elsinore.errors import DataError
+import deltalake
+from deltalake.exceptions import CommitFailedError
+
+from elsinore.errors import ConflictError, DataError, ElsinoreError, SetupError
 
 #: Commits that change no row.
 _KEEP_ROWS = frozenset(
@@ -28,6 +33,15 @@ _KEEP_ROWS = frozenset(
 )
 
 _COMMIT = re.compile(r"(\d{20})\.json")
+_LOG = "_delta_log"
+_UNWRITABLE = re.compile(
+    r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
+)
+_SHOWN = 300
+
+#: Seconds after which nobody is still at work on a log that has no commit: making one takes a
+#: tenth of one, and a killed task is tried again after ten.
+_ABANDONED = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +106,54 @@ def _object(text: str | None) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def clear_unfinished(table: Path) -> None:
+    """Remove the log folder of a table that is none, and do nothing to one that is.
+
+    Delta calls whatever has anything in its log folder a table, then misses the table's first
+    commit, and would refuse to create it for ever. A creation that is under way is waited for.
+
+    Args:
+        table: the folder of the table; it need not exist.
+    """
+    log = table / _LOG
+    while log.is_dir() and not deltalake.DeltaTable.is_deltatable(str(table)):
+        if time.time() - _last_touched(log) > _ABANDONED:
+            shutil.rmtree(log)
+            return
+        time.sleep(0.1)
+
+
+def _last_touched(folder: Path) -> float:
+    touched = 0.0
+    for path in (folder, *folder.rglob("*")):
+        try:
+            touched = max(touched, path.stat().st_mtime)
+        except FileNotFoundError:
+            continue  # a temporary file that has got its name
+    return touched
+
+
+def write_failure(error: Exception, table: str = "") -> ElsinoreError | None:
+    """Why delta-rs or the system could not write, in our terms; None if that is not known."""
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, CommitFailedError):
+        writer = f"another writer of {table}" if table else "another writer"
+        return ConflictError(f"{writer} got there first: {first_line(text)}")
+    return unwritable(text)
+
+
+def unwritable(text: str) -> SetupError | None:
+    """What a full or read-only disk makes of a report of an error; None where it tells of none."""
+    found = _UNWRITABLE.search(text)
+    if found is None:
+        return None
+    hint = "make room, or the lake writable, and run it again"
+    return SetupError(f"cannot write: {found[0]}", hint=hint)
+
+
+def first_line(text: str) -> str:
+    """The first line of a text, cut so that a report of it stays one line."""
+    line = next((part.strip() for part in text.splitlines() if part.strip()), "")
+    return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."

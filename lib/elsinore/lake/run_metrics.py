@@ -1,18 +1,78 @@
-"""What was shared at run time, as figures of a step and read from them again."""
+"""Figures of the steps of runs, in the table `run_metrics`; some of them read from it again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import pyarrow.compute as pc
+
 from elsinore.engine.auto import Sharing
-from elsinore.spark.run_metrics import Metric
+from elsinore.lake.regions import RunStep, run_key
+from elsinore.lake.tables import Lake
+from elsinore.step_clock import step_times
+from elsinore.timeline import Interval
+
+#: A figure, or a text.
+Metric = float | int | str
+
+#: Names of steps; that of planning is a kind of rows of `plans`, too.
+LAND_STEP, AGGREGATE_STEP, VALIDATE_STEP = "land", "aggregate", "validate"
+PUBLISH_STEP, MAINTAIN_STEP = "publish", "maintain"
+
+#: The metric of validation that publishing looks for.
+STAGED_VERSION = "staged_version"
+
+#: How metrics begin that count a query's results, and those of them that were checked.
+RESULTS_OF, CHECKED_OF = "results of ", "checked of "
 
 _CHOICE = "executor of "
 _SET = "hamlet set "
 _COUNT = "hamlet: "
 _ALONE, _TOGETHER = "predicted seconds alone", "predicted seconds together"
 _NANOSECONDS = 1e-9
+
+
+def record_metrics(
+    lake: Lake, interval: Interval, step: str, metrics: Mapping[str, Metric], *, run: str
+) -> None:
+    """Make these the figures of a step of the run over an interval, in place of earlier ones.
+
+    Raises:
+        ConflictError: another run over the same interval wrote meanwhile.
+    """
+    rows = [
+        {"run_key": run_key(interval), "step": step, "metric": metric}
+        | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
+        for metric, value in {**metrics, **step_times()}.items()
+    ]
+    lake.record("run_metrics", rows, where=RunStep(interval, step), run=run)
+
+
+def text_metrics(lake: Lake, step: str, metric: str) -> dict[str, str]:
+    """A metric that is a text, of all runs, by run key."""
+    return _texts(lake, (pc.field("step") == step) & (pc.field("metric") == metric))
+
+
+def find_text(lake: Lake, interval: Interval, step: str, metric: str) -> str | None:
+    """A metric that is a text, of the run over exactly this interval; None where it has none."""
+    key = run_key(interval)
+    own = (pc.field("run_key") == key) & (pc.field("step") == step)
+    return _texts(lake, own & (pc.field("metric") == metric)).get(key)
+
+
+def _texts(lake: Lake, where: pc.Expression) -> dict[str, str]:
+    found = lake.rows("run_metrics", where, columns=["run_key", "detail"]).to_pylist()
+    return {row["run_key"]: row["detail"] for row in found if row["detail"] is not None}
+
+
+def is_of_coverage(metric: str) -> bool:
+    """Whether a metric counts the results of one query.
+
+    >>> is_of_coverage("checked of cascades"), is_of_coverage("checked_results")
+    (True, False)
+    """
+    return metric.startswith((RESULTS_OF, CHECKED_OF))
 
 
 def sharing_metrics(sharing: Sharing, counts: Mapping[str, int]) -> dict[str, Metric]:

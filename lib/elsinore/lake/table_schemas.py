@@ -8,23 +8,14 @@ from typing import Annotated, Literal
 
 import pyarrow as pa
 import pydantic
-from pyspark.sql import types as spark_types
 
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import read_yaml
 from elsinore.errors import Diagnostic, Location, SchemaError
 
 ColumnType = Literal["string", "long", "double", "boolean", "timestamp", "date"]
-_Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
-_SPARK: dict[str, spark_types.DataType] = {
-    "string": spark_types.StringType(),
-    "long": spark_types.LongType(),
-    "double": spark_types.DoubleType(),
-    "boolean": spark_types.BooleanType(),
-    "timestamp": spark_types.TimestampType(),
-    "date": spark_types.DateType(),
-}
+_Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
 _ARROW: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -33,15 +24,6 @@ _ARROW: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "date": pa.date32(),
-}
-
-_SQL: dict[str, str] = {
-    "string": "STRING",
-    "long": "BIGINT",
-    "double": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "timestamp": "TIMESTAMP",
-    "date": "DATE",
 }
 
 
@@ -83,15 +65,6 @@ class TableSchema:
     record: bool
     columns: tuple[Column, ...]
 
-    def spark(self) -> spark_types.StructType:
-        """The columns as Spark types, descriptions as comments."""
-        fields = []
-        for column in self.columns:
-            comment = {"comment": column.description}
-            kind = _SPARK[column.type]
-            fields.append(spark_types.StructField(column.name, kind, column.nullable, comment))
-        return spark_types.StructType(fields)
-
     def arrow(self) -> pa.Schema:
         """The columns as Arrow types."""
         return pa.schema([pa.field(c.name, _ARROW[c.type], c.nullable) for c in self.columns])
@@ -102,7 +75,8 @@ class TableSchema:
         for column in self.columns:
             null = "" if column.nullable else " NOT NULL"
             note = sql_text(column.description)
-            columns.append(f"`{column.name}` {_SQL[column.type]}{null} COMMENT {note}")
+            kind = "BIGINT" if column.type == "long" else column.type.upper()
+            columns.append(f"`{column.name}` {kind}{null} COMMENT {note}")
         return ", ".join(columns)
 
 
@@ -151,27 +125,9 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
 def _attributes(stream: StreamSchema) -> list[Column]:
     """One nullable column an attribute: an event has those of its type only."""
     return [
-        Column(name, _column_type(kind), True, _carried_by(name, stream))
+        Column(name, kind.value, True, f"Attribute of {', '.join(sorted(stream.carriers(name)))}.")
         for name, kind in stream.attributes.items()
     ]
-
-
-def _column_type(kind: AttributeType) -> ColumnType:
-    match kind:
-        case AttributeType.STRING:
-            return "string"
-        case AttributeType.LONG:
-            return "long"
-        case AttributeType.DOUBLE:
-            return "double"
-        case AttributeType.BOOLEAN:
-            return "boolean"
-        case AttributeType.TIMESTAMP:
-            return "timestamp"
-
-
-def _carried_by(name: str, stream: StreamSchema) -> str:
-    return f"Attribute of {', '.join(sorted(stream.carriers(name)))}."
 
 
 class _Strict(pydantic.BaseModel):
