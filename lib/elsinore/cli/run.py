@@ -27,7 +27,7 @@ from elsinore.engine.sweep import aggregate_sweep, require_sweep, sweep_sets
 from elsinore.errors import DataError, ParameterError
 from elsinore.events.table import EventTable
 from elsinore.files.read_events import ReadReport, read_events
-from elsinore.files.write_rejected import write_rejected
+from elsinore.files.rejection import write_rejected
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget

@@ -14,11 +14,10 @@ from pyarrow import types
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.events.table import ARROW_TYPES
-from elsinore.files.instants import iso_instants
 from elsinore.files.json_values import json_ids, json_times, json_values
 from elsinore.files.rejection import Fault, Reason
 from elsinore.files.type_records import Rows
-from elsinore.files.typed import Typed, nothing, one_chunk
+from elsinore.files.typed import Typed, iso_instants, nothing, one_chunk
 from elsinore.timeline import (
     DAY,
     MAX_INSTANT,

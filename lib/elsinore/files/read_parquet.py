@@ -11,21 +11,19 @@ import pyarrow.parquet as pq
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.arrow_records import ArrowRecords
-from elsinore.files.decoded import Decoded
-from elsinore.files.raw_lines import ReadLimits, open_unpacked
+from elsinore.files.read_lines import DEFAULT_LIMITS, ReadLimits, open_unpacked, too_large
 from elsinore.files.rejection import Reason, UnreadableFile, printable
-from elsinore.files.type_records import type_records
+from elsinore.files.type_records import Decoded, type_records
 from elsinore.timeline import Interval
 
 _AT_ONCE = 65_536
-_DEFAULTS = ReadLimits()
 
 
 def read_parquet(
     path: Path,
     schema: StreamSchema,
     *,
-    limits: ReadLimits = _DEFAULTS,
+    limits: ReadLimits = DEFAULT_LIMITS,
     plausible: Interval | None = None,
 ) -> Iterator[Decoded]:
     """Typed events of a Parquet file, some ten thousand rows at a time; see `ArrowRecords`.
@@ -82,12 +80,7 @@ def _check_columns(
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
     size = sum(group.total_byte_size for group in groups)
     if size > limits.file_bytes:
-        raise UnreadableFile(
-            f"{path} unpacks to more than {limits.file_bytes} bytes",
-            reason_code=Reason.TOO_LARGE,
-            hint="split it",
-            file=str(path),
-        )
+        raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
     needed = [schema.time_field, schema.type_field, schema.id_field]
     lacking = [name for name in needed if name is not None and name not in names]
     twice = [name for name in names if names.count(name) > 1]
