@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -32,9 +32,17 @@ class Resolution(StrEnum):
         return {"us": MICROSECOND, "ms": MILLISECOND, "s": SECOND}[self.value]
 
 
-def option(default: Any, meaning: str) -> Any:
-    """A field of an options class, with what it means; the command line shows it as help."""
-    return field(default=default, metadata={"help": meaning})
+def option(default: Any, meaning: str, low: float | None = None, high: float = math.inf) -> Any:
+    """A field of an options class, with what it means; the command line shows it as help.
+
+    A number must lie between `low` and `high`, both included; without `low` it may be any.
+    """
+    return field(default=default, metadata={"help": meaning, "low": low, "high": high})
+
+
+def share(default: float | None, meaning: str) -> Any:
+    """An option between 0 and 1."""
+    return option(default, meaning, 0, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +55,10 @@ class StreamOptions:
     process. The same options give the same events.
     """
 
-    events: int = option(100_000, "How many events.")
+    events: int = option(100_000, "How many events.", 1, MOST_EVENTS)
     rate: float = option(10_000.0, "Mean number of events a minute.")
     first_rate: float | None = option(None, "Let the rate grow evenly from this to the other one.")
-    burst: float = option(10.0, "Mean number of events of a burst.")
+    burst: float = option(10.0, "Mean number of events of a burst.", 1, 1_000_000)
     fixed_bursts: bool = option(False, "Give all bursts that length; else lengths are geometric.")
     start: datetime = field(
         default=datetime(2013, 1, 1, tzinfo=UTC), metadata={"help": "When the stream begins, UTC."}
@@ -59,7 +67,7 @@ class StreamOptions:
         default=Resolution.MICROSECONDS,
         metadata={"help": "Cut times to this unit. Events of one time are never adjacent."},
     )
-    seed: int = option(0, "Another seed gives other events of the same kind.")
+    seed: int = option(0, "Another seed gives other events of the same kind.", 0, 2**63 - 1)
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have.
@@ -67,12 +75,13 @@ class StreamOptions:
         Raises:
             ParameterError: a value is out of range.
         """
-        require_range("events", self.events, 1, MOST_EVENTS)
+        for each in fields(self):
+            low, value = each.metadata.get("low"), getattr(self, each.name)
+            if low is not None and value is not None:
+                require_range(each.name.replace("_", "-"), value, low, each.metadata["high"])
         require_range("rate", self.rate, 0.001, FASTEST)
         if self.first_rate is not None:
             require_range("first-rate", self.first_rate, 0.001, self.rate)
-        require_range("burst", self.burst, 1, 1_000_000)
-        require_range("seed", self.seed, 0, 2**63 - 1)
         slowest = self.first_rate or self.rate
         if self.start_micros + 2 * (self.events / slowest + 1) * MINUTE > MAX_INSTANT:
             raise ParameterError(
@@ -95,12 +104,3 @@ def require_range(name: str, value: float, low: float, high: float) -> None:
     """
     if not (math.isfinite(value) and low <= value <= high):
         raise ParameterError(f"{name} is {value:g}, not between {low:,g} and {high:,g}")
-
-
-def require_share(name: str, value: float) -> None:
-    """Refuse what is no share between 0 and 1.
-
-    Raises:
-        ParameterError: it is none.
-    """
-    require_range(name, value, 0, 1)

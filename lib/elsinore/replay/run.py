@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from elsinore.generate.flights import generate_flights
-from elsinore.generate.landing_zone import hour_path
+from elsinore.generate.flights import generate_flights, hour_path
 from elsinore.replay.run_dag import OnProgress, run_dag
 from elsinore.replay.summary import ReplaySummary, read_summary
 from elsinore.settings import Settings

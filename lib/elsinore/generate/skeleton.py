@@ -3,7 +3,8 @@
 A unit is an event of a lead type, then a burst of the main type, all of one slot (a driver, a
 company, a mapper's job). The units of a slot are cut into trips: the first unit of a trip has the
 type that starts it, the last one a type that ends it and no burst. A burst is never followed by its
-own type, in the slot or in the stream, since a lead comes between.
+own type, in the slot or in the stream, since a lead comes between. Columns are drawn whole, without
+a loop over events.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.generate.draw import burst_lengths, running_numbers
 from elsinore.generate.options import StreamOptions
+from elsinore.timeline import MINUTE
 
 
 @dataclass(frozen=True)
@@ -109,3 +110,75 @@ def _leads(
         leads[begins] = script.start
         leads[ends] = dice.choice(np.array(script.end, np.int64), int(ends.sum()))
     return leads
+
+
+def arrival_times(dice: np.random.Generator, options: StreamOptions) -> np.ndarray:
+    """Increasing int64 microseconds of a Poisson process whose rate is constant or grows evenly.
+
+    Distinct unless `options.resolution` makes some equal.
+    """
+    passed = np.cumsum(dice.standard_exponential(options.events))  # events that should have come
+    rate = options.rate / MINUTE
+    first = rate if options.first_rate is None else options.first_rate / MINUTE
+    growth = (rate - first) * (rate + first) / (2 * options.events)
+    # `passed = first t + growth t^2 / 2`, solved for t without cancellation.
+    times = 2 * passed / (first + np.sqrt(first * first + 2 * growth * passed))
+    ticks = np.floor(times).astype(np.int64)
+    numbers = np.arange(options.events)
+    ticks = np.maximum.accumulate(ticks - numbers) + numbers
+    unit = options.resolution.micros
+    return (options.start_micros + ticks) // unit * unit
+
+
+def burst_lengths(dice: np.random.Generator, count: int, options: StreamOptions) -> np.ndarray:
+    """Lengths of bursts, int64, all 1 or more."""
+    if options.fixed_bursts:
+        return np.full(count, round(options.burst), np.int64)
+    return dice.geometric(1 / options.burst, count).astype(np.int64)
+
+
+def running_numbers(keys: np.ndarray) -> np.ndarray:
+    """For each element, how many before it have the same key.
+
+    >>> running_numbers(np.array([5, 7, 5, 5, 7])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    return running_sums(keys, np.ones(keys.size, np.int64)) - 1
+
+
+def running_sums(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """For each element, the sum of the values up to it, its own included, that have its key.
+
+    >>> running_sums(np.array([5, 7, 5]), np.array([1, 10, 2])).tolist()
+    [1, 10, 3]
+    """
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    sums = np.cumsum(values[order])
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    before = sums[begins] - values[order][begins]
+    sums -= np.repeat(before, np.diff(np.append(begins, keys.size)))
+    result = np.empty_like(sums)
+    result[order] = sums
+    return result
+
+
+def walk(
+    dice: np.random.Generator, keys: np.ndarray, falling: float, step: float, height: float
+) -> np.ndarray:
+    """A random walk within `[0, height)` for each key, one value an element.
+
+    Steps are exponential. A walk that leaves at one side enters at the other, so that it can fall
+    (or rise) for ever; only there a step goes against its direction.
+
+    Args:
+        dice: the random numbers.
+        keys: whose walk each element belongs to: int64 codes from 0.
+        falling: the share of steps that go down.
+        step: the mean length of a step.
+        height: the walks' range.
+    """
+    down = dice.random(keys.size) < falling
+    steps = dice.standard_exponential(keys.size) * step * np.where(down, -1.0, 1.0)
+    starts = dice.random(int(keys.max()) + 1) * height
+    return (starts[keys] + running_sums(keys, steps)) % height
