@@ -15,6 +15,8 @@ from elsinore.quality.lake import read_batches
 from elsinore.spark.regions import Landings
 from elsinore.timeline import Interval
 
+_LONGEST = 40
+
 
 @dataclass(frozen=True, slots=True)
 class FieldRange:
@@ -45,9 +47,6 @@ class LandedEvents:
 
     fields: tuple[FieldRange, ...]
     late: Lateness
-
-
-_LONGEST = 40
 
 
 def read_landed_events(lake: Path, interval: Interval, stream: StreamSchema | None) -> LandedEvents:

@@ -1,16 +1,18 @@
-"""The rules of the large tables: events, quarantined lines and staged results, in Arrow."""
+"""The rules of the large tables: events, quarantined lines and staged results, in Arrow.
+
+Rows are looked at where they are read, part by part: how many break a rule, with examples, is all
+that reaches the suites.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from elsinore.quality.rule_counts import RuleCounts, is_odd
 
 _CODE = "^[a-z][a-z0-9_]*$"
 _SHA256 = "^[0-9a-f]{64}$"
@@ -26,6 +28,8 @@ _KEY = ["query", "group_key", "window_start", "window_end", "aggregate"]
 #: Columns of events and of quarantined lines that are looked at.
 EVENT_COLUMNS = ["event_day", "event_id", "event_type", "event_time", "landing"]
 QUARANTINE_COLUMNS = ["landing", "file", "position", "reason_code"]
+#: Rows that are named for each rule, and characters of each value.
+_EXAMPLES, _CHARACTERS = 3, 100
 
 
 def rules_of_events(events: pa.Table) -> pd.DataFrame:
@@ -153,3 +157,52 @@ def _is_json(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class RuleCounts:
+    """The counts of the rules of a table, over all of its parts.
+
+    Args:
+        rules: their names, which the suites use.
+    """
+
+    def __init__(self, *rules: str) -> None:
+        self._rows = dict.fromkeys(rules, 0)
+        self._broken = dict.fromkeys(rules, 0)
+        self._examples: dict[str, list[str]] = {rule: [] for rule in rules}
+
+    def add(self, rule: str, rows: pa.Table, broken: pa.ChunkedArray, *shown: str) -> None:
+        """Count a part of the table.
+
+        Args:
+            rule: its name.
+            rows: the part.
+            broken: whether each row breaks the rule; NULL is taken for broken.
+            shown: columns that tell where an example stands and what is wrong with it.
+        """
+        wrong = pc.fill_null(broken, True)
+        number = pc.sum(wrong).as_py() or 0
+        self._rows[rule] += rows.num_rows
+        self._broken[rule] += number
+        examples = self._examples[rule]
+        if number and len(examples) < _EXAMPLES:
+            few = rows.select(list(dict.fromkeys(shown))).filter(wrong).slice(0, _EXAMPLES)
+            examples += [_example(row) for row in few.to_pylist()][: _EXAMPLES - len(examples)]
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each rule: `rule`, `rows`, `broken` and `examples`."""
+        told = [
+            (rule, rows, self._broken[rule], "; ".join(self._examples[rule]))
+            for rule, rows in self._rows.items()
+        ]
+        return pd.DataFrame(told, columns=["rule", "rows", "broken", "examples"])
+
+
+def is_odd(values: pa.ChunkedArray, fits: Sequence[bool], distinct: pa.Array) -> pa.ChunkedArray:
+    """Whether each value is one of the `distinct` ones that do not fit."""
+    odd = distinct.filter(pa.array([not fit for fit in fits], pa.bool_()))
+    return pc.is_in(values, odd.cast(values.type))
+
+
+def _example(row: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value}"[:_CHARACTERS] for name, value in row.items())
