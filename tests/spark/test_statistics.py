@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.cli.read_statistics import read_statistics
+from elsinore.cli.plan import read_statistics
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import DataError, ParameterError, PlanError
 from elsinore.query.bind_query import bind_workload

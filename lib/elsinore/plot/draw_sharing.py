@@ -1,4 +1,4 @@
-"""Draws rows of boxes, and coloured spans over those that share."""
+"""Draws rows of boxes, coloured spans over those that share, and a legend beside them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from elsinore.plot.draw import write
 from elsinore.plot.ink import (
     BODY,
     CROSSED,
+    FAINT,
     LABEL,
     LINE,
     NEGATIVE_FILL,
     TEXT,
+    Point,
+    block_width,
     text_width,
+    write,
 )
-from elsinore.plot.layout import Point
-from elsinore.plot.sharing_columns import INNER, TAG, box_width, shortened, unit_width
-from elsinore.plot.sharing_rows import Group, Unit
+from elsinore.plot.sharing_rows import INNER, TAG, Group, Unit, box_width, shortened, unit_width
 from elsinore.sharing.explain_cuts import Box
+from elsinore.sharing.explain_savings import figure_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +37,14 @@ _COLOURS = (
 )
 #: Order of drawing: spines, spans, boxes, text (Matplotlib's own).
 _SPINE, _SPAN, _BOX = 0.3, 0.6, 1.5
+#: Height of a line of the legend, the most groups in it, and the longest pattern, in characters.
+_LINE, _MOST_GROUPS, _PATTERN = 21.0, 60, 48
+_KINDS = (
+    (Box("Type", 0, 1, frozenset(), negated=False), False, "computed by the query itself"),
+    (Box("Type", 0, 1, frozenset(), negated=False), True, "computed once for all on the span"),
+    (Box("Type+", 0, 1, frozenset({"Type"}), negated=False), False, "Kleene plus"),
+    (Box("NOT Type", 0, 1, frozenset(), negated=True), False, "must not be matched"),
+)
 
 
 def colour_of(group: int) -> str:
@@ -161,7 +171,7 @@ def tag(axes: Axes, number: int, group: Group, at: Point) -> None:
                        boxstyle=f"round,pad=0,rounding_size={rounding}")
     )  # fmt: skip
     size = LABEL if len(group.name) < 4 else LABEL - 2.0
-    _centred(axes, (x + TAG / 2, y), group.name, size, "white", bold=True)
+    write(axes, (x + TAG / 2, y), group.name, size, colour="white", bold=True, align="center")
 
 
 def draw_box(axes: Axes, box: Box, at: Point, colour: str, *, shared: bool) -> None:
@@ -183,11 +193,47 @@ def draw_box(axes: Axes, box: Box, at: Point, colour: str, *, shared: bool) -> N
             FancyBboxPatch((x + 2, y - BOX / 2 + 2), width - 4, BOX - 4, boxstyle=inner,
                            edgecolor=ink, facecolor="none", linewidth=0.7, zorder=_BOX)
         )  # fmt: skip
-    _centred(axes, (x + width / 2, y), shortened(box.text), LABEL, CROSSED if box.negated else TEXT)
+    colour = CROSSED if box.negated else TEXT
+    write(axes, (x + width / 2, y), shortened(box.text), LABEL, colour=colour, align="center")
 
 
-def _centred(
-    axes: Axes, at: Point, text: str, size: float, colour: str, *, bold: bool = False
-) -> None:
-    width = text_width(text, size, bold=bold)
-    write(axes, (at[0] - width / 2, at[1]), text, size, colour=colour, bold=bold)
+def legend_size(groups: Sequence[Group]) -> tuple[float, float]:
+    """Width and height of the legend."""
+    lines = len(groups[:_MOST_GROUPS]) + (len(groups) > _MOST_GROUPS)
+    kinds = max(text_width(text, BODY) + 60.0 for _, _, text in _KINDS)
+    return max(_figures_at(groups) + 110.0, kinds), _LINE * (lines + len(_KINDS) + 1)
+
+
+def draw_legend(axes: Axes, groups: Sequence[Group], corner: Point) -> None:
+    """The groups with what they save, then the kinds of boxes."""
+    x, y = corner[0], corner[1] + _LINE / 2
+    for number, group in enumerate(groups[:_MOST_GROUPS]):
+        tag(axes, number, group, (x, y))
+        write(axes, (x + TAG + 8.0, y), _listed(group), BODY)
+        at = x + _figures_at(groups), y
+        if group.kleene:
+            write(axes, at, "decided burst by burst", BODY, colour=FAINT)
+        elif group.net is not None:
+            write(axes, at, figure_text(group.net), BODY)
+        y += _LINE
+    if len(groups) > _MOST_GROUPS:
+        more = f"and {len(groups) - _MOST_GROUPS} more"
+        write(axes, (x + TAG + 8.0, y), more, BODY, colour=FAINT)
+        y += _LINE
+    for box, shared, text in _KINDS:
+        y += _LINE
+        width = box_width(box.text)
+        if shared:
+            span(axes, 0, (x, y), width, BOX)
+        draw_box(axes, box, (x, y), colour_of(0), shared=shared)
+        write(axes, (x + width + 10.0, y), text, BODY, colour=FAINT)
+
+
+def _listed(group: Group) -> str:
+    text = group.text if len(group.text) <= _PATTERN else f"{group.text[: _PATTERN - 1]}…"
+    return f"{text} in {len(group.members)} queries"
+
+
+def _figures_at(groups: Sequence[Group]) -> float:
+    """Where the column of savings begins."""
+    return TAG + 24.0 + block_width([_listed(group) for group in groups[:_MOST_GROUPS]], BODY)

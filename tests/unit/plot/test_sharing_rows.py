@@ -7,10 +7,17 @@ from itertools import pairwise
 from hypothesis import given, settings
 
 from elsinore.lowering.sharable import sharable_sets
-from elsinore.plot.sharing_columns import GAP, columns_of, unit_width
-from elsinore.plot.sharing_order import row_order
-from elsinore.plot.sharing_rows import Group, Unit, groups_of, units_of
-from elsinore.plot.sharing_sets import merged_diagram, numbers
+from elsinore.plot.diagram import merged_diagram, numbers
+from elsinore.plot.sharing_rows import (
+    GAP,
+    Group,
+    Unit,
+    columns_of,
+    groups_of,
+    row_order,
+    unit_width,
+    units_of,
+)
 from elsinore.sharing.explain_cuts import Cut, explain_cuts
 from elsinore.sharing.explain_savings import explain_savings
 from elsinore.sharing.find_plan import find_plan
