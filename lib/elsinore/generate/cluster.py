@@ -7,15 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.events.table import EventTable
-from elsinore.generate.options import (
+from elsinore.generate.schemas import event_table, long, stream_schema
+from elsinore.generate.skeleton import (
     MOST_KEYS,
+    Script,
     StreamOptions,
+    arrival_times,
+    draw_skeleton,
     option,
     require_range,
     share,
+    walk,
 )
-from elsinore.generate.schemas import event_table, long, stream_schema
-from elsinore.generate.skeleton import Script, arrival_times, draw_skeleton, walk
 
 #: Table 2: bounds of CPU and memory, bound of the load, and its mean.
 _CPU, _LOAD, _MEAN_LOAD = 1_000, 10_000, 100

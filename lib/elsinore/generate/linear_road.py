@@ -7,14 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.events.table import EventTable
-from elsinore.generate.options import MOST_KEYS, StreamOptions, option, share
 from elsinore.generate.schemas import double, event_table, long, stream_schema
 from elsinore.generate.skeleton import (
+    MOST_KEYS,
     Script,
     Skeleton,
+    StreamOptions,
     arrival_times,
     draw_skeleton,
+    option,
     running_numbers,
+    share,
     walk,
 )
 

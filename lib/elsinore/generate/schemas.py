@@ -46,11 +46,11 @@ def schema_yaml(schema: StreamSchema, notes: tuple[str, ...] = ()) -> str:
     lines = [f"# {note}" for note in notes]
     lines += [
         f"stream: {schema.name}",
-        f"time: {{field: {_plain(schema.time_field)}, unit: {schema.time_unit}}}",
-        f"type: {{field: {_plain(schema.type_field)}}}",
+        f"time: {{field: {_yaml_name(schema.time_field)}, unit: {schema.time_unit}}}",
+        f"type: {{field: {_yaml_name(schema.type_field)}}}",
     ]
     if schema.id_field is not None:
-        lines.append(f"id: {{field: {_plain(schema.id_field)}}}")
+        lines.append(f"id: {{field: {_yaml_name(schema.id_field)}}}")
     lines.append("types:")
     for kind in schema.types:
         lines.append(f"  {kind.name}:" if kind.attributes else f"  {kind.name}: {{}}")
@@ -58,7 +58,7 @@ def schema_yaml(schema: StreamSchema, notes: tuple[str, ...] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plain(field: str) -> str:
+def _yaml_name(field: str) -> str:
     """A field's name, quoted where YAML might take it for something else."""
     return field if re.fullmatch("[a-z]{2,}", field) else json.dumps(field)
 

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.events.table import EventTable
-from elsinore.generate.options import MOST_KEYS, StreamOptions, option, share
 from elsinore.generate.schemas import Names, double, event_table, long, stream_schema, text
-from elsinore.generate.skeleton import Script, arrival_times, draw_skeleton, walk
+from elsinore.generate.skeleton import (
+    MOST_KEYS,
+    Script,
+    StreamOptions,
+    arrival_times,
+    draw_skeleton,
+    option,
+    share,
+    walk,
+)
 
 _COMPANY = (text("company"), text("sector"))
 SCHEMA = stream_schema(

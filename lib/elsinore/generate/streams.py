@@ -9,8 +9,8 @@ from typing import Any
 from elsinore.catalog.stream import StreamSchema
 from elsinore.events.table import EventTable
 from elsinore.generate import cluster, linear_road, ridesharing, stock
-from elsinore.generate.options import StreamOptions
 from elsinore.generate.schemas import schema_yaml
+from elsinore.generate.skeleton import StreamOptions
 
 
 @dataclass(frozen=True)

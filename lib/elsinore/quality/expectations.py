@@ -275,7 +275,7 @@ def _value(exact: Any, value: Any) -> str:
 
 
 class ExpectRuleToHold(FrameExpectation):
-    """The batch is one of `elsinore.quality.rules`; no row breaks the rule of this name."""
+    """The batch is one of `rules_of_events` and the like; no row breaks the rule of this name."""
 
     rule: str
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.compute as pc
 
-from elsinore.quality.lake import read_rows
-from elsinore.quality.result_counts import ResultCounts, count_results
+from elsinore.quality.lake import ResultCounts, count_results, read_rows
 from elsinore.sharing.explain_plan import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import KleenePart, StaticPlan
 from elsinore.sharing.profile import StreamProfile

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from elsinore.orchestration.task_progress import TaskProgress
-from elsinore.quality.result_counts import ResultCounts, TopResult
+from elsinore.quality.lake import ResultCounts, TopResult
 from elsinore.replay.summary import ReplaySummary
 
 #: Counts with more digits than this are shown by their ends.

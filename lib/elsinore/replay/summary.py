@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from elsinore.quality.judgement import load_judgement
-from elsinore.quality.lake import read_rows
-from elsinore.quality.result_counts import ResultCounts, count_results
+from elsinore.quality.lake import ResultCounts, count_results, read_rows
 from elsinore.settings import Settings
 from elsinore.spark.published_origin import PUBLISHED
 from elsinore.spark.regions import Hours, Landings, run_key

@@ -14,8 +14,15 @@ from deltalake import write_deltalake
 
 from elsinore.quality.charts import TREND_HEIGHT, trend_charts
 from elsinore.quality.day_figures import DayFigures, read_day_figures
-from elsinore.quality.event_fields import FieldRange, read_landed_events
-from elsinore.quality.page_data import QueryCoverage, coverage, power, read_publishing, read_runs
+from elsinore.quality.page_data import (
+    FieldRange,
+    QueryCoverage,
+    coverage,
+    power,
+    read_landed_events,
+    read_publishing,
+    read_runs,
+)
 from elsinore.quality.report import link_back, write_report
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
