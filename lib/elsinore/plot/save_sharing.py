@@ -12,7 +12,15 @@ from elsinore.lowering.kleene_sharers import kleene_sharers
 from elsinore.lowering.sharable import SharableSet, Sharing
 from elsinore.plot.diagram import merged_diagram
 from elsinore.plot.draw_diagram import RADIUS, RING, Drawing, capsule_width, draw, drawing_of
-from elsinore.plot.draw_sharing import Rows, draw_legend, draw_rows, legend_size
+from elsinore.plot.draw_sharing import (
+    Rows,
+    draw_legend,
+    draw_rows,
+    groups_of,
+    legend_size,
+    row_order,
+    units_of,
+)
 from elsinore.plot.ink import (
     BODY,
     FAINT,
@@ -27,7 +35,6 @@ from elsinore.plot.ink import (
     text_width,
     write,
 )
-from elsinore.plot.sharing_rows import columns_of, groups_of, row_order, units_of
 from elsinore.query.print_bound import print_length
 from elsinore.sharing.explain_cuts import Cut
 from elsinore.sharing.explain_savings import ExplainedSavings, figure_text
@@ -104,7 +111,7 @@ def save_sharing(
         for number, found in enumerate(sharing.sets, 1)
     ]
     head = _head(plan, len(cuts), left_out)
-    beside = rows.margin + rows.width + 2 * _BETWEEN
+    beside = rows.width + 2 * _BETWEEN
     top = _MARGIN + TITLE * LEADING + block_height(len(head) - 1, BODY) + 14.0
     below = top + max(rows.height, tall) + _BETWEEN
     texts = [text_width(head[0], TITLE, bold=True), block_width(list(head[1:]), BODY)]
@@ -127,14 +134,12 @@ def save_sharing(
 def _ordered_rows(
     cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sharing, idle: set[str]
 ) -> tuple[Rows, int]:
-    """The rows with their places, and how many are left out."""
+    """The rows, and how many are left out."""
     groups = groups_of(cuts, savings, sharing, idle)
     order = row_order([cut.query for cut in cuts], groups)
     drawn = [cuts[number] for number in order[:MOST_ROWS]]
     units = tuple(units_of(cut, groups) for cut in drawn)
-    places, aligned = columns_of(units, groups)
-    names = tuple(cut.query for cut in drawn)
-    return Rows(names, units, places, groups, aligned), len(cuts) - len(drawn)
+    return Rows(tuple(cut.query for cut in drawn), units, groups), len(cuts) - len(drawn)
 
 
 def _head(plan: StaticPlan, queries: int, left_out: int) -> tuple[str, ...]:
@@ -143,7 +148,7 @@ def _head(plan: StaticPlan, queries: int, left_out: int) -> tuple[str, ...]:
     lines = [
         f"{queries} queries, {len(plan.chosen)} shared patterns save {saved}",
         f"Plan {plan.fingerprint[:12]} by {plan.finder}; figures are count updates per longest"
-        " window. Queries in bold share; what stands on one span is computed once.",
+        " window. Queries in bold share; what has one name and colour is computed once.",
     ]
     if left_out:
         lines.append(f"{left_out:,} queries that share less are not drawn.")
