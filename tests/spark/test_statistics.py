@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.cli.read_statistics import read_statistics
+from elsinore.cli.plan import read_statistics
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import DataError, ParameterError, PlanError
 from elsinore.lake.plans import FoundPlan, load_plan, plan_run

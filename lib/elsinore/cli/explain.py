@@ -14,13 +14,11 @@ from rich.text import Text
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.describe_sharing import describe_sharing, explain_workload
-from elsinore.cli.read_statistics import read_statistics
-from elsinore.engine.auto import choose_sets, glimpse
+from elsinore.cli.plan import find_with_sets, read_statistics
 from elsinore.errors import ParameterError, PlanError
-from elsinore.plot.save_templates import require_picture
+from elsinore.plot.ink import require_picture
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.explain import figure_text
-from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.plan import StaticPlan, cost_text
 
 #: Rows of what is not shared that are printed; JSON holds them all.
@@ -59,9 +57,7 @@ def explain(
         found = StaticPlan.from_json(_read(plan))
     else:
         assert statistics is not None
-        profiles = () if counted is None else glimpse(bound, counted)
-        sets = choose_sets(bound, statistics, profiles).sets
-        found = find_plan(bound, statistics, sets=sets)
+        found = find_with_sets(bound, statistics, counted)
     explanation = explain_workload(bound, found, statistics)
     if plot is not None:
         from elsinore.plot.save_sharing import save_sharing  # matplotlib takes its time

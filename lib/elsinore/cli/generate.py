@@ -1,18 +1,42 @@
-"""`elsinore generate`: raw event files to replay, and streams of the papers' experiments."""
+"""`elsinore generate`: raw event files to replay, and streams of the papers' experiments.
+
+The papers: Hamlet section 5.1, GRETA section 10.1 and Table 2. A stream's command has an option for
+each field of its options class.
+"""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from elsinore.cli.generate_streams import add_streams
 from elsinore.cli.progress import progress_line
+from elsinore.errors import ParameterError
 from elsinore.generate.flights import generate_flights
+from elsinore.generate.streams import STREAMS, Stream
+from elsinore.generate.write_events import require_format, write_events
 
 generate_app = typer.Typer(help="Write event files.", no_args_is_help=True)
+_Output = Annotated[
+    Path | None, typer.Option(help="Where to write: a .jsonl, .jsonl.gz or .parquet file.")
+]
+_Schema = Annotated[
+    Path | None,
+    typer.Option(help="Where to write the schema; else beside the output, named .yaml."),
+]
+_PrintSchema = Annotated[
+    bool, typer.Option("--print-schema", help="Print the schema instead; needs no output.")
+]
+_HELP = {
+    "ridesharing": "Rides with bursts of Travel events, of up to 20 types (Hamlet, section 5.1).",
+    "stock": "Trades at prices that walk at random, with quotes, news and halts (GRETA, 10.1).",
+    "cluster": "Measurements of mappers, from the start of a job to its end (GRETA, Table 2).",
+    "linear-road": "Position reports, accidents and tolls on an expressway (GRETA, 10.1).",
+}
 
 
 @generate_app.callback()
@@ -39,4 +63,79 @@ def flights(
     typer.echo(f"{summary.files:,} files, {summary.events:,} events ({kinds}) below {output}")
 
 
-add_streams(generate_app)
+def _command(stream: Stream) -> Any:
+    def command(output: Path | None, schema: Path | None, print_schema: bool, **given: Any) -> None:
+        generate(stream, given, output=output, schema=schema, print_schema=print_schema)
+
+    hints = get_type_hints(stream.options)
+    parameters = [
+        _parameter("output", None, _Output),
+        _parameter("schema", None, _Schema),
+        _parameter("print_schema", False, _PrintSchema),
+    ]
+    for item in fields(stream.options):
+        shown = typer.Option(item.default, help=item.metadata["help"])
+        parameters.append(_parameter(item.name, shown, hints[item.name]))
+    vars(command)["__signature__"] = Signature(parameters)
+    command.__annotations__ = {item.name: item.annotation for item in parameters}
+    return command
+
+
+def _parameter(name: str, default: Any, kind: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def generate(
+    stream: Stream,
+    given: dict[str, Any],
+    *,
+    output: Path | None,
+    schema: Path | None,
+    print_schema: bool,
+) -> None:
+    """Write the events to `output`, and the schema beside it unless told otherwise.
+
+    Args:
+        stream: which one.
+        given: fields of its options class.
+        output: the file of events; None writes none.
+        schema: the schema's file; None: named like the output, or none where it is printed.
+        print_schema: show the schema on standard output.
+
+    Raises:
+        ParameterError: a value is out of range, or a file cannot be written.
+    """
+    options = stream.options(**given)
+    if output is None and schema is None and not print_schema:
+        raise ParameterError("--output is missing", hint="--print-schema goes without")
+    if output is not None:
+        suffix = require_format(output)
+        if schema is None and not print_schema:
+            schema = output.with_name(output.name[: -len(suffix)] + ".yaml")
+        with progress_line() as progress:
+            task = progress.add_task(f"drawing {options.events:,} events")
+            events = stream.make(options)
+            write_events(
+                events,
+                output,
+                lambda count: progress.update(task, description=f"{output.name}: {count:,} events"),
+            )
+    if schema is not None:
+        _write_schema(stream, schema)
+    if print_schema:
+        typer.echo(stream.yaml, nl=False)
+    if output is not None:
+        told = f", schema in {schema}" if schema is not None else ""
+        typer.echo(f"{options.events:,} events in {output}{told}", err=print_schema)
+
+
+def _write_schema(stream: Stream, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(stream.yaml, encoding="utf-8")
+    except OSError as error:
+        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+
+
+for _name, _stream in STREAMS.items():
+    generate_app.command(_name, help=_HELP[_name])(_command(_stream))

@@ -14,7 +14,7 @@ from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
 from elsinore.lowering.sharable import SharableSet
 from elsinore.plot.draw_decisions import SetDecisions, draw_decisions
-from elsinore.plot.save_templates import ENDINGS
+from elsinore.plot.ink import ENDINGS
 from elsinore.timeline import format_instant
 
 #: Decisions of a set that are kept; the first ones of a longer run.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -26,8 +27,8 @@ from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.sweep import aggregate_sweep, require_sweep, sweep_sets
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
-from elsinore.files.read_events import ReadReport, read_events
-from elsinore.files.write_rejected import write_rejected
+from elsinore.files.read_events import OnProgress, ReadReport, read_events
+from elsinore.files.rejection import write_rejected
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget
@@ -98,20 +99,15 @@ def run(
     told = _decisions_report(decisions, stream, executor)
     with progress_line() as progress:
         task = progress.add_task("reading")
-        try:
-            events, report = read_events(
-                [*input_, *(more or [])],
-                stream,
-                max_bad_share=max_bad_share,
-                progress=lambda path, lines: progress.update(
-                    task, description=f"reading {path.name}: {lines:,} lines"
-                ),
-            )
-        except DataError as error:
-            if isinstance(error.fields.get("report"), ReadReport):
-                _set_aside(error.fields["report"], quarantine)
-            raise
-        _set_aside(report, quarantine)
+        events = _read(
+            [*input_, *(more or [])],
+            stream,
+            max_bad_share,
+            quarantine,
+            lambda path, lines: progress.update(
+                task, description=f"reading {path.name}: {lines:,} lines"
+            ),
+        )
         if executor in _TOGETHER:
             progress.update(task, description=f"all queries over {len(events):,} events")
             rows = answer_together(bound, events, executor, given, Budget(budget), told)
@@ -170,7 +166,7 @@ def answer_together(
             aggregate_sweep(found, events, threads=process_cores())
             for found in sweep_sets(workload.queries).sets
         )
-        return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *swept]))
+        return _finish(workload, swept)
     if executor in _HAMLET:
         shares = aggregate_sets(
             workload.queries,
@@ -178,7 +174,7 @@ def answer_together(
             decisions=_HAMLET[executor],
             observers=None if told is None else told.observe,
         )
-        return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *shares]))
+        return _finish(workload, shares)
     statistics = observe(workload, events)
     if executor is Executor.SHARON:
         from elsinore.sharing.find_plan import find_plan  # the solver takes its time to load
@@ -189,14 +185,14 @@ def answer_together(
     refused = [query for query in workload.queries if greta_refusals(query)]
     compiled = [query for query in workload.queries if query not in refused]
     sharing = share_freely(workload, statistics, glimpse(workload, events))
-    tables = [
-        PARTIAL_SCHEMA.empty_table(),
-        *aggregate_auto(compiled, events, sharing, threads=process_cores()),
-    ]
-    rows = finish(workload, pa.concat_tables(tables))
+    rows = _finish(workload, aggregate_auto(compiled, events, sharing, threads=process_cores()))
     for query in refused:
         rows += two_step(query, events, budget=budget)
     return rows
+
+
+def _finish(workload: Workload, shares: Iterable[pa.Table]) -> list[ResultRow]:
+    return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *shares]))
 
 
 def _tell_of_twostep(workload: Workload) -> None:
@@ -238,6 +234,24 @@ def _given_plan(path: Path | None, workload: Workload, executor: Executor) -> St
     return plan
 
 
+def _read(
+    paths: list[Path],
+    stream: StreamSchema,
+    max_bad_share: float,
+    quarantine: Path | None,
+    progress: OnProgress,
+) -> EventTable:
+    """The events of all files; whatever else they hold is told and set aside."""
+    try:
+        events, report = read_events(paths, stream, max_bad_share=max_bad_share, progress=progress)
+    except DataError as error:
+        if isinstance(error.fields.get("report"), ReadReport):
+            _set_aside(error.fields["report"], quarantine)
+        raise
+    _set_aside(report, quarantine)
+    return events
+
+
 def _set_aside(report: ReadReport, target: Path | None) -> None:
     """Say what could not be read as events, and write it where asked."""
     if target is not None:
@@ -255,10 +269,7 @@ def _set_aside(report: ReadReport, target: Path | None) -> None:
 
 
 def _write(rows: list[ResultRow], output: Path | None) -> None:
-    if output is None:
-        write_rows(rows, sys.stdout)
-        return
-    with _opened(output) as out:
+    with nullcontext(sys.stdout) if output is None else _opened(output) as out:
         write_rows(rows, out)
 
 

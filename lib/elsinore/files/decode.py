@@ -6,16 +6,16 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.files.arrow_records import ArrowRecords
-from elsinore.files.clean_block import parse_clean_block
-from elsinore.files.decoded import Decoded, concat_decoded
-from elsinore.files.json_values import json_ids, json_times, json_values
-from elsinore.files.parse_json import parse_json
+from elsinore.events import ARROW_TYPES
+from elsinore.files.json_values import json_ids, json_times, json_values, parse_json
 from elsinore.files.read_lines import LINES_SCHEMA
+from elsinore.files.read_parquet import ArrowRecords
 from elsinore.files.rejection import Fault, printable
-from elsinore.files.type_records import Rows, type_records
+from elsinore.files.type_records import Decoded, Rows, concat_decoded, type_records
 from elsinore.files.typed import Typed
 from elsinore.timeline import Interval, TimeUnit
 
@@ -40,7 +40,7 @@ def decode_lines(
         lines: columns `file` (string), `position` (int64), `line` (string); others are ignored.
         schema: what events may be.
         plausible: event times that are taken for real; None: years 1900 to 2199, from 1971 for
-            times written as numbers, and `timeline.TICKS` (see `instants.plausible_times`).
+            times written as numbers, and `timeline.TICKS` (see `plausible_times`).
     """
     table = pa.table(lines) if isinstance(lines, pa.RecordBatch) else lines
     # In one piece: a table of many small files would be decoded in as many small blocks.
@@ -97,3 +97,50 @@ class _JsonRecords:
 
     def _column(self, field: str) -> list[Any]:
         return [record.get(field) for record in self._records]
+
+
+def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
+    """The records of a block of lines, one a line, with a column for each field of the stream.
+
+    Arrow's parser is at least as strict as ours: it takes no number for text or the other way
+    round, no repeated keys, no fields beyond those of the stream. What it takes, it reads as we
+    do, but for `-NaN`, which Python does not write; a property test holds the two together. The
+    answer is None for any block that it does not take, and wherever its records might not be the
+    block's lines: each line must begin with the only `{` in it. Then n records out of n lines began
+    one in each line, and ended before the next.
+
+    Args:
+        lines: string array without NULLs.
+        schema: names and types of the fields.
+    """
+    fields = _fields(schema)
+    if fields is None or not pc.all(pc.starts_with(lines, "{")).as_py():
+        return None
+    text = "\n".join(lines.to_pylist())
+    if text.count("{") != len(lines) or "-NaN" in text:
+        return None
+    block = text.encode()
+    try:
+        table = read_json(
+            pa.BufferReader(block),
+            read_options=ReadOptions(use_threads=False, block_size=len(block) + 1),
+            parse_options=ParseOptions(explicit_schema=fields, unexpected_field_behavior="error"),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return table if table.num_rows == len(lines) else None
+
+
+def _fields(schema: StreamSchema) -> pa.Schema | None:
+    """Raw fields with the types that need no second look; None if a field serves two types."""
+    number_or_text = pa.string() if schema.time_unit is TimeUnit.ISO else pa.int64()
+    wanted = [(schema.time_field, number_or_text), (schema.type_field, pa.string())]
+    if schema.id_field is not None:
+        wanted.append((schema.id_field, pa.string()))
+    for name, kind in schema.attributes.items():
+        as_text = kind is AttributeType.TIMESTAMP
+        wanted.append((name, pa.string() if as_text else ARROW_TYPES[kind]))
+    distinct = dict(wanted)
+    if any(distinct[name] != of for name, of in wanted):
+        return None
+    return pa.schema(list(distinct.items()))

@@ -1,15 +1,32 @@
-"""JSON-lines files as batches of raw lines, for landing and decoding."""
+"""Text files line by line, gzip checked first: what spoils a line stays visible in its text."""
 
 from __future__ import annotations
 
+import gzip
+import os
+import re
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 
-from elsinore.files.raw_lines import ReadLimits, raw_lines
-from elsinore.files.rejection import printable
+from elsinore.errors import DataError
+from elsinore.files.rejection import Reason, UnreadableFile, printable
 
+_BLOCK = 1 << 20
+_UTF8_BOM = b"\xef\xbb\xbf"
+_OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
+#: What spoils a line is written into its text, in a way that no JSON reader takes: a line that is
+#: stored and decoded later is refused as surely as one fresh from the file. U+FFFD after a
+#: backslash is no escape, nor is `\x`; text after a cut is outside of any value, or in a string
+#: that never ends.
+_ESCAPED = re.compile("\ufffd\\\\x[0-9a-f]{2}")
+_CUT = re.compile(r"…\[cut, \d+ bytes\]$")
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Columns of raw lines; `position` counts from 1.
 LINES_SCHEMA = pa.schema(
     [
@@ -19,11 +36,150 @@ LINES_SCHEMA = pa.schema(
     ]
 )
 
-_DEFAULTS = ReadLimits()
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Bounds on what is read from one file, so that no file fills the memory.
+
+    Attributes:
+        line_bytes: longer lines are rejected.
+        kept_bytes: what is kept of a line that is too long.
+        file_bytes: larger files, once unpacked, are refused.
+        ratio: gzip files that unpack to more than this many times their size are refused ...
+        ratio_from: ... once they exceed this many bytes: small files may well be repetitive.
+        batch_lines, batch_bytes: a batch of lines is closed when either is reached.
+    """
+
+    line_bytes: int = 10_000_000
+    kept_bytes: int = 10_000
+    file_bytes: int = 4 << 30
+    ratio: int = 200
+    ratio_from: int = 64 << 20
+    batch_lines: int = 32_768
+    batch_bytes: int = 16 << 20
+
+
+class RawLine(NamedTuple):
+    """One line without its line feed; `fault` is the reason why it cannot be used, if known."""
+
+    position: int
+    text: str
+    fault: Reason | None
+
+
+def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
+    r"""Every line of a UTF-8 text file, blank ones too, positions from 1; a BOM is dropped.
+
+    Bytes that are no UTF-8 are kept visibly, as `\ufffd\xNN`.
+
+    Raises:
+        DataError: the file cannot be opened or read.
+        UnreadableFile: it is too large, no UTF-8 at all, or gzip that is damaged; a gzip file is
+            checked to its end before the first line is given.
+    """
+    with open_unpacked(path, limits) as stream:
+        position = 0
+        while raw := stream.readline(limits.line_bytes + 1):
+            position += 1
+            if position == 1:
+                if raw.startswith(_OTHER_BOMS):
+                    raise UnreadableFile(
+                        f"{path} is UTF-16 text",
+                        reason_code=Reason.BAD_ENCODING,
+                        hint="files are UTF-8",
+                        file=str(path),
+                    )
+                raw = raw.removeprefix(_UTF8_BOM)
+            yield _raw_line(position, raw, stream, limits)
+
+
+def fault_in(text: str) -> Reason | None:
+    """What the marks in a line's text say about it; to be asked of lines that do not decode."""
+    if _CUT.search(text):
+        return Reason.LINE_TOO_LONG
+    return Reason.BAD_ENCODING if _ESCAPED.search(text) else None
+
+
+def _raw_line(position: int, raw: bytes, stream: BinaryIO, limits: ReadLimits) -> RawLine:
+    if len(raw) > limits.line_bytes and not raw.endswith(b"\n"):
+        size = len(raw)
+        while rest := stream.readline(_BLOCK):
+            size += len(rest)
+            if rest.endswith(b"\n"):
+                break
+        start = _visible(raw[: limits.kept_bytes])
+        return RawLine(position, f"{start} …[cut, {size} bytes]", Reason.LINE_TOO_LONG)
+    raw = raw.removesuffix(b"\n")
+    try:
+        return RawLine(position, raw.decode(), None)
+    except UnicodeDecodeError:
+        return RawLine(position, _visible(raw), Reason.BAD_ENCODING)
+
+
+def _visible(raw: bytes) -> str:
+    text = raw.decode("utf-8", "surrogateescape")
+    return _ESCAPED_BYTE.sub(lambda found: f"\ufffd\\x{ord(found[0]) - 0xDC00:02x}", text)
+
+
+@contextmanager
+def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked where its name ends in `.gz`.
+
+    A packed file is read twice, first to its end: its checksum comes last, and nothing of a
+    damaged file may land. Unpacking is far cheaper than decoding, and this way neither memory nor
+    disk has to hold the unpacked bytes. Both passes read the one opened file, so a file put in its
+    place meanwhile does not matter.
+
+    Raises:
+        DataError: the file cannot be opened or read.
+        UnreadableFile: it is too large, or damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            if path.suffix.lower() == ".gz":
+                _require_sound(path, file, limits)
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    yield cast(BinaryIO, unpacked)
+            elif os.fstat(file.fileno()).st_size > limits.file_bytes:
+                raise too_large(path, f"exceeds {limits.file_bytes} bytes")
+            else:
+                yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UnreadableFile(
+            f"{path} is damaged: {str(error)[:200]}",
+            reason_code=Reason.CORRUPT_FILE,
+            hint="write it anew",
+            file=str(path),
+        ) from error
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
+
+
+def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
+    packed_size = os.fstat(file.fileno()).st_size
+    size = 0
+    with gzip.GzipFile(fileobj=file) as unpacked:
+        while block := unpacked.read(_BLOCK):
+            size += len(block)
+            if size > limits.file_bytes:
+                raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
+            if size > limits.ratio_from and size > limits.ratio * packed_size:
+                raise too_large(path, f"unpacks to more than {limits.ratio} times its size")
+    file.seek(0)
+
+
+def too_large(path: Path, what: str) -> UnreadableFile:
+    """The error of a file whose size is what it says."""
+    return UnreadableFile(
+        f"{path} {what}", reason_code=Reason.TOO_LARGE, hint="split it", file=str(path)
+    )
+
+
+DEFAULT_LIMITS = ReadLimits()
 
 
 def read_lines(
-    path: Path, *, limits: ReadLimits = _DEFAULTS, name: str | None = None
+    path: Path, *, limits: ReadLimits = DEFAULT_LIMITS, name: str | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Batches of `LINES_SCHEMA`; blank lines are no events and are left out, but counted.
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import pyarrow as pa
 
 from elsinore.errors import DataError
 
 _SHOWN = 60
+#: Columns of rejected lines: where, the line itself, and why.
+REJECTED_SCHEMA = pa.schema(
+    [
+        pa.field("file", pa.string(), False),
+        pa.field("position", pa.int64(), False),
+        pa.field("line", pa.string(), False),
+        pa.field("reason_code", pa.string(), False),
+        pa.field("reason", pa.string(), False),
+    ]
+)
 
 
 class Reason(StrEnum):
@@ -64,18 +75,6 @@ class Fault(NamedTuple):
 
     code: Reason
     text: str
-
-
-#: Columns of rejected lines: where, the line itself, and why.
-REJECTED_SCHEMA = pa.schema(
-    [
-        pa.field("file", pa.string(), False),
-        pa.field("position", pa.int64(), False),
-        pa.field("line", pa.string(), False),
-        pa.field("reason_code", pa.string(), False),
-        pa.field("reason", pa.string(), False),
-    ]
-)
 
 
 class UnreadableFile(DataError):
@@ -134,3 +133,14 @@ def shown(value: object) -> str:
             return text + "..." if len(value) > _SHOWN else text
     text = str(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def write_rejected(rejected: pa.Table, out: TextIO) -> int:
+    """Write one JSON object a line, with the columns of `REJECTED_SCHEMA`; returns their number.
+
+    Output is plain ASCII: lines that were rejected may hold anything, and this cannot harm.
+    """
+    for batch in rejected.to_batches(max_chunksize=1_024):
+        for row in batch.to_pylist():
+            out.write(json.dumps(row) + "\n")
+    return int(rejected.num_rows)

@@ -3,27 +3,83 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Protocol, Self
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.stream import AttributeType, EventType, StreamSchema
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.errors import EngineError
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.files.check_limits import check_limits, positions
-from elsinore.files.decoded import Decoded, bounded, decoded_schema
-from elsinore.files.instants import plausible_times, ticks_text
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
-from elsinore.files.typed import Typed, nothing
+from elsinore.files.typed import Typed, nothing, plausible_times, ticks_text
 from elsinore.timeline import Interval, TimeUnit, format_instant
 
+#: More names of unknown fields than this are counted together, under `OTHER_FIELDS`.
+MAX_FIELD_NAMES = 1_000
+OTHER_FIELDS = "(others)"
 Rows = npt.NDArray[np.int64]
-
 _ROW = "_row"
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Events and rejected lines of one input; together they are all of its lines.
+
+    Attributes:
+        events: columns of `decoded_schema`, in the order of the input.
+        rejected: columns of `REJECTED_SCHEMA`, in the order of the input.
+        extra_fields: how many records of a known type carried each field that their type does not
+            have. Such fields are no fault; a count shows that a producer changed.
+    """
+
+    events: pa.Table
+    rejected: pa.Table
+    extra_fields: dict[str, int]
+
+    @property
+    def lines(self) -> int:
+        """How many lines or rows were decoded."""
+        return int(self.events.num_rows + self.rejected.num_rows)
+
+
+def decoded_schema(schema: StreamSchema) -> pa.Schema:
+    """`event_id` (NULL where events have none), the columns of `arrow_schema`, file, position.
+
+    Position is the 1-based line (jsonl, csv) or row (parquet) in the file.
+    """
+    return pa.schema(
+        [
+            pa.field("event_id", pa.string()),
+            *arrow_schema(schema),
+            pa.field("file", pa.string(), False),
+            pa.field("position", pa.int64(), False),
+        ]
+    )
+
+
+def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
+    """Several parts as one; no parts give empty tables."""
+    events, rejected = [decoded_schema(schema).empty_table()], [REJECTED_SCHEMA.empty_table()]
+    fields: Counter[str] = Counter()
+    for part in parts:
+        events.append(part.events)
+        rejected.append(part.rejected)
+        fields.update(part.extra_fields)
+    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), bounded(fields))
+
+
+def bounded(fields: Counter[str]) -> dict[str, int]:
+    """Counts by name, so many names at most that hostile input cannot fill the memory."""
+    names = Counter(fields)
+    others = names.pop(OTHER_FIELDS, 0)
+    named = dict(names.most_common(MAX_FIELD_NAMES))
+    others += sum(names.values()) - sum(named.values())
+    return {**named, OTHER_FIELDS: others} if others else named
 
 
 class Records(Protocol):
@@ -116,6 +172,11 @@ class _Faults:
             named = fault._replace(text=f"{field}: {fault.text}") if field else fault
             self.first.setdefault(int(rows[index]), named)
 
+    def add_missing(self, rows: Rows, values: pa.Array, code: Reason, field: str) -> None:
+        """NULLs where a value must be."""
+        missing = Fault(code, f"{field} is missing")
+        self.add(rows, ((index, missing) for index in positions(pc.is_null(values))))
+
 
 def _times(
     records: Records, rows: Rows, schema: StreamSchema, plausible: Interval, found: _Faults
@@ -123,21 +184,13 @@ def _times(
     field = schema.time_field
     typed = records.times(field, schema.time_unit)
     found.add(rows, typed.faults, field)
-    missing = Fault(Reason.MISSING_TIME, f"{field} is missing")
-    found.add(rows, ((index, missing) for index in positions(pc.is_null(typed.array))))
+    found.add_missing(rows, typed.array, Reason.MISSING_TIME, field)
     outside = pc.or_(
         pc.less(typed.array, plausible.start), pc.greater_equal(typed.array, plausible.end)
     )
-    faults = (
-        (
-            i,
-            Fault(
-                Reason.TIME_OUT_OF_RANGE, _implausible(typed.array[i].as_py(), schema, plausible)
-            ),
-        )
-        for i in positions(outside)
-    )
-    found.add(rows, faults, field)
+    for index in positions(outside):
+        text = _implausible(typed.array[index].as_py(), schema, plausible)
+        found.add(rows, [(index, Fault(Reason.TIME_OUT_OF_RANGE, text))], field)
     return typed.array
 
 
@@ -162,21 +215,14 @@ def _types(
     """Code of each record's type, -1 where there is none."""
     field = schema.type_field
     typed = records.values(field, AttributeType.STRING)
-    found.add(
-        rows, ((i, fault._replace(code=Reason.UNKNOWN_TYPE)) for i, fault in typed.faults), field
-    )
-    missing = Fault(Reason.MISSING_TYPE, f"{field} is missing")
-    found.add(rows, ((index, missing) for index in positions(pc.is_null(typed.array))))
+    for index, fault in typed.faults:
+        found.add(rows, [(index, fault._replace(code=Reason.UNKNOWN_TYPE))], field)
+    found.add_missing(rows, typed.array, Reason.MISSING_TYPE, field)
     codes = pc.index_in(typed.array, pa.array(list(schema.type_codes), pa.string()))
     unknown = pc.and_(pc.is_null(codes), pc.is_valid(typed.array))
-    found.add(
-        rows,
-        (
-            (i, Fault(Reason.UNKNOWN_TYPE, f"{shown(typed.array[i].as_py())} is no event type"))
-            for i in positions(unknown)
-        ),
-        field,
-    )
+    for index in positions(unknown):
+        text = f"{shown(typed.array[index].as_py())} is no event type"
+        found.add(rows, [(index, Fault(Reason.UNKNOWN_TYPE, text))], field)
     return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)
 
 
@@ -185,8 +231,7 @@ def _ids(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> 
         return nothing(AttributeType.STRING, len(rows)).array
     typed = records.ids(schema.id_field)
     found.add(rows, typed.faults, schema.id_field)
-    missing = Fault(Reason.MISSING_ID, f"{schema.id_field} is missing")
-    found.add(rows, ((index, missing) for index in positions(pc.is_null(typed.array))))
+    found.add_missing(rows, typed.array, Reason.MISSING_ID, schema.id_field)
     return typed.array
 
 
@@ -243,3 +288,53 @@ def _rejected(records: Records, where: pa.Table, faults: dict[int, Fault]) -> pa
         "reason": pa.array([fault.text for fault in first], pa.string()),
     }
     return pa.table(columns, schema=REJECTED_SCHEMA)
+
+
+def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, Fault]]:
+    """Each value that the attribute may not have, as (index, fault).
+
+    Rules in order: NULL only where nullable, not infinite, at least `min`, at most `max`, one of
+    `allowed`. A NULL breaks no rule but the first; NaN is within no limits.
+
+    Args:
+        column: values in the attribute's Arrow type.
+        attribute: the rules.
+    """
+    if column.null_count and not attribute.nullable:
+        for index in positions(pc.is_null(column)):
+            yield index, Fault(Reason.MISSING_ATTRIBUTE, f"{attribute.name} is missing")
+    for code, broken, rule in _rules(column, attribute):
+        for index in positions(broken):
+            value = _spelled(column[index].as_py(), attribute)
+            yield index, Fault(code, f"{attribute.name}: {value} {rule}")
+
+
+def _rules(column: pa.Array, attribute: Attribute) -> Iterator[tuple[Reason, pa.BooleanArray, str]]:
+    """Which values break which rule."""
+    if attribute.type is AttributeType.DOUBLE:
+        yield Reason.NOT_FINITE, pc.is_inf(column), "is not finite"
+        if attribute.minimum is not None or attribute.maximum is not None:
+            yield Reason.NOT_FINITE, pc.is_nan(column), "is within no limits"
+    if attribute.minimum is not None:
+        low = pc.less(column, pa.scalar(attribute.minimum, column.type))
+        yield Reason.OUT_OF_RANGE, low, f"is below {_spelled(attribute.minimum, attribute)}"
+    if attribute.maximum is not None:
+        high = pc.greater(column, pa.scalar(attribute.maximum, column.type))
+        yield Reason.OUT_OF_RANGE, high, f"is above {_spelled(attribute.maximum, attribute)}"
+    if attribute.allowed is not None:
+        known = pc.is_in(column, pa.array(attribute.allowed, column.type))
+        strange = pc.and_(pc.is_valid(column), pc.invert(known))
+        names = ", ".join(_spelled(value, attribute) for value in attribute.allowed)
+        yield Reason.NOT_ALLOWED, strange, f"is not one of {names}"
+
+
+def positions(mask: pa.BooleanArray) -> list[int]:
+    """Where a mask is true; NULL is not."""
+    if not pc.any(mask).as_py():
+        return []
+    true: npt.NDArray[np.bool_] = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
+    return [int(index) for index in np.flatnonzero(true)]
+
+
+def _spelled(value: Any, attribute: Attribute) -> str:
+    return format_instant(value) if attribute.type is AttributeType.TIMESTAMP else shown(value)

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.events import EventTable
-from elsinore.generate.columns import event_table
-from elsinore.generate.draw import arrival_times, walk
-from elsinore.generate.options import MOST_KEYS, StreamOptions, option, require_range, require_share
-from elsinore.generate.schemas import long, stream_schema
-from elsinore.generate.units import Script, draw_skeleton
+from elsinore.generate.schemas import event_table, long, stream_schema
+from elsinore.generate.skeleton import (
+    MOST_KEYS,
+    Script,
+    StreamOptions,
+    arrival_times,
+    draw_skeleton,
+    option,
+    require_range,
+    share,
+    walk,
+)
 
 #: Table 2: bounds of CPU and memory, bound of the load, and its mean.
 _CPU, _LOAD, _MEAN_LOAD = 1_000, 10_000, 100
@@ -42,12 +49,15 @@ class ClusterOptions(StreamOptions):
     """
 
     rate: float = option(180_000.0, "Mean number of events a minute.")
-    mappers: int = option(10, "How many mappers.")
-    jobs: int = option(10, "How many jobs; each runs on every mapper.")
+    mappers: int = option(10, "How many mappers.", 1, MOST_KEYS)
+    jobs: int = option(10, "How many jobs; each runs on every mapper.", 1, MOST_KEYS)
     units: float = option(
-        3.0, "Mean number of parts of a job's run on a mapper; all but the last have a burst."
+        3.0,
+        "Mean number of parts of a job's run on a mapper; all but the last have a burst.",
+        2,
+        1_000_000,
     )
-    rising: float | None = option(
+    rising: float | None = share(
         None, "Share of steps by which a load goes up; none: loads are independent, Poisson."
     )
 
@@ -57,13 +67,8 @@ class ClusterOptions(StreamOptions):
         Raises:
             ParameterError: a value is out of range.
         """
-        StreamOptions.__post_init__(self)
-        require_range("mappers", self.mappers, 1, MOST_KEYS)
-        require_range("jobs", self.jobs, 1, MOST_KEYS)
+        super().__post_init__()
         require_range("mappers times jobs", self.mappers * self.jobs, 1, MOST_KEYS)
-        require_range("units", self.units, 2, 1_000_000)
-        if self.rising is not None:
-            require_share("rising", self.rising)
 
 
 def cluster(options: ClusterOptions) -> EventTable:

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.events import EventTable
-from elsinore.generate.columns import event_table
-from elsinore.generate.draw import arrival_times, running_numbers, walk
-from elsinore.generate.options import MOST_KEYS, StreamOptions, option, require_range, require_share
-from elsinore.generate.schemas import double, long, stream_schema
-from elsinore.generate.units import Script, Skeleton, draw_skeleton
+from elsinore.generate.schemas import double, event_table, long, stream_schema
+from elsinore.generate.skeleton import (
+    MOST_KEYS,
+    Script,
+    Skeleton,
+    StreamOptions,
+    arrival_times,
+    draw_skeleton,
+    option,
+    running_numbers,
+    share,
+    walk,
+)
 
 #: Linear Road: the greatest speed in miles per hour, lanes, feet of a segment.
 _FASTEST, _LANES, _FEET = 100, 5, 5_280
@@ -44,24 +52,12 @@ class LinearRoadOptions(StreamOptions):
     """
 
     rate: float = option(240_000.0, "Mean number of events a minute.")
-    vehicles: int = option(1_000, "How many vehicles.")
-    segments: int = option(100, "How many segments the expressway has.")
-    slowing: float = option(0.5, "Share of steps by which a vehicle's speed goes down.")
-    accidents: float = option(
+    vehicles: int = option(1_000, "How many vehicles.", 1, MOST_KEYS)
+    segments: int = option(100, "How many segments the expressway has.", 1, MOST_KEYS)
+    slowing: float = share(0.5, "Share of steps by which a vehicle's speed goes down.")
+    accidents: float = share(
         0.02, "Share of bursts with an accident in the segment before them, and no toll."
     )
-
-    def __post_init__(self) -> None:
-        """Refuse what no stream can have.
-
-        Raises:
-            ParameterError: a value is out of range.
-        """
-        StreamOptions.__post_init__(self)
-        require_range("vehicles", self.vehicles, 1, MOST_KEYS)
-        require_range("segments", self.segments, 1, MOST_KEYS)
-        require_share("slowing", self.slowing)
-        require_share("accidents", self.accidents)
 
 
 def linear_road(options: LinearRoadOptions) -> EventTable:

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.events import EventTable
-from elsinore.generate.columns import Names, event_table
-from elsinore.generate.draw import arrival_times
-from elsinore.generate.options import MOST_KEYS, StreamOptions, option, require_range, require_share
-from elsinore.generate.schemas import double, long, stream_schema, text
-from elsinore.generate.units import Script, draw_skeleton
+from elsinore.generate.schemas import Names, double, event_table, long, stream_schema, text
+from elsinore.generate.skeleton import (
+    MOST_KEYS,
+    Script,
+    StreamOptions,
+    arrival_times,
+    draw_skeleton,
+    option,
+    share,
+)
 
 _RIDE = (text("driver"), text("rider"))
 _PLACED = (*_RIDE, text("district"))
@@ -49,27 +54,17 @@ class RidesharingOptions(StreamOptions):
     `slow` and `pool` are the selectivities of the local predicates of the paper's q3 and q2.
     """
 
-    types: int = option(len(SCHEMA.types), "How many event types occur.")
-    districts: int = option(10, "How many districts; a ride lies in one.")
-    drivers: int = option(100, "How many drivers; each has one ride after the other.")
-    riders: int = option(1_000, "How many riders; each ride has one at random.")
-    units: float = option(4.0, "Mean number of parts of a ride; all but the last have a burst.")
-    slow: float = option(0.3, "Share of Travel events below 10 miles per hour.")
-    pool: float = option(0.5, "Share of requests of kind Pool.")
-
-    def __post_init__(self) -> None:
-        """Refuse what no stream can have.
-
-        Raises:
-            ParameterError: a value is out of range.
-        """
-        StreamOptions.__post_init__(self)
-        require_range("types", self.types, _FEWEST_TYPES, len(SCHEMA.types))
-        for name in ("districts", "drivers", "riders"):
-            require_range(name, getattr(self, name), 1, MOST_KEYS)
-        require_range("units", self.units, 2, 1_000_000)
-        require_share("slow", self.slow)
-        require_share("pool", self.pool)
+    types: int = option(
+        len(SCHEMA.types), "How many event types occur.", _FEWEST_TYPES, len(SCHEMA.types)
+    )
+    districts: int = option(10, "How many districts; a ride lies in one.", 1, MOST_KEYS)
+    drivers: int = option(100, "How many drivers; each has one ride after the other.", 1, MOST_KEYS)
+    riders: int = option(1_000, "How many riders; each ride has one at random.", 1, MOST_KEYS)
+    units: float = option(
+        4.0, "Mean number of parts of a ride; all but the last have a burst.", 2, 1_000_000
+    )
+    slow: float = share(0.3, "Share of Travel events below 10 miles per hour.")
+    pool: float = share(0.5, "Share of requests of kind Pool.")
 
 
 def ridesharing(options: RidesharingOptions) -> EventTable:

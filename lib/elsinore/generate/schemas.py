@@ -1,12 +1,17 @@
-"""Schemas of generated streams: short ways to write them, and their YAML."""
+"""Schemas of generated streams, their YAML, and columns of NumPy as a table of their events."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.timeline import TimeUnit
 
 
@@ -41,11 +46,11 @@ def schema_yaml(schema: StreamSchema, notes: tuple[str, ...] = ()) -> str:
     lines = [f"# {note}" for note in notes]
     lines += [
         f"stream: {schema.name}",
-        f"time: {{field: {_plain(schema.time_field)}, unit: {schema.time_unit}}}",
-        f"type: {{field: {_plain(schema.type_field)}}}",
+        f"time: {{field: {_yaml_name(schema.time_field)}, unit: {schema.time_unit}}}",
+        f"type: {{field: {_yaml_name(schema.type_field)}}}",
     ]
     if schema.id_field is not None:
-        lines.append(f"id: {{field: {_plain(schema.id_field)}}}")
+        lines.append(f"id: {{field: {_yaml_name(schema.id_field)}}}")
     lines.append("types:")
     for kind in schema.types:
         lines.append(f"  {kind.name}:" if kind.attributes else f"  {kind.name}: {{}}")
@@ -53,7 +58,7 @@ def schema_yaml(schema: StreamSchema, notes: tuple[str, ...] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plain(field: str) -> str:
+def _yaml_name(field: str) -> str:
     """A field's name, quoted where YAML might take it for something else."""
     return field if re.fullmatch("[a-z]{2,}", field) else json.dumps(field)
 
@@ -65,3 +70,53 @@ def _entry(item: Attribute) -> str:
     if item.nullable:
         said.insert(0, "nullable: true")
     return f"{{{', '.join([f'type: {item.type}', *said])}}}" if said else str(item.type)
+
+
+@dataclass(frozen=True)
+class Names:
+    """A column of text with few distinct values.
+
+    Attributes:
+        codes: int64, one an event; whatever they are where the event lacks the attribute.
+        labels: the text of each code.
+    """
+
+    codes: np.ndarray
+    labels: tuple[str, ...]
+
+    @classmethod
+    def numbered(cls, prefix: str, codes: np.ndarray, count: int) -> Names:
+        """`d0`, `d1` and so on."""
+        return cls(codes, tuple(f"{prefix}{number}" for number in range(count)))
+
+
+def event_table(
+    schema: StreamSchema,
+    times: np.ndarray,
+    types: np.ndarray,
+    attributes: Mapping[str, np.ndarray | Names],
+) -> EventTable:
+    """Events in the order given; an event has those attributes that its type has.
+
+    Args:
+        schema: the stream.
+        times: int64 microseconds.
+        types: codes of event types.
+        attributes: for each attribute of the schema a whole column, one value an event.
+    """
+    columns: dict[str, pa.Array] = {
+        TIME_COLUMN: pa.array(times),
+        TYPE_COLUMN: pa.array(types.astype(np.int32)),
+    }
+    for name in schema.attributes:
+        carriers = schema.carriers(name)
+        lacking = np.array([kind.name not in carriers for kind in schema.types])[types]
+        columns[name] = _column(attributes[name], lacking, ARROW_TYPES[schema.attributes[name]])
+    return EventTable(schema, pa.table(columns, schema=arrow_schema(schema)))
+
+
+def _column(values: np.ndarray | Names, lacking: np.ndarray, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, Names):
+        codes = pa.array(np.where(lacking, 0, values.codes), pa.int64(), mask=lacking)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(values.labels)).cast(kind)
+    return pa.array(values, kind, mask=lacking)

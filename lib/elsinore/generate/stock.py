@@ -7,11 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.events import EventTable
-from elsinore.generate.columns import Names, event_table
-from elsinore.generate.draw import arrival_times, walk
-from elsinore.generate.options import MOST_KEYS, StreamOptions, option, require_range, require_share
-from elsinore.generate.schemas import double, long, stream_schema, text
-from elsinore.generate.units import Script, draw_skeleton
+from elsinore.generate.schemas import Names, double, event_table, long, stream_schema, text
+from elsinore.generate.skeleton import (
+    MOST_KEYS,
+    Script,
+    StreamOptions,
+    arrival_times,
+    draw_skeleton,
+    option,
+    share,
+    walk,
+)
 
 _COMPANY = (text("company"), text("sector"))
 SCHEMA = stream_schema(
@@ -45,25 +51,14 @@ class StockOptions(StreamOptions):
     """
 
     rate: float = option(4_500.0, "Mean number of events a minute.")
-    burst: float = option(120.0, "Mean number of events of a burst.")
-    companies: int = option(220, "How many companies.")
-    sectors: int = option(10, "How many sectors; companies belong to them in turn.")
-    falling: float = option(0.5, "Share of steps by which a price goes down.")
-    volatility: float = option(0.005, "Mean size of a price's step, relative to the price.")
-    sell: float = option(0.5, "Share of trades that sell.")
-
-    def __post_init__(self) -> None:
-        """Refuse what no stream can have.
-
-        Raises:
-            ParameterError: a value is out of range.
-        """
-        StreamOptions.__post_init__(self)
-        require_range("companies", self.companies, 1, MOST_KEYS)
-        require_range("sectors", self.sectors, 1, MOST_KEYS)
-        require_share("falling", self.falling)
-        require_range("volatility", self.volatility, 1e-6, 1)
-        require_share("sell", self.sell)
+    burst: float = option(120.0, "Mean number of events of a burst.", 1, 1_000_000)
+    companies: int = option(220, "How many companies.", 1, MOST_KEYS)
+    sectors: int = option(10, "How many sectors; companies belong to them in turn.", 1, MOST_KEYS)
+    falling: float = share(0.5, "Share of steps by which a price goes down.")
+    volatility: float = option(
+        0.005, "Mean size of a price's step, relative to the price.", 1e-6, 1
+    )
+    sell: float = share(0.5, "Share of trades that sell.")
 
 
 def stock(options: StockOptions) -> EventTable:

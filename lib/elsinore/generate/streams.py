@@ -9,8 +9,8 @@ from typing import Any
 from elsinore.catalog.stream import StreamSchema
 from elsinore.events import EventTable
 from elsinore.generate import cluster, linear_road, ridesharing, stock
-from elsinore.generate.options import StreamOptions
 from elsinore.generate.schemas import schema_yaml
+from elsinore.generate.skeleton import StreamOptions
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,13 @@ class Stream:
 
 
 STREAMS: Mapping[str, Stream] = {
-    "ridesharing": Stream(
-        ridesharing.SCHEMA,
-        ridesharing.NOTES,
-        ridesharing.RidesharingOptions,
-        ridesharing.ridesharing,
-    ),
-    "stock": Stream(stock.SCHEMA, stock.NOTES, stock.StockOptions, stock.stock),
-    "cluster": Stream(cluster.SCHEMA, cluster.NOTES, cluster.ClusterOptions, cluster.cluster),
-    "linear-road": Stream(
-        linear_road.SCHEMA,
-        linear_road.NOTES,
-        linear_road.LinearRoadOptions,
-        linear_road.linear_road,
-    ),
+    name: Stream(module.SCHEMA, module.NOTES, options, make)
+    for name, module, options, make in (
+        ("ridesharing", ridesharing, ridesharing.RidesharingOptions, ridesharing.ridesharing),
+        ("stock", stock, stock.StockOptions, stock.stock),
+        ("cluster", cluster, cluster.ClusterOptions, cluster.cluster),
+        ("linear-road", linear_road, linear_road.LinearRoadOptions, linear_road.linear_road),
+    )
 }
 
 

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elsinore.errors import ParameterError
-from elsinore.plot.ink import BODY, FAINT, FONT, TEXT, TITLE
-from elsinore.plot.save_templates import require_picture
+from elsinore.plot.ink import BODY, FAINT, FONT, TEXT, TITLE, require_picture, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,9 +66,7 @@ def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    # a fixed salt and no date: the same run gives the same file
-    style = {"svg.hashsalt": "elsinore", "font.family": FONT, "font.size": BODY}
-    with rc_context(style):
+    with rc_context({"font.family": FONT, "font.size": BODY}):
         rows = max(len(sets), 1)
         figure = Figure(figsize=(_WIDTH, _HEIGHT * rows + 0.3), layout="constrained")
         panels = figure.subplots(
@@ -87,11 +83,7 @@ def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:
             for panel in panels:
                 panel.set_axis_off()
             panels[0].set_title("No sets of queries that share", loc="left", fontsize=TITLE)
-        try:
-            svg = path.suffix.lower() == ".svg"
-            figure.savefig(path, dpi=144, metadata={"Date": None} if svg else None)
-        except OSError as error:
-            raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+        save(figure, path)
 
 
 def _lengths(axes: Axes, each: SetDecisions) -> None:

@@ -1,70 +1,88 @@
-"""Draws rows of boxes, and coloured spans over those that share."""
+"""Draws queries as rows of boxes, what they share in colour, and a legend beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from elsinore.plot.draw import write
+from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
 from elsinore.plot.ink import (
     BODY,
     CROSSED,
+    FAINT,
     LABEL,
     LINE,
     NEGATIVE_FILL,
     TEXT,
+    Point,
+    block_width,
     text_width,
+    write,
 )
-from elsinore.plot.layout import Point
-from elsinore.plot.sharing_columns import INNER, TAG, box_width, shortened, unit_width
-from elsinore.plot.sharing_rows import Group, Unit
-from elsinore.sharing.explain import Box
+from elsinore.sharing.explain import Box, Cut, ExplainedSavings, figure_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Height of a row and of a box in it.
-ROW, BOX = 25.0, 17.0
-#: How far a span stands out around the boxes of a shared unit.
-_RIM = 3.0
+#: Height of a row and of a box in it, and how far a shared unit's ground stands out.
+_ROW, _BOX, _RIM = 25.0, 17.0, 3.0
+#: Between units, between boxes of one, around a box's text, and the width of a group's tag.
+_GAP, _INNER, _PAD, _TAG = 12.0, 4.0, 5.0, 24.0
+#: Longest text in a box and in the legend, in characters, and the most groups in the legend.
+_TEXT, _PATTERN, _MOST_GROUPS = 30, 48, 60
 #: Colours that stay apart for colour-blind eyes, dark enough for white text; then they repeat.
 _COLOURS = (
     *("#0072b2", "#c75000", "#00805c", "#b0408a", "#6a51a3", "#8c6d1f"),
     *("#17879c", "#b2182b", "#3f5fd0", "#4d7c0f", "#9a4a22", "#5d6d7e"),
 )
-#: Order of drawing: spines, spans, boxes, text (Matplotlib's own).
-_SPINE, _SPAN, _BOX = 0.3, 0.6, 1.5
+_KINDS = (
+    (Box("Type", 0, 1, frozenset(), negated=False), "computed by the query itself"),
+    (Box("Type+", 0, 1, frozenset({"Type"}), negated=False), "Kleene plus"),
+    (Box("NOT Type", 0, 1, frozenset(), negated=True), "must not be matched"),
+)
 
 
-def colour_of(group: int) -> str:
-    """The colour of a group by its number."""
-    return _COLOURS[group % len(_COLOURS)]
+@dataclass(frozen=True)
+class Group:
+    """What several queries share: a chosen candidate, or E+ in a sharable set.
+
+    Attributes:
+        name: the candidate's id, or `s1`, `s2`, ... for the sets.
+        text: the pattern.
+        members: of each query the boxes that take part, from the first to before the second.
+        net: what sharing saves, in count updates per longest window; None if that is not known.
+        kleene: whether it is E+.
+    """
+
+    name: str
+    text: str
+    members: Mapping[str, tuple[int, int]]
+    net: float | None
+    kleene: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Boxes of a row that stay together: those of a group, or a single private one."""
+
+    boxes: tuple[Box, ...]
+    group: int | None
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows with a place for every unit.
+    """Queries as rows.
 
     Attributes:
         names: of the queries, from top to bottom.
-        units: of each row.
-        places: left end of each unit, in points from the first column.
+        units: of each row, from left to right.
         groups: what the units' numbers mean.
-        aligned: groups whose units stand in one column each.
     """
 
     names: tuple[str, ...]
     units: tuple[tuple[Unit, ...], ...]
-    places: Sequence[Sequence[float]]
     groups: tuple[Group, ...]
-    aligned: frozenset[int]
-
-    @property
-    def width(self) -> float:
-        """From the first column to the end of the longest row."""
-        ends = [p[-1] + unit_width(u[-1]) for u, p in zip(self.units, self.places, strict=True)]
-        return max(ends, default=0.0)
 
     @property
     def margin(self) -> float:
@@ -72,122 +90,206 @@ class Rows:
         return max((text_width(name, BODY, bold=True) for name in self.names), default=0.0) + 14.0
 
     @property
+    def width(self) -> float:
+        """Names and the longest row."""
+        rows = (sum(_unit_width(unit) + _GAP for unit in row) for row in self.units)
+        return self.margin + max(rows, default=0.0)
+
+    @property
     def height(self) -> float:
         """All rows."""
-        return ROW * len(self.names)
+        return _ROW * len(self.names)
+
+
+def groups_of(
+    cuts: Sequence[Cut],
+    savings: ExplainedSavings,
+    sharing: Sharing,
+    idle: Collection[str] = (),
+) -> tuple[Group, ...]:
+    """The chosen candidates, the largest saving first, then the E+ of the sharable sets.
+
+    `idle` names the sets ("s1") whose queries are run one by one: they share nothing.
+    """
+    by_name = {cut.query: cut for cut in cuts}
+    groups = []
+    for each in savings.shared:
+        candidate = each.candidate
+        members = {
+            place.query: _boxes_at(by_name[place.query], place.start, place.stop)
+            for place in candidate.shared_occurrences
+        }
+        text = f"({', '.join(candidate.pattern)})"
+        groups.append(Group(candidate.id, text, members, each.net, kleene=False))
+    for number, found in enumerate(sharing.sets, 1):
+        if f"s{number}" not in idle:
+            groups += _kleene_groups(f"s{number}", found, by_name)
+    return tuple(groups)
+
+
+def row_order(queries: Sequence[str], groups: Sequence[Group]) -> list[int]:
+    """The places of the queries from top to bottom, those of the first groups first.
+
+    Queries that share nothing follow; among those that share alike the workload's order holds.
+    """
+    held = [[n for n, group in enumerate(groups) if name in group.members] for name in queries]
+    return sorted(range(len(queries)), key=lambda place: (not held[place], held[place]))
+
+
+def units_of(cut: Cut, groups: Sequence[Group]) -> tuple[Unit, ...]:
+    """The units of a row, from left to right."""
+    begins = {
+        group.members[cut.query][0]: (number, group.members[cut.query][1])
+        for number, group in reversed(list(enumerate(groups)))
+        if cut.query in group.members
+    }
+    boxes, units, at = cut.boxes, [], 0
+    while at < len(boxes):
+        number, stop = begins.get(at, (None, at + 1))
+        units.append(Unit(boxes[at:stop], number))
+        at = stop
+    return tuple(units)
+
+
+def _boxes_at(cut: Cut, start: int, stop: int) -> tuple[int, int]:
+    """The boxes that cover positions `start` to `stop - 1`."""
+    inside = [n for n, box in enumerate(cut.boxes) if box.start < stop and start < box.stop]
+    return inside[0], inside[-1] + 1
+
+
+def _kleene_groups(name: str, found: SharableSet, by_name: Mapping[str, Cut]) -> list[Group]:
+    """One for each E+ of a set; several of them in one box of a query go by the first."""
+    merged, groups = found.merged, []
+    taken: set[tuple[str, int]] = set()
+    for state, queries in kleene_sharers(found).items():
+        members = {}
+        for number in queries:
+            query = found.queries[number].name
+            own = merged.templates[number].states[merged.states[state].members[number]]
+            at = min(own.positions)
+            place = _boxes_at(by_name[query], at, at + 1)
+            if (query, place[0]) not in taken:
+                taken.add((query, place[0]))
+                members[query] = place
+        if len(members) > 1:
+            text = f"{merged.states[state].type}+"
+            groups.append(Group(name, text, members, None, kleene=True))
+    return groups
+
+
+# ---- ink
 
 
 def draw_rows(axes: Axes, rows: Rows, corner: Point) -> None:
-    """Names, boxes, and the spans that join what is shared; the upper left corner at a point."""
-    left, top = corner[0] + rows.margin, corner[1]
-    middles = [top + ROW * (number + 0.5) for number in range(len(rows.names))]
-    _joined(axes, rows, left, middles)
-    for name, units, places, y in zip(rows.names, rows.units, rows.places, middles, strict=True):
+    """Names and boxes; the upper left corner at a point."""
+    y = corner[1] + _ROW / 2
+    for name, units in zip(rows.names, rows.units, strict=True):
         write(axes, (corner[0], y), name, BODY, bold=any(u.group is not None for u in units))
-        end = left + places[-1]
-        axes.plot([left + places[0], end], [y, y], color=LINE, linewidth=0.8, zorder=_SPINE + 0.1)
-        for unit, place in zip(units, places, strict=True):
-            _unit(axes, unit, rows.groups, (left + place, y))
+        x = corner[0] + rows.margin
+        for number, unit in enumerate(units):
+            if number:
+                axes.plot([x - _GAP, x], [y, y], color=LINE, linewidth=0.8, zorder=0.3)
+            _draw_unit(axes, unit, rows.groups, (x, y))
+            x += _unit_width(unit) + _GAP
+        y += _ROW
 
 
-def _joined(axes: Axes, rows: Rows, left: float, middles: Sequence[float]) -> None:
-    """A span over neighbouring rows of a group, and a spine from one span to the next."""
-    for number in range(len(rows.groups)):
-        found = [
-            (row, rows.places[row][at], unit_width(unit))
-            for row, units in enumerate(rows.units)
-            for at, unit in enumerate(units)
-            if unit.group == number
-        ]
-        width = max((wide for _, _, wide in found), default=0.0)
-        for n, (row, place, wide) in enumerate(found):
-            whole = width if number in rows.aligned else wide
-            span(axes, number, (left + place, middles[row]), whole, BOX)
-            if n == 0 or number not in rows.aligned:
-                continue
-            above = found[n - 1][0]
-            if row - above == 1:
-                middle = (middles[row] + middles[above]) / 2
-                span(axes, number, (left + place, middle), whole, ROW)
-            else:
-                x = left + place - _RIM / 2 + TAG / 2
-                axes.plot(
-                    [x, x], [middles[above] + BOX / 2, middles[row] - BOX / 2],
-                    color=colour_of(number), linewidth=4.0, alpha=0.55, zorder=_SPINE,
-                    solid_capstyle="butt",
-                )  # fmt: skip
+def legend_size(groups: Sequence[Group]) -> tuple[float, float]:
+    """Width and height of the legend."""
+    lines = len(groups[:_MOST_GROUPS]) + (len(groups) > _MOST_GROUPS)
+    return max(_figures_at(groups) + 110.0, 220.0), _ROW * (lines + len(_KINDS) + 1)
 
 
-def span(axes: Axes, group: int, at: Point, width: float, height: float) -> None:
-    """A group's colour behind a unit, its left end and middle at a point."""
+def draw_legend(axes: Axes, groups: Sequence[Group], corner: Point) -> None:
+    """The groups with what they save, then the kinds of boxes."""
+    x, y = corner[0], corner[1] + _ROW / 2
+    for number, group in enumerate(groups[:_MOST_GROUPS]):
+        _draw_tag(axes, number, group, (x, y))
+        write(axes, (x + _TAG + 8.0, y), _listed(group), BODY)
+        at = x + _figures_at(groups), y
+        if group.kleene:
+            write(axes, at, "decided burst by burst", BODY, colour=FAINT)
+        elif group.net is not None:
+            write(axes, at, figure_text(group.net), BODY)
+        y += _ROW
+    if len(groups) > _MOST_GROUPS:
+        more = f"and {len(groups) - _MOST_GROUPS} more"
+        write(axes, (x + _TAG + 8.0, y), more, BODY, colour=FAINT)
+        y += _ROW
+    for box, text in _KINDS:
+        y += _ROW
+        _draw_box(axes, box, (x, y), LINE)
+        write(axes, (x + _box_width(box) + 10.0, y), text, BODY, colour=FAINT)
+
+
+def _listed(group: Group) -> str:
+    return f"{_shortened(group.text, _PATTERN)} in {len(group.members)} queries"
+
+
+def _figures_at(groups: Sequence[Group]) -> float:
+    """Where the column of savings begins."""
+    return _TAG + 24.0 + block_width([_listed(group) for group in groups[:_MOST_GROUPS]], BODY)
+
+
+def _shortened(text: str, most: int = _TEXT) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _box_width(box: Box) -> float:
+    return text_width(_shortened(box.text), LABEL) + 2 * _PAD
+
+
+def _unit_width(unit: Unit) -> float:
+    """Width of a unit: its boxes, and its tag if it is shared."""
+    boxes = sum(map(_box_width, unit.boxes)) + _INNER * (len(unit.boxes) - 1)
+    return boxes if unit.group is None else boxes + _TAG + _INNER
+
+
+def _draw_unit(axes: Axes, unit: Unit, groups: Sequence[Group], at: Point) -> None:
     from matplotlib.patches import Rectangle
 
-    corner = at[0] - _RIM, at[1] - height / 2 - _RIM
-    axes.add_patch(
-        Rectangle(corner, width + 2 * _RIM, height + 2 * _RIM, linewidth=0, zorder=_SPAN,
-                  facecolor=tint(colour_of(group), 0.72))
-    )  # fmt: skip
-
-
-def tint(colour: str, white: float) -> tuple[float, float, float]:
-    """A colour mixed with white."""
-    from matplotlib.colors import to_rgb
-
-    red, green, blue = (part + (1 - part) * white for part in to_rgb(colour))
-    return red, green, blue
-
-
-def _unit(axes: Axes, unit: Unit, groups: Sequence[Group], at: Point) -> None:
     x, y = at
     colour = LINE
     if unit.group is not None:
-        colour = colour_of(unit.group)
-        tag(axes, unit.group, groups[unit.group], at)
-        x += TAG + INNER
-    for box in unit.boxes:
-        draw_box(axes, box, (x, y), colour, shared=unit.group is not None)
-        x += box_width(box.text) + INNER
-
-
-def tag(axes: Axes, number: int, group: Group, at: Point) -> None:
-    """A group's name in its colour; round for E+."""
-    from matplotlib.patches import FancyBboxPatch
-
-    x, y = at
-    rounding = BOX / 2 - 0.1 if group.kleene else 1.5
-    axes.add_patch(
-        FancyBboxPatch((x, y - BOX / 2), TAG, BOX, facecolor=colour_of(number), linewidth=0,
-                       zorder=_BOX,
-                       boxstyle=f"round,pad=0,rounding_size={rounding}")
-    )  # fmt: skip
-    size = LABEL if len(group.name) < 4 else LABEL - 2.0
-    _centred(axes, (x + TAG / 2, y), group.name, size, "white", bold=True)
-
-
-def draw_box(axes: Axes, box: Box, at: Point, colour: str, *, shared: bool) -> None:
-    """A part of a pattern, its left end and middle at a point: round for E+, red for NOT."""
-    from matplotlib.patches import FancyBboxPatch
-
-    x, y = at
-    width = box_width(box.text)
-    ink = CROSSED if box.negated else colour if shared else LINE
-    style = f"round,pad=0,rounding_size={BOX / 2 - 0.1 if box.kleene else 1.5}"
-    axes.add_patch(
-        FancyBboxPatch((x, y - BOX / 2), width, BOX, boxstyle=style, edgecolor=ink, zorder=_BOX,
-                       facecolor=NEGATIVE_FILL if box.negated else "white",
-                       linewidth=1.4 if shared else 0.9)
-    )  # fmt: skip
-    if box.kleene:
-        inner = f"round,pad=0,rounding_size={BOX / 2 - 2.1}"
+        colour = _COLOURS[unit.group % len(_COLOURS)]
+        width = _unit_width(unit) + 2 * _RIM
         axes.add_patch(
-            FancyBboxPatch((x + 2, y - BOX / 2 + 2), width - 4, BOX - 4, boxstyle=inner,
-                           edgecolor=ink, facecolor="none", linewidth=0.7, zorder=_BOX)
+            Rectangle((x - _RIM, y - _ROW / 2), width, _ROW, facecolor=colour, alpha=0.28,
+                      linewidth=0, zorder=0.6)
         )  # fmt: skip
-    _centred(axes, (x + width / 2, y), shortened(box.text), LABEL, CROSSED if box.negated else TEXT)
+        _draw_tag(axes, unit.group, groups[unit.group], at)
+        x += _TAG + _INNER
+    for box in unit.boxes:
+        _draw_box(axes, box, (x, y), colour)
+        x += _box_width(box) + _INNER
 
 
-def _centred(
-    axes: Axes, at: Point, text: str, size: float, colour: str, *, bold: bool = False
+def _draw_tag(axes: Axes, number: int, group: Group, at: Point) -> None:
+    """A group's name in its colour; round for E+."""
+    colour = _COLOURS[number % len(_COLOURS)]
+    _draw_capsule(axes, at, _TAG, colour, colour, round_=group.kleene)
+    size = LABEL if len(group.name) < 4 else LABEL - 2.0
+    middle = at[0] + _TAG / 2, at[1]
+    write(axes, middle, group.name, size, colour="white", bold=True, align="center")
+
+
+def _draw_box(axes: Axes, box: Box, at: Point, colour: str) -> None:
+    """A part of a pattern, its left end and middle at a point: round for E+, red for NOT."""
+    width = _box_width(box)
+    ink, fill = (CROSSED, NEGATIVE_FILL) if box.negated else (colour, "white")
+    _draw_capsule(axes, at, width, ink, fill, round_=bool(box.kleene))
+    middle = at[0] + width / 2, at[1]
+    text = _shortened(box.text)
+    write(axes, middle, text, LABEL, colour=CROSSED if box.negated else TEXT, align="center")
+
+
+def _draw_capsule(
+    axes: Axes, at: Point, width: float, ink: str, fill: str, *, round_: bool
 ) -> None:
-    width = text_width(text, size, bold=bold)
-    write(axes, (at[0] - width / 2, at[1]), text, size, colour=colour, bold=bold)
+    from matplotlib.patches import FancyBboxPatch
+
+    style = f"round,pad=0,rounding_size={_BOX / 2 - 0.1 if round_ else 1.5}"
+    axes.add_patch(
+        FancyBboxPatch((at[0], at[1] - _BOX / 2), width, _BOX, boxstyle=style, facecolor=fill,
+                       edgecolor=ink, linewidth=1.1, zorder=1.5)
+    )  # fmt: skip

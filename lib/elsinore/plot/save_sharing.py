@@ -8,19 +8,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elsinore.errors import ParameterError
 from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
-from elsinore.plot.draw import draw, write
-from elsinore.plot.draw_sharing import Rows, draw_rows
-from elsinore.plot.draw_sharing_legend import Legend, draw_legend
-from elsinore.plot.drawing import LOOP, RADIUS, RING, Drawing, capsule_width, drawing_of
-from elsinore.plot.ink import BODY, FAINT, LEADING, TITLE, block_height, block_width, text_width
-from elsinore.plot.layout import Point
-from elsinore.plot.save_templates import require_picture
-from elsinore.plot.sharing_columns import columns_of
-from elsinore.plot.sharing_order import row_order
-from elsinore.plot.sharing_rows import groups_of, units_of
-from elsinore.plot.sharing_sets import merged_diagram
+from elsinore.plot.diagram import merged_diagram
+from elsinore.plot.draw_diagram import RADIUS, RING, Drawing, capsule_width, draw, drawing_of
+from elsinore.plot.draw_sharing import (
+    Rows,
+    draw_legend,
+    draw_rows,
+    groups_of,
+    legend_size,
+    row_order,
+    units_of,
+)
+from elsinore.plot.ink import (
+    BODY,
+    FAINT,
+    LEADING,
+    TITLE,
+    Point,
+    block_height,
+    block_width,
+    page,
+    require_picture,
+    save,
+    text_width,
+    write,
+)
 from elsinore.query.print_query import print_length
 from elsinore.sharing.explain import Cut, ExplainedSavings, figure_text
 from elsinore.sharing.plan import PlannedSet, StaticPlan, cost_text
@@ -31,9 +44,6 @@ if TYPE_CHECKING:
 #: More rows than these are not drawn; those that share most are.
 MOST_ROWS = 120
 _MARGIN, _BETWEEN = 24.0, 34.0
-_DPI = 144.0
-#: Matplotlib draws no image of 2^16 pixels or more on a side.
-_MOST_PIXELS = 65_000.0
 #: Characters of a line of a set's list of queries.
 _LIST_WIDTH = 90
 _SHARED_FILL = "#d7dde1"
@@ -54,7 +64,7 @@ class _Block:
 
     @property
     def width(self) -> float:
-        widths = [text_width(self.title, TITLE, bold=True), self.drawing.placed.width]
+        widths = [text_width(self.title, TITLE, bold=True), self.drawing.width]
         return max(*widths, block_width(list(self.lines), BODY))
 
     @property
@@ -63,7 +73,7 @@ class _Block:
 
     @property
     def height(self) -> float:
-        return self.heading + self.drawing.placed.height
+        return self.heading + self.drawing.height
 
 
 def save_sharing(
@@ -89,59 +99,44 @@ def save_sharing(
         ParameterError: another ending, or the file cannot be written.
     """
     require_picture(path)
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     idle = {part.id for part in plan.sets if not part.pays}
-    rows, left_out = _rows(cuts, savings, sharing, idle)
-    legend = Legend.of(rows)
+    rows, left_out = _ordered_rows(cuts, savings, sharing, idle)
+    listed, tall = legend_size(rows.groups)
     planned = {part.queries: part for part in plan.sets}
     blocks = [
         _block(number, found, planned.get(tuple(q.name for q in found.queries)), calendar=calendar)
         for number, found in enumerate(sharing.sets, 1)
     ]
     head = _head(plan, len(cuts), left_out)
-    beside = rows.margin + rows.width + 2 * _BETWEEN
+    beside = rows.width + 2 * _BETWEEN
     top = _MARGIN + TITLE * LEADING + block_height(len(head) - 1, BODY) + 14.0
-    below = top + max(rows.height, legend.height) + _BETWEEN
+    below = top + max(rows.height, tall) + _BETWEEN
     texts = [text_width(head[0], TITLE, bold=True), block_width(list(head[1:]), BODY)]
     texts += [text_width(_SETS, BODY)] if blocks else []
-    width = max(beside + legend.width, *texts)
+    width = max(beside + listed, *texts)
     corners, widest, bottom = _corners(blocks, below + BODY * LEADING + 10.0, width)
     width = max(width, widest) + 2 * _MARGIN
     height = (bottom if blocks else below) + _MARGIN
-    figure = Figure(figsize=(width / 72, height / 72), facecolor="white")
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, width), ylim=(height, 0))
-    axes.set_axis_off()
+    figure, axes = page(width, height)
     _write_head(axes, head)
     draw_rows(axes, rows, (_MARGIN, top))
-    draw_legend(axes, legend, (_MARGIN + beside, top))
+    draw_legend(axes, rows.groups, (_MARGIN + beside, top))
     if blocks:
         write(axes, (_MARGIN, below), _SETS, BODY, colour=FAINT)
     for block, corner in zip(blocks, corners, strict=True):
         _draw_block(axes, block, corner)
-    # a fixed salt and no date: the same plan gives the same file
-    with rc_context({"svg.hashsalt": "elsinore"}):
-        try:
-            dpi = min(_DPI, _MOST_PIXELS * 72 / max(width, height))
-            svg = path.suffix.lower() == ".svg"
-            figure.savefig(path, dpi=dpi, metadata={"Date": None} if svg else None)
-        except OSError as error:
-            raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+    save(figure, path)
 
 
-def _rows(
+def _ordered_rows(
     cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sharing, idle: set[str]
 ) -> tuple[Rows, int]:
-    """The rows with their places, and how many are left out."""
+    """The rows, and how many are left out."""
     groups = groups_of(cuts, savings, sharing, idle)
     order = row_order([cut.query for cut in cuts], groups)
     drawn = [cuts[number] for number in order[:MOST_ROWS]]
     units = tuple(units_of(cut, groups) for cut in drawn)
-    places, aligned = columns_of(units, groups)
-    names = tuple(cut.query for cut in drawn)
-    return Rows(names, units, places, groups, aligned), len(cuts) - len(drawn)
+    return Rows(tuple(cut.query for cut in drawn), units, groups), len(cuts) - len(drawn)
 
 
 def _head(plan: StaticPlan, queries: int, left_out: int) -> tuple[str, ...]:
@@ -150,7 +145,7 @@ def _head(plan: StaticPlan, queries: int, left_out: int) -> tuple[str, ...]:
     lines = [
         f"{queries} queries, {len(plan.chosen)} shared patterns save {saved}",
         f"Plan {plan.fingerprint[:12]} by {plan.finder}; figures are count updates per longest"
-        " window. Queries in bold share; what stands on one span is computed once.",
+        " window. Queries in bold share; what has one name and colour is computed once.",
     ]
     if left_out:
         lines.append(f"{left_out:,} queries that share less are not drawn.")
@@ -216,11 +211,11 @@ def _draw_block(axes: Axes, block: _Block, corner: Point) -> None:
         write(axes, (x, at), line, BODY, colour=FAINT)
     y += block.heading
     for state in block.shared:
-        middle, down = block.drawing.placed.points[state]
+        middle, down = block.drawing.points[state]
         half = capsule_width(block.drawing.diagram.circles[state]) / 2 + RING + 7.0
-        above = RADIUS + LOOP + 2.0
+        tall = RADIUS + RING + 7.0
         axes.add_patch(
-            FancyBboxPatch((x + middle - half, y + down - above), 2 * half, above + RADIUS + 7.0,
+            FancyBboxPatch((x + middle - half, y + down - tall), 2 * half, 2 * tall,
                            boxstyle="round,pad=0,rounding_size=8", facecolor=_SHARED_FILL,
                            linewidth=0, zorder=0.2)
         )  # fmt: skip

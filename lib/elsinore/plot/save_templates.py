@@ -7,33 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elsinore.errors import ParameterError
 from elsinore.plot.diagram import Sheet, sheet_of
-from elsinore.plot.draw import draw, write
-from elsinore.plot.drawing import Drawing, drawing_of
+from elsinore.plot.draw_diagram import Drawing, draw, drawing_of
 from elsinore.plot.ink import (
     BODY,
     CROSSED,
     FAINT,
     LEADING,
     TITLE,
+    Point,
+    block_height,
     block_width,
+    page,
+    require_picture,
+    save,
     text_width,
+    write,
 )
-from elsinore.plot.layout import Point
 from elsinore.query.bound import BoundQuery
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ENDINGS = (".svg", ".png")
-
 #: Sheets stand side by side up to this width, in points.
 _PAGE = 1_000.0
 _MARGIN = 24.0
-_DPI = 144.0
-#: Matplotlib draws no image of 2^16 pixels or more on a side.
-_MOST_PIXELS = 65_000.0
 _BETWEEN = 30.0
 _LEGEND = (
     "An arrow from nowhere leads to where a trend may start; a double ring is where it may end. "
@@ -51,16 +49,6 @@ class _Block:
     height: float
 
 
-def require_picture(path: Path) -> None:
-    """Refuse a file name that does not end as pictures do.
-
-    Raises:
-        ParameterError: it does not.
-    """
-    if path.suffix.lower() not in ENDINGS:
-        raise ParameterError(f"{path} is no picture", hint=f"let it end in {' or '.join(ENDINGS)}")
-
-
 def save_templates(queries: Iterable[BoundQuery], path: Path) -> None:
     """Draw the templates of queries, each below its name and pattern.
 
@@ -72,42 +60,26 @@ def save_templates(queries: Iterable[BoundQuery], path: Path) -> None:
         ParameterError: another ending, or the file cannot be written.
     """
     require_picture(path)
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     blocks = [_block(sheet_of(query)) for query in queries]
     corners, width, height = _corners(blocks)
-    figure = Figure(figsize=(width / 72, height / 72), facecolor="white")
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, width), ylim=(height, 0))
-    axes.set_axis_off()
+    figure, axes = page(width, height)
     for block, corner in zip(blocks, corners, strict=True):
         _draw_block(axes, block, corner)
     write(axes, (_MARGIN, height - _MARGIN), _LEGEND, BODY, colour=FAINT)
-    # a fixed salt and no date: the same workload gives the same file
-    with rc_context({"svg.hashsalt": "elsinore"}):
-        try:
-            dpi = min(_DPI, _MOST_PIXELS * 72 / max(width, height))
-            figure.savefig(path, dpi=dpi, metadata={"Date": None} if _is_svg(path) else None)
-        except OSError as error:
-            raise ParameterError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _is_svg(path: Path) -> bool:
-    return path.suffix.lower() == ".svg"
+    save(figure, path)
 
 
 def _block(sheet: Sheet) -> _Block:
     drawings = tuple(map(drawing_of, sheet.diagrams))
     widths = [text_width(sheet.title, TITLE, bold=True), block_width(list(sheet.lines), BODY)]
-    widths += [drawing.placed.width for drawing in drawings]
+    widths += [drawing.width for drawing in drawings]
     widths += [text_width(diagram.caption, BODY) for diagram in sheet.diagrams]
-    height = _heading(sheet) + sum(_caption(d) + d.placed.height + 8.0 for d in drawings)
+    height = _heading(sheet) + sum(_caption(d) + d.height + 8.0 for d in drawings)
     return _Block(sheet, drawings, max(widths), height)
 
 
 def _heading(sheet: Sheet) -> float:
-    return TITLE * LEADING + len(sheet.lines) * BODY * LEADING + 8.0
+    return TITLE * LEADING + block_height(len(sheet.lines), BODY) + 8.0
 
 
 def _caption(drawing: Drawing) -> float:
@@ -143,4 +115,4 @@ def _draw_block(axes: Axes, block: _Block, corner: Point) -> None:
             write(axes, at, drawing.diagram.caption, BODY, colour=colour)
         y += _caption(drawing)
         draw(axes, drawing, (x, y))
-        y += drawing.placed.height + 8.0
+        y += drawing.height + 8.0

@@ -113,7 +113,7 @@ def _new_context(root: Path | None) -> gx.data_context.AbstractDataContext:
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
     import great_expectations as gx
 
-    import elsinore.quality.custom  # noqa: F401  (registers our own expectations)
+    import elsinore.quality.expectations  # noqa: F401  (registers our own expectations)
 
     context: gx.data_context.AbstractDataContext
     if root is None:
@@ -135,7 +135,7 @@ def _new_context(root: Path | None) -> gx.data_context.AbstractDataContext:
 
 
 def _escape_docs(context: gx.data_context.AbstractDataContext) -> None:
-    from elsinore.quality.escaped_view import ESCAPED_VIEW
+    from elsinore.quality.expectations import ESCAPED_VIEW
 
     context.enable_analytics(False)
     context.update_data_docs_site(

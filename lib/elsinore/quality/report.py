@@ -6,12 +6,14 @@ made of the tables and the judgement alone: made again at any time, it reads the
 
 from __future__ import annotations
 
+import html
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import jinja2
@@ -19,15 +21,29 @@ import jinja2
 from elsinore.catalog.stream import StreamSchema
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
-from elsinore.quality.bars import StackedBars, stacked_bars
-from elsinore.quality.cells import FILTERS
-from elsinore.quality.docs_link import link_back
+from elsinore.quality.cells import FILTERS, first_words
+from elsinore.quality.charts import StackedBars, stacked_bars, trend_charts
 from elsinore.quality.judgement import Judgement
-from elsinore.quality.page_data import PageData, read_page_data
+from elsinore.quality.page_data import PageData, Publishing, read_page_data
 from elsinore.quality.report_data import LandedHour, ReportData, read_report_data
-from elsinore.quality.run_verdict import decide
-from elsinore.quality.trend_charts import trend_charts
 from elsinore.timeline import Interval, hour_label
+
+#: More hours are drawn by day.
+_MOST_HOURS = 72
+#: Counts of Hamlet's observers that are parts of each other.
+_PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
+#: How other counts are called on the page, in this order; others follow under their own names.
+_COUNTS = {
+    "events beside bursts": "events beside bursts",
+    "event snapshots": "snapshots at event level",
+    "split": "splits of queries that shared",
+    "merged": "merges",
+    "pairs": "pairs of events compared",
+    "bytes": "bytes of scratch in a task, at most",
+}
+Level = Literal["good", "warning", "critical"]
+_BLOCK = re.compile(r"<p data-elsinore=\"reports\"[^>]*>.*?</p>", re.DOTALL)
+_BODY = re.compile(r"<body[^>]*>")
 
 
 def write_report(
@@ -107,10 +123,6 @@ def render(
     )
 
 
-#: More hours are drawn by day.
-_MOST_HOURS = 72
-
-
 def _landed_bars(hours: tuple[LandedHour, ...]) -> StackedBars | None:
     parts = ("accepted", "duplicates", "quarantined")
     return _bars(hours, {part: [getattr(hour, part) for hour in hours] for part in parts})
@@ -163,10 +175,6 @@ class _Share:
     unit: str = ""
 
 
-#: Counts of Hamlet's observers that are parts of each other.
-_PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
-
-
 def _shares(found: RunTime) -> list[_Share]:
     """What was shared of what could be, and what that saves."""
     shares = [
@@ -179,17 +187,6 @@ def _shares(found: RunTime) -> list[_Share]:
             _Share("Predicted cost, and what sharing saves of it", found.saved, found.alone, " s")
         )
     return shares
-
-
-#: How other counts are called on the page, in this order; others follow under their own names.
-_COUNTS = {
-    "events beside bursts": "events beside bursts",
-    "event snapshots": "snapshots at event level",
-    "split": "splits of queries that shared",
-    "merged": "merges",
-    "pairs": "pairs of events compared",
-    "bytes": "bytes of scratch in a task, at most",
-}
 
 
 def _other_counts(found: RunTime) -> list[tuple[str, int]]:
@@ -205,3 +202,112 @@ def _other_counts(found: RunTime) -> list[tuple[str, int]]:
 def _short(hour: str) -> str:
     """'2013-01-01T10' as '01-01 10h'."""
     return f"{hour[5:10]} {hour[11:]}h"
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdict:
+    """One headline, and everything that speaks against the run, the worst first."""
+
+    level: Level
+    headline: str
+    reasons: tuple[str, ...]
+
+
+def decide(data: ReportData, page: PageData, judgement: Judgement | None) -> RunVerdict:
+    """The verdict on a run or a day from its figures and, if there is one, its judgement."""
+    critical = [*_figures_wrong(data), *_runs_wrong(page), *_judged(judgement, "critical")]
+    warnings = [*_figures_doubtful(data, page, judgement), *_judged(judgement, "warning")]
+    reasons = (*critical, *warnings)
+    if critical:
+        return RunVerdict("critical", "Do not rely on this run", reasons)
+    if not sum(query.checked for query in data.queries):
+        return RunVerdict("warning", "Not validated", reasons)
+    if warnings:
+        return RunVerdict("warning", "Published and validated, with warnings", reasons)
+    return RunVerdict("good", "Published and validated", ())
+
+
+def _figures_wrong(data: ReportData) -> list[str]:
+    found = [
+        f"{query.query}: {query.mismatches} of {query.checked} checked aggregates differ from the "
+        "reference"
+        for query in data.queries
+        if query.mismatches
+    ]
+    found += [
+        f"landing {hour.hour}: {hour.lines} lines are not {hour.accepted} accepted + "
+        f"{hour.duplicates} duplicates + {hour.quarantined} quarantined"
+        for hour in data.hours
+        if not hour.adds_up
+    ]
+    missing = sum(query.staged != query.aggregates for query in data.queries)
+    if missing:
+        found.append(f"the staged results of {missing} queries are not those that are published")
+    return found
+
+
+def _figures_doubtful(data: ReportData, page: PageData, judgement: Judgement | None) -> list[str]:
+    found = []
+    if not data.hours:
+        found.append("nothing landed in these hours")
+    if not any(query.aggregates for query in data.queries):
+        found.append("no trend was found")
+    if not any(query.checked for query in data.queries):
+        found.append("no aggregate was compared with the reference")
+    found += _publishing_doubtful(page.publishing)
+    unchecked = tuple(one.query for one in page.coverage if one.results and not one.checked)
+    if unchecked and len(unchecked) < len(page.coverage):
+        found.append(f"no result was checked of: {first_words(unchecked)}")
+    if judgement is None:
+        found.append("no expectations were judged for this run")
+    return found
+
+
+def _publishing_doubtful(publishing: Publishing) -> list[str]:
+    found = []
+    if missing := publishing.missing:
+        found.append(
+            f"{len(missing)} of {publishing.hours} hours are not published: {first_words(missing)}"
+        )
+    if publishing.unsettled:
+        found.append(
+            f"a run ended between two commits, publish again: {first_words(publishing.unsettled)}"
+        )
+    return found
+
+
+def _runs_wrong(page: PageData) -> list[str]:
+    return [
+        f"run {run.key}: {run.mismatches} values differ from the reference"
+        for run in page.runs or ()
+        if run.mismatches
+    ]
+
+
+def _judged(judgement: Judgement | None, severity: str) -> list[str]:
+    if judgement is None:
+        return []
+    failed = judgement.failures if severity == "critical" else judgement.warnings
+    return [f"{v.table}: {v.description} Found: {v.observed}" for v in failed]
+
+
+def link_back(docs_index: Path, page: Path, text: str) -> None:
+    """Put a link to a report at the top of Data Docs; again, and there is still one.
+
+    Does nothing where there are no Data Docs.
+    """
+    if not docs_index.is_file():
+        return
+    content = docs_index.read_text(encoding="utf-8")
+    target = quote(os.path.relpath(page, docs_index.parent))
+    link = f'<a href="{target}">{html.escape(text)}</a>'
+    found = _BLOCK.search(content)
+    links = re.findall(r"<a .*?</a>", found[0], re.DOTALL) if found else []
+    others = [one for one in links if f'href="{target}"' not in one]
+    style = "margin:0;padding:8px 16px;font-family:sans-serif"
+    block = f'<p data-elsinore="reports" style="{style}">' + " · ".join([*others, link]) + "</p>"
+    content = _BLOCK.sub("", content)
+    content = _BODY.sub(lambda body: body[0] + block, content, count=1)
+    made = docs_index.with_suffix(f".{os.getpid()}.making")
+    made.write_text(content, encoding="utf-8")
+    made.replace(docs_index)

@@ -21,8 +21,7 @@ from elsinore.lake.run_metrics import (
     is_of_sharing,
     run_time_sharing,
 )
-from elsinore.quality.lake import read_rows
-from elsinore.quality.result_counts import ResultCounts, count_results
+from elsinore.quality.lake import ResultCounts, count_results, read_rows
 from elsinore.sharing.explain import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import KleenePart, StaticPlan
 from elsinore.sharing.profile import StreamProfile
@@ -31,6 +30,16 @@ from elsinore.timeline import Interval, hour_label
 
 #: A metric, its value, its text.
 Figure = tuple[str, float | None, str | None]
+#: The metric that says what a slice shared.
+SHARING = "sharing"
+#: The metric that names the profile of a run's stream.
+PROFILE_FINGERPRINT = "profile_fingerprint"
+#: Texts among the figures are mostly fingerprints; this many characters tell them apart.
+_TEXT = 24
+_TIMES = (BEGAN, ENDED, "seconds")
+_SENTENCE = 120
+#: How the names of the pipeline's steps begin, in their order.
+_STEPS = ("land", "plan", "list", "aggregate", "validate", "publish", "report")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,21 +161,6 @@ def read_report_data(lake: Path, interval: Interval) -> ReportData:
         seconds=_wall_time(metrics, interval),
         skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
     )
-
-
-#: The metric that says what a slice shared.
-SHARING = "sharing"
-
-#: The metric that names the profile of a run's stream.
-PROFILE_FINGERPRINT = "profile_fingerprint"
-
-#: Texts among the figures are mostly fingerprints; this many characters tell them apart.
-_TEXT = 24
-_TIMES = (BEGAN, ENDED, "seconds")
-_SENTENCE = 120
-
-#: How the names of the pipeline's steps begin, in their order.
-_STEPS = ("land", "plan", "list", "aggregate", "validate", "publish", "report")
 
 
 def _place(step: str) -> tuple[int, str]:

@@ -1,8 +1,14 @@
-"""What the suites judge of one run, worked out from its tables without a JVM."""
+"""What the suites judge of one run, worked out from its tables without a JVM.
+
+Of the large tables (events, quarantined lines and staged results) it is how many rows break each
+rule, with examples: their rows are looked at where they are read, in Arrow, part by part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -13,14 +19,21 @@ import pyarrow.compute as pc
 from elsinore.lake.provenance import STAGED, Publication, read_publications, staged_origins
 from elsinore.lake.regions import Hours, Landings
 from elsinore.quality.lake import read_by_day, read_rows
-from elsinore.quality.rules import (
-    EVENT_COLUMNS,
-    QUARANTINE_COLUMNS,
-    rules_of_events,
-    rules_of_quarantine,
-    rules_of_staged,
-)
 from elsinore.timeline import Interval, hour_label, hours_of
+
+_CODE = "^[a-z][a-z0-9_]*$"
+_SHA256 = "^[0-9a-f]{64}$"
+_INTEGER = "^(0|-?[1-9][0-9]*)$"
+#: No integer of more digits has a double (the largest is about 1.8e308).
+_DIGITS_OF_LARGEST_DOUBLE = 309
+#: A last place of difference is rounding, not a fault.
+_ROUNDING = 2.0**-52
+_KEY = ["query", "group_key", "window_start", "window_end", "aggregate"]
+#: Columns of events and of quarantined lines that are looked at.
+EVENT_COLUMNS = ["event_day", "event_id", "event_type", "event_time", "landing"]
+QUARANTINE_COLUMNS = ["landing", "file", "position", "reason_code"]
+#: Rows that are named for each rule, and characters of each value.
+_EXAMPLES, _CHARACTERS = 3, 100
 
 
 def read_run_tables(
@@ -33,7 +46,7 @@ def read_run_tables(
     """By table what the suites judge, for `judge`: few rows, however many events there are.
 
     Of `events`, `quarantine` and `trend_aggregates_staged` these are counts by rule
-    (`elsinore.quality.rules`); of the other tables the rows. `landings` has further columns,
+    (`RuleCounts`); of the other tables the rows. `landings` has further columns,
     counted in `events` and `quarantine`: `event_rows`, `quarantine_rows`, `earliest_event` and
     `latest_event`. Of `plans` the run's rows are the plans that its results name, and the
     statistics that these were found from.
@@ -110,3 +123,179 @@ def _frame(table: pa.Table) -> pd.DataFrame:
         pa.bool_(): pd.BooleanDtype(),
     }
     return table.to_pandas(types_mapper=masked.get)
+
+
+def rules_of_events(events: pa.Table) -> pd.DataFrame:
+    """Counts by rule of events, with `EVENT_COLUMNS`."""
+    counts = RuleCounts("has_id", "once", "has_type", "in_its_day")
+    ids = events["event_id"]
+    counts.add("has_id", events, pc.is_null(ids), "event_time", "landing")
+    present = events.filter(pc.is_valid(ids))
+    counts.add("once", present, _repeated(present["event_id"]), "event_id", "landing")
+    counts.add("has_type", events, pc.is_null(events["event_type"]), "event_id")
+    day = events["event_time"].cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
+    other = pc.not_equal(day.cast(pa.date32(), safe=False), events["event_day"])
+    counts.add("in_its_day", events, other, "event_id", "event_time", "event_day")
+    return counts.frame()
+
+
+def rules_of_quarantine(lines: pa.Table) -> pd.DataFrame:
+    """Counts by rule of quarantined lines, with `QUARANTINE_COLUMNS`."""
+    counts = RuleCounts("has_landing", "has_code", "code_is_name")
+    code = lines["reason_code"]
+    counts.add("has_landing", lines, pc.is_null(lines["landing"]), "file", "position")
+    counts.add("has_code", lines, pc.is_null(code), "file", "position")
+    named = lines.filter(pc.is_valid(code))
+    odd = pc.invert(pc.match_substring_regex(named["reason_code"], _CODE))
+    counts.add("code_is_name", named, odd, "reason_code", "file", "position")
+    return counts.frame()
+
+
+def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool]) -> pd.DataFrame:
+    """Counts by rule of staged results.
+
+    Args:
+        days: the results, a part of the table at a time.
+        plan_is_known: by hour, whether its results name a plan that is stored.
+    """
+    counts = RuleCounts(
+        "once", "has_query", "group_is_json", "window_runs_forwards", "in_its_hour",
+        "exact_is_canonical", "value_is_nearest", "log2_is_finite", "fingerprint_is_sha256",
+        "plan_is_stored",
+    )  # fmt: skip
+    for rows in days:
+        _count_places(counts, rows)
+        _count_values(counts, rows)
+        known = [hour for hour, is_known in plan_is_known.items() if is_known]
+        stored = pc.is_in(rows["owned_hour"], pa.array(known, pa.string()))
+        counts.add("plan_is_stored", rows, pc.invert(stored), "query", "owned_hour")
+    return counts.frame()
+
+
+def _count_places(counts: RuleCounts, rows: pa.Table) -> None:
+    # Two rows of one key are a day's: they lie in the hour that their window ends in, or are
+    # counted as misplaced.
+    keys = rows.group_by(_KEY).aggregate([([], "count_all")])
+    counts.add("once", keys, pc.greater(keys["count_all"], 1), *_KEY)
+    counts.add("has_query", rows, pc.is_null(rows["query"]), "group_key", "owned_hour")
+    groups = pc.unique(rows["group_key"])
+    is_json = [_is_json(group) for group in groups.to_pylist()]
+    counts.add("group_is_json", rows, is_odd(rows["group_key"], is_json, groups), *_KEY[:3])
+    start, end = (rows[name].cast(pa.int64()) for name in ("window_start", "window_end"))
+    counts.add("window_runs_forwards", rows, pc.less_equal(end, start), *_KEY[:4])
+    hours = pc.subtract(end, 1).dictionary_encode().combine_chunks()
+    ends = pc.strftime(hours.dictionary.cast(pa.timestamp("us")), format="%Y-%m-%dT%H")
+    day = pc.utf8_slice_codeunits(rows["owned_hour"], 0, 10)
+    other = pc.or_(
+        pc.not_equal(ends.take(hours.indices), rows["owned_hour"]),
+        pc.not_equal(day, rows["owned_day"].cast(pa.string())),
+    )
+    counts.add("in_its_hour", rows, other, "query", "group_key", "window_end", "owned_hour")
+
+
+def _count_values(counts: RuleCounts, rows: pa.Table) -> None:
+    shown = ("query", "aggregate", "exact", "value")
+    exact = rows.filter(pc.is_valid(rows["exact"]))
+    canonical = pc.match_substring_regex(exact["exact"], _INTEGER)
+    counts.add("exact_is_canonical", exact, pc.invert(canonical), *shown)
+    counts.add("value_is_nearest", exact, _is_far(exact, canonical), *shown)
+    log2 = rows["log2"]
+    unreal = pc.and_(pc.is_valid(log2), pc.fill_null(pc.invert(pc.is_finite(log2)), False))
+    counts.add("log2_is_finite", rows, unreal, "query", "aggregate", "log2")
+    prints = pc.unique(rows["query_fingerprint"])
+    odd = is_odd(rows["query_fingerprint"], pc.match_substring_regex(prints, _SHA256).to_pylist(),
+                 prints)  # fmt: skip
+    counts.add("fingerprint_is_sha256", rows, odd, "query", "query_fingerprint")
+
+
+def _repeated(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether each value is there more than once."""
+    found = pc.value_counts(values)
+    twice = found.field("values").filter(pc.greater(found.field("counts"), 1))
+    return pc.is_in(values, twice)
+
+
+def _is_far(rows: pa.Table, canonical: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether `value` is not the double nearest to `exact`; past the largest, NULL or infinite.
+
+    Arrow reads the nearest double of digits; of the few where it does not agree, Python decides.
+    """
+    nearest = pc.if_else(canonical, rows["exact"], "0").cast(pa.float64())
+    same = pc.and_(canonical, pc.equal(nearest, rows["value"]))
+    doubtful = pc.invert(pc.fill_null(same, False))
+    few = rows.filter(doubtful).select(["value", "exact"]).to_pylist()
+    answers = iter([not _agree(row["value"], row["exact"]) for row in few])
+    return pa.chunked_array(
+        [pa.array([is_doubtful and next(answers) for is_doubtful in doubtful.to_pylist()],
+                  pa.bool_())]
+    )  # fmt: skip
+
+
+def _agree(value: float | None, exact: str) -> bool:
+    present = math.inf if value is None else value
+    if len(exact.lstrip("-")) > _DIGITS_OF_LARGEST_DOUBLE:
+        return math.isinf(present)
+    try:
+        nearest = float(int(exact))
+    except OverflowError:
+        return math.isinf(present)
+    except ValueError:  # no integer at all
+        return False
+    return math.isclose(present, nearest, rel_tol=_ROUNDING, abs_tol=0.0)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+class RuleCounts:
+    """The counts of the rules of a table, over all of its parts.
+
+    Args:
+        rules: their names, which the suites use.
+    """
+
+    def __init__(self, *rules: str) -> None:
+        self._rows = dict.fromkeys(rules, 0)
+        self._broken = dict.fromkeys(rules, 0)
+        self._examples: dict[str, list[str]] = {rule: [] for rule in rules}
+
+    def add(self, rule: str, rows: pa.Table, broken: pa.ChunkedArray, *shown: str) -> None:
+        """Count a part of the table.
+
+        Args:
+            rule: its name.
+            rows: the part.
+            broken: whether each row breaks the rule; NULL is taken for broken.
+            shown: columns that tell where an example stands and what is wrong with it.
+        """
+        wrong = pc.fill_null(broken, True)
+        number = pc.sum(wrong).as_py() or 0
+        self._rows[rule] += rows.num_rows
+        self._broken[rule] += number
+        examples = self._examples[rule]
+        if number and len(examples) < _EXAMPLES:
+            few = rows.select(list(dict.fromkeys(shown))).filter(wrong).slice(0, _EXAMPLES)
+            examples += [_example(row) for row in few.to_pylist()][: _EXAMPLES - len(examples)]
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each rule: `rule`, `rows`, `broken` and `examples`."""
+        told = [
+            (rule, rows, self._broken[rule], "; ".join(self._examples[rule]))
+            for rule, rows in self._rows.items()
+        ]
+        return pd.DataFrame(told, columns=["rule", "rows", "broken", "examples"])
+
+
+def is_odd(values: pa.ChunkedArray, fits: Sequence[bool], distinct: pa.Array) -> pa.ChunkedArray:
+    """Whether each value is one of the `distinct` ones that do not fit."""
+    odd = distinct.filter(pa.array([not fit for fit in fits], pa.bool_()))
+    return pc.is_in(values, odd.cast(values.type))
+
+
+def _example(row: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value}"[:_CHARACTERS] for name, value in row.items())

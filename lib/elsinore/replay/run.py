@@ -16,8 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from elsinore.errors import AuthorError, ElsinoreError, SetupError
-from elsinore.generate.flights import generate_flights
-from elsinore.generate.landing_zone import hour_path
+from elsinore.generate.flights import generate_flights, hour_path
 from elsinore.orchestration.airflow_environment import (
     airflow_environment,
     is_prepared,

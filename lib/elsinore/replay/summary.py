@@ -17,8 +17,7 @@ from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.orchestration.callbacks import TaskProgress
 from elsinore.quality.judgement import load_judgement
-from elsinore.quality.lake import read_rows
-from elsinore.quality.result_counts import ResultCounts, TopResult, count_results
+from elsinore.quality.lake import ResultCounts, TopResult, count_results, read_rows
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
 

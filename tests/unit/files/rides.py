@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.files.decode import decode_lines
-from elsinore.files.decoded import Decoded
 from elsinore.files.read_lines import LINES_SCHEMA
+from elsinore.files.type_records import Decoded
 from elsinore.timeline import TimeUnit
 
 #: 2013-01-01T10:00:00Z in microseconds: 15,706 days and 10 hours.

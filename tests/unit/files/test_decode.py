@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from elsinore.files import decode as decode_module
-from elsinore.files.clean_block import parse_clean_block
-from elsinore.files.decoded import MAX_FIELD_NAMES, OTHER_FIELDS, decoded_schema
-from elsinore.files.parse_json import MAX_DEPTH
+from elsinore.files.decode import parse_clean_block
+from elsinore.files.json_values import MAX_DEPTH
 from elsinore.files.rejection import REJECTED_SCHEMA
+from elsinore.files.type_records import MAX_FIELD_NAMES, OTHER_FIELDS, decoded_schema
 from elsinore.timeline import HOUR, Interval, TimeUnit
 from tests.draws import draws
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import elsinore.files.decode as decode_module
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.files.clean_block import parse_clean_block
+from elsinore.files.decode import parse_clean_block
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.timeline import TimeUnit
 from tests.draws import draws

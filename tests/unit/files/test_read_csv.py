@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from elsinore.files.decoded import Decoded, concat_decoded
-from elsinore.files.raw_lines import ReadLimits
 from elsinore.files.read_csv import read_csv
+from elsinore.files.read_lines import ReadLimits
 from elsinore.files.rejection import UnreadableFile
+from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import HOUR, TimeUnit
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
 

@@ -15,8 +15,7 @@ import pytest
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.read_events import ReadReport, read_events
-from elsinore.files.rejection import REJECTED_SCHEMA, UnreadableFile
-from elsinore.files.write_rejected import write_rejected
+from elsinore.files.rejection import REJECTED_SCHEMA, UnreadableFile, write_rejected
 from tests.unit.files.rides import TEN, raw, rides, travel, write
 
 

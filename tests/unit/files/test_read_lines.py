@@ -11,8 +11,7 @@ import pytest
 
 from elsinore.errors import DataError
 from elsinore.files.decode import decode_lines
-from elsinore.files.raw_lines import ReadLimits
-from elsinore.files.read_lines import LINES_SCHEMA, read_lines
+from elsinore.files.read_lines import LINES_SCHEMA, ReadLimits, read_lines
 from elsinore.files.rejection import UnreadableFile
 from tests.unit.files.rides import decode, faults, raw, rides, travel
 

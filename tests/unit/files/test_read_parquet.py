@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from elsinore.files.decoded import Decoded, concat_decoded
-from elsinore.files.raw_lines import ReadLimits
+from elsinore.files.read_lines import ReadLimits
 from elsinore.files.read_parquet import read_parquet
 from elsinore.files.rejection import UnreadableFile
+from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import HOUR, TimeUnit
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
 

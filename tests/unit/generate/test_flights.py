@@ -14,11 +14,15 @@ import pytest
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import DataError, ParameterError
-from elsinore.generate.flight_events import flight_events
-from elsinore.generate.flight_tables import FlightTables, read_flight_tables
-from elsinore.generate.flight_times import real_arrivals
-from elsinore.generate.flights import FlightsSummary, generate_flights
-from elsinore.generate.landing_zone import hour_path
+from elsinore.generate.flights import (
+    FlightsSummary,
+    FlightTables,
+    flight_events,
+    generate_flights,
+    hour_path,
+    read_flight_tables,
+    real_arrivals,
+)
 from elsinore.query.load_workload import load_workload
 from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Interval, parse_instant
 

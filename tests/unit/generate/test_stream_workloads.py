@@ -10,8 +10,8 @@ import pytest
 from elsinore.events import EventTable
 from elsinore.generate.cluster import ClusterOptions
 from elsinore.generate.linear_road import LinearRoadOptions
-from elsinore.generate.options import StreamOptions
 from elsinore.generate.ridesharing import RidesharingOptions
+from elsinore.generate.skeleton import StreamOptions
 from elsinore.generate.stock import StockOptions
 from elsinore.generate.streams import STREAMS, make_events
 from elsinore.query.bound import Workload

@@ -18,11 +18,10 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.generate.cluster import ClusterOptions
-from elsinore.generate.draw import walk
 from elsinore.generate.linear_road import LinearRoadOptions
-from elsinore.generate.options import Resolution, StreamOptions
 from elsinore.generate.ridesharing import MIDDLE_TYPES, RidesharingOptions
 from elsinore.generate.schemas import schema_yaml
+from elsinore.generate.skeleton import Resolution, StreamOptions, walk
 from elsinore.generate.stock import StockOptions
 from elsinore.generate.streams import STREAMS, make_events
 from elsinore.timeline import MINUTE, SECOND, TimeUnit, parse_instant

@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from elsinore.plot.diagram import sheet_of
-from elsinore.plot.drawing import RADIUS, Drawing, capsule_width, drawing_of, label_width
+from elsinore.plot.draw_diagram import RADIUS, Drawing, capsule_width, drawing_of, label_width
 from elsinore.plot.ink import LABEL, NOTE, block_height, block_width
 from tests.golden_cases import bound_query, stream_schema
 
@@ -40,7 +40,7 @@ def drawings(query: str) -> list[Drawing]:
 
 def circles(drawing: Drawing) -> list[Rectangle]:
     found = []
-    for circle, (x, y) in zip(drawing.diagram.circles, drawing.placed.points, strict=False):
+    for circle, (x, y) in zip(drawing.diagram.circles, drawing.points, strict=True):
         half, notes = capsule_width(circle) / 2, circle.note.splitlines()
         found.append((x - half, y - RADIUS, x + half, y + RADIUS))
         if notes:
@@ -53,7 +53,7 @@ def circles(drawing: Drawing) -> list[Rectangle]:
 def labels(drawing: Drawing) -> list[Rectangle]:
     return [
         (x - width / 2, y - block_height(len(arrow.label), LABEL), x + width / 2, y)
-        for (arrow, _, _), (x, y) in zip(drawing.ways, drawing.placed.labels, strict=True)
+        for arrow, (x, y) in zip(drawing.diagram.arrows, drawing.labels, strict=True)
         if (width := label_width(arrow.label))
     ]
 
@@ -72,28 +72,16 @@ def test_circles_and_labels_lie_apart(query: str) -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_lines_run_level_past_circles_and_labels(query: str) -> None:
-    for drawing in drawings(query):
-        for number, line in enumerate(drawing.placed.lines):
-            others = [r for r in labels(drawing) if r[3] != drawing.placed.labels[number][1]]
-            for (left, y), (right, level) in line:
-                assert y == level
-                low, high = sorted((left, right))
-                stretch = (low, y - 0.1, high, y + 0.1)
-                assert all(apart(stretch, box) for box in [*circles(drawing), *others])
-
-
-@pytest.mark.parametrize("query", QUERIES)
 def test_everything_lies_on_the_sheet(query: str) -> None:
     for drawing in drawings(query):
         boxes = [*circles(drawing), *labels(drawing)]
         assert min(min(box[:2]) for box in boxes) >= 0
-        assert max(box[2] for box in boxes) <= drawing.placed.width
-        assert max(box[3] for box in boxes) <= drawing.placed.height
+        assert max(box[2] for box in boxes) <= drawing.width
+        assert max(box[3] for box in boxes) <= drawing.height
 
 
 def test_circles_go_from_left_to_right() -> None:
     (drawing,) = drawings(QUERIES[0])
-    x = [x for x, _ in drawing.placed.points[:10]]
+    x = [x for x, _ in drawing.points[:10]]
     assert x == sorted(x)
-    assert len({round(y, 6) for _, y in drawing.placed.points}) == 1
+    assert len({round(y, 6) for _, y in drawing.points}) == 1

@@ -1,16 +1,12 @@
-"""Rows of the picture of who shares what: groups, their order, and their columns."""
+"""Rows of the picture of who shares what: groups and their order; merged templates."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 from hypothesis import given, settings
 
 from elsinore.lowering.sharable import sharable_sets
-from elsinore.plot.sharing_columns import GAP, columns_of, unit_width
-from elsinore.plot.sharing_order import row_order
-from elsinore.plot.sharing_rows import Group, Unit, groups_of, units_of
-from elsinore.plot.sharing_sets import merged_diagram, numbers
+from elsinore.plot.diagram import merged_diagram, numbers
+from elsinore.plot.draw_sharing import Group, groups_of, row_order, units_of
 from elsinore.sharing.explain import Cut, explain_cuts, explain_savings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.statistics import Statistics
@@ -49,57 +45,20 @@ def test_rows_that_share_stand_together() -> None:
     def group(*members: str, net: float) -> Group:
         return Group("p", "", dict.fromkeys(members, (0, 1)), net, kleene=False)
 
-    groups = [group("a", "d", net=1), group("b", "f", net=9), group("d", "g", net=1)]
+    groups = [group("b", "f", net=9), group("a", "d", net=1), group("d", "g", net=1)]
     order = ["abcdefg"[n] for n in row_order("abcdefg", groups)]
     # the largest saving first; d joins a and g; c and e share nothing
     assert order == ["b", "f", "a", "d", "g", "c", "e"]
 
 
-def test_what_is_shared_stands_in_one_column() -> None:
-    (box,) = drawn([["A"]])[0][0].boxes
-    private, shared = Unit((box,), None), Unit((box,), 0)
-    group = Group("p1", "", {"x": (0, 1), "y": (2, 3), "z": (1, 2)}, 1.0, kleene=False)
-    rows = [(shared, private), (private, private, shared), (private, shared)]
-    places, aligned = columns_of(rows, [group])
-    assert aligned == {0}
-    column = places[0][0]
-    assert places[1][2] == places[2][1] == column
-    # what is private stands right before it
-    step = unit_width(private) + GAP
-    assert places[1][:2] == [column - 2 * step, column - step]
-    assert places[2][0] == column - step
-
-
-def test_contradicting_orders_are_not_aligned() -> None:
-    (box,) = drawn([["A"]])[0][0].boxes
-    groups = [Group(n, "", {"x": (0, 1), "y": (0, 1)}, 1.0, kleene=False) for n in ("p1", "p2")]
-    rows = [(Unit((box,), 0), Unit((box,), 1)), (Unit((box,), 1), Unit((box,), 0))]
-    places, aligned = columns_of(rows, groups)
-    assert aligned == {0}  # p1 then p2, and p2 then p1: one of them stands in one column
-    assert places[0][0] == places[1][1]
-
-
 @settings(max_examples=60)
 @given(pattern_sets)
-def test_units_never_overlap(patterns: list[list[str]]) -> None:
+def test_rows_hold_every_box_of_their_queries(patterns: list[list[str]]) -> None:
     cuts, groups = drawn(patterns)
     names = [cut.query for cut in cuts]
     assert sorted(row_order(names, groups)) == list(range(len(names)))
-    rows = [units_of(cut, groups) for cut in cuts]
-    places, aligned = columns_of(rows, groups)
-    for cut, row, at in zip(cuts, rows, places, strict=True):
-        assert tuple(box for unit in row for box in unit.boxes) == cut.boxes
-        assert at[0] >= -1e-9
-        for (unit, left), (_, right) in pairwise(zip(row, at, strict=True)):
-            assert left + unit_width(unit) + GAP <= right + 1e-9
-    for group in aligned:
-        columns = {
-            round(left, 6)
-            for row, at in zip(rows, places, strict=True)
-            for unit, left in zip(row, at, strict=True)
-            if unit.group == group
-        }
-        assert len(columns) == 1
+    for cut in cuts:
+        assert tuple(box for unit in units_of(cut, groups) for box in unit.boxes) == cut.boxes
 
 
 def test_the_merged_template_of_figure_3() -> None:

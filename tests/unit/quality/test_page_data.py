@@ -12,13 +12,18 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from elsinore.quality.coverage import QueryCoverage, coverage, power
+from elsinore.quality.charts import TREND_HEIGHT, trend_charts
 from elsinore.quality.day_figures import DayFigures, read_day_figures
-from elsinore.quality.docs_link import link_back
-from elsinore.quality.event_fields import FieldRange, read_landed_events
-from elsinore.quality.report import write_report
-from elsinore.quality.run_lines import read_publishing, read_runs
-from elsinore.quality.trend_charts import HEIGHT, trend_charts
+from elsinore.quality.page_data import (
+    FieldRange,
+    QueryCoverage,
+    coverage,
+    power,
+    read_landed_events,
+    read_publishing,
+    read_runs,
+)
+from elsinore.quality.report import link_back, write_report
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
 from tests.unit.quality import lake
@@ -83,8 +88,8 @@ def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
     days = [DayFigures("2013-01-01", lines=100), DayFigures("2013-01-02", lines=50, rows=1)]
     lines, *_, rate = trend_charts(days)
     assert [bar.title for bar in lines.bars] == ["2013-01-01: 100", "2013-01-02: 50"]
-    assert [bar.height for bar in lines.bars] == [HEIGHT, HEIGHT / 2]
-    assert all(bar.y + bar.height == HEIGHT for bar in lines.bars)
+    assert [bar.height for bar in lines.bars] == [TREND_HEIGHT, TREND_HEIGHT / 2]
+    assert all(bar.y + bar.height == TREND_HEIGHT for bar in lines.bars)
     assert lines.latest == "50"
     assert [bar.height for bar in rate.bars] == [0, 0], "what was not measured has no bar"
     assert trend_charts(days[:1]) == ()

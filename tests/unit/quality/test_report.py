@@ -13,7 +13,7 @@ import pytest
 from elsinore.engine.auto import GRETA, HAMLET, Choice, Sharing
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import sharing_metrics
-from elsinore.quality.bars import HEIGHT, stacked_bars
+from elsinore.quality.charts import HEIGHT, stacked_bars
 from elsinore.quality.judgement import Judgement, Verdict
 from elsinore.quality.report import write_report
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from elsinore.errors import ParameterError
-from elsinore.generate.landing_zone import hour_path
+from elsinore.generate.flights import hour_path
 from elsinore.replay import run
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of

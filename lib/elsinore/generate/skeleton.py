@@ -1,0 +1,282 @@
+"""The skeleton of a stream: who sends which type when, in bursts of the lengths asked for.
+
+A unit is an event of a lead type, then a burst of the main type, all of one slot (a driver, a
+company, a mapper's job). The units of a slot are cut into trips: the first unit of a trip has the
+type that starts it, the last one a type that ends it and no burst. A burst is never followed by its
+own type, in the slot or in the stream, since a lead comes between. Columns are drawn whole, without
+a loop over events.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from elsinore.errors import ParameterError
+from elsinore.timeline import EPOCH, MAX_INSTANT, MICROSECOND, MILLISECOND, MINUTE, SECOND
+
+#: Events a minute; event times are distinct microseconds, of which a minute has sixty millions.
+FASTEST = 6_000_000.0
+#: Events of one call, which are held in memory.
+MOST_EVENTS = 200_000_000
+#: Distinct values of one key, each of which is named.
+MOST_KEYS = 10_000_000
+
+
+class Resolution(StrEnum):
+    """Units to which event times are cut."""
+
+    MICROSECONDS = "us"
+    MILLISECONDS = "ms"
+    SECONDS = "s"
+
+    @property
+    def micros(self) -> int:
+        """The unit in microseconds."""
+        return {"us": MICROSECOND, "ms": MILLISECOND, "s": SECOND}[self.value]
+
+
+def option(default: Any, meaning: str, low: float | None = None, high: float = math.inf) -> Any:
+    """A field of an options class, with what it means; the command line shows it as help.
+
+    A number must lie between `low` and `high`, both included; without `low` it may be any.
+    """
+    return field(default=default, metadata={"help": meaning, "low": low, "high": high})
+
+
+def share(default: float | None, meaning: str) -> Any:
+    """An option between 0 and 1."""
+    return option(default, meaning, 0, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions:
+    """Size, rate and burstiness; the other options of a stream are its own.
+
+    A stream is made of units: an event of some other type, then a burst of the stream's main type
+    (Hamlet, Definition 4.1), all of one key and next to each other. So the bursts have the lengths
+    asked for in the whole stream and in each of its partitions alike. Times are those of a Poisson
+    process. The same options give the same events.
+    """
+
+    events: int = option(100_000, "How many events.", 1, MOST_EVENTS)
+    rate: float = option(10_000.0, "Mean number of events a minute.")
+    first_rate: float | None = option(None, "Let the rate grow evenly from this to the other one.")
+    burst: float = option(10.0, "Mean number of events of a burst.", 1, 1_000_000)
+    fixed_bursts: bool = option(False, "Give all bursts that length; else lengths are geometric.")
+    start: datetime = field(
+        default=datetime(2013, 1, 1, tzinfo=UTC), metadata={"help": "When the stream begins, UTC."}
+    )
+    resolution: Resolution = field(
+        default=Resolution.MICROSECONDS,
+        metadata={"help": "Cut times to this unit. Events of one time are never adjacent."},
+    )
+    seed: int = option(0, "Another seed gives other events of the same kind.", 0, 2**63 - 1)
+
+    def __post_init__(self) -> None:
+        """Refuse what no stream can have.
+
+        Raises:
+            ParameterError: a value is out of range.
+        """
+        for each in fields(self):
+            low, value = each.metadata.get("low"), getattr(self, each.name)
+            if low is not None and value is not None:
+                require_range(each.name.replace("_", "-"), value, low, each.metadata["high"])
+        require_range("rate", self.rate, 0.001, FASTEST)
+        if self.first_rate is not None:
+            require_range("first-rate", self.first_rate, 0.001, self.rate)
+        slowest = self.first_rate or self.rate
+        if self.start_micros + 2 * (self.events / slowest + 1) * MINUTE > MAX_INSTANT:
+            raise ParameterError(
+                f"{self.events:,} events at {slowest:g} a minute may last beyond the year 9999",
+                hint="ask for fewer events or a higher rate",
+            )
+
+    @property
+    def start_micros(self) -> int:
+        """The instant before the first event, microseconds since the epoch."""
+        aware = self.start if self.start.tzinfo else self.start.replace(tzinfo=UTC)
+        return (aware - EPOCH) // timedelta(microseconds=1)
+
+
+def require_range(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a number outside of `[low, high]`, NaN included.
+
+    Raises:
+        ParameterError: it lies outside.
+    """
+    if not (math.isfinite(value) and low <= value <= high):
+        raise ParameterError(f"{name} is {value:g}, not between {low:,g} and {high:,g}")
+
+
+@dataclass(frozen=True)
+class Script:
+    """What trips are made of, as codes of types.
+
+    Attributes:
+        main: the type of the bursts.
+        start: the type that starts a trip; None where there are no trips, and any of `middle`
+            leads.
+        middle: the types that lead within a trip.
+        weights: how often these occur, relative to each other.
+        end: the types that end a trip, equally often.
+        units: mean number of units of a trip, 2 or more.
+    """
+
+    main: int
+    start: int | None
+    middle: tuple[int, ...]
+    weights: tuple[float, ...]
+    end: tuple[int, ...] = ()
+    units: float = 2.0
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Columns of a stream, one element an event, int64.
+
+    Attributes:
+        types: codes of event types.
+        slots: whose event it is.
+        units: number of the event's unit among those of its slot, from 0.
+        trips: a number below `most_trips` for each trip; a trip has one slot.
+        most_trips: a bound on these numbers.
+    """
+
+    types: np.ndarray
+    slots: np.ndarray
+    units: np.ndarray
+    trips: np.ndarray
+    most_trips: int
+
+
+def draw_skeleton(
+    dice: np.random.Generator, options: StreamOptions, slots: int, script: Script
+) -> Skeleton:
+    """The skeleton of exactly `options.events` events; each unit has a slot at random."""
+    count = int(options.events / (options.burst + 1) * 1.2) + 64
+    while True:
+        slot = dice.integers(0, slots, count)
+        trips, begins, ends = _cut_into_trips(dice, slot, script)
+        sizes = np.where(ends, 1, burst_lengths(dice, count, options) + 1)
+        if sizes.sum() >= options.events:
+            break
+        count *= 2
+    unit = np.repeat(np.arange(count), sizes)[: options.events]
+    types = np.full(options.events, script.main, np.int64)
+    firsts = np.cumsum(sizes) - sizes
+    inside = firsts < options.events
+    types[firsts[inside]] = _leads(dice, begins, ends, script)[inside]
+    return Skeleton(types, slot[unit], running_numbers(slot)[unit], trips[unit], count)
+
+
+def _cut_into_trips(
+    dice: np.random.Generator, slot: np.ndarray, script: Script
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each unit the first unit of its trip; whether it begins one; whether it ends one."""
+    if script.start is None:
+        return np.arange(slot.size), np.zeros(slot.size, np.bool_), np.zeros(slot.size, np.bool_)
+    # Slot by slot; a trip that reaches the end of its slot's units is not finished.
+    order = np.argsort(slot, kind="stable")
+    first = np.concatenate([[True], slot[order][1:] != slot[order][:-1]])
+    planned = np.cumsum(1 + dice.geometric(1 / (script.units - 1), slot.size // 2 + 1)) - 1
+    lasts = np.zeros(slot.size, np.bool_)
+    lasts[planned[planned < slot.size]] = True
+    lasts &= ~first
+    fresh = first | np.concatenate([[False], lasts[:-1]])
+    trips, begins, ends = np.empty(slot.size, np.int64), np.empty_like(lasts), np.empty_like(lasts)
+    trips[order] = order[np.maximum.accumulate(np.where(fresh, np.arange(slot.size), 0))]
+    begins[order] = fresh
+    ends[order] = lasts
+    return trips, begins, ends
+
+
+def _leads(
+    dice: np.random.Generator, begins: np.ndarray, ends: np.ndarray, script: Script
+) -> np.ndarray:
+    """The type of each unit's first event."""
+    weights = np.array(script.weights, float)
+    chosen = dice.choice(weights.size, begins.size, p=weights / weights.sum())
+    leads = np.array(script.middle, np.int64)[chosen]
+    if script.start is not None:
+        leads[begins] = script.start
+        leads[ends] = dice.choice(np.array(script.end, np.int64), int(ends.sum()))
+    return leads
+
+
+def arrival_times(dice: np.random.Generator, options: StreamOptions) -> np.ndarray:
+    """Increasing int64 microseconds of a Poisson process whose rate is constant or grows evenly.
+
+    Distinct unless `options.resolution` makes some equal.
+    """
+    passed = np.cumsum(dice.standard_exponential(options.events))  # events that should have come
+    rate = options.rate / MINUTE
+    first = rate if options.first_rate is None else options.first_rate / MINUTE
+    growth = (rate - first) * (rate + first) / (2 * options.events)
+    # `passed = first t + growth t^2 / 2`, solved for t without cancellation.
+    times = 2 * passed / (first + np.sqrt(first * first + 2 * growth * passed))
+    ticks = np.floor(times).astype(np.int64)
+    numbers = np.arange(options.events)
+    ticks = np.maximum.accumulate(ticks - numbers) + numbers
+    unit = options.resolution.micros
+    return (options.start_micros + ticks) // unit * unit
+
+
+def burst_lengths(dice: np.random.Generator, count: int, options: StreamOptions) -> np.ndarray:
+    """Lengths of bursts, int64, all 1 or more."""
+    if options.fixed_bursts:
+        return np.full(count, round(options.burst), np.int64)
+    return dice.geometric(1 / options.burst, count).astype(np.int64)
+
+
+def running_numbers(keys: np.ndarray) -> np.ndarray:
+    """For each element, how many before it have the same key.
+
+    >>> running_numbers(np.array([5, 7, 5, 5, 7])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    return running_sums(keys, np.ones(keys.size, np.int64)) - 1
+
+
+def running_sums(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """For each element, the sum of the values up to it, its own included, that have its key.
+
+    >>> running_sums(np.array([5, 7, 5]), np.array([1, 10, 2])).tolist()
+    [1, 10, 3]
+    """
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    sums = np.cumsum(values[order])
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    before = sums[begins] - values[order][begins]
+    sums -= np.repeat(before, np.diff(np.append(begins, keys.size)))
+    result = np.empty_like(sums)
+    result[order] = sums
+    return result
+
+
+def walk(
+    dice: np.random.Generator, keys: np.ndarray, falling: float, step: float, height: float
+) -> np.ndarray:
+    """A random walk within `[0, height)` for each key, one value an element.
+
+    Steps are exponential. A walk that leaves at one side enters at the other, so that it can fall
+    (or rise) for ever; only there a step goes against its direction.
+
+    Args:
+        dice: the random numbers.
+        keys: whose walk each element belongs to: int64 codes from 0.
+        falling: the share of steps that go down.
+        step: the mean length of a step.
+        height: the walks' range.
+    """
+    down = dice.random(keys.size) < falling
+    steps = dice.standard_exponential(keys.size) * step * np.where(down, -1.0, 1.0)
+    starts = dice.random(int(keys.max()) + 1) * height
+    return (starts[keys] + running_sums(keys, steps)) % height
