@@ -12,18 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
-from elsinore.query.syntax import (
-    Conjunction,
-    Disjunction,
-    EventPattern,
-    KleenePlus,
-    KleeneStar,
-    Maybe,
-    Negation,
-    Pattern,
-    Sequence,
-    event_patterns,
-)
+from elsinore.query import syntax
 
 #: The NOT passed on each way from one event to the next, as guard numbers; one way must be open.
 #: A way that passes all NOT of another, and more, says nothing that the other does not.
@@ -59,7 +48,7 @@ class Automaton:
 
 
 def automaton(
-    pattern: Pattern, position: Callable[[str], int], guard: Callable[[Negation], int]
+    pattern: syntax.Pattern, position: Callable[[str], int], guard: Callable[[syntax.Negation], int]
 ) -> Automaton:
     """The automaton of a pattern without AND.
 
@@ -69,25 +58,25 @@ def automaton(
         guard: the number that a NOT goes by.
     """
 
-    def build(part: Pattern) -> Automaton:
+    def build(part: syntax.Pattern) -> Automaton:
         match part:
-            case EventPattern(alias=alias):
+            case syntax.EventPattern(alias=alias):
                 here = {position(alias): OPEN_WAY}
                 return Automaton(here, here, {}, NO_WAY)
-            case Negation():
+            case syntax.Negation():
                 return Automaton({}, {}, {}, frozenset([frozenset([guard(part)])]))
-            case Sequence(parts):
+            case syntax.Sequence(parts):
                 return _in_a_row([build(each) for each in parts])
-            case Disjunction(parts):
+            case syntax.Disjunction(parts):
                 found = _IMPOSSIBLE
                 for each in parts:
                     found = _either(found, build(each))
                 return found
-            case KleenePlus(body):
+            case syntax.KleenePlus(body):
                 return _repeated(build(body))
-            case KleeneStar(body):
+            case syntax.KleeneStar(body):
                 return _either(_repeated(build(body)), _PASSED)
-            case Maybe(body):
+            case syntax.Maybe(body):
                 return _either(build(body), _PASSED)
         raise AssertionError(f"{part} has no automaton of its own")
 
@@ -182,7 +171,7 @@ class Adjacency:
     nullable: bool
 
 
-def adjacency(pattern: Pattern) -> Adjacency:
+def adjacency(pattern: syntax.Pattern) -> Adjacency:
     """The adjacency of a pattern whose occurrences have distinct aliases.
 
     >>> from elsinore.query.syntax import EventPattern as E, KleenePlus, Sequence
@@ -190,15 +179,15 @@ def adjacency(pattern: Pattern) -> Adjacency:
     >>> sorted(found.pairs)
     [('A', 'A'), ('A', 'B'), ('B', 'A')]
     """
-    aliases = [leaf.alias for leaf in event_patterns(pattern)]
+    aliases = [leaf.alias for leaf in syntax.event_patterns(pattern)]
     number = {alias: index for index, alias in enumerate(aliases)}
     inside: list[Automaton] = []
 
-    def enter(negation: Negation) -> int:
+    def enter(negation: syntax.Negation) -> int:
         inside.append(automaton(negation.body, number.__getitem__, enter))
         return 0  # which NOT lies on the way does not matter here
 
-    sides = pattern.parts if isinstance(pattern, Conjunction) else (pattern,)
+    sides = pattern.parts if isinstance(pattern, syntax.Conjunction) else (pattern,)
     found = [automaton(side, number.__getitem__, enter) for side in sides]
     return Adjacency(
         frozenset(aliases[position] for side in found for position in side.first),
@@ -208,7 +197,7 @@ def adjacency(pattern: Pattern) -> Adjacency:
     )
 
 
-def may_meet(pattern: Pattern) -> frozenset[frozenset[str]]:
+def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[str]]:
     """Aliases that two events of one trend, or of a pair of trends under AND, may have.
 
     An alias that two events may have stands by itself.
@@ -218,7 +207,7 @@ def may_meet(pattern: Pattern) -> frozenset[frozenset[str]]:
     >>> [sorted(aliases) for aliases in found]
     [['a']]
     """
-    onward: dict[str, set[str]] = {leaf.alias: set() for leaf in event_patterns(pattern)}
+    onward: dict[str, set[str]] = {leaf.alias: set() for leaf in syntax.event_patterns(pattern)}
     for earlier, later in adjacency(pattern).pairs:
         onward[earlier].add(later)
     for middle, beyond in onward.items():  # Warshall's transitive closure
@@ -226,7 +215,7 @@ def may_meet(pattern: Pattern) -> frozenset[frozenset[str]]:
             if middle in reached:
                 reached |= beyond
     found = {frozenset((p, e)) for p, reached in onward.items() for e in reached}
-    if isinstance(pattern, Conjunction):
-        sides = [[leaf.alias for leaf in event_patterns(side)] for side in pattern.parts]
+    if isinstance(pattern, syntax.Conjunction):
+        sides = [[leaf.alias for leaf in syntax.event_patterns(side)] for side in pattern.parts]
         found |= {frozenset(pair) for pair in product(*sides)}
     return frozenset(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.query import syntax
 from elsinore.query.expressions import (
     TIME,
     Arithmetic,
@@ -24,27 +25,6 @@ from elsinore.query.expressions import (
     Like,
     Negative,
 )
-from elsinore.query.syntax import (
-    Aggregate,
-    Call,
-    Conjunction,
-    Disjunction,
-    Duration,
-    Equivalence,
-    EventPattern,
-    Expression,
-    KleenePlus,
-    KleeneStar,
-    Literal,
-    Maybe,
-    Negation,
-    Operation,
-    Pattern,
-    Query,
-    Reference,
-    Semantics,
-    Sequence,
-)
 from elsinore.timeline import UNITS, format_instant
 
 #: How NOT is written with the operators that take it inside, which keeps what is printed from
@@ -54,16 +34,16 @@ _NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
 
 #: What is written with FROM, as in `extract(hour FROM t)`.
 _WITH_FROM = (FunctionName.HOUR, FunctionName.WEEKDAY)
-_SUFFIX: dict[type, str] = {KleenePlus: "+", KleeneStar: "*", Maybe: "?"}
+_SUFFIX: dict[type, str] = {syntax.KleenePlus: "+", syntax.KleeneStar: "*", syntax.Maybe: "?"}
 
 
-def print_query(query: Query) -> str:
+def print_query(query: syntax.Query) -> str:
     """The canonical text of a query, on several lines, ending with `;`."""
     lines = [
         f"QUERY {query.name}",
         "RETURN "
         + ", ".join(
-            item.label if isinstance(item, Aggregate) else _print_reference(item)
+            item.label if isinstance(item, syntax.Aggregate) else _print_reference(item)
             for item in query.returns
         ),
         "PATTERN " + print_pattern(query.pattern),
@@ -75,53 +55,56 @@ def print_query(query: Query) -> str:
     if query.within is not None:
         slide = f" SLIDE {_print_duration(query.slide)}" if query.slide is not None else ""
         lines.append(f"WITHIN {_print_duration(query.within)}{slide}")
-    if query.semantics is not Semantics.ANY:
+    if query.semantics is not syntax.Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics}")
     return "\n".join(lines) + ";\n"
 
 
-def print_pattern(pattern: Pattern) -> str:
+def print_pattern(pattern: syntax.Pattern) -> str:
     """A pattern as text.
 
-    >>> print_pattern(KleenePlus(Sequence((EventPattern("A", "a"), EventPattern("B", "B")))))
+    >>> a, b = syntax.EventPattern("A", "a"), syntax.EventPattern("B", "B")
+    >>> print_pattern(syntax.KleenePlus(syntax.Sequence((a, b))))
     'SEQ(A a, B)+'
     """
     match pattern:
-        case EventPattern(type=kind, alias=alias):
+        case syntax.EventPattern(type=kind, alias=alias):
             return kind if kind == alias else f"{kind} {alias}"
-        case Sequence(parts):
+        case syntax.Sequence(parts):
             return "SEQ(" + ", ".join(map(print_pattern, parts)) + ")"
-        case Negation(body):
+        case syntax.Negation(body):
             return "NOT " + _wrapped(body)
-        case Disjunction(parts):
+        case syntax.Disjunction(parts):
             return " OR ".join(map(_wrapped, parts))
-        case Conjunction(parts):
+        case syntax.Conjunction(parts):
             return " AND ".join(map(_wrapped, parts))
         case _:
             return _wrapped(pattern.body) + _SUFFIX[type(pattern)]
 
 
-def _wrapped(pattern: Pattern) -> str:
+def _wrapped(pattern: syntax.Pattern) -> str:
     text = print_pattern(pattern)
-    plain = isinstance(pattern, EventPattern | Sequence | KleenePlus | KleeneStar | Maybe)
+    plain = not isinstance(pattern, syntax.Negation | syntax.Disjunction | syntax.Conjunction)
     return text if plain else f"({text})"
 
 
-def print_expression(expression: Expression) -> str:
+def print_expression(expression: syntax.Expression) -> str:
     """An expression as text, with parentheses around every operation inside another."""
     match expression:
-        case Literal(value, unit):
+        case syntax.Literal(value, unit):
             return _print_literal(value, unit)
-        case Reference():
+        case syntax.Reference():
             return _print_reference(expression)
-        case Call(function, arguments, part):
+        case syntax.Call(function, arguments, part):
             source = f"{part} FROM " if part is not None else ""
             return f"{function}({source}{', '.join(map(print_expression, arguments))})"
-        case Equivalence(keys):
+        case syntax.Equivalence(keys):
             return "[" + ", ".join(map(_print_reference, keys)) + "]"
-        case Operation("NOT", (Operation(name, operands),)) if name in _NEGATED_INSIDE:
+        case syntax.Operation("NOT", (syntax.Operation(name, operands),)) if (
+            name in _NEGATED_INSIDE
+        ):
             return _print_operation(_NEGATED_INSIDE[name], [_inner(o) for o in operands])
-        case Operation(name, operands):
+        case syntax.Operation(name, operands):
             return _print_operation(name, [_inner(operand) for operand in operands])
 
 
@@ -144,9 +127,9 @@ def _print_operation(name: str, operands: list[str]) -> str:
             return f" {name} ".join(operands)
 
 
-def _inner(expression: Expression) -> str:
+def _inner(expression: syntax.Expression) -> str:
     text = print_expression(expression)
-    return f"({text})" if isinstance(expression, Operation) else text
+    return f"({text})" if isinstance(expression, syntax.Operation) else text
 
 
 def _print_literal(value: int | float | str | bool | None, unit: str | None = None) -> str:
@@ -159,14 +142,14 @@ def _print_literal(value: int | float | str | bool | None, unit: str | None = No
     return f"{value} {unit}" if unit else str(value)
 
 
-def _print_reference(reference: Reference) -> str:
+def _print_reference(reference: syntax.Reference) -> str:
     if reference.following:
         return f"NEXT({reference.qualifier}).{reference.attribute}"
     qualifier = f"{reference.qualifier}." if reference.qualifier else ""
     return f"{qualifier}{reference.attribute}"
 
 
-def _print_duration(duration: Duration) -> str:
+def _print_duration(duration: syntax.Duration) -> str:
     return f"{duration.amount} {duration.unit}" if duration.unit else str(duration.amount)
 
 

@@ -34,6 +34,12 @@ from elsinore.timeline import DAY, HOUR
 _DOUBLE = AttributeType.DOUBLE
 _INT64 = range(-(2**63), 2**63)
 
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -133,27 +139,14 @@ def _arithmetic(sign: str, left: Any, right: Any, kind: AttributeType) -> Any:
 def _double_arithmetic(sign: str, left: float, right: float) -> float | None:
     if sign in "/%" and right == 0:
         return None
-    match sign:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return left / right
-        case _:  # IEEE has no remainder of an infinity, where fmod raises
-            return math.nan if math.isinf(left) else math.fmod(left, right)
+    if sign == "%":  # IEEE has no remainder of an infinity, where fmod raises
+        return math.nan if math.isinf(left) else math.fmod(left, right)
+    return _COMBINE[sign](left, right)
 
 
 def _long_arithmetic(sign: str, left: int, right: int) -> int | None:
-    match sign:
-        case "+":
-            return _fitted(left + right)
-        case "-":
-            return _fitted(left - right)
-        case "*":
-            return _fitted(left * right)
+    if sign != "%":
+        return _fitted(_COMBINE[sign](left, right))
     if right == 0:
         return None
     remainder = abs(left) % abs(right)  # of division towards zero: the dividend's sign

@@ -53,7 +53,7 @@ def merge_partials(table: pa.Table) -> pa.Table:
     rows = table.take(pc.list_flatten(several["row_list"])).combine_chunks()
     spans = np.concatenate([[0], np.cumsum(np.asarray(several["row_count"]))])
     merged = {
-        "counts": _merged(rows["counts"], spans, _count),
+        "counts": _merged(rows["counts"], spans, lambda texts: str(sum(map(int, texts)))),
         "sums": _merged(rows["sums"], spans, _total),
         "minima": _merged(rows["minima"], spans, lambda texts: _extreme(texts, min)),
         "maxima": _merged(rows["maxima"], spans, lambda texts: _extreme(texts, max)),
@@ -74,10 +74,6 @@ def _merged(
         width = len(part) // (high - low)
         found.append([combine(part[place::width]) for place in range(width)])
     return found
-
-
-def _count(texts: list[str]) -> str:
-    return str(sum(map(int, texts)))
 
 
 def _total(states: list[dict[str, Any]]) -> dict[str, Any]:

@@ -119,7 +119,6 @@ def encode_row(row: ResultRow) -> str:
         },
         ensure_ascii=False,
         allow_nan=False,
-        default=_whole,
     )
 
 
@@ -130,10 +129,6 @@ def write_rows(rows: Iterable[ResultRow], out: TextIO) -> int:
         out.write(encode_row(row) + "\n")
         count += 1
     return count
-
-
-def _whole(value: Any) -> Any:
-    raise TypeError(f"no JSON for {value!r}")
 
 
 def plain_value(value: Value) -> Any:

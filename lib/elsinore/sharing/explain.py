@@ -7,17 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from elsinore.errors import PlanError
+from elsinore.query import syntax
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import print_pattern
-from elsinore.query.syntax import (
-    Conjunction,
-    Disjunction,
-    EventPattern,
-    Negation,
-    Pattern,
-    Sequence,
-    event_patterns,
-)
 from elsinore.sharing.benefit import Savings, weigh
 from elsinore.sharing.candidates import Candidate, kleene_types, mine_candidates
 from elsinore.sharing.plan import Fate, Occurrence, PlannedCandidate, StaticPlan
@@ -153,22 +145,22 @@ def cut_query(query: BoundQuery, shared: dict[int, str]) -> Cut:
     return Cut(query.name, tuple(Stretch(tuple(found), name) for name, found in boxes))
 
 
-def _boxes(pattern: Pattern) -> Iterator[Box]:
+def _boxes(pattern: syntax.Pattern) -> Iterator[Box]:
     place = 0
-    for part in pattern.parts if isinstance(pattern, Sequence) else (pattern,):
-        stop = place + sum(1 for _ in event_patterns(part))
+    for part in pattern.parts if isinstance(pattern, syntax.Sequence) else (pattern,):
+        stop = place + sum(1 for _ in syntax.event_patterns(part))
         kleene = frozenset(kleene_types(part))
         text = print_pattern(_without_aliases(part))
-        yield Box(text, place, stop, kleene, isinstance(part, Negation))
+        yield Box(text, place, stop, kleene, isinstance(part, syntax.Negation))
         place = stop
 
 
-def _without_aliases(pattern: Pattern) -> Pattern:
+def _without_aliases(pattern: syntax.Pattern) -> syntax.Pattern:
     """The pattern with every type by its own name: where it stands says which one is meant."""
     match pattern:
-        case EventPattern(type=kind):
-            return EventPattern(kind, kind)
-        case Sequence(parts) | Disjunction(parts) | Conjunction(parts):
+        case syntax.EventPattern(type=kind):
+            return syntax.EventPattern(kind, kind)
+        case syntax.Sequence(parts) | syntax.Disjunction(parts) | syntax.Conjunction(parts):
             return type(pattern)(tuple(map(_without_aliases, parts)))
         case _:
             return type(pattern)(_without_aliases(pattern.body))

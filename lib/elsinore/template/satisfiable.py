@@ -175,19 +175,16 @@ def _as_type(constant: Constant, kind: AttributeType) -> Constant | None:
 def _beside(operator: str, constant: Constant) -> Values:
     """The values that compare so with a constant."""
     before, after = _cuts(constant)
-    match operator:
-        case "<":
-            return Values(((_LOWEST, before),))
-        case "<=":
-            return Values(((_LOWEST, after),))
-        case ">":
-            return Values(((after, _HIGHEST),))
-        case ">=":
-            return Values(((before, _HIGHEST),))
-        case "=":
-            return Values(((before, after),))
-        case _:
-            return Values(((_LOWEST, before), (after, _HIGHEST)))
+    below, above = (_LOWEST, before), (after, _HIGHEST)
+    spans = {
+        "<": (below,),
+        "<=": ((_LOWEST, after),),
+        ">": (above,),
+        ">=": ((before, _HIGHEST),),
+        "=": ((before, after),),
+        "!=": (below, above),
+    }
+    return Values(spans[operator])
 
 
 def _cuts(constant: Constant) -> tuple[Cut, Cut]:
