@@ -1,4 +1,4 @@
-"""The skeleton of a stream: who sends which type when, in bursts of the lengths asked for.
+"""The options that all generated streams have, and the skeleton of a stream: who sends what when.
 
 A unit is an event of a lead type, then a burst of the main type, all of one slot (a driver, a
 company, a mapper's job). The units of a slot are cut into trips: the first unit of a trip has the

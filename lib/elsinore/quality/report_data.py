@@ -23,7 +23,7 @@ from elsinore.lake.run_metrics import (
 )
 from elsinore.quality.lake import ResultCounts, count_results, read_rows
 from elsinore.sharing.explain import ExplainedCandidate, explain_plan
-from elsinore.sharing.plan import KleenePart, StaticPlan
+from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.step_clock import BEGAN, ENDED
 from elsinore.timeline import Interval, hour_label
@@ -98,22 +98,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The static plan that the run's results name."""
-
-    fingerprint: str
-    finder: str
-    proven: bool
-    score: float
-    candidates: tuple[ExplainedCandidate, ...]
-    kleene: tuple[KleenePart, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ReportData:
     """Everything that the page of one run shows.
 
-    `stream` is None where it was not measured; `sharing` says in words what was shared at run
+    `stream` is None where it was not measured; `plans` are those that the results name, each with
+    its candidates; `sharing` says in words what was shared at run
     time, `run_time` in figures; `staged` counts staged results by query. `seconds` is the time
     from the start of the first step to the end of publication; None where that is not on record.
     """
@@ -121,7 +110,7 @@ class ReportData:
     interval: Interval
     hours: tuple[LandedHour, ...]
     stream: StreamProfile | None
-    plans: tuple[Plan, ...]
+    plans: tuple[tuple[StaticPlan, tuple[ExplainedCandidate, ...]], ...]
     sharing: tuple[str, ...]
     run_time: RunTime
     queries: tuple[QueryResults, ...]
@@ -147,12 +136,16 @@ def read_report_data(lake: Path, interval: Interval) -> ReportData:
     published = count_results(lake, PUBLISHED, owned, tops=True)
     staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)
+    origins = staged_origins(lake, interval)
     skipped = checks["reason"][checks["status"] == "skipped"]
     return ReportData(
         interval=interval,
         hours=tuple(_hour(row) for row in landings.sort_by("landing").to_pylist()),
         stream=_stream(lake, metrics),
-        plans=_plans(lake, sorted({o.plan for o in staged_origins(lake, interval).values()})),
+        plans=tuple(
+            (plan, explain_plan(plan))
+            for plan in _plans(lake, sorted({o.plan for o in origins.values()}))
+        ),
         sharing=_details(metrics, SHARING),
         run_time=run_time_sharing(_figures(metrics)),
         queries=tuple(_queries(published, staged, checks)),
@@ -193,21 +186,9 @@ def _stream(lake: Path, metrics: pd.DataFrame) -> StreamProfile | None:
     return StreamProfile.from_json(bodies[0]) if bodies else None
 
 
-def _plans(lake: Path, fingerprints: list[str]) -> tuple[Plan, ...]:
+def _plans(lake: Path, fingerprints: list[str]) -> list[StaticPlan]:
     rows = read_rows(lake, "plans", kind=["plan"], fingerprint=fingerprints).sort_by("fingerprint")
-    plans = (StaticPlan.from_json(body) for body in rows["body"].to_pylist())
-    return tuple(_plan(p) for p in plans)
-
-
-def _plan(found: StaticPlan) -> Plan:
-    return Plan(
-        found.fingerprint,
-        str(found.finder),
-        found.proven,
-        found.score,
-        explain_plan(found),
-        found.kleene,
-    )
+    return [StaticPlan.from_json(body) for body in rows["body"].to_pylist()]
 
 
 def _queries(
