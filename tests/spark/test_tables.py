@@ -105,6 +105,16 @@ def test_records_replace_their_region_without_spark(lake: SparkLake, settings: S
     assert [row.value for row in lake.read("run_metrics").orderBy("value").collect()] == [3, 4, 5]
 
 
+def test_options_are_what_they_were_afterwards(lake: SparkLake) -> None:
+    """The server was started with another value than Spark's own default, which is true."""
+    conf, note = lake.spark.conf, "spark.databricks.delta.commitInfo.userMetadata"
+    options = {"spark.sql.codegen.wholeStage": "true", note: "x"}
+    with lake.configured(options):
+        assert {name: conf.get(name, None) for name in options} == options
+    assert conf.get("spark.sql.codegen.wholeStage") == "false"
+    assert conf.get(note, None) is None
+
+
 def test_data_and_records_have_one_writer_each(lake: SparkLake) -> None:
     with pytest.raises(ParameterError, match="raw_events is no table of records"):
         lake.add("raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], run="r")

@@ -85,7 +85,7 @@ def _read(
 ) -> pa.Table:
     """The events of one file, in its order."""
     table = _columns(file, schema, attributes)
-    times = _micros(table["event_time"])
+    times = micros(table["event_time"])
     kinds = _codes(table["event_type"], names, codes)
     columns = {TIME_COLUMN: times, TYPE_COLUMN: kinds}
     for name in attributes:
@@ -94,7 +94,7 @@ def _read(
             columns[name] = pa.nulls(table.num_rows, ARROW_TYPES[kind])
         else:
             instant = kind is AttributeType.TIMESTAMP
-            columns[name] = _micros(table[name]) if instant else table[name]
+            columns[name] = micros(table[name]) if instant else table[name]
     inside = pc.and_(pc.greater_equal(times, interval.start), pc.less(times, interval.end))
     return pa.table(columns).filter(pc.and_(inside, pc.is_valid(kinds)))
 
@@ -114,7 +114,8 @@ def _columns(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) -
         raise ConflictError(f"a file of events was removed meanwhile: {file.path}") from error
 
 
-def _micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Instants as int64 microseconds since the epoch."""
     return column.cast(_INSTANT).cast(pa.int64())
 
 
@@ -135,21 +136,28 @@ def _sorted(table: pa.Table) -> pa.Table:
     return table.unify_dictionaries().combine_chunks().take(ascending(times))
 
 
-def types_read(workload: Workload, query: BoundQuery) -> frozenset[str]:
-    """The event types that can bear on a query's trends."""
-    if query.semantics is Semantics.CONTIGUOUS:
-        return frozenset(workload.schema.by_name)
-    return query.event_types
+def types_read(workload: Workload, queries: Iterable[BoundQuery]) -> frozenset[str]:
+    """The event types that can bear on the trends of some queries."""
+    return frozenset().union(
+        *(
+            workload.schema.by_name
+            if query.semantics is Semantics.CONTIGUOUS
+            else query.event_types
+            for query in queries
+        )
+    )
 
 
-def attributes_read(query: BoundQuery) -> frozenset[str]:
-    """The attributes that a query's keys, predicates and aggregates read."""
-    conditions = [predicate.condition for predicate in query.local_predicates]
-    conditions += [predicate.condition for predicate in query.edge_predicates]
-    read = {field.attribute for condition in conditions for field in fields_of(condition)}
-    read |= {key.attribute for key in query.keys}
-    read |= {item.attribute for item in query.aggregates if item.attribute is not None}
-    return frozenset(read - {TIME})
+def attributes_read(queries: Iterable[BoundQuery]) -> list[str]:
+    """The attributes that keys, predicates and aggregates of some queries read, in order."""
+    read: set[str] = set()
+    for query in queries:
+        conditions = [predicate.condition for predicate in query.local_predicates]
+        conditions += [predicate.condition for predicate in query.edge_predicates]
+        read.update(field.attribute for each in conditions for field in fields_of(each))
+        read.update(key.attribute for key in query.keys)
+        read.update(item.attribute for item in query.aggregates if item.attribute is not None)
+    return sorted(read - {TIME})
 
 
 def event_table(schema: StreamSchema, table: pa.Table) -> EventTable:

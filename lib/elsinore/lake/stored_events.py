@@ -164,9 +164,9 @@ class StoredEvents:
     def last(self, number: int = PROFILED) -> tuple[EventTable, Interval]:
         """All events of the last stretch of the interval that holds at most so many."""
         stretch = Interval(self._start_of_last(number), self.interval.end)
-        queries = self.workload.queries
-        read = sorted(frozenset().union(*(attributes_read(query) for query in queries)))
-        batches = [*self._batches(stretch, read)] or [pa.table({})]
+        batches = [*self._batches(stretch, attributes_read(self.workload.queries))] or [
+            pa.table({})
+        ]
         events = pa.concat_tables(batches, promote_options="permissive")
         return event_table(self.workload.schema, events), stretch
 

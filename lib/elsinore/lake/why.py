@@ -21,6 +21,7 @@ from deltalake.exceptions import DeltaError
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import BudgetError, DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.lake.event_files import micros
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Conjunction
@@ -109,7 +110,7 @@ def why(lake: Path, query: str, group: Mapping[str, Any], window_start: int) -> 
         query_fingerprint=first["query_fingerprint"],
         group=first["group_key"],
         window_start=window_start,
-        window_end=_instant(first["window_end"]),
+        window_end=(first["window_end"] - EPOCH) // timedelta(microseconds=1),
         owned_hour=hour,
         values={row["aggregate"]: _value(row) for row in rows},
         publication=publication,
@@ -184,11 +185,6 @@ def _checked(lake: Path, result: dict[str, Any]) -> Checked:
     own = [check for check in made if all(check[name] == result[name] for name in place)]
     wrong = sum(check["mismatch"] for check in made)
     return Checked(len(made), wrong, len(checks) - len(made), len(own))
-
-
-def _instant(instant: Any) -> int:
-    value: int = pa.scalar(instant, _INSTANT).cast(pa.int64()).as_py()
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +287,7 @@ def _of_group(query: BoundQuery, rows: pa.Table, group: Mapping[str, Any]) -> pa
         wanted = group[str(key.group_label)]
         column = rows[key.attribute]
         if key.type is AttributeType.TIMESTAMP:
-            texts = [None if v is None else str(Instant(v)) for v in _micros(column).to_pylist()]
+            texts = [None if v is None else str(Instant(v)) for v in micros(column).to_pylist()]
             column = pa.array(texts, pa.string())
         same = column.is_null() if wanted is None else pc.fill_null(pc.equal(column, wanted), False)
         is_bound = pc.is_in(rows["event_type"], value_set=pa.array(bound, pa.string()))
@@ -304,21 +300,17 @@ def _columns(workload: Workload, rows: pa.Table) -> pa.Table:
     schema = workload.schema
     codes = [schema.type_codes[name] for name in rows["event_type"].to_pylist()]
     columns = {
-        TIME_COLUMN: _micros(rows["event_time"]),
+        TIME_COLUMN: micros(rows["event_time"]),
         TYPE_COLUMN: pa.array(codes, pa.int32()),
     }
     for name, kind in schema.attributes.items():
         stored = rows[name]
-        columns[name] = _micros(stored) if kind is AttributeType.TIMESTAMP else stored
+        columns[name] = micros(stored) if kind is AttributeType.TIMESTAMP else stored
     return pa.table(columns, schema=arrow_schema(schema))
 
 
-def _micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-
-
 def _by_row(rows: pa.Table) -> list[TrendEvent]:
-    columns = rows["event_type"], _micros(rows["event_time"]), rows["event_id"]
+    columns = rows["event_type"], micros(rows["event_time"]), rows["event_id"]
     return [TrendEvent(*row) for row in zip(*(c.to_pylist() for c in columns), strict=True)]
 
 

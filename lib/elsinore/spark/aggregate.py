@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -16,7 +15,7 @@ from elsinore.engine.auto import NOTHING_SHARED, Sharing
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, origin
-from elsinore.lake.regions import Hours
+from elsinore.lake.regions import Hours, day_of
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.spark.aggregate_route import Branch, Route, branches, choose_route
@@ -38,7 +37,7 @@ from elsinore.spark.aggregate_worker import (
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.tables import SparkLake
 from elsinore.template.support import require_greta
-from elsinore.timeline import DAY, EPOCH, Interval
+from elsinore.timeline import DAY, Interval
 
 _GROUP = ("query", "group", "window_start", "window_end")
 
@@ -221,10 +220,7 @@ def events_between(
     lake: SparkLake, version: int, interval: Interval, types: Collection[str]
 ) -> DataFrame:
     """Rows of the table `events` of some types in an interval, as they stood at a version."""
-    first, last = (
-        (EPOCH + timedelta(microseconds=instant)).date()
-        for instant in (interval.start, interval.end - 1)
-    )
+    first, last = day_of(interval.start), day_of(interval.end - 1)
     return lake.read("events", version).where(
         F.col("event_day").between(F.lit(first), F.lit(last))
         & within(interval)

@@ -206,6 +206,6 @@ def _branch(workload: Workload, keys: tuple[str, ...], queries: list[BoundQuery]
     return Branch(
         keys,
         tuple(query.name for query in queries),
-        frozenset().union(*(types_read(workload, query) for query in queries)),
-        tuple(sorted(frozenset().union(*(attributes_read(query) for query in queries)))),
+        types_read(workload, queries),
+        tuple(attributes_read(queries)),
     )

@@ -173,8 +173,7 @@ def reading(workload: Workload, parts: tuple[Part, ...], sharing: Sharing) -> Ta
     """
     text = WorkloadText.of(workload)
     queries = tuple(query.name for query in workload.queries)
-    types = frozenset().union(*(types_read(workload, query) for query in workload.queries))
-    read = sorted(frozenset().union(*(attributes_read(query) for query in workload.queries)))
+    types, read = types_read(workload, workload.queries), attributes_read(workload.queries)
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for number in (number for batch in batches for number in batch["id"].to_pylist()):

@@ -61,7 +61,11 @@ def maintain(lake: SparkLake, *, keep_hours: int, run: str) -> dict[str, Maintai
         ParameterError: `keep_hours` is less than `LEAST_KEPT`.
         ConflictError: another writer got there first.
     """
-    require_safe(keep_hours)
+    if keep_hours < LEAST_KEPT:
+        raise ParameterError(
+            f"files must be kept for {LEAST_KEPT} hours at least, not {keep_hours}",
+            hint="a version that a run reads must not go while it reads",
+        )
     there = [name for name in lake.tables if DeltaTable.is_deltatable(str(lake.path(name)))]
     return {name: _maintain(lake, name, keep_hours, run) for name in there}
 
@@ -73,19 +77,6 @@ def figures(maintained: Mapping[str, Maintained]) -> dict[str, int]:
         for table, counts in maintained.items()
         for figure, count in asdict(counts).items()
     }
-
-
-def require_safe(keep_hours: int) -> None:
-    """Refuse a retention that could take a version from under a reader.
-
-    Raises:
-        ParameterError: it is less than `LEAST_KEPT`.
-    """
-    if keep_hours < LEAST_KEPT:
-        raise ParameterError(
-            f"files must be kept for {LEAST_KEPT} hours at least, not {keep_hours}",
-            hint="a version that a run reads must not go while it reads",
-        )
 
 
 def is_worth_compacting(lake: SparkLake, table: str) -> bool:

@@ -48,7 +48,7 @@ _CLIENT_OF: dict[Path, int] = {}
 
 LOOPBACK = "127.0.0.1"
 
-PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[1]
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _JARS = ("delta-spark_*.jar", "delta-storage-*.jar")
@@ -154,7 +154,7 @@ def stop_server(settings: Settings) -> bool:
 def _digest(command: list[str]) -> str:
     """Of all that a server keeps: sources, which its workers have imported, and configuration."""
     digest = hashlib.sha256(f"{version('pyspark')} {sys.executable} {command}".encode())
-    for source in sorted(PACKAGE.rglob("*.py")):
+    for source in sorted(_PACKAGE.rglob("*.py")):
         digest.update(f"{source}\0".encode() + source.read_bytes())
     return digest.hexdigest()
 
@@ -274,7 +274,7 @@ def complete(command: list[str], host: str, port: int, **conf: str) -> list[str]
 
 def server_environment() -> dict[str, str]:
     """This process's environment, with what Python workers need to run this very library."""
-    path = os.pathsep.join(filter(None, (str(PACKAGE.parent), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(_PACKAGE.parent), os.environ.get("PYTHONPATH"))))
     python = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
     inherited = {name: text for name, text in os.environ.items() if name not in _OF_CLIENTS}
     return {**inherited, **python, "SPARK_HOME": str(_spark_home())}

@@ -340,8 +340,7 @@ def events_of_places(
         for file in files_of(lake.path("events"), version, hull).readable()
         if any(file.first < window.end and window.start <= file.last for window in windows)
     ]
-    types = frozenset().union(*(types_read(workload, query) for query in queries))
-    attributes = sorted(frozenset().union(*(attributes_read(query) for query in queries)))
+    types, attributes = types_read(workload, queries), attributes_read(queries)
     found: list[list[pa.Table]] = [[] for _ in places]
     sizes = [0] * len(places)
     for batch in events_in_order(files, hull, workload.schema, types, attributes):
@@ -374,7 +373,7 @@ def _fits(workload: Workload, query: BoundQuery, place: Place, events: pa.Table)
     """Whether an event can bear on a place; to be certain, an event is kept where in doubt."""
     codes = workload.schema.type_codes
     kind = events[TYPE_COLUMN]
-    fits = _is_in(kind, [codes[name] for name in sorted(types_read(workload, query))])
+    fits = _is_in(kind, [codes[name] for name in sorted(types_read(workload, [query]))])
     if not place.whole:
         group = json.loads(place.group_key)
         for key in query.group_keys:

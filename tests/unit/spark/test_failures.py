@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from deltalake.exceptions import CommitFailedError
 from grpc import StatusCode  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
-from elsinore.errors import LostWorkerError, SetupError
+from elsinore.errors import ConflictError, LostWorkerError, SetupError
+from elsinore.lake.delta_log import write_failure
 from elsinore.spark.failures import BrokenServerError, translate
 
 CREATED = """
@@ -74,3 +76,11 @@ def test_a_server_that_does_not_know_us_is_a_matter_of_set_up() -> None:
         message="Invalid authentication token", grpc_status_code=StatusCode.UNAUTHENTICATED
     )
     assert isinstance(translate(refused), SetupError)
+
+
+def test_a_record_that_others_keep_writing_names_its_table() -> None:
+    found = write_failure(CommitFailedError("version 3 exists"), "landings")
+    assert isinstance(found, ConflictError)
+    assert str(found).startswith("another writer of landings got there first: CommitFailedError")
+    full = write_failure(OSError(28, "No space left on device"), "landings")
+    assert isinstance(full, SetupError)
