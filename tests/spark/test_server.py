@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -81,6 +82,8 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def is_gone(group: int) -> bool:
+    with suppress(ChildProcessError):
+        os.waitpid(group, os.WNOHANG)  # of what this process has started somebody must ask
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
