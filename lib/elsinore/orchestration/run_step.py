@@ -13,6 +13,7 @@ from elsinore.settings import Settings
 from elsinore.step_clock import timed_step
 from elsinore.timeline import Interval
 
+#: Libraries that steps need and that take long to import.
 _LIBRARIES = (
     "deltalake",
     "lark",
@@ -60,7 +61,7 @@ def load_job(job: str, settings: Settings) -> Any:
 
 
 def import_libraries() -> None:
-    """Imports them: 5 s of a processor."""
+    """Imports what steps need and what takes long, 5 s of a processor, for who has the time now."""
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
     for name in _LIBRARIES:
         import_module(name)

@@ -1,8 +1,8 @@
 """Airflow's executor for one machine, whose tasks begin with the libraries of our steps imported.
 
 The scheduler forks workers and these fork a process for each task, so that each has what the
-scheduler has imported: 1 to 4 s of every task else. Not our own code: a scheduler lives long, and
-its tasks run the code that is there when they start.
+scheduler has imported: 1 to 4 s of every task else. Of our own code that is what names the
+libraries, no more: a scheduler lives long, and its tasks run the code that is there as they start.
 """
 
 from __future__ import annotations
