@@ -1,4 +1,4 @@
-"""Sums of doubles in the wide sweep: each with an exponent of its own (`algebra.scaled`)."""
+"""Sums of doubles in the wide sweep: each with an exponent of its own (`algebra`)."""
 
 from __future__ import annotations
 
