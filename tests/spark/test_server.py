@@ -188,6 +188,14 @@ def test_it_ends_when_nobody_has_worked_with_it_for_a_while(tmp_path: Path) -> N
     assert not stop_server(brief)
 
 
+def test_it_ends_when_its_keeper_is_killed(tmp_path: Path) -> None:
+    own = Settings(home=tmp_path, spark_master="local[1]")
+    server = running_server(own)
+    os.kill(server.group, signal.SIGKILL)  # the keeper leads the group
+    wait_until(lambda: is_gone(server.group), 180)  # what warms it up tries again for a while
+    assert not stop_server(own)
+
+
 def test_it_ends_when_its_home_is_taken_away(changed: Settings) -> None:
     server = running_server(changed)
     shutil.rmtree(changed.home / "spark")

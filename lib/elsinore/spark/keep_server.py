@@ -38,7 +38,8 @@ def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command:
         idle: seconds without a client after which it ends.
         command: starts the server.
     """
-    jvm = subprocess.Popen(command, pass_fds=(alive,))
+    known = {"ELSINORE_SPARK_KEEPER": str(os.getpid())}  # to the driver (`server_driver`)
+    jvm = subprocess.Popen(command, pass_fds=(alive,), env=os.environ | known)
     try:
         while jvm.poll() is None and not _answers(port):
             time.sleep(LOOK)

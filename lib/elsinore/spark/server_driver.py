@@ -1,14 +1,28 @@
-"""What `spark-submit` runs as the server: Spark with a plugin that listens, until its JVM ends."""
+"""What `spark-submit` runs as the server: Spark with a plugin that listens, until its JVM ends.
+
+Ends the JVM where its keeper is gone, for nobody else would when it is idle.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+
+def parent_of(process: int) -> int:
+    """The parent of a process; its name, in brackets, may hold anything."""
+    told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    return int(told.rpartition(")")[2].split()[1])
+
+
 if __name__ == "__main__":
-    jvm = os.getppid()
+    jvm, keeper = os.getppid(), os.environ.get("ELSINORE_SPARK_KEEPER")
     SparkSession.builder.getOrCreate()
     while os.getppid() == jvm:
+        if keeper is not None and parent_of(jvm) != int(keeper):
+            os.kill(jvm, signal.SIGKILL)
         time.sleep(1)
