@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from elsinore.errors import ConflictError, DataError, LostWorkerError, ParameterError
+from elsinore.errors import ConflictError, DataError, EngineError, LostWorkerError, ParameterError
 
 pytestmark = pytest.mark.dags
 
@@ -131,3 +132,39 @@ def test_mapped_tasks_are_named_by_their_slices() -> None:
         "2013-02-08T09 to 2013-02-08T11"
     )
     assert task_label(SimpleNamespace(op_kwargs={})) == task_label(SimpleNamespace()) == ""
+
+
+def test_a_process_of_the_steps_tells_figures_and_errors_and_is_replaced_when_it_dies(
+    call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from elsinore.orchestration import run_step, step_task
+
+    program = """
+import os, signal, sys
+from elsinore.errors import DataError
+
+def main(arguments, settings):
+    if arguments.run == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if arguments.run == "bad lines":
+        raise DataError("bad lines", lines=3)
+    return {"process": os.getpid(), "rows": 3 / int(arguments.run)}
+"""
+
+    def run(name: str) -> Any:
+        return call(program, {**HOURS, "run_id": name})
+
+    monkeypatch.setattr(run_step, "import_libraries", lambda: None)
+    monkeypatch.setattr(step_task, "_BESIDE", run_step.StepProcess())
+    first = run("1")
+    assert first["rows"] == 3
+    assert first["process"] != os.getpid()
+    with pytest.raises(DataError, match="bad lines") as raised:
+        run("bad lines")
+    assert raised.value.fields == {"lines": 3}
+    with pytest.raises(EngineError, match="ZeroDivisionError"):
+        run("0")
+    assert run("2")["process"] == first["process"]
+    with pytest.raises(LostWorkerError, match="trial"):
+        run("dies")
+    assert run("3")["process"] != first["process"]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
+import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any
 
+from elsinore.errors import ElsinoreError, EngineError, LostWorkerError
 from elsinore.settings import Settings
 from elsinore.step_clock import timed_step
 from elsinore.timeline import Interval
@@ -65,3 +71,62 @@ def import_libraries() -> None:
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
     for name in _LIBRARIES:
         import_module(name)
+
+
+def collect_seldom() -> None:
+    """Sets aside what has been imported, and looks for garbage less often than Python does."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
+    gc.enable()
+
+
+class StepProcess:
+    """A process that has imported what steps need before the first one comes; ends with ours."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        # Forked, so that it has what we have imported, and reads none of it again.
+        fork = get_context("fork")
+        self._steps, theirs = fork.Pipe()
+        self._process = fork.Process(target=_run_steps, args=(theirs, self._steps), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def run_step(self, job: str, arguments: Arguments, settings: Settings) -> dict[str, Any]:
+        """As the function of this name does.
+
+        Raises:
+            ElsinoreError: what the job raises; other errors as an `EngineError`.
+            LostWorkerError: the process is gone; the next step has another one.
+        """
+        outcome: Any = None
+        try:
+            self._steps.send((job, arguments, settings))
+            outcome = self._steps.recv()
+        except (EOFError, ConnectionError) as error:
+            raise LostWorkerError(f"the process of {job} ended") from error
+        finally:
+            if outcome is None:  # it is gone, or Airflow does not wait for it any longer
+                self._process.kill()
+                self._process.join()
+                self._start()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+
+def _run_steps(steps: Connection, theirs: Connection) -> None:
+    theirs.close()  # or the end of who sends would not be seen
+    import_libraries()
+    collect_seldom()
+    with suppress(EOFError):
+        while True:
+            step = steps.recv()
+            try:
+                outcome: object = run_step(*step)
+            except Exception as error:  # noqa: BLE001 - sent to who waits for it
+                traceback.print_exc()  # into the log: no error takes its trace along
+                outcome = error if isinstance(error, ElsinoreError) else EngineError(repr(error))
+            steps.send(outcome)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import timedelta
-from threading import Thread
 from typing import Any
 
 from airflow.sdk import BaseSensorOperator, Context, task
 
 from elsinore.orchestration.house_rules import is_tested
 from elsinore.orchestration.run_params import context_interval, slice_interval, workload_path
-from elsinore.orchestration.run_step import Arguments, import_libraries, load_job, run_step
+from elsinore.orchestration.run_step import Arguments, StepProcess, collect_seldom, run_step
 from elsinore.settings import Settings
 from elsinore.timeline import SECOND, Interval
+
+#: `airflow dags test` runs all tasks in one process; the steps have another one, that gets ready
+#: while Airflow starts.
+_BESIDE = StepProcess() if is_tested() else None
 
 
 def step_task(job: str, **arguments: Any) -> Any:
@@ -45,26 +46,12 @@ def call_step(job: str, context: Mapping[str, Any], part: Interval | None = None
     Raises:
         ElsinoreError: what the job raises; `transient` says whether another try may help.
     """
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
-    gc.enable()
     settings = context_settings(context)
-    if is_tested():
-        Thread(target=_import_ahead, args=[settings], daemon=True).start()
     arguments = Arguments(part or context_interval(context), context["run_id"])
+    if _BESIDE is not None:
+        return _BESIDE.run_step(job, arguments, settings)
+    collect_seldom()
     return run_step(job, arguments, settings)
-
-
-def _import_ahead(settings: Settings) -> None:
-    """Imports what all steps of this process need while the first one waits for Spark.
-
-    In an order in which two threads never wait for each other.
-    """
-    with suppress(ImportError):  # the step that needs it says so
-        load_job("land_events", settings)
-        import_libraries()
-        load_job("publish_results", settings)
-        load_job("report_quality", settings)
 
 
 def context_settings(context: Mapping[str, Any]) -> Settings:
