@@ -305,7 +305,9 @@ def count_landing(judged: DataFrame, whole: Column, others: DataFrame | None) ->
         F.when(is_change, _told(F.col("op"), F.when(says_else, at), hour=_hour(at))),
         F.when(F.col("was").isNotNull(), _told(F.lit(_WAS), F.when(says_else, was), _hour(was))),
     )
-    told_rows = judged.select(F.explode(F.array_compact(told)).alias("told")).select("told.*")
+    # Not `array_compact`, which works out its type for every row.
+    told_rows = judged.select(F.explode(told).alias("told")).where("told IS NOT NULL")
+    told_rows = told_rows.select("told.*")
     if others is not None:
         told_rows = told_rows.unionByName(
             others.select(_told(F.lit(_OTHER), nothing, landing="landing").alias("told"))

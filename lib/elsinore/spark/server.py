@@ -309,6 +309,9 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.codegen.cache.maxEntries": "5000",
+        # Texts that are all different: looking each up in a dictionary is a tenth of a landing.
+        "spark.hadoop.parquet.enable.dictionary#line": "false",
+        "spark.hadoop.parquet.enable.dictionary#event_id": "false",
         # A commit whose reply was lost is recognised, not made twice.
         "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
     }

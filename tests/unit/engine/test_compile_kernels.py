@@ -11,7 +11,7 @@ import pytest
 
 from elsinore.cli.main import run_command
 from elsinore.cli.run import Executor, answer, answer_together
-from elsinore.engine.compile_kernels import compile_kernels
+from elsinore.engine.compile_kernels import compile_kernels, run_steps
 from elsinore.engine.sweep import sweep_sets
 from elsinore.errors import ElsinoreError
 from elsinore.events import EventTable
@@ -40,6 +40,7 @@ def test_no_executor_calls_a_kernel_that_set_up_does_not_compile(tmp_path: Path)
 
 def _main(folder: Path) -> None:
     compile_kernels()
+    run_steps()
     before = compiled_kernels()
     cases = [(Workload(case.events.schema, (case.query,)), case.events)
              for case in golden_cases("greta")]  # fmt: skip
