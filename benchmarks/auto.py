@@ -23,13 +23,12 @@ from scipy.optimize import least_squares, nnls
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.auto import Sharing, aggregate_auto, glimpse, share_freely
-from elsinore.engine.auto.sets import sets_of
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.amounts import greta_amounts, hamlet_amounts
 from elsinore.engine.hamlet.load import Amounts
 from elsinore.engine.hamlet.predict import BOTH, predict_set
 from elsinore.engine.hamlet.traffic import Stream
+from elsinore.engine.plan import RuntimePlan, compile_plan, sample_profiles, sets_of
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.engine.sweep.predict import predict_sweep
 from elsinore.events import EventTable, arrow_schema
@@ -171,24 +170,24 @@ def measured(case: Case) -> dict[str, object]:
     workload, events = case.workload(), case.stream()
     (found,) = sets_of(workload).sets
     statistics = observe(workload, events)
-    profiles = glimpse(workload, events)
-    sharing = share_freely(workload, statistics, profiles)
+    profiles = sample_profiles(workload, events)
+    plan = compile_plan(workload, statistics, profiles)
     names = tuple(query.name for query in found.queries)
     stream = Stream(statistics, profiles)
     together = predict_set(found, stream)
     predicted = {"greta": together.alone, "hamlet": together.together}
     ways: dict[str, Callable[[], Any]] = {
-        "greta": lambda: list(aggregate_auto(workload.queries, events)),
-        "hamlet": lambda: list(aggregate_auto(workload.queries, events, Sharing(sets=(names,)))),
+        "greta": partial(_run, RuntimePlan.of(workload.queries), events),
+        "hamlet": partial(_run, RuntimePlan.of(workload.queries, sets=(names,)), events),
     }
     if swept := sweep_sets(workload.queries).sets:
         predicted["sweep"] = predict_sweep(swept[0], stream)
         ways["sweep"] = lambda: [aggregate_sweep(swept[0], events)]
-    picked = "sweep" if sharing.sweeps else "hamlet" if sharing.sets else "greta"
+    picked = "sweep" if plan.sweeps else "hamlet" if plan.sets else "greta"
     ways |= {
-        "auto": lambda: list(aggregate_auto(workload.queries, events, sharing)),
-        "looking": lambda: (observe(workload, events), glimpse(workload, events)),
-        "choosing": lambda: share_freely(workload, statistics, profiles),
+        "auto": partial(_run, plan, events),
+        "looking": lambda: (observe(workload, events), sample_profiles(workload, events)),
+        "choosing": lambda: compile_plan(workload, statistics, profiles),
     }
     rows = [_normal(ways[name]()) for name in (*predicted, "auto")]
     assert all(other == rows[0] for other in rows), case.name
@@ -204,6 +203,10 @@ def measured(case: Case) -> dict[str, object]:
         "pick/best": times[picked] / fastest,
         "auto/best": times["auto"] / fastest,
     }  # fmt: skip
+
+
+def _run(plan: RuntimePlan, events: EventTable) -> list[pa.Table]:
+    return list(plan.run(events))
 
 
 def best(ways: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
@@ -229,7 +232,7 @@ def calibrated() -> dict[str, dict[str, float]]:
     for case in random_cases(96):
         workload, events = case.workload(), case.stream()
         (found,) = sets_of(workload).sets
-        stream = Stream(observe(workload, events), glimpse(workload, events))
+        stream = Stream(observe(workload, events), sample_profiles(workload, events))
         middle = len(found.queries) // 2
         query, template = found.queries[middle], found.merged.templates[middle]
         ways = {

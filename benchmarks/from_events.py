@@ -26,8 +26,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.auto import Sharing, share_freely
 from elsinore.engine.finish import finish
+from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.regions import Hours
@@ -59,7 +59,7 @@ class Ground:
 
     lake: SparkLake
     workload: Workload
-    sharing: Sharing
+    plan: RuntimePlan
     events: Callable[[Interval], EventTable]
 
 
@@ -120,14 +120,14 @@ def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
         _land(lake, folder / "landing.parquet", hour, _hour(lake, hour, number))
     texts = "\n".join(_query(n) for n in range(QUERIES))
     workload = bind_workload(parse_workload(texts), lake.stream)
-    sharing = share_freely(workload, observe(workload, events(_CHECKED)))
-    return Ground(lake, workload, sharing, events)
+    plan = compile_plan(workload, observe(workload, events(_CHECKED)))
+    return Ground(lake, workload, plan, events)
 
 
 def aggregate_day(ground: Ground) -> Aggregated:
     """Aggregate the day, as the pipeline does, in four parts at most."""
     return aggregate(
-        ground.lake, ground.workload, DAY_OF, plan="p", sharing=ground.sharing, parts=4, run="r"
+        ground.lake, ground.workload, DAY_OF, static_plan="p", plan=ground.plan, parts=4, run="r"
     )
 
 
@@ -201,7 +201,7 @@ def _shuffled(ground: Ground) -> None:
     lake = ground.lake
     rows = aggregated(
         lake, ground.workload, DAY_OF, lake.version("events"), Route((), "as asked"),
-        sharing=ground.sharing, parts=4,
+        plan=ground.plan, parts=4,
     )  # fmt: skip
     rows.write.format("noop").mode("overwrite").save()
 

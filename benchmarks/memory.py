@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
 from benchmarks.streams import events_of, stream_of, workload_of
-from elsinore.engine.auto import aggregate_auto, share_freely
 from elsinore.engine.in_order import aggregate_in_order
+from elsinore.engine.plan import Request, compile_plan
 from elsinore.events import EventTable
 from elsinore.sharing.observe import observe
 from elsinore.timeline import Interval
@@ -58,11 +58,10 @@ def aggregate(size: int) -> dict[str, float]:
     """
     queries = [f"PATTERN SEQ(S{n}, B+) WITHIN {WITHIN}" for n in range(QUERIES)]
     workload = workload_of(STREAM, queries)
-    sharing = share_freely(workload, observe(workload, _events(0)))
+    plan = compile_plan(workload, observe(workload, _events(0)))
 
     def rows_of(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-        events = EventTable(STREAM, table)
-        yield from aggregate_auto(workload.queries, events, sharing, owned=owned)
+        yield from plan.run(EventTable(STREAM, table), Request(owned))
 
     batches = (
         batch

@@ -10,13 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.engine.auto import aggregate_auto, share_freely
-from elsinore.engine.auto.glimpse import glimpse
+from elsinore.engine.plan import Executor, Request, plan_for
 from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
-from elsinore.sharing.observe import observe
 from elsinore.timeline import Interval, TimeUnit
 
 Way = Callable[[], object]
@@ -53,8 +51,8 @@ def auto(
     Where an interval is given, of the windows that end in it. What is shared is decided beforehand,
     as in the pipeline.
     """
-    sharing = share_freely(workload, observe(workload, events), glimpse(workload, events))
-    return lambda: pa.concat_tables(aggregate_auto(workload.queries, events, sharing, owned=owned))
+    plan = plan_for(Executor.AUTO, workload, events)
+    return lambda: pa.concat_tables(plan.run(events, Request(owned)))
 
 
 def medians(

@@ -16,8 +16,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.auto import LOCAL, Case, best, fitted
-from elsinore.engine.auto import glimpse
 from elsinore.engine.hamlet.traffic import Stream
+from elsinore.engine.plan import sample_profiles
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.engine.sweep.amounts import sweep_amounts
 from elsinore.engine.sweep.predict import sweep_costs
@@ -31,7 +31,7 @@ def calibrated() -> dict[str, float]:
     for case in random_cases(72):
         workload, events = case.workload(), case.stream()
         (members,) = sweep_sets(workload.queries).sets
-        stream = Stream(observe(workload, events), glimpse(workload, events))
+        stream = Stream(observe(workload, events), sample_profiles(workload, events))
         run = partial(aggregate_sweep, members, events)
         run()
         times.append(best({"sweep": run})["sweep"])

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from elsinore.engine.auto import NOTHING_SHARED, share_by_plan
+from elsinore.engine.plan import compile_plan
 from elsinore.lake.plans import load_plan, load_statistics
 from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP
 from elsinore.lake.run_metrics import record_metrics, sharing_metrics
@@ -26,21 +26,21 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     workload = load_workload(settings.workload_file, declared.stream)
     with connected(declared, settings, arguments.session(JOB)) as lake:
         slice_ = arguments.interval
-        plan = load_plan(lake, workload, slice_)
-        statistics = load_statistics(lake, plan.statistics_fingerprint)
-        sharing = share_by_plan(workload, plan, statistics) if statistics else NOTHING_SHARED
+        static_plan = load_plan(lake, workload, slice_)
+        statistics = load_statistics(lake, static_plan.statistics_fingerprint)
+        plan = compile_plan(workload, statistics, static_plan=static_plan)
         begun = time.perf_counter()
         aggregated = aggregate(
             lake,
             workload,
             slice_,
-            plan=plan.fingerprint,
-            sharing=sharing,
+            static_plan=static_plan.fingerprint,
+            plan=plan,
             parts=settings.shuffle_partitions,
             run=arguments.run,
         )
         seconds = round(time.perf_counter() - begun, 3)
         figures = {**aggregated.figures(), "seconds": seconds}
-        shared = sharing_metrics(sharing, aggregated.counts)
+        shared = sharing_metrics(plan, aggregated.counts)
         record_metrics(lake, slice_, STEP, figures | shared, run=arguments.run)
         return figures

@@ -25,12 +25,13 @@ import pyarrow as pa
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
-from elsinore.engine.hamlet.aggregate_sets import aggregate_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
+from elsinore.engine.plan import AloneUnit, HamletUnit, Request, RuntimePlan
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.events import EventTable
+from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
@@ -87,7 +88,7 @@ def prepare(name: str, task: Task) -> Prepared:
     if name in _HAMLET:
         decisions = _HAMLET[name]
         return (
-            lambda: list(aggregate_sets(queries, events, decisions=decisions)),
+            lambda: list(_plan(task, decisions).run(events)),
             _finisher(task.workload),
         )
     if name == "twostep":
@@ -199,6 +200,14 @@ def _fingerprint(rows: list[ResultRow]) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
+def _plan(task: Task, decisions: Decisions) -> RuntimePlan:
+    queries = task.workload.queries
+    sharing = sharable_sets(queries)
+    sets = [HamletUnit.of(found, decisions) for found in sharing.sets]
+    beside = [AloneUnit((query,)) for query, _ in sharing.beside]
+    return RuntimePlan(queries, (), (*sets, *beside), ())
+
+
 def _observer(name: str, task: Task) -> Callable[[], dict[str, int]] | None:
     if name not in _HAMLET:
         return None
@@ -212,7 +221,7 @@ def _counts(task: Task, decisions: Decisions) -> dict[str, int]:
         observers.append(Observer(room=0))
         return observers[-1]
 
-    sets = aggregate_sets(task.workload.queries, task.events, decisions=decisions, observers=watch)
+    sets = _plan(task, decisions).run(task.events, Request(observe=watch))
     assert sum(table.num_rows for table in sets)
     totals: Counter[str] = Counter()
     for watched in observers:

@@ -22,11 +22,10 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.streams import events_of, stream_of, workload_of
-from elsinore.engine.auto import aggregate_auto, glimpse, share_freely
 from elsinore.engine.in_order import aggregate_in_order
+from elsinore.engine.plan import Executor, Request, plan_for
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
-from elsinore.sharing.observe import observe
 from elsinore.timeline import Interval
 
 WINDOW, STARTS, BURST, LEVELS = 10_000, 20, 30, 50
@@ -118,11 +117,11 @@ def run_part(events: int, queries: int, part: int, parts: int) -> dict[str, floa
     """What one process does: the windows of its part of the time."""
     bound = workload(queries)
     sample = _events(0, BATCH)
-    sharing = share_freely(bound, observe(bound, sample), glimpse(bound, sample))
+    plan = plan_for(Executor.AUTO, bound, sample)
     making = [0.0, 0.0]
 
     def rows_of(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-        yield from aggregate_auto(bound.queries, EventTable(STREAM, table), sharing, owned=owned)
+        yield from plan.run(EventTable(STREAM, table), Request(owned))
 
     def batches(low: int, high: int) -> Iterator[pa.RecordBatch]:
         for first in range(low, high, BATCH):

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from elsinore.cli.run import Executor, answer, answer_together, refuse_beforehand
+from elsinore.cli.run import answer
+from elsinore.engine.plan import Executor, require
 from elsinore.errors import UnsupportedQueryError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
@@ -28,17 +29,14 @@ def _with_twin(case: GoldenCase) -> Workload:
 
 def _refusal(workload: Workload, executor: Executor) -> UnsupportedQueryError | None:
     try:
-        refuse_beforehand(workload.queries, executor)
+        require(workload.queries, executor)
     except UnsupportedQueryError as refusal:
         return refusal
     return None
 
 
 def _rows(workload: Workload, case: GoldenCase, executor: Executor) -> list[ResultRow]:
-    if executor is not Executor.GRETA:
-        return answer_together(workload, case.events, executor, None, Budget())
-    found = (answer(workload, q, case.events, executor, Budget()) for q in workload.queries)
-    return [row for rows in found for row in rows]
+    return answer(workload, case.events, executor, Budget())
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from elsinore.cli.run import Executor, answer_together, refuse_beforehand
+from elsinore.cli.run import answer
+from elsinore.engine.plan import Executor, require
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.lowering.sharable import sharable_sets
@@ -58,7 +59,7 @@ def _compare(
     workload = Workload(case.schema, tuple(queries))
 
     def run(events: EventTable) -> list[ResultRow]:
-        rows = answer_together(workload, events, executor, None, Budget())
+        rows = answer(workload, events, executor, Budget())
         first, *others = ([row for row in rows if row.query == q.name] for q in queries)
         for twins in others:
             assert_same_rows([replace(row, query=case.query.name) for row in twins], first)
@@ -76,7 +77,7 @@ def _queries(query: BoundQuery, executor: Executor) -> tuple[BoundQuery, ...]:
     if executor in _HAMLET and not sharable_sets(queries).sets:
         return ()
     try:
-        refuse_beforehand(queries, executor)
+        require(queries, executor)
     except UnsupportedQueryError:
         return ()
     return queries

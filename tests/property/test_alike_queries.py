@@ -5,16 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from elsinore.engine.auto import NOTHING_SHARED, aggregate_auto, glimpse, share_freely
-from elsinore.engine.auto.alike import alike
 from elsinore.engine.finish import finish
+from elsinore.engine.plan import Executor, RuntimePlan, plan_for
+from elsinore.engine.plan.alike import alike
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_query
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.sharing.observe import observe
 from elsinore.template.support import greta_refusals
 from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases import SCHEMA
@@ -44,10 +43,10 @@ def test_repeated_queries_give_the_rows_of_greta(number: int) -> None:
     found = [*kleene.workload.queries, *fixed.workload.queries[:3]]
     workload = _repeated([query for query in found if not greta_refusals(query)], dice)
     events = EventTable.of(SCHEMA, [*kleene.rows, *fixed.rows])
-    freely = share_freely(workload, observe(workload, events), glimpse(workload, events))
+    freely = plan_for(Executor.AUTO, workload, events)
     assert [choice.query for choice in freely.choices] == [q.name for q in workload.queries]
-    for sharing in (NOTHING_SHARED, freely):
-        tables = list(aggregate_auto(workload.queries, events, sharing))
+    for plan in (RuntimePlan.of(workload.queries), freely):
+        tables = list(plan.run(events))
         rows = finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
         for query in workload.queries:
             mine = [row for row in rows if row.query == query.name]

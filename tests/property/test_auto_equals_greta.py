@@ -1,4 +1,4 @@
-"""`auto` with any sharing whatsoever against greta, on random workloads of all kinds of queries."""
+"""Any runtime plan whatsoever against greta, on random workloads of all kinds of queries."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from elsinore.engine.auto import Sharing, aggregate_auto, fixed_length, glimpse, share_freely
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.observe import Observer
+from elsinore.engine.plan import Executor, Request, RuntimePlan, fixed_length, plan_for
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows
-from elsinore.sharing.observe import observe
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import Interval
 from tests.draws import draws
@@ -35,20 +34,20 @@ class _Case:
     workload: Workload
     events: EventTable
 
-    def sharings(self) -> list[Sharing]:
-        """Nothing, what should be quickest, and anything: sets need not even be sharable."""
-        statistics = observe(self.workload, self.events)
-        freely = share_freely(self.workload, statistics, glimpse(self.workload, self.events))
+    def plans(self) -> list[RuntimePlan]:
+        """Nothing shared, what should be quickest, and anything: sets need not be sharable."""
+        freely = plan_for(Executor.AUTO, self.workload, self.events)
         dice = Dice(f"sharing of {self.name}")
         fixed = RandomWorkload(self.name, fixed_length(self.workload), ())
         others = [q.name for q in self.workload.queries if q.name not in fixed.workload.by_name]
-        found = [Sharing(), freely]
+        queries = self.workload.queries
+        found = [RuntimePlan.of(queries), freely]
         for plan in fixed.plans(3):
             dice.shuffle(others)
             cuts = sorted(dice.number(0, len(others)) for _ in "12")
             sets = (others[: cuts[0]], others[cuts[0] : cuts[1]])
             sweeps = (tuple(q.name for q in self.workload.queries if dice.chance(0.3)),)
-            found.append(Sharing(tuple(map(tuple, plan)), tuple(map(tuple, sets)), sweeps=sweeps))
+            found.append(RuntimePlan.of(queries, segments=plan, sets=sets, sweeps=sweeps))
         return found
 
 
@@ -69,10 +68,8 @@ def _rows(workload: Workload, tables: list[pa.Table]) -> list[ResultRow]:
     return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
 
 
-def _judge(case: _Case, expected: dict[str, list[ResultRow]], sharing: Sharing) -> None:
-    found = _rows(
-        case.workload, list(aggregate_auto(case.workload.queries, case.events, sharing))
-    )  # fmt: skip
+def _judge(case: _Case, expected: dict[str, list[ResultRow]], plan: RuntimePlan) -> None:
+    found = _rows(case.workload, list(plan.run(case.events)))
     for query in case.workload.queries:
         mine = [row for row in found if row.query == query.name]
         assert_same_rows(mine, expected[query.name])
@@ -83,11 +80,11 @@ def test_any_sharing_gives_the_rows_of_greta() -> None:
     for number in range(WORKLOADS):
         case = _case(number)
         expected = {query.name: greta(query, case.events) for query in case.workload.queries}
-        for sharing in case.sharings():
-            _judge(case, expected, sharing)
-            tally["sets"] += sum(len(names) > 1 for names in sharing.sets)
-            tally["segments"] += len(sharing.segments)
-            tally["sweeps"] += len(sharing.sweeps)
+        for plan in case.plans():
+            _judge(case, expected, plan)
+            tally["sets"] += sum(len(names) > 1 for names in plan.sets)
+            tally["segments"] += len(plan.segments)
+            tally["sweeps"] += len(plan.sweeps)
         tally["answers"] += sum(map(bool, expected.values()))
     assert tally["answers"] > WORKLOADS
     assert tally["sets"] > WORKLOADS
@@ -98,15 +95,20 @@ def test_any_sharing_gives_the_rows_of_greta() -> None:
 def test_some_queries_and_some_windows_of_a_set() -> None:
     """Of a set of three one query is not asked for here; only owned windows are worked out."""
     case = _case(3)
-    sharing = Sharing(sets=(tuple(query.name for query in case.workload.queries),))
+    everybody = case.workload.queries
+    plan = RuntimePlan.of(everybody, sets=[[query.name for query in everybody]])
+    watched: list[Observer] = []
+
+    def watch(_: object) -> Observer:
+        watched.append(Observer(room=0))
+        return watched[-1]
+
     for left_out in case.workload.queries:
         queries = [query for query in case.workload.queries if query is not left_out]
         owned = Interval(0, 20)
-        observer = Observer(room=0)
-        found = _rows(
-            case.workload,
-            list(aggregate_auto(queries, case.events, sharing, owned=owned, observer=observer)),
-        )
+        part = plan.of_queries({query.name for query in queries})
+        request = Request(owned, observe=watch)
+        found = _rows(case.workload, list(part.run(case.events, request)))
         expected = (row for query in queries for row in greta(query, case.events, owned))
         assert_same_rows(found, sorted_rows(expected))
-        assert observer.counts["bursts"] > 0
+        assert watched.pop().counts["bursts"] > 0

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from elsinore.cli.run import Executor
+from elsinore.engine.plan import Executor
 from elsinore.events import EventTable
 from elsinore.results.row import encode_row
 from tests.draws import draws

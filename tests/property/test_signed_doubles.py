@@ -8,7 +8,8 @@ from functools import cache
 
 import pytest
 
-from elsinore.cli.run import Executor, answer, answer_together
+from elsinore.cli.run import answer
+from elsinore.engine.plan import Executor
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
@@ -91,12 +92,7 @@ def judged(rows: list[ResultRow], patterns: tuple[str, ...]) -> Iterator[Compare
 def test_small_windows_through_every_executor(executor: Executor) -> None:
     patterns = PATTERNS[executor]
     asked = workload(patterns)
-    if executor is Executor.GRETA:
-        rows = [
-            row for q in asked.queries for row in answer(asked, q, events(), executor, Budget())
-        ]
-    else:
-        rows = answer_together(asked, events(), executor, None, Budget())
+    rows = answer(asked, events(), executor, Budget())
     rows = sorted(rows, key=lambda row: (int(row.query[1:]), row.window_start))
     assert_same_rows(rows, reference(patterns))
     compared = list(judged(rows, patterns))

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from elsinore.engine.auto import NOTHING_SHARED, Sharing, fixed_length
+from elsinore.engine.plan import RuntimePlan, fixed_length
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.errors import ConflictError, UnsupportedQueryError
 from elsinore.events import EventTable
@@ -50,7 +50,7 @@ def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[Spar
 
 
 def run(lake: SparkLake, queries: str, owned: Interval, parts: int = 2) -> Aggregated:
-    return aggregate(lake, workload(lake, queries), owned, plan="p", parts=parts, run="test")
+    return aggregate(lake, workload(lake, queries), owned, static_plan="p", parts=parts, run="test")
 
 
 def by_route(
@@ -59,11 +59,12 @@ def by_route(
     owned: Interval,
     route: Route,
     parts: int,
-    sharing: Sharing = NOTHING_SHARED,
+    plan: RuntimePlan | None = None,
 ) -> tuple[list[dict], dict[str, int]]:
     """The rows of one route, and what its tasks counted."""
     version = lake.version("events")
-    rows = aggregated(lake, queries, owned, version, route, sharing=sharing, parts=parts)
+    plan = plan or RuntimePlan.of(queries.queries)
+    rows = aggregated(lake, queries, owned, version, route, plan=plan, parts=parts)
     results, counts = split_counts(rows)
     found = sorted_results([row.asDict() for row in results.drop("query_fingerprint").collect()])
     windows = {(row["query"], row["group_key"], row["window_start"]) for row in found}
@@ -88,7 +89,7 @@ def test_the_whole_workload_gives_what_one_batch_gives(
     lake, events = flights
     queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
     owned = hours("15", "18")
-    done = aggregate(lake, queries, owned, plan="p", parts=4, run="test")
+    done = aggregate(lake, queries, owned, static_plan="p", parts=4, run="test")
     expected = computed(queries, events, owned)
     assert len({row["query"] for row in expected}) >= 10
     assert staged(lake, owned) == expected
@@ -103,7 +104,7 @@ def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[SparkLake, E
     lake, _ = flights
     queries = workload(lake, QUERIES)
     owned = hours("15", "18")
-    done = aggregate(lake, queries, owned, plan="p17", parts=2, run="test")
+    done = aggregate(lake, queries, owned, static_plan="p17", parts=2, run="test")
     rows = lake.read(STAGED).where(Hours(owned).predicate(by_day=True))
     named = {tuple(row) for row in rows.select("query", "query_fingerprint").distinct().collect()}
     assert named == {(query.name, query.fingerprint) for query in queries.queries}
@@ -111,7 +112,7 @@ def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[SparkLake, E
     labels = [f"2013-02-08T{hour}" for hour in (15, 16, 17)]
     assert staged_origins(lake.root, owned) == dict.fromkeys(labels, expected)
     # Of an hour that is aggregated again alone, the later commit counts.
-    aggregate(lake, queries, hours("16", "17"), plan="p18", parts=2, run="later")
+    aggregate(lake, queries, hours("16", "17"), static_plan="p18", parts=2, run="later")
     found = staged_origins(lake.root, hours("15", "19"))
     assert {label: origin.plan for label, origin in found.items()} == dict(
         zip(labels, ("p17", "p18", "p17"), strict=True)
@@ -123,13 +124,12 @@ def test_shared_segments_change_no_row(flights: tuple[SparkLake, EventTable]) ->
     queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
     owned = hours("15", "18")
     statistics = observe(queries, events)
-    plan = find_plan(fixed_length(queries), statistics, finder=Finder.GWMIN)
-    segments = tuple(map(tuple, shared_segments(plan)))
-    sharing = Sharing(segments, alone=2.0, together=1.5)
-    done = aggregate(lake, queries, owned, plan="p", sharing=sharing, parts=2, run="test")
+    segments = shared_segments(find_plan(fixed_length(queries), statistics, finder=Finder.GWMIN))
+    plan = RuntimePlan.of(queries.queries, segments=segments, alone=2.0, together=1.5)
+    done = aggregate(lake, queries, owned, static_plan="p", plan=plan, parts=2, run="test")
     assert staged(lake, owned) == computed(queries, events, owned)
     assert len(segments) > 0
-    assert done.sharing == sharing.in_words()
+    assert done.sharing == plan.in_words()
 
 
 def test_slices_give_what_one_run_gives(flights: tuple[SparkLake, EventTable]) -> None:
@@ -273,9 +273,9 @@ def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
         """,
     )
     owned = hours("06", "16")
-    sharing = Sharing(sets=(("few", "many"),))
-    direct, told = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, sharing)
-    shuffled, also = by_route(lake, queries, owned, SHUFFLED, 2, sharing)
+    plan = RuntimePlan.of(queries.queries, sets=[("few", "many")])
+    direct, told = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, plan)
+    shuffled, also = by_route(lake, queries, owned, SHUFFLED, 2, plan)
     assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []
     assert told["bursts"] == also["bursts"] > 0
     assert told["events in bursts"] == also["events in bursts"] > told["bursts"]
@@ -296,9 +296,9 @@ def test_swept_queries_give_the_rows_of_queries_by_themselves(
         """,
     )
     owned = hours("06", "16")
-    sharing = Sharing(sweeps=(("few", "many"),))
-    direct, _ = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, sharing)
-    shuffled, _ = by_route(lake, queries, owned, SHUFFLED, 2, sharing)
+    plan = RuntimePlan.of(queries.queries, sweeps=[("few", "many")])
+    direct, _ = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, plan)
+    shuffled, _ = by_route(lake, queries, owned, SHUFFLED, 2, plan)
     assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []
 
 

@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine import aggregate as engine_aggregate
-from elsinore.engine.auto import NOTHING_SHARED
 from elsinore.engine.columns import EventColumns
+from elsinore.engine.plan import RuntimePlan
 from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery
 from elsinore.settings import Settings
-from elsinore.spark.aggregate_worker import Asked, WorkloadText, new_observer
+from elsinore.spark.aggregate_worker import Asked, new_observer
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import HOUR, Interval
 from tests.spark.results_lake import computed, put_events, workload
@@ -88,8 +88,7 @@ def test_a_task_calls_the_executor_once_for_all_of_its_groups(
     spark: SparkSession, new_home: Callable[[], Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = SparkLake.of(Lake.open(new_home()), spark)
-    text = WorkloadText.of(workload(lake, TEXT))
-    names = tuple(query.name for query in text.bind().queries)
+    plan = RuntimePlan.of(workload(lake, TEXT).queries)
     calls: list[int] = []
     whole = engine_aggregate.aggregate_query
 
@@ -97,11 +96,11 @@ def test_a_task_calls_the_executor_once_for_all_of_its_groups(
         calls.append(len(events.events))
         return whole(query, events, owned=owned)
 
-    monkeypatch.setattr("elsinore.engine.auto.aggregate.aggregate_query", counted)
+    monkeypatch.setattr("elsinore.engine.plan.units.aggregate_query", counted)
     for groups in (1, 4_000):
         calls.clear()
         events = stream(lake, np.arange(8_000) % groups).table.sort_by("_time")
-        asked = Asked(text, names, OWNED, NOTHING_SHARED)
+        asked = Asked(lake.stream, plan, OWNED)
         batches = events.combine_chunks().to_batches(max_chunksize=1_000)
         list(asked.partial_rows(batches, new_observer(), ordered=True))
         assert calls == [8_000, 8_000], groups  # the queries with D+

@@ -56,7 +56,7 @@ def events(flights: tuple[SparkLake, EventTable]) -> EventTable:
 
 
 def aggregated(lake: SparkLake, interval: Interval) -> None:
-    aggregate(lake, workload(lake, QUERIES), interval, plan="p", parts=2, run="test")
+    aggregate(lake, workload(lake, QUERIES), interval, static_plan="p", parts=2, run="test")
 
 
 def validated(lake: SparkLake, interval: Interval) -> None:

@@ -98,7 +98,7 @@ def published(
     reopened = reopen_hours(lake, queries, interval, figures={}, run=run)
     assert reopened_hours(lake, interval) == reopened
     for part in (interval, *reopened):
-        aggregate(lake, queries, part, plan="p", parts=1, run=run)
+        aggregate(lake, queries, part, static_plan="p", parts=1, run=run)
         validated = {STAGED_VERSION: str(lake.version(STAGED))}
         record_metrics(lake, part, VALIDATE_STEP, validated, run=run)
     publish(lake, queries, interval, run=run, also=reopened)

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.engine.plan import REFUSALS, Executor
 from elsinore.lowering.layout import answered_by_order
-from elsinore.lowering.sweep import sweep_refusals
 from elsinore.plot.ink import require_picture
 from elsinore.plot.save_templates import save_templates
 from elsinore.query.bound import BoundQuery, Key
@@ -22,7 +22,7 @@ from elsinore.query.print_query import print_bound, print_length, print_pattern
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.support import aseq_refusals, greta_refusals
+from elsinore.template.support import greta_refusals
 from elsinore.template.template import Template
 
 #: Columns that the titles of lines take.
@@ -121,10 +121,7 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         of an edge predicate: greta answers it from order statistics, not by pairs.
     """
     refusals = greta_refusals(query)
-    executors = [] if refusals else ["greta"]
-    executors += [] if sweep_refusals(query) else ["sweep"]
-    executors += [] if aseq_refusals(query) else ["sharon", "aseq"]
-    executors.append("twostep")
+    executors = [name for name, refused in REFUSALS.items() if not refused(query)]
     parts = _parts(query)
     aliases = {position.index: position.alias for position in query.positions}
     return {
@@ -153,7 +150,7 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "aggregates": [aggregate.label for aggregate in query.aggregates],
         **_window(query, calendar=calendar),
         "semantics": str(query.semantics),
-        "executors": executors,
+        "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
     }
 

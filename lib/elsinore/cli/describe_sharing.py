@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from elsinore.engine.auto import Choice, executors_by_plan, sets_of, share_by_plan
-from elsinore.engine.auto.sets import in_words
+from elsinore.engine.plan import RuntimePlan, sets_of
+from elsinore.engine.plan.sets import in_words
 from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import print_length
 from elsinore.sharing.candidates import shared_kleene
 from elsinore.sharing.explain import Cut, ExplainedSavings, explain_cuts, explain_savings, reason
 from elsinore.sharing.plan import PlannedSet, StaticPlan
-from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
 
 
@@ -26,7 +25,7 @@ class Explanation:
         cuts: of the queries.
         savings: of candidates.
         sharing: the sharable sets, those of the plan.
-        choices: who runs each query.
+        runtime: who runs each query.
     """
 
     workload: Workload
@@ -34,27 +33,24 @@ class Explanation:
     cuts: tuple[Cut, ...]
     savings: ExplainedSavings
     sharing: Sharing
-    choices: tuple[Choice, ...]
+    runtime: RuntimePlan
 
 
 def explain_workload(
-    workload: Workload, plan: StaticPlan, statistics: Statistics | None
+    workload: Workload, plan: StaticPlan, statistics: Statistics | None, runtime: RuntimePlan
 ) -> Explanation:
     """Everything that there is to say of a workload under a plan.
 
     Raises:
-        PlanError: the plan does not fit the workload, or was found from other statistics.
+        PlanError: the plan was found from other statistics.
     """
-    verify(plan, workload)
     return Explanation(
         workload,
         plan,
         explain_cuts(plan, workload),
         explain_savings(plan, workload, statistics),
         sets_of(workload),
-        share_by_plan(workload, plan, statistics).choices
-        if statistics
-        else executors_by_plan(workload, plan),
+        runtime,
     )
 
 
@@ -79,7 +75,7 @@ def describe_sharing(explanation: Explanation) -> dict[str, Any]:
         "queries": [
             _query(query, cut, calendar=calendar) | {"executor": choice.executor, "why": choice.why}
             for query, cut, choice in zip(
-                queries, explanation.cuts, explanation.choices, strict=True
+                queries, explanation.cuts, explanation.runtime.choices, strict=True
             )
         ],
         "shared": _shared(explanation.savings),

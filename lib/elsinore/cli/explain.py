@@ -15,11 +15,13 @@ from rich.text import Text
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.describe_sharing import describe_sharing, explain_workload
 from elsinore.cli.plan import find_with_sets, read_statistics
+from elsinore.engine.plan import compile_plan, sample_profiles
 from elsinore.errors import ParameterError, PlanError
 from elsinore.plot.ink import require_picture
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.explain import figure_text
 from elsinore.sharing.plan import StaticPlan, cost_text
+from elsinore.sharing.replan import verify
 
 #: Rows of what is not shared that are printed; JSON holds them all.
 _MOST_ROWS = 40
@@ -53,12 +55,16 @@ def explain(
     statistics, counted = read_statistics(rates, events, bound)
     if plan is None and statistics is None:
         raise ParameterError("give --plan FILE, or --rates FILE or --events FILE to find one")
-    if plan is not None:
+    if plan is not None:  # as the pipeline runs it
         found = StaticPlan.from_json(_read(plan))
-    else:
+        verify(found, bound)
+        runtime = compile_plan(bound, statistics, static_plan=found)
+    else:  # as `elsinore run` does
         assert statistics is not None
         found = find_with_sets(bound, statistics, counted)
-    explanation = explain_workload(bound, found, statistics)
+        profiles = () if counted is None else sample_profiles(bound, counted)
+        runtime = compile_plan(bound, statistics, profiles)
+    explanation = explain_workload(bound, found, statistics, runtime)
     if plot is not None:
         from elsinore.plot.save_sharing import save_sharing  # matplotlib takes its time
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.engine.auto import choose_sets, glimpse
+from elsinore.engine.plan import choose_sets, sample_profiles
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
@@ -83,12 +83,12 @@ def find_with_sets(
     finder: Finder = Finder.OPTIMAL,
     time_limit: float = TIME_LIMIT,
 ) -> StaticPlan:
-    """The plan with its Kleene sets, which are weighed by a glimpse of the events if there are any.
+    """The plan with its Kleene sets, which are weighed by a sample of the events if there are any.
 
     Raises:
         ParameterError, BudgetError: as `find_plan`.
     """
-    profiles = () if events is None else glimpse(workload, events)
+    profiles = () if events is None else sample_profiles(workload, events)
     sets = choose_sets(workload, statistics, profiles).sets
     return find_plan(workload, statistics, finder=finder, time_limit=time_limit, sets=sets)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -17,46 +16,23 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.progress import progress_line
 from elsinore.cli.report_decisions import DecisionsReport
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.auto import aggregate_auto, glimpse, share_freely
 from elsinore.engine.finish import finish
-from elsinore.engine.hamlet.aggregate_sets import aggregate_sets
-from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
-from elsinore.engine.segments import aggregate_segments
-from elsinore.engine.segments.shared import shared_segments
-from elsinore.engine.sweep import aggregate_sweep, require_sweep, sweep_sets
+from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for, require
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows, write_rows
-from elsinore.sharing.observe import observe
-from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import verify
-from elsinore.template.support import greta_refusals, require_aseq, require_greta
+from elsinore.template.support import greta_refusals
 
-
-class Executor(StrEnum):
-    """The executors of the specification."""
-
-    AUTO = "auto"
-    HAMLET = "hamlet"
-    HAMLET_STATIC = "hamlet-static"
-    SHARON = "sharon"
-    SWEEP = "sweep"
-    GRETA = "greta"
-    ASEQ = "aseq"
-    TWOSTEP = "twostep"
-
-
-_SEGMENTS = (Executor.ASEQ, Executor.SHARON)
-_HAMLET = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
-_TOGETHER = (Executor.AUTO, Executor.SWEEP, *_SEGMENTS, *_HAMLET)
+_HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
 
 def run(
@@ -92,7 +68,7 @@ def run(
     """Answer the queries of WORKLOAD from files; JSON lines, by query, group and window."""
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
-    refuse_beforehand(bound.queries, executor)
+    require(bound.queries, executor)
     if executor is Executor.AUTO:
         _tell_of_twostep(bound)
     given = _given_plan(plan, bound, executor)
@@ -108,91 +84,47 @@ def run(
                 task, description=f"reading {path.name}: {lines:,} lines"
             ),
         )
-        if executor in _TOGETHER:
-            progress.update(task, description=f"all queries over {len(events):,} events")
-            rows = answer_together(bound, events, executor, given, Budget(budget), told)
-        else:
-            rows = []
-            for query in bound.queries:
-                progress.update(task, description=f"{query.name} over {len(events):,} events")
-                rows += answer(bound, query, events, executor, Budget(budget))
+
+        def tell(names: Sequence[str]) -> None:
+            which = names[0] if len(names) == 1 else f"{len(names)} queries"
+            progress.update(task, description=f"{which} over {len(events):,} events")
+
+        observe = None if told is None else told.observe
+        request = Request(observe=observe, threads=process_cores(), tell=tell)
+        rows = answer(bound, events, executor, Budget(budget), static_plan=given, request=request)
     if told is not None:
         typer.echo(f"elsinore: {told.write()}", err=True)
     _write(sorted_rows(rows), output)
 
 
-def refuse_beforehand(queries: Sequence[BoundQuery], executor: Executor) -> None:
-    """Refuse the queries that an executor cannot run, before anything is read.
-
-    Raises:
-        UnsupportedQueryError: in the executor's name.
-    """
-    if executor is Executor.GRETA or executor in _HAMLET:
-        require_greta(queries, executor)
-    if executor in _SEGMENTS:
-        require_aseq(queries, executor)
-    if executor is Executor.SWEEP:
-        require_sweep(queries)
-
-
 def answer(
-    workload: Workload, query: BoundQuery, events: EventTable, executor: Executor, budget: Budget
-) -> list[ResultRow]:
-    """The rows of one query by greta or twostep."""
-    if executor is Executor.TWOSTEP:
-        return two_step(query, events, budget=budget)
-    return finish(workload, aggregate_query(query, events))
-
-
-def answer_together(
     workload: Workload,
     events: EventTable,
     executor: Executor,
-    plan: StaticPlan | None,
     budget: Budget,
-    told: DecisionsReport | None = None,
+    *,
+    static_plan: StaticPlan | None = None,
+    request: Request = EVERYTHING,
 ) -> list[ResultRow]:
-    """The rows of all queries by aseq, sharon, sweep, hamlet, hamlet-static or auto.
+    """The rows of all queries of a workload by one executor.
 
-    Without a plan sharon finds GWMIN's; auto shares what should be quickest, and leaves to twostep
-    what no compiled executor can run. What hamlet decides goes to `told`.
+    Args:
+        workload: the queries; what the executor refuses was refused before.
+        events: in any order.
+        executor: which.
+        budget: of each query that twostep runs.
+        static_plan: what sharon shares; None: GWMIN's plan.
+        request: of those that compiled executors run.
     """
     if not len(events):
         return []
-    if executor is Executor.ASEQ:
-        return finish(workload, aggregate_segments(workload.queries, events))
-    if executor is Executor.SWEEP:
-        swept = (
-            aggregate_sweep(found, events, threads=process_cores())
-            for found in sweep_sets(workload.queries).sets
-        )
-        return _finish(workload, swept)
-    if executor in _HAMLET:
-        shares = aggregate_sets(
-            workload.queries,
-            events,
-            decisions=_HAMLET[executor],
-            observers=None if told is None else told.observe,
-        )
-        return _finish(workload, shares)
-    statistics = observe(workload, events)
-    if executor is Executor.SHARON:
-        from elsinore.sharing.find_plan import find_plan  # the solver takes its time to load
-
-        plan = plan or find_plan(workload, statistics, finder=Finder.GWMIN)
-        segments = shared_segments(plan)
-        return finish(workload, aggregate_segments(workload.queries, events, segments))
-    refused = [query for query in workload.queries if greta_refusals(query)]
-    compiled = [query for query in workload.queries if query not in refused]
-    sharing = share_freely(workload, statistics, glimpse(workload, events))
-    rows = _finish(workload, aggregate_auto(compiled, events, sharing, threads=process_cores()))
-    for query in refused:
+    plan = plan_for(executor, workload, events, static_plan)
+    tables = plan.run(events, request)
+    rows = finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
+    for query in plan.left:
+        request.tell([query.name])
         rows += two_step(query, events, budget=budget)
     return rows
-
-
-def _finish(workload: Workload, shares: Iterable[pa.Table]) -> list[ResultRow]:
-    return finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *shares]))
 
 
 def _tell_of_twostep(workload: Workload) -> None:

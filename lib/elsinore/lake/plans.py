@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from elsinore.engine.auto import choose_sets
+from elsinore.engine.plan import choose_sets
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import DataError
 from elsinore.lake.regions import run_key

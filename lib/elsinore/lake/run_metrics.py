@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from elsinore.engine.auto import Sharing
+from elsinore.engine.plan import RuntimePlan
 from elsinore.lake.regions import RunStep, run_key
 from elsinore.lake.tables import Lake
 from elsinore.step_clock import step_times
@@ -75,20 +75,20 @@ def is_of_coverage(metric: str) -> bool:
     return metric.startswith((RESULTS_OF, CHECKED_OF))
 
 
-def sharing_metrics(sharing: Sharing, counts: Mapping[str, int]) -> dict[str, Metric]:
+def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:
     """The executor of each query and why, the sets, what sharing is predicted to save, and counts.
 
     Args:
-        sharing: what was decided before the run.
+        plan: what was decided before the run.
         counts: what Hamlet's observers counted, over all tasks.
     """
     found: dict[str, Metric] = {}
-    found |= {f"{_CHOICE}{c.query}": f"{c.executor}: {c.why}" for c in sharing.choices}
-    found |= {f"{_SET}{n}": ", ".join(names) for n, names in enumerate(sharing.sets, start=1)}
+    found |= {f"{_CHOICE}{c.query}": f"{c.executor}: {c.why}" for c in plan.choices}
+    found |= {f"{_SET}{n}": ", ".join(names) for n, names in enumerate(plan.sets, start=1)}
     found |= {f"{_COUNT}{name}": number for name, number in counts.items()}
-    if sharing.alone:
-        found[_ALONE] = sharing.alone * _NANOSECONDS
-        found[_TOGETHER] = sharing.together * _NANOSECONDS
+    if plan.alone:
+        found[_ALONE] = plan.alone * _NANOSECONDS
+        found[_TOGETHER] = plan.together * _NANOSECONDS
     return found
 
 

@@ -22,7 +22,6 @@ from elsinore.lowering.merged import (
     type_of,
 )
 from elsinore.query.bound import BoundQuery
-from elsinore.query.remember import of_queries
 from elsinore.query.syntax import Conjunction, Semantics
 from elsinore.template.build import build_templates
 from elsinore.template.subsets import NotUnambiguous
@@ -103,7 +102,6 @@ class Sharing:
     beside: tuple[tuple[BoundQuery, str], ...]
 
 
-@of_queries
 def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
     """Partition queries into sharable sets and those that run beside them.
 

@@ -15,7 +15,6 @@ from elsinore.lowering.carriers import Carrier, Carriers
 from elsinore.lowering.merged import type_of
 from elsinore.lowering.sharable import partition_signature, plain_template
 from elsinore.query.bound import BoundQuery
-from elsinore.query.remember import of_queries
 from elsinore.template.machine import reachable
 from elsinore.template.support import refuse_all
 from elsinore.template.template import Template
@@ -155,12 +154,8 @@ class Sweeps:
     beside: tuple[tuple[BoundQuery, str], ...]
 
 
-@of_queries
 def sweep_sets(queries: Sequence[BoundQuery]) -> Sweeps:
-    """Partition queries into sets that are swept together and those that cannot be swept.
-
-    The same queries have the same sets, so that what is known of a set is found again.
-    """
+    """Partition queries into sets that are swept together and those that cannot be swept."""
     beside: list[tuple[BoundQuery, str]] = []
     alike: dict[object, list[tuple[BoundQuery, Template]]] = {}
     for query in queries:

@@ -172,7 +172,7 @@ def find_plan(
     A pure function: the same workload, in whatever order of its queries, and the same statistics
     give the same plan, byte for byte (while the time limit is not met). `sets` is the Kleene part,
     which is weighed by what this engine costs and taken into the plan as it is
-    (`elsinore.engine.auto.choose_sets`).
+    (`elsinore.engine.plan.choose_sets`).
 
     Raises:
         ParameterError: the statistics lack a type of the workload, its rates are too large, or the

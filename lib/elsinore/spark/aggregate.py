@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.engine.auto import NOTHING_SHARED, Sharing
+from elsinore.engine.plan import RuntimePlan
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, origin
@@ -27,7 +27,6 @@ from elsinore.spark.aggregate_worker import (
     WINDOWS,
     Asked,
     Counts,
-    WorkloadText,
     add_up_texts,
     aggregating,
     carrying,
@@ -84,8 +83,8 @@ def aggregate(
     workload: Workload,
     owned: Interval,
     *,
-    plan: str,
-    sharing: Sharing = NOTHING_SHARED,
+    static_plan: str,
+    plan: RuntimePlan | None = None,
     parts: int,
     run: str,
 ) -> Aggregated:
@@ -97,8 +96,8 @@ def aggregate(
         lake: the tables.
         workload: the queries.
         owned: the slice, whole hours.
-        plan: fingerprint of the static plan.
-        sharing: what of it is shared.
+        static_plan: fingerprint of the static plan that the runtime plan was made of.
+        plan: who runs which query; None: each runs by itself.
         parts: tasks that the work is distributed over, at most.
         run: the run, named in the table's history.
 
@@ -107,14 +106,15 @@ def aggregate(
         ConflictError, LostWorkerError: worth another try.
     """
     require_greta(workload.queries)
+    plan = plan or RuntimePlan.of(workload.queries)
     version = lake.version("events")
     with spark_failures():
         route = choose_route(lake, workload, owned, version, parts)
-        kept = aggregated(lake, workload, owned, version, route, sharing=sharing, parts=parts)
+        kept = aggregated(lake, workload, owned, version, route, plan=plan, parts=parts)
         kept.persist()
         try:
             results, counts = split_counts(kept)
-            note = origin(run, workload, plan, version, owned)
+            note = origin(run, workload, static_plan, version, owned)
             rows = _by_day(results, owned, parts)
             with lake.compiled(counts.get(ROWS, 0)):
                 lake.replace(STAGED, rows, where=Hours(owned), run=note, recorded=True)
@@ -122,7 +122,7 @@ def aggregate(
             kept.unpersist()
     events, windows, written = (counts.pop(name, 0) for name in (EVENTS, WINDOWS, ROWS))
     return Aggregated(
-        version, plan, events, windows, written, route.in_words(), sharing.in_words(), counts
+        version, static_plan, events, windows, written, route.in_words(), plan.in_words(), counts
     )
 
 
@@ -133,16 +133,16 @@ def aggregated(
     version: int,
     route: Route,
     *,
-    sharing: Sharing = NOTHING_SHARED,
+    plan: RuntimePlan,
     parts: int,
 ) -> DataFrame:
     """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_counts`."""
     if route.direct:
         numbers = lake.spark.range(0, len(route.parts), numPartitions=len(route.parts))
-        task = reading(workload, route.parts, sharing)
+        task = reading(workload, route.parts, plan)
         finished = numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
     else:
-        finished = aggregate_shuffled(lake, workload, owned, version, sharing=sharing, parts=parts)
+        finished = aggregate_shuffled(lake, workload, owned, version, plan=plan, parts=parts)
     return finished.withColumns(
         {name: F.timestamp_micros(name) for name in ("window_start", "window_end")}
     )
@@ -172,19 +172,18 @@ def aggregate_shuffled(
     owned: Interval,
     version: int,
     *,
-    sharing: Sharing,
+    plan: RuntimePlan,
     parts: int,
 ) -> DataFrame:
     """The windows that end in `owned`, and counts; see `aggregated`."""
-    text = WorkloadText.of(workload)
     partial, counted = [], frozenset[str]()
     for branch in sorted(branches(workload), key=lambda each: -_longest(workload, each)):
-        asked = Asked(text, branch.queries, owned, sharing)
+        asked = Asked(workload.schema, plan.of_queries(branch.queries), owned)
         # An event that several branches read counts where the longest windows read it.
         partial.append(_partial(lake, workload, branch, asked, version, parts, counted))
         counted |= branch.types
     together = reduce(DataFrame.unionByName, partial).repartition(parts, *_GROUP)
-    return together.mapInArrow(finishing(text), from_arrow_schema(carrying(FINISHED_SCHEMA)))
+    return together.mapInArrow(finishing(workload), from_arrow_schema(carrying(FINISHED_SCHEMA)))
 
 
 def _longest(workload: Workload, branch: Branch) -> int:

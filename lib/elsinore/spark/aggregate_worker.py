@@ -9,17 +9,15 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.auto import Sharing, aggregate_auto
 from elsinore.engine.finish_long import finish_long
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.in_order import aggregate_in_order
-from elsinore.errors import EngineError
+from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import (
     EventFile,
@@ -28,10 +26,7 @@ from elsinore.lake.event_files import (
     events_in_order,
     types_read,
 )
-from elsinore.query.bind_query import bind_workload
-from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.parse import parse_workload
-from elsinore.query.print_query import print_query
+from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.results.published import LONG_SCHEMA
 from elsinore.timeline import Interval
@@ -78,56 +73,18 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadText:
-    """A workload as it travels to workers: texts and fingerprints, which name it to a cache."""
-
-    schema: StreamSchema
-    text: str
-    fingerprints: tuple[str, ...]
-
-    @classmethod
-    def of(cls, workload: Workload) -> WorkloadText:
-        """The queries as written, in canonical spelling."""
-        text = "".join(print_query(query.source) for query in workload.queries)
-        return cls(workload.schema, text, tuple(q.fingerprint for q in workload.queries))
-
-    def bind(self) -> Workload:
-        """The workload again; parsed once in each process.
-
-        Raises:
-            EngineError: it is not the workload that was sent.
-        """
-        return _bind(self)
-
-
-@lru_cache(maxsize=4)
-def _bind(sent: WorkloadText) -> Workload:
-    workload = bind_workload(parse_workload(sent.text, "<workload>"), sent.schema)
-    if tuple(query.fingerprint for query in workload.queries) != sent.fingerprints:
-        raise EngineError("a workload changed its meaning on the way to a worker")
-    return workload
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
     """What a task is asked for.
 
     Attributes:
-        workload: the workload.
-        queries: names of those to be computed.
+        schema: of the events.
+        plan: who runs which queries.
         owned: the windows that end here, and no others.
-        sharing: who shares what.
     """
 
-    workload: WorkloadText
-    queries: tuple[str, ...]
+    schema: StreamSchema
+    plan: RuntimePlan
     owned: Interval
-    sharing: Sharing
-
-    def bound(self) -> list[BoundQuery]:
-        """The queries."""
-        known = self.workload.bind().by_name
-        return [known[name] for name in self.queries]
 
     def partial_rows(
         self, batches: Batches, observer: Observer, *, ordered: bool
@@ -140,19 +97,16 @@ class Asked:
             ordered: whether time never falls. Then no more events are held than the live windows
                 need, and a table has all partial rows of the windows that it has any of.
         """
-        queries, schema = self.bound(), self.workload.schema
 
         def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
             parts = [PARTIAL_SCHEMA.empty_table()]
-            events = event_table(schema, table)
-            for partial in aggregate_auto(
-                queries, events, self.sharing, owned=owned, observer=observer
-            ):
+            request = Request(owned, observe=lambda _: observer)
+            for partial in self.plan.run(event_table(self.schema, table), request):
                 parts.append(partial.cast(PARTIAL_SCHEMA))
             yield pa.concat_tables(parts)
 
         if ordered:
-            reach = max(query.window.within for query in queries)
+            reach = max(query.window.within for query in self.plan.queries)
             yield from aggregate_in_order(batches, reach, aggregate, owned=self.owned)
             return
         held = [batch for batch in batches if batch.num_rows]
@@ -165,14 +119,12 @@ def new_observer() -> Observer:
     return Observer(room=0, details=False)
 
 
-def reading(workload: Workload, parts: tuple[Part, ...], sharing: Sharing) -> Task:
+def reading(workload: Workload, parts: tuple[Part, ...], plan: RuntimePlan) -> Task:
     """A task that takes numbers of parts, reads their files and makes their finished rows.
 
     A window lies in one part whatever its keys are, and the part has all of its events: so a task
     groups by any key, and needs no shuffle.
     """
-    text = WorkloadText.of(workload)
-    queries = tuple(query.name for query in workload.queries)
     types, read = types_read(workload, workload.queries), attributes_read(workload.queries)
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -180,11 +132,11 @@ def reading(workload: Workload, parts: tuple[Part, ...], sharing: Sharing) -> Ta
             part, observer, told = parts[number], new_observer(), Counter({EVENTS: 0})
             # Of the time before its windows' ends, what no earlier part counts.
             since = part.owned.start if number else part.reached.start
-            events = events_in_order(part.files, part.reached, text.schema, types, read)
-            asked = Asked(text, queries, part.owned, sharing)
+            events = events_in_order(part.files, part.reached, workload.schema, types, read)
+            asked = Asked(workload.schema, plan, part.owned)
             counted = _counting(events, since, told)
             for partial in asked.partial_rows(counted, observer, ordered=True):
-                yield from finished(text.bind(), partial, told)
+                yield from finished(workload, partial, told)
             yield counts_of(FINISHED_SCHEMA, {**observer.counts, **told})
 
     return task
@@ -208,7 +160,7 @@ def aggregating(asked: Asked, counted: frozenset[str], *, ordered: bool) -> Task
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         observer, told = new_observer(), Counter({EVENTS: 0})
-        codes = pa.array([asked.workload.schema.type_codes[name] for name in counted], pa.int32())
+        codes = pa.array([asked.schema.type_codes[name] for name in counted], pa.int32())
 
         def seen() -> Iterator[pa.RecordBatch]:
             for batch in batches:
@@ -222,7 +174,7 @@ def aggregating(asked: Asked, counted: frozenset[str], *, ordered: bool) -> Task
     return task
 
 
-def finishing(workload: WorkloadText) -> Task:
+def finishing(workload: Workload) -> Task:
     """A task that merges the partial rows of its (query, group, window)s and finishes them."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -231,7 +183,7 @@ def finishing(workload: WorkloadText) -> Task:
             return
         partial, counts = split(pa.Table.from_batches(held))
         told = Counter(counts)
-        yield from finished(workload.bind(), partial, told)
+        yield from finished(workload, partial, told)
         yield counts_of(FINISHED_SCHEMA, told)
 
     return task

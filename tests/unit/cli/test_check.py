@@ -105,7 +105,7 @@ def test_a_query_as_json(as_json: Any) -> None:
         "pane": 900_000_000,
         "window": "within 1 hour, slide 45 minutes, pane 15 minutes",
         "semantics": "skip-till-next-match",
-        "executors": ["greta", "twostep"],
+        "executors": ["greta", "hamlet", "hamlet-static", "twostep"],
         "refused": {},
     }
 
@@ -150,7 +150,7 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "  returns      COUNT(*)",
         "  window       within 1 day, slide 1 day, pane 1 day",
         "  semantics    skip-till-any-match",
-        "  executors    greta, sweep, twostep",
+        "  executors    greta, hamlet, hamlet-static, sweep, twostep",
         "",
         "1 query, it binds.",
     ]

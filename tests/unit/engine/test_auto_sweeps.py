@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from elsinore.engine.auto import GRETA, HAMLET, SEGMENTS, SWEEP, Sharing, share_freely
-from elsinore.engine.auto.sets import choose_sets
-from elsinore.engine.auto.sweeps import SweepChoice, choose_sweeps
 from elsinore.engine.hamlet.traffic import Stream
+from elsinore.engine.plan import GRETA, HAMLET, SEGMENTS, SWEEP, RuntimePlan, compile_plan
+from elsinore.engine.plan.sets import choose_sets
+from elsinore.engine.plan.sweeps import SweepChoice, choose_sweeps
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
@@ -33,8 +33,8 @@ def _workload(text: str) -> Workload:
     return bind_workload(parse_workload(text), SCHEMA)
 
 
-def _executors(sharing: Sharing) -> dict[str, str]:
-    return {choice.query: choice.executor for choice in sharing.choices}
+def _executors(plan: RuntimePlan) -> dict[str, str]:
+    return {choice.query: choice.executor for choice in plan.choices}
 
 
 def test_collapsed_queries_are_swept_and_the_others_are_not() -> None:
@@ -42,35 +42,35 @@ def test_collapsed_queries_are_swept_and_the_others_are_not() -> None:
     workload = _workload(FIXED + COLLAPSED + PAIRED)
     (whole,) = choose_sets(workload, STATISTICS).sets
     assert sorted(whole.queries) == ["first", "fourth", "second", "third"]
-    sharing = share_freely(workload, STATISTICS)
-    assert _executors(sharing) == {
+    plan = compile_plan(workload, STATISTICS)
+    assert _executors(plan) == {
         "fixed": SEGMENTS, "first": SWEEP, "second": SWEEP, "third": HAMLET, "fourth": HAMLET,
     }  # fmt: skip
-    assert sharing.sweeps == (("first", "second"),)
-    assert [sorted(names) for names in sharing.sets] == [["fourth", "third"]]
-    reasons = {choice.query: choice.why for choice in sharing.choices}
+    assert plan.sweeps == (("first", "second"),)
+    assert [sorted(names) for names in plan.sets] == [["fourth", "third"]]
+    reasons = {choice.query: choice.why for choice in plan.choices}
     assert reasons["first"].startswith("nothing is asked of pairs of events; swept with 1 other: ")
     assert " ms against " in reasons["first"]
     assert reasons["third"].startswith("shares B+ with 1 other of s1: ")
-    assert sharing.together < sharing.alone
-    assert "and 2 queries in 1 sweep; saves " in sharing.in_words()
+    assert plan.together < plan.alone
+    assert "and 2 queries in 1 sweep; saves " in plan.in_words()
 
 
 def test_what_is_left_of_a_set_may_be_nothing_to_share() -> None:
     """The third could share B+ with the swept ones alone."""
     lines = [line for line in PAIRED.splitlines() if "fourth" not in line]
-    sharing = share_freely(_workload(COLLAPSED + "\n".join(lines)), STATISTICS)
-    assert _executors(sharing) == {"first": SWEEP, "second": SWEEP, "third": GRETA}
-    assert sharing.sets == ()
-    (why,) = (choice.why for choice in sharing.choices if choice.query == "third")
+    plan = compile_plan(_workload(COLLAPSED + "\n".join(lines)), STATISTICS)
+    assert _executors(plan) == {"first": SWEEP, "second": SWEEP, "third": GRETA}
+    assert plan.sets == ()
+    (why,) = (choice.why for choice in plan.choices if choice.query == "third")
     assert why == "no other query has its Kleene types and keys"
 
 
 def test_queries_by_other_keys_are_swept_apart() -> None:
     keyed = "QUERY keyed RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 100;"
     statistics = replace(STATISTICS, partitions=((("k",), 10),))
-    sharing = share_freely(_workload(COLLAPSED + keyed), statistics)
-    assert sorted(sharing.sweeps) == [("first", "second"), ("keyed",)]
+    plan = compile_plan(_workload(COLLAPSED + keyed), statistics)
+    assert sorted(plan.sweeps) == [("first", "second"), ("keyed",)]
 
 
 def test_a_sweep_that_costs_more_is_not_chosen() -> None:

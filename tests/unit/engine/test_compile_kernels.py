@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from elsinore.cli.main import run_command
-from elsinore.cli.run import Executor, answer, answer_together
+from elsinore.cli.run import answer
 from elsinore.engine.compile_kernels import compile_kernels, run_steps
+from elsinore.engine.plan import Executor
 from elsinore.engine.sweep import sweep_sets
 from elsinore.errors import ElsinoreError
 from elsinore.events import EventTable
@@ -66,12 +67,9 @@ def _answer(workload: Workload, events: EventTable, executor: Executor) -> None:
             sets = [found.queries for found in sweep_sets(workload.queries).sets]
             for queries in sets:
                 swept = Workload(workload.schema, queries)
-                answer_together(swept, events, executor, None, Budget(1))
-        elif executor is Executor.GRETA:
-            for query in workload.queries:
-                answer(workload, query, events, executor, Budget(1))
+                answer(swept, events, executor, Budget(1))
         else:
-            answer_together(workload, events, executor, None, Budget(1))
+            answer(workload, events, executor, Budget(1))
     except ElsinoreError:
         pass
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.auto import aggregate_auto
 from elsinore.engine.finish import finish
 from elsinore.engine.in_order import Aggregate, aggregate_in_order
+from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.query.bind_query import bind_workload
@@ -119,7 +119,7 @@ def test_any_chunks_give_the_rows_of_the_whole_table_for_workloads() -> None:
         def aggregate(
             table: EventTable, part: Interval | None, workload: Workload = drawn.workload
         ) -> Iterator[pa.Table]:
-            return aggregate_auto(workload.queries, table, owned=part)
+            return RuntimePlan.of(workload.queries).run(table, Request(part))
 
         expected = [row for q in drawn.workload.queries for row in greta(q, events, owned)]
         rows, seen = chunked(drawn.workload, events, aggregate, dice, owned)

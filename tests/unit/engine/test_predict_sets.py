@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.auto.sets import choose_sets, in_words, planned_sets, sets_of
 from elsinore.engine.hamlet.amounts import greta_amounts, hamlet_amounts, members_bytes
 from elsinore.engine.hamlet.costs import NAMES, load_costs
 from elsinore.engine.hamlet.predict import LARGEST, costs_of, predict_set
 from elsinore.engine.hamlet.traffic import Stream
+from elsinore.engine.plan.sets import choose_sets, in_words, planned_sets, sets_of
 from elsinore.errors import PlanError
 from elsinore.lowering.sharable import SharableSet
 from elsinore.query.bound import Workload

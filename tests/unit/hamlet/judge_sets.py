@@ -8,8 +8,8 @@ from typing import Any
 
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.aggregate_sets import aggregate_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, EQUATION, NEVER, Decisions
+from elsinore.engine.plan import Executor, plan_for
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.kernels.hamlet_ways import BESIDE
 from elsinore.lowering.sharable import sharable_sets
@@ -70,8 +70,9 @@ def _check_beside(
     """What shares nothing runs with the sets in one call, and answers as by itself."""
     named = {query.name: query for query in queries}
     rows: list[ResultRow] = []
-    for table in aggregate_sets(queries, case.events):
-        rows += finish(Workload(SCHEMA, tuple(queries)), table)
+    workload = Workload(SCHEMA, tuple(queries))
+    for table in plan_for(Executor.HAMLET, workload, case.events).run(case.events):
+        rows += finish(workload, table)
     assert {row.query for row in rows} <= set(named)
     for name in sorted(beside):
         expected = greta(named[name], case.events)

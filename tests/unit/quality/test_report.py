@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from elsinore.engine.auto import GRETA, HAMLET, Choice, Sharing
+from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import sharing_metrics
 from elsinore.quality.charts import HEIGHT, stacked_bars
 from elsinore.quality.judgement import Judgement, Verdict
 from elsinore.quality.report import write_report
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.parse import parse_workload
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
 from elsinore.timeline import HOUR, Interval
+from tests.property.random_cases import SCHEMA
 from tests.unit.quality import lake
 
 SCRIPT = "<script>alert('x')</script>"
@@ -290,14 +293,21 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
         Choice("cascade", HAMLET, "set 1 saves 60 %"),
         Choice("lonely", GRETA, "shares with no other"),
     )
-    sharing = Sharing((), (("delays", "cascade"),), choices, alone=5e9, together=2e9)
+    queries = "".join(
+        f"QUERY {name} RETURN COUNT(*) PATTERN SEQ({kind}, B+) WITHIN 10;"
+        for name, kind in (("delays", "A"), ("cascade", "C"))
+    )
+    plan = RuntimePlan.of(
+        bind_workload(parse_workload(queries), SCHEMA).queries,
+        sets=[("delays", "cascade")], choices=choices, alone=5e9, together=2e9,
+    )  # fmt: skip
     for first_hour, bursts in (("10", 40), ("11", 10)):  # two slices
         counts = {"bursts": bursts, "shared": bursts // 2, "event snapshots": bursts * 100}
         key = f"2013-01-01T{first_hour}_2013-01-01T{int(first_hour) + 1}"
         rows["run_metrics"] += [
             lake.metric("shares", name, None if isinstance(value, str) else float(value),
                         value if isinstance(value, str) else None) | {"run_key": key}
-            for name, value in sharing_metrics(sharing, counts).items()
+            for name, value in sharing_metrics(plan, counts).items()
         ]  # fmt: skip
     page = _page(tmp_path, rows, _judgement())
     cells = re.findall(r"<td[^>]*>(.*?)</td>", page)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Sequence
 
 import pytest
 
@@ -12,7 +11,7 @@ from elsinore.catalog.stream import EventType, StreamSchema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
-from elsinore.query.remember import LATEST, of_queries, of_query
+from elsinore.query.remember import of_query
 from elsinore.timeline import TimeUnit
 
 SCHEMA = StreamSchema("s", "time", TimeUnit.INTEGER, "type", None, (EventType("A", ()),))
@@ -64,24 +63,3 @@ def test_functions_do_not_see_what_others_found() -> None:
         return query.name
 
     assert other(query) == "q"
-
-
-def test_several_queries_by_identity_and_order() -> None:
-    asked: list[tuple[str, ...]] = []
-
-    @of_queries
-    def names(given: Sequence[BoundQuery]) -> tuple[str, ...]:
-        found = tuple(query.name for query in given)
-        asked.append(found)
-        return found
-
-    first, second = queries("p", "q")
-    assert names([first, second]) == names((first, second)) == ("p", "q")
-    assert names([second, first]) == ("q", "p")
-    assert names(queries("p", "q")) == ("p", "q")
-    assert asked == [("p", "q"), ("q", "p"), ("p", "q")]
-    for number in range(LATEST):
-        names(queries(f"other{number}"))
-    names([first, second])
-    assert asked[-1] == ("p", "q")
-    assert len(asked) == LATEST + 4

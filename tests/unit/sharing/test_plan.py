@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from elsinore.engine.auto import choose_sets
+from elsinore.engine.plan import choose_sets
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
 from elsinore.sharing.explain import explain_plan

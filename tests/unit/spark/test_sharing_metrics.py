@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from elsinore.engine.auto import GRETA, HAMLET, NOTHING_SHARED, Choice, Sharing
+from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.lake.run_metrics import Ran, is_of_sharing, run_time_sharing, sharing_metrics
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.parse import parse_workload
 from elsinore.spark.aggregate_worker import add_up
+from tests.property.random_cases import SCHEMA
 
 CHOICES = (Choice("a", HAMLET, "pays: by half"), Choice("b", HAMLET, "pays: by half"),
            Choice("c", GRETA, "shares with no other"))  # fmt: skip
-SHARING = Sharing((), (("a", "b"),), CHOICES, alone=4e9, together=2e9)
+QUERIES = bind_workload(
+    parse_workload("""
+QUERY a RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10;
+QUERY b RETURN COUNT(*) PATTERN SEQ(C, B+) WITHIN 10;
+QUERY c RETURN COUNT(*) PATTERN D+ WITHIN 10;"""),
+    SCHEMA,
+).queries
+PLAN = RuntimePlan.of(QUERIES, sets=["ab"], choices=CHOICES, alone=4e9, together=2e9)
 
 
 def test_figures_of_several_slices_are_put_together() -> None:
-    slices = [sharing_metrics(SHARING, {"bursts": n, "shared": 1}) for n in (3, 4)]
+    slices = [sharing_metrics(PLAN, {"bursts": n, "shared": 1}) for n in (3, 4)]
     assert all(is_of_sharing(metric) for metric in slices[0])
     assert not is_of_sharing("events")
     rows = [
@@ -31,7 +41,7 @@ def test_figures_of_several_slices_are_put_together() -> None:
 
 
 def test_nothing_shared_has_no_figures() -> None:
-    assert sharing_metrics(NOTHING_SHARED, {}) == {}
+    assert sharing_metrics(RuntimePlan.of(QUERIES), {}) == {}
     assert run_time_sharing([]).ran == ()
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from elsinore.engine.auto import Sharing, aggregate_auto
 from elsinore.engine.finish import finish
 from elsinore.engine.in_order import aggregate_in_order
+from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.engine.sweep import sweep_sets
 from elsinore.events import EventTable
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
@@ -26,13 +26,12 @@ def test_chunks_of_any_size_give_the_rows_of_the_whole(number: int) -> None:
     found = random_set(f"short:{number}")
     swept = [query for members in sweep_sets(found.workload.queries).sets
              for query in members.queries]  # fmt: skip
-    names = tuple(query.name for query in swept)
+    plan = RuntimePlan.of(swept, sweeps=[[query.name for query in swept]])
     ordered = EventTable(found.events.schema, found.events.table.sort_by("_time"))
 
     def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
         events = EventTable(ordered.schema, table)
-        parts = aggregate_auto(swept, events, Sharing(sweeps=(names,)), owned=owned)
-        yield pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *parts])
+        yield pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *plan.run(events, Request(owned))])
 
     reach = max((query.window.within for query in swept), default=1)
     for owned in OWNED:

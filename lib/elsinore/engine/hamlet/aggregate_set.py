@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -63,8 +64,37 @@ def aggregate_set(
     found = queries if isinstance(queries, SharableSet) else sharable_set(queries)
     if found is None:
         raise ParameterError("the queries are not one sharable set")
-    merged, columns = found.merged, EventColumns.of(events)
-    tables = make_tables(merged)
+    columns = EventColumns.of(events)
+    return run_set(lower_set(found), columns, owned=owned, decisions=decisions, observer=observer)
+
+
+@dataclass(frozen=True)
+class LoweredSet:
+    """A sharable set and the tables that its kernels read."""
+
+    found: SharableSet
+    tables: Tables
+
+
+def lower_set(found: SharableSet) -> LoweredSet:
+    """All that can be worked out before any event.
+
+    Raises:
+        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
+    """
+    return LoweredSet(found, make_tables(found.merged))
+
+
+def run_set(
+    lowered: LoweredSet,
+    columns: EventColumns,
+    *,
+    owned: Interval | None = None,
+    decisions: Decisions = DYNAMIC,
+    observer: Observer | None = None,
+) -> pa.Table:
+    """Runs a set; see `aggregate_set`."""
+    found, tables, merged = lowered.found, lowered.tables, lowered.found.merged
     codes = {
         key.attribute: KeyCodes.of(key, columns) for query in merged.queries for key in query.keys
     }
@@ -78,7 +108,7 @@ def aggregate_set(
     for window, output in _climb(prepared, decisions, observer):
         if output is None:
             return pa.concat_tables(
-                [aggregate_query(query, events, owned=owned) for query in found.queries]
+                [aggregate_query(query, columns, owned=owned) for query in found.queries]
             )
         parts += _rows(found, tables, entries, prepared, window, output)
     return merge_partials(pa.concat_tables(parts))

@@ -18,7 +18,7 @@ from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.lowering.chains import group_names, named_keys, passes
-from elsinore.lowering.segments import lower_segments
+from elsinore.lowering.segments import Lowered, lower_segments
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.sharing.candidates import Segment
@@ -35,8 +35,6 @@ def aggregate_segments(
 ) -> pa.Table:
     """Unfinished rows (`results.partial`) of queries over all events of a table.
 
-    Queries whose keys have the same names (`chain.named_keys`) are run in one pass over the events.
-
     Args:
         queries: what aseq can run.
         events: in any order; all partitions together.
@@ -48,21 +46,28 @@ def aggregate_segments(
         UnsupportedQueryError: a query needs what these executors lack; see `require_aseq`.
     """
     require_aseq(queries, "aseq" if shared is None else "sharon")
-    columns = EventColumns.of(events)
+    return run_passes(lower_passes(queries, shared or ()), EventColumns.of(events), owned)
+
+
+def lower_passes(
+    queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]
+) -> tuple[Lowered, ...]:
+    """A program for all queries whose keys have the same names (`chain.named_keys`)."""
+    return tuple(lower_segments(members, shared) for members in passes(queries))
+
+
+def run_passes(
+    lowered: Sequence[Lowered], columns: EventColumns, owned: Interval | None
+) -> pa.Table:
+    """Runs programs, each in one pass over the events; see `aggregate_segments`."""
     tables = [PARTIAL_SCHEMA.empty_table()]
-    for members in passes(queries):
-        tables += _run_pass(members, shared or (), columns, owned)
+    for program in lowered:
+        tables += _run_pass(program, columns, owned)
     return pa.concat_tables(tables)
 
 
-def _run_pass(
-    queries: Sequence[BoundQuery],
-    shared: Sequence[Sequence[Segment]],
-    columns: EventColumns,
-    owned: Interval | None,
-) -> list[pa.Table]:
-    lowered = lower_segments(queries, shared)
-    keys = named_keys(queries[0])
+def _run_pass(lowered: Lowered, columns: EventColumns, owned: Interval | None) -> list[pa.Table]:
+    keys = named_keys(lowered.chains[0].query)
     codes = {name: KeyCodes.of(keys[name], columns) for name in sorted(keys)}
     entries = make_entries(lowered.chains, lowered.symbols, codes, columns)
     weights = weigh_events(lowered.weights, columns)

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.lowering.carriers import carriers_of
-from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.remember import of_queries
+from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.template.support import greta_refusals
 
@@ -70,7 +69,6 @@ def _of_lists(column: pa.ChunkedArray, places: Sequence[int]) -> pa.ChunkedArray
     return pa.ListArray.from_arrays(pa.array(offsets), lists.values.take(pa.array(chosen)))
 
 
-@of_queries
 def alike(queries: Sequence[BoundQuery]) -> tuple[Alike, ...]:
     """All queries, each in one class; in the order of the first of each."""
     classes: dict[str, list[BoundQuery]] = {}
@@ -89,8 +87,3 @@ def _together(queries: Sequence[BoundQuery]) -> Sequence[Alike]:
         if not greta_refusals(run):
             return [Alike(run, tuple(queries))]
     return [Alike(query, (query,)) for query in queries]
-
-
-def distinct(workload: Workload) -> Workload:
-    """What is run for a workload."""
-    return Workload(workload.schema, tuple(found.run for found in alike(workload.queries)))

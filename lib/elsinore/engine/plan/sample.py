@@ -1,4 +1,4 @@
-"""A glimpse of the events at hand: bursts and selectivities of sharable sets, from few events."""
+"""Bursts and selectivities of sharable sets, from a sample of the events at hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.engine.auto.alike import distinct
+from elsinore.engine.plan.alike import alike
 from elsinore.engine.profile.measure import measure
 from elsinore.engine.profile.subjects import Subjects
 from elsinore.events import TIME_COLUMN, EventTable
@@ -22,7 +22,7 @@ SAMPLE = 4_096
 LARGEST_SHARE = 0.05
 
 
-def glimpse(
+def sample_profiles(
     workload: Workload, events: EventTable, *, sample: int = SAMPLE
 ) -> tuple[StreamProfile, ...]:
     """For each sharable set the profile of some events: a stretch of some of its partitions.
@@ -39,7 +39,7 @@ def glimpse(
     if size < 1:
         return ()
     profiles = []
-    for found in sharable_sets(distinct(workload).queries).sets:
+    for found in sharable_sets([each.run for each in alike(workload.queries)]).sets:
         chosen = _chosen(found, workload, events, size)
         if len(chosen):
             part = Workload(workload.schema, found.queries)

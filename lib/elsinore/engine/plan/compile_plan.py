@@ -1,0 +1,154 @@
+"""Decides who runs what: the segments, sweeps and sets that pay.
+
+Queries that are equal but for what they return are run once (`alike`), so one of them is weighed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from elsinore.engine.hamlet.traffic import Stream
+from elsinore.engine.plan.alike import Alike, alike
+from elsinore.engine.plan.runtime_plan import Choice, RuntimePlan
+from elsinore.engine.plan.sets import SetChoice, choose_sets, in_words, planned_sets, without
+from elsinore.engine.plan.sweeps import COLLAPSED, choose_sweeps, sweepable
+from elsinore.engine.plan.units import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP
+from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
+from elsinore.engine.segments.costs import MEASURED
+from elsinore.engine.segments.predict import predict
+from elsinore.engine.segments.shared import shared_segments
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.sharing.candidates import Segment
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.profile import StreamProfile
+from elsinore.sharing.statistics import Statistics
+from elsinore.template.support import aseq_refusals, greta_refusals
+
+_Segments = Sequence[Sequence[Segment]]
+
+
+def compile_plan(
+    workload: Workload,
+    statistics: Statistics | None = None,
+    profiles: Sequence[StreamProfile] = (),
+    *,
+    static_plan: StaticPlan | None = None,
+) -> RuntimePlan:
+    """Decide who runs what by predicted costs.
+
+    Under a static plan only what that shares may be shared: its segments that pay by measured costs
+    too, and its sets that it says pay. Collapsed queries are swept where that costs less, whatever
+    the plan says of their sets. Without statistics it is not known what pays: then all segments of
+    the static plan are shared and all that can be swept is swept, as mostly pays.
+
+    Args:
+        workload: the queries.
+        statistics: of their stream.
+        profiles: of parts of it, for bursts and selectivities.
+        static_plan: Sharon's.
+
+    Raises:
+        ParameterError: the statistics lack a type of the workload.
+        PlanError: a set of the plan is none of this workload; the plan is for another, or for
+            another build.
+    """
+    if statistics is None:
+        return _unweighed(workload, static_plan)
+    classes, stream = alike(workload.queries), Stream(statistics, tuple(profiles))
+    run = Workload(workload.schema, tuple(found.run for found in classes))
+    fixed = fixed_length(run)
+    if static_plan is None:
+        segments: _Segments = choose_segments(fixed, statistics)
+        sets = choose_sets(run, statistics, profiles)
+    else:
+        paying = segments_that_pay(_planned(static_plan, fixed), fixed, statistics)
+        segments = without_losers(paying, fixed, statistics)
+        others = workload.by_name.keys() - run.by_name.keys()
+        sets = without(planned_sets(workload, static_plan), workload, others, stream)
+    alone, together = (
+        predict(fixed, shared, statistics, MEASURED) * statistics.per for shared in ([], segments)
+    )
+    if together >= alone:
+        segments, together = [], alone
+    sharing = {place.query for places in segments for place in places}
+    shares = {
+        name: "; shares segments" if name in sharing else "; shares no segment"
+        for name in fixed.by_name
+    }
+    swept = [found for found in choose_sweeps(run, stream) if found.pays]
+    words = {name: found.in_words() for found in swept for name in found.queries}
+    left = without(sets, run, words, stream)
+    return RuntimePlan.of(
+        workload.queries,
+        classes,
+        segments=segments,
+        sweeps=[found.queries for found in swept],
+        sets=[found.queries for found in left.sets if found.pays],
+        choices=_choices(workload, classes, shares, words, left),
+        alone=alone + sum(found.alone for found in swept) + sum(found.alone for found in left.sets),
+        together=together
+        + sum(found.together for found in swept)
+        + sum(found.together if found.pays else found.alone for found in left.sets),
+    )
+
+
+def _unweighed(workload: Workload, static_plan: StaticPlan | None) -> RuntimePlan:
+    if static_plan is None:
+        return RuntimePlan.of(workload.queries)
+    classes = alike(workload.queries)
+    sets, swept = planned_sets(workload, static_plan), sweepable(workload)
+    words = {query.name: COLLAPSED for found in swept for query in found.queries}
+    return RuntimePlan.of(
+        workload.queries,
+        classes,
+        segments=_planned(static_plan, fixed_length(workload)),
+        sweeps=[[query.name for query in found.queries] for found in swept],
+        sets=[found.queries for found in sets.sets if found.pays],
+        choices=_choices(workload, classes, {}, words, sets),
+    )
+
+
+def fixed_length(workload: Workload) -> Workload:
+    """The queries of a workload that A-Seq and Sharon can run."""
+    queries = tuple(query for query in workload.queries if not aseq_refusals(query))
+    return Workload(workload.schema, queries)
+
+
+def _planned(plan: StaticPlan, queries: Workload) -> _Segments:
+    """The segments of a plan, as far as two of the queries or more share them."""
+    known = queries.by_name
+    planned = [[p for p in places if p.query in known] for places in shared_segments(plan)]
+    return [places for places in planned if len(places) > 1]
+
+
+def _choices(
+    workload: Workload,
+    classes: Sequence[Alike],
+    shares: Mapping[str, str],
+    swept: Mapping[str, str],
+    chosen: SetChoice,
+) -> list[Choice]:
+    """One for each query of the workload, by what is run for it."""
+    made: dict[str, Choice] = {}
+    for found in classes:
+        choice = _choice(found.run, shares, swept, chosen)
+        same = f"has the same trends as {found.run.name}"
+        made |= {query.name: Choice(query.name, choice.executor, same) for query in found.queries}
+        made[found.run.name] = choice
+    return [made[query.name] for query in workload.queries]
+
+
+def _choice(
+    query: BoundQuery, shares: Mapping[str, str], swept: Mapping[str, str], chosen: SetChoice
+) -> Choice:
+    name = query.name
+    if not aseq_refusals(query):
+        return Choice(name, SEGMENTS, f"of fixed length{shares.get(name, '')}")
+    if refusals := greta_refusals(query):
+        return Choice(name, TWOSTEP, "; ".join(refusals))
+    if name in swept:
+        return Choice(name, SWEEP, swept[name])
+    found = chosen.by_query.get(name)
+    if found is None:
+        return Choice(name, GRETA, chosen.beside[name])
+    return Choice(name, HAMLET if found.pays else GRETA, in_words(found))

@@ -1,0 +1,195 @@
+"""The runtime plan: one value that says who runs what, made once and read by all.
+
+`compile_plan` decides; running, explaining, metrics and reports read what it decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.plan.alike import Alike, alike, for_all
+from elsinore.engine.plan.units import (
+    EVERYTHING,
+    AloneUnit,
+    HamletUnit,
+    Request,
+    SegmentsUnit,
+    SweepUnit,
+    Unit,
+)
+from elsinore.events import EventTable
+from elsinore.lowering.sharable import sharable_sets
+from elsinore.lowering.sweep import sweep_sets
+from elsinore.query.bound import BoundQuery
+from elsinore.sharing.candidates import Segment
+from elsinore.template.support import aseq_refusals, greta_refusals
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Who runs a query, and why.
+
+    Attributes:
+        query: its name.
+        executor: `SEGMENTS`, `SWEEP`, `HAMLET`, `GRETA` or `TWOSTEP`.
+        why: in words, for people.
+    """
+
+    query: str
+    executor: str
+    why: str
+
+
+@dataclass(frozen=True)
+class RuntimePlan:
+    """Who runs what; it travels to workers whole, so that these plan nothing.
+
+    Attributes:
+        queries: all, in the order of the workload.
+        classes: of these, those that are equal but for what they return, and what is run for them.
+        units: what is run; each query that any compiled executor can run is in one of them.
+        left: the others, which only twostep can run.
+        choices: one for each query, in their order.
+        alone: predicted nanoseconds of all queries that could share, each by itself, over the span
+            of the statistics.
+        together: the same as they are run.
+    """
+
+    queries: tuple[BoundQuery, ...]
+    classes: tuple[Alike, ...]
+    units: tuple[Unit, ...]
+    left: tuple[BoundQuery, ...]
+    choices: tuple[Choice, ...] = ()
+    alone: float = 0.0
+    together: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        queries: Sequence[BoundQuery],
+        classes: Sequence[Alike] = (),
+        *,
+        segments: Sequence[Sequence[Segment]] = (),
+        sweeps: Sequence[Collection[str]] = (),
+        sets: Sequence[Collection[str]] = (),
+        choices: Sequence[Choice] = (),
+        alone: float = 0.0,
+        together: float = 0.0,
+    ) -> RuntimePlan:
+        """The plan that shares what is named.
+
+        Collapsed queries are swept; those of fixed length run in one pass, with the segments that
+        they share; the queries of a set run by Hamlet; each of the others runs by itself. Of names
+        that are not here, or cannot share, nothing is made. The rows do not depend on any of it.
+
+        Args:
+            queries: what is asked for.
+            classes: those that are equal, where that is known already.
+            segments: by their places in the queries that share them.
+            sweeps: names of queries that are swept together.
+            sets: names of queries that Hamlet runs together.
+            choices: what is said of each query.
+            alone: what was predicted without sharing.
+            together: what was predicted.
+        """
+        classes = tuple(classes) or alike(queries)
+        refused = {found.run.name for found in classes if greta_refusals(found.run)}
+        rest = {each.run.name: each.run for each in classes if each.run.name not in refused}
+        units: list[Unit] = []
+        for names in sweeps:
+            found = sweep_sets([rest[name] for name in names if name in rest]).sets
+            units += _taken(rest, map(SweepUnit.of, found))
+        fixed = [query for query in rest.values() if not aseq_refusals(query)]
+        if fixed:
+            known = {query.name for query in fixed}
+            here = [[place for place in places if place.query in known] for places in segments]
+            shared = [places for places in here if len(places) > 1]
+            units += _taken(rest, [SegmentsUnit.of(fixed, shared)])
+        for names in sets:
+            held = sharable_sets([rest[name] for name in names if name in rest]).sets
+            units += _taken(rest, map(HamletUnit.of, held))
+        units += [AloneUnit((query,)) for query in rest.values()]
+        left = tuple(q for each in classes if each.run.name in refused for q in each.queries)
+        given = tuple(queries), classes, tuple(units), left, tuple(choices)
+        return cls(*given, alone, together)
+
+    def of_queries(self, names: Collection[str]) -> RuntimePlan:
+        """The plan of some of the queries, sharing what this one does as far as they are there."""
+        return RuntimePlan.of(
+            [query for query in self.queries if query.name in names],
+            segments=self.segments,
+            sweeps=self.sweeps,
+            sets=self.sets,
+            choices=[choice for choice in self.choices if choice.query in names],
+        )
+
+    def run(
+        self, events: EventTable | EventColumns, request: Request = EVERYTHING
+    ) -> Iterator[pa.Table]:
+        """Unfinished rows (`results.partial`) of all queries but those that are left to twostep.
+
+        Args:
+            events: in any order; all partitions together. Columns of an earlier call are used
+                again.
+            request: of the units.
+        """
+        columns = EventColumns.of(events)
+        for unit in self.units:
+            request.tell(unit.names)
+            yield from for_all(self.classes, unit.run(columns, request))
+
+    @property
+    def segments(self) -> tuple[tuple[Segment, ...], ...]:
+        """The segments that queries of fixed length share, each by its places in them."""
+        units = (unit for unit in self.units if isinstance(unit, SegmentsUnit))
+        return tuple(places for unit in units for places in unit.shared)
+
+    @property
+    def sets(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the queries that Hamlet runs together, set by set."""
+        return tuple(unit.names for unit in self.units if isinstance(unit, HamletUnit))
+
+    @property
+    def sweeps(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the queries that are swept together, set by set."""
+        return tuple(unit.names for unit in self.units if isinstance(unit, SweepUnit))
+
+    @property
+    def saved(self) -> float:
+        """The share of the predicted cost that sharing saves, from 0 to 1."""
+        return 1 - self.together / self.alone if self.alone else 0.0
+
+    def in_words(self) -> str:
+        """For people: how many queries share how much, and what that saves."""
+        parts = []
+        if self.segments:
+            sharing = {place.query for places in self.segments for place in places}
+            parts.append(f"{_counted(len(self.segments), 'segment')} in {len(sharing)} queries")
+        if self.sets:
+            parts.append(
+                f"Kleene sub-patterns in {_counted(len(self.sets), 'set')}"
+                f" of {sum(map(len, self.sets))} queries"
+            )
+        if self.sweeps:
+            swept = sum(map(len, self.sweeps))
+            parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")
+        if not parts:
+            return "nothing is shared"
+        return f"{' and '.join(parts)}; saves {self.saved:.1%}"
+
+
+def _taken(rest: dict[str, BoundQuery], units: Iterable[Unit]) -> Iterator[Unit]:
+    """The units; their queries are no longer among the rest."""
+    for unit in units:
+        for name in unit.names:
+            del rest[name]
+        yield unit
+
+
+def _counted(number: int, thing: str) -> str:
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{number} {plural if number > 1 else thing}"
