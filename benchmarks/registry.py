@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import (
+    fixed_length,
     from_events,
     greta_cost,
     hamlet_authors,
@@ -33,6 +34,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     sharon.FEW,
     sharon.MANY,
     sharon.OWN_CHOICE,
+    fixed_length.BENCHMARK,
     static_plan.BENCHMARK,
     from_events.BENCHMARK,
     two_cores.HOT_KEY,

@@ -88,7 +88,7 @@ def test_any_sharing_gives_the_rows_of_greta() -> None:
         tally["answers"] += sum(map(bool, expected.values()))
     assert tally["answers"] > WORKLOADS
     assert tally["sets"] > WORKLOADS
-    assert tally["segments"] > WORKLOADS
+    assert tally["segments"] > WORKLOADS // 2
     assert tally["sweeps"] > WORKLOADS
 
 

@@ -111,11 +111,11 @@ def test_the_kleene_part(as_json: Any) -> None:
     # Nothing is asked of pairs: three and two are swept together, four by itself; five has NOT.
     executors = {query["query"]: query["executor"] for query in found["queries"]}
     assert executors == {
-        "one": "segments", "two": "sweep", "three": "sweep", "four": "sweep", "five": "greta",
+        "one": "sweep", "two": "sweep", "three": "sweep", "four": "sweep", "five": "greta",
     }  # fmt: skip
     assert one["pays"] == (one["together"] < one["alone"])
     reasons = {query["query"]: query["why"] for query in found["queries"]}
-    assert reasons["one"] == "of fixed length; shares no segment"
+    assert reasons["one"].startswith("of fixed length; counting in windows that hardly overlap")
     assert reasons["two"] == reasons["three"]
     assert reasons["two"].startswith("nothing is asked of pairs of events; swept with 1 other: ")
     assert reasons["four"].startswith("nothing is asked of pairs of events; swept: ")
@@ -138,10 +138,12 @@ def test_a_stored_plan_is_the_same_story(as_json: Any, plan: str) -> None:
     # What pays on this engine is not known without rates; all else is in the plan.
     assert stored["queries"][0]["why"] == "of fixed length"
     assert stored["queries"][1]["why"] == "nothing is asked of pairs of events"
-    without_why = [
-        [{**query, "why": None} for query in each["queries"]] for each in (stored, found)
-    ]
-    assert without_why[0] == without_why[1]
+    runs = {"executor": None, "why": None}
+    without = [[{**query, **runs} for query in each["queries"]] for each in (stored, found)]
+    assert without[0] == without[1]
+    executors = [[query["executor"] for query in each["queries"]] for each in (stored, found)]
+    assert (executors[0][0], executors[1][0]) == ("segments", "sweep")
+    assert executors[0][1:] == executors[1][1:]
     assert (stored["sets"], stored["kleene"]) == (found["sets"], found["kleene"])
 
 
@@ -155,7 +157,7 @@ def test_text_for_people(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
         "not five ([k]): NOT looks at events between", "s1: 2 queries, [k]; panes of 5 seconds",
         "    C -> K: three\n", "    K -> K: all\n", "    B -> K: two\n",
         "  greta: five: NOT looks at events between\n",
-        "  segments: one: of fixed length; shares no segment\n",
+        "  sweep: one: of fixed length; counting in windows that hardly overlap is quicker swept\n",
         "drawn in x.svg",
     ):  # fmt: skip
         assert told in text, told

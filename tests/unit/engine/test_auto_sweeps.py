@@ -18,7 +18,7 @@ from tests.property.random_cases import SCHEMA
 
 STATISTICS = Statistics.given(1_000, {"A": 500, "B": 4_000, "C": 500, "D": 500})
 GENERAL = "WHERE (B.x + NEXT(B).x) % 3 = 0"
-FIXED = "QUERY fixed RETURN COUNT(*) PATTERN SEQ(A, C) WITHIN 100;"
+FIXED = "QUERY fixed RETURN COUNT(*) PATTERN SEQ(A, C) WITHIN 100 SLIDE 10;"
 COLLAPSED = """
 QUERY first RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100;
 QUERY second RETURN COUNT(*), SUM(B.x) PATTERN SEQ(C, B+) WHERE B.x > 3 WITHIN 100 SLIDE 50;
@@ -64,6 +64,23 @@ def test_what_is_left_of_a_set_may_be_nothing_to_share() -> None:
     assert plan.sets == ()
     (why,) = (choice.why for choice in plan.choices if choice.query == "third")
     assert why == "no other query has its Kleene types and keys"
+
+
+def test_queries_of_fixed_length_are_swept_where_that_is_quicker_by_rule() -> None:
+    """Few overlapping windows, nothing but counts, and counts of few bits."""
+    short = Statistics.given(1_000, {"A": 500, "B": 4_000, "C": 500, "D": 500})
+    texts = {
+        "SEQ(A, C) WITHIN 100": SWEEP,
+        "SEQ(A, C) WITHIN 100 SLIDE 50": SWEEP,
+        "SEQ(A, C) WITHIN 100 SLIDE 49": SEGMENTS,
+        "SEQ(A, B, C, D, A a2, B b2, C c2, D d2) WITHIN 70": SWEEP,  # 35 or 280 events each
+        "SEQ(A, B, C, D, A a2, B b2, C c2, D d2) WITHIN 200": SEGMENTS,
+    }
+    for text, executor in texts.items():
+        plan = compile_plan(_workload(f"QUERY q RETURN COUNT(*) PATTERN {text};"), short)
+        assert _executors(plan) == {"q": executor}, text
+    summed = "QUERY q RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A, C) WITHIN 100;"
+    assert _executors(compile_plan(_workload(summed), short)) == {"q": SEGMENTS}
 
 
 def test_queries_by_other_keys_are_swept_apart() -> None:

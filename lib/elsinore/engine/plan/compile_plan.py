@@ -11,7 +11,7 @@ from elsinore.engine.hamlet.traffic import Stream
 from elsinore.engine.plan.alike import Alike, alike
 from elsinore.engine.plan.runtime_plan import Choice, RuntimePlan
 from elsinore.engine.plan.sets import SetChoice, choose_sets, in_words, planned_sets, without
-from elsinore.engine.plan.sweeps import COLLAPSED, choose_sweeps, sweepable
+from elsinore.engine.plan.sweeps import COLLAPSED, choose_sweeps, quicker_swept, sweepable
 from elsinore.engine.plan.units import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP
 from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
 from elsinore.engine.segments.costs import MEASURED
@@ -23,6 +23,9 @@ from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.statistics import Statistics
 from elsinore.template.support import aseq_refusals, greta_refusals
+
+#: Why a query of fixed length is swept.
+_QUICKER = "of fixed length; counting in windows that hardly overlap is quicker swept"
 
 _Segments = Sequence[Sequence[Segment]]
 
@@ -38,7 +41,8 @@ def compile_plan(
 
     Under a static plan only what that shares may be shared: its segments that pay by measured costs
     too, and its sets that it says pay. Collapsed queries are swept where that costs less, whatever
-    the plan says of their sets. Without statistics it is not known what pays: then all segments of
+    the plan says of their sets; so are queries of fixed length that are quicker so by rule. Without
+    statistics it is not known what pays: then all segments of
     the static plan are shared and all that can be swept is swept, as mostly pays.
 
     Args:
@@ -57,6 +61,8 @@ def compile_plan(
     classes, stream = alike(workload.queries), Stream(statistics, tuple(profiles))
     run = Workload(workload.schema, tuple(found.run for found in classes))
     fixed = fixed_length(run)
+    quick = {query.name: _QUICKER for query in quicker_swept(fixed, statistics)}
+    fixed = Workload(run.schema, tuple(q for q in fixed.queries if q.name not in quick))
     if static_plan is None:
         segments: _Segments = choose_segments(fixed, statistics)
         sets = choose_sets(run, statistics, profiles)
@@ -76,13 +82,13 @@ def compile_plan(
         for name in fixed.by_name
     }
     swept = [found for found in choose_sweeps(run, stream) if found.pays]
-    words = {name: found.in_words() for found in swept for name in found.queries}
+    words = quick | {name: found.in_words() for found in swept for name in found.queries}
     left = without(sets, run, words, stream)
     return RuntimePlan.of(
         workload.queries,
         classes,
         segments=segments,
-        sweeps=[found.queries for found in swept],
+        sweeps=[tuple(words)],
         sets=[found.queries for found in left.sets if found.pays],
         choices=_choices(workload, classes, shares, words, left),
         alone=alone + sum(found.alone for found in swept) + sum(found.alone for found in left.sets),
@@ -142,12 +148,12 @@ def _choice(
     query: BoundQuery, shares: Mapping[str, str], swept: Mapping[str, str], chosen: SetChoice
 ) -> Choice:
     name = query.name
+    if name in swept:
+        return Choice(name, SWEEP, swept[name])
     if not aseq_refusals(query):
         return Choice(name, SEGMENTS, f"of fixed length{shares.get(name, '')}")
     if refusals := greta_refusals(query):
         return Choice(name, TWOSTEP, "; ".join(refusals))
-    if name in swept:
-        return Choice(name, SWEEP, swept[name])
     found = chosen.by_query.get(name)
     if found is None:
         return Choice(name, GRETA, chosen.beside[name])

@@ -1,0 +1,118 @@
+"""Queries of fixed length: the segments of A-Seq against the sweep.
+
+Ten queries `SEQ(A, B, C)`, `SEQ(B, C, D)`, ... over 200,000 events of five types. The cases that
+the choice of `auto` stands on: windows that overlap, aggregates beside COUNT(*), counts that
+outgrow 64 bits. `python -m benchmarks.fixed_length [--json]`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.alone import run_alone
+from benchmarks.claim import Benchmark, Measured
+from benchmarks.streams import events_of, medians, stream_of
+from elsinore.engine.plan import SWEEP, Executor, plan_for
+from elsinore.events import EventTable
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.results.partial import merge_partials
+
+EVENTS, KINDS, ROUNDS = 200_000, "ABCDE", 3
+STREAM = stream_of(KINDS, "k", "v")
+SUMS = "COUNT(*), SUM(x0.v), MIN(x1.v)"
+
+
+class Case(NamedTuple):
+    """Queries over the stream; each begins with another type."""
+
+    name: str
+    within: int = 100
+    overlap: int = 1
+    queries: int = 10
+    length: int = 3
+    returned: str = "COUNT(*)"
+    where: str = ""
+
+    def workload(self) -> Workload:
+        """Its queries, called q0, q1, ..."""
+        texts = []
+        for number in range(self.queries):
+            kinds = (KINDS[(number + at) % len(KINDS)] for at in range(self.length))
+            pattern = ", ".join(f"{kind} x{at}" for at, kind in enumerate(kinds))
+            texts.append(
+                f"QUERY q{number} RETURN {self.returned} PATTERN SEQ({pattern}) {self.where}"
+                f" WITHIN {self.within} SLIDE {self.within // self.overlap};"
+            )
+        return bind_workload(parse_workload("\n".join(texts)), STREAM)
+
+
+CASES = (
+    Case("tumbling"),
+    Case("tumbling, 50 queries", queries=50),
+    Case("tumbling, 50 keys", 5_000, where="WHERE [k]"),
+    Case("tumbling, of 8 events", 200, length=8),
+    Case("tumbling, of 8 events, wide counts", 20_000, length=8),
+    Case("tumbling, sums", returned=SUMS),
+    Case("overlapping twice", overlap=2),
+    Case("overlapping ten times", overlap=10),
+    Case("overlapping twice, sums", overlap=2, returned=SUMS),
+    Case("overlapping four times, wide counts", 20_000, overlap=4, length=8),
+)
+
+
+def measure() -> Measured:
+    """Time each case by both and as `auto` picks, in turns; the pick is the lesser of two times."""
+    rows: list[dict[str, float | str]] = []
+    events = _events()
+    for case in CASES:
+        workload = case.workload()
+        plans = {
+            name: plan_for(name, workload, events)
+            for name in (Executor.ASEQ, Executor.SWEEP, Executor.AUTO)
+        }
+        ways = {str(name): lambda plan=plan: [*plan.run(events)] for name, plan in plans.items()}
+        results = [_normal(way()) for way in ways.values()]
+        assert results[0] == results[1] == results[2] != [], case.name
+        seconds = medians(ways, ROUNDS)
+        picks = plans[Executor.AUTO].choices[0].executor
+        picked = min(seconds["auto"], seconds["sweep" if picks == SWEEP else "aseq"])
+        rows.append(
+            {"case": case.name, **{name: s * 1e3 for name, s in seconds.items()}, "picks": picks,
+             "pick/best": picked / min(seconds["aseq"], seconds["sweep"])}
+        )  # fmt: skip
+    worst = max(float(row["pick/best"]) for row in rows)
+    note = "Milliseconds of the processor; `auto` shares segments where that pays."
+    return Measured(worst, "aseq, sweep and auto give the same rows", tuple(rows), note)
+
+
+def _events() -> EventTable:
+    dice = np.random.default_rng(1)
+    kinds = dice.integers(0, len(KINDS), EVENTS)
+    return events_of(STREAM, kinds, k=dice.integers(0, 50, EVENTS), v=dice.integers(0, 100, EVENTS))
+
+
+def _normal(tables: list[pa.Table]) -> list[tuple[object, ...]]:
+    rows = merge_partials(pa.concat_tables(tables)).to_pylist()
+    return sorted(
+        (r["query"], r["group"], r["window_start"], tuple(r["counts"]), tuple(r["minima"]))
+        for r in rows
+    )
+
+
+BENCHMARK = Benchmark(
+    "fixed-length",
+    "what auto picks for queries of fixed length is the quicker of segments and sweep",
+    "10 queries of 3 events over 200,000 events of five types; 10 cases",
+    "times the quickest",
+    1.2,
+    False,
+    measure,
+)
+
+if __name__ == "__main__":
+    run_alone(BENCHMARK)
