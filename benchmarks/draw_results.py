@@ -14,6 +14,7 @@ from benchmarks.results import Result
 
 _MET, _SHORT = "#0072b2", "#d55e00"
 _ROW, _WIDTH = 0.34, 12.5
+_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def draw_results(results: Sequence[Result], path: Path) -> None:
@@ -34,8 +35,10 @@ def draw_results(results: Sequence[Result], path: Path) -> None:
         for place, result in enumerate(drawn):
             _draw(axes, place, result)
         heads = [result.headroom or 1.0 for result in drawn] or [1.0]
-        axes.set_xlim(min(*heads, 0.5) / 1.5, max(*heads, 2.0) * 1.5)
+        axes.set_xlim(low := min(*heads, 0.5) / 1.5, high := max(*heads, 2.0) * 1.5)
+        axes.set_xticks([tick for tick in _TICKS if low < tick < high])
         axes.xaxis.set_major_formatter(lambda value, _: np.format_float_positional(value, trim="-"))
+        axes.xaxis.set_minor_formatter("")
         axes.set_xlabel("times better than the bar, which is 1 (logarithmic)")
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.grid(axis="x", color="#e4e8ea", linewidth=0.6)
