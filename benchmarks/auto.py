@@ -30,7 +30,6 @@ from elsinore.engine.hamlet.predict import BOTH, predict_set
 from elsinore.engine.hamlet.traffic import Stream
 from elsinore.engine.plan import RuntimePlan, compile_plan, sample_profiles, sets_of
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
-from elsinore.engine.sweep.predict import predict_sweep
 from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
@@ -171,7 +170,7 @@ def measured(case: Case) -> dict[str, object]:
     (found,) = sets_of(workload).sets
     statistics = observe(workload, events)
     profiles = sample_profiles(workload, events)
-    plan = compile_plan(workload, statistics, profiles)
+    plan = compile_plan(workload, statistics, events)
     names = tuple(query.name for query in found.queries)
     stream = Stream(statistics, profiles)
     together = predict_set(found, stream)
@@ -181,24 +180,23 @@ def measured(case: Case) -> dict[str, object]:
         "hamlet": partial(_run, RuntimePlan.of(workload.queries, sets=(names,)), events),
     }
     if swept := sweep_sets(workload.queries).sets:
-        predicted["sweep"] = predict_sweep(swept[0], stream)
         ways["sweep"] = lambda: [aggregate_sweep(swept[0], events)]
     picked = "sweep" if plan.sweeps else "hamlet" if plan.sets else "greta"
     ways |= {
         "auto": partial(_run, plan, events),
-        "looking": lambda: (observe(workload, events), sample_profiles(workload, events)),
-        "choosing": lambda: compile_plan(workload, statistics, profiles),
+        "counting": lambda: observe(workload, events),
+        "choosing": lambda: compile_plan(workload, statistics, events),
     }
-    rows = [_normal(ways[name]()) for name in (*predicted, "auto")]
+    executors = [name for name in ("greta", "hamlet", "sweep") if name in ways]
+    rows = [_normal(ways[name]()) for name in (*executors, "auto")]
     assert all(other == rows[0] for other in rows), case.name
     times = best(ways)
-    fastest = min(times[name] for name in predicted)
+    fastest = min(times[name] for name in executors)
     return {
         "case": case.name,
         **{name: times[name] / 1e6 if name in times else "" for name in
-           ("greta", "hamlet", "sweep", "auto", "looking", "choosing")},
-        **{f"{name}, predicted": predicted[name] / 1e6 if name in predicted else ""
-           for name in ("greta", "hamlet", "sweep")},
+           ("greta", "hamlet", "sweep", "auto", "counting", "choosing")},
+        **{f"{name}, predicted": cost / 1e6 for name, cost in predicted.items()},
         "picks": picked,
         "pick/best": times[picked] / fastest,
         "auto/best": times["auto"] / fastest,

@@ -7,6 +7,7 @@ alone. Errors carry fields beside their text and survive process borders (they p
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -174,3 +175,17 @@ class LostWorkerError(ElsinoreError):
 
     code = "environment.lost"
     transient = True
+
+
+#: What a system says where nothing more can be written.
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+
+
+def disk_error(error: BaseException | None) -> SetupError | None:
+    """What a full or read-only disk comes to, where that is a cause of an error; else None."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            hint = "make room, or the folder writable, and run it again"
+            return SetupError(f"cannot write: {error}", hint=hint)
+        error = error.__cause__ or error.__context__
+    return None

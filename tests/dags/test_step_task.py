@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from elsinore.errors import ConflictError, DataError, EngineError, LostWorkerError, ParameterError
+from elsinore.errors import (
+    ConflictError,
+    DataError,
+    EngineError,
+    LostWorkerError,
+    ParameterError,
+    SetupError,
+)
 
 pytestmark = pytest.mark.dags
 
@@ -96,6 +103,20 @@ def test_a_workload_is_looked_up_by_its_name(call: Callable[..., Any], tmp_path:
 def test_an_error_is_the_tasks_own(call: Callable[..., Any]) -> None:
     program = "from elsinore.errors import DataError\ndef main(*_): raise DataError('bad lines')"
     with pytest.raises(DataError, match="bad lines"):
+        call(program)
+
+
+def test_a_full_disk_is_the_operators_whoever_met_it(call: Callable[..., Any]) -> None:
+    program = """
+import errno
+
+def main(*_):
+    try:
+        raise OSError(errno.ENOSPC, "No space left on device", "page.html")
+    except OSError:
+        raise RuntimeError("a library cannot make its folder")
+"""
+    with pytest.raises(SetupError, match=r"No space left on device.*make room"):
         call(program)
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.describe_sharing import describe_sharing, explain_workload
 from elsinore.cli.plan import find_with_sets, read_statistics
-from elsinore.engine.plan import compile_plan, sample_profiles
+from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError, PlanError
 from elsinore.plot.ink import require_picture
 from elsinore.query.load_workload import load_workload
@@ -62,8 +62,7 @@ def explain(
     else:  # as `elsinore run` does
         assert statistics is not None
         found = find_with_sets(bound, statistics, counted)
-        profiles = () if counted is None else sample_profiles(bound, counted)
-        runtime = compile_plan(bound, statistics, profiles)
+        runtime = compile_plan(bound, statistics, counted)
     explanation = explain_workload(bound, found, statistics, runtime)
     if plot is not None:
         from elsinore.plot.save_sharing import save_sharing  # matplotlib takes its time

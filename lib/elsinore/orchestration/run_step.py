@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-from elsinore.errors import ElsinoreError, EngineError, LostWorkerError
+from elsinore.errors import ElsinoreError, EngineError, LostWorkerError, disk_error
 from elsinore.settings import Settings
 from elsinore.step_clock import timed_step
 from elsinore.timeline import Interval
@@ -53,9 +53,20 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
     """Calls `main(arguments, settings)` of a module in `jobs/` and returns its figures.
 
     They are plain data that JSON can hold.
+
+    Raises:
+        ElsinoreError: what the job raises.
+        SetupError: the disk is full, or cannot be written.
     """
-    with timed_step():
-        figures = load_job(job, settings).main(arguments, settings)
+    try:
+        with timed_step():
+            figures = load_job(job, settings).main(arguments, settings)
+    except ElsinoreError:
+        raise
+    except Exception as error:
+        if full := disk_error(error):
+            raise full from error
+        raise
     return dict(json.loads(json.dumps(figures)))
 
 

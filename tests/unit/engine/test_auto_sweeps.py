@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-from elsinore.engine.hamlet.traffic import Stream
 from elsinore.engine.plan import GRETA, HAMLET, SEGMENTS, SWEEP, RuntimePlan, compile_plan
 from elsinore.engine.plan.sets import choose_sets
-from elsinore.engine.plan.sweeps import SweepChoice, choose_sweeps
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
@@ -49,8 +45,7 @@ def test_collapsed_queries_are_swept_and_the_others_are_not() -> None:
     assert plan.sweeps == (("first", "second"),)
     assert [sorted(names) for names in plan.sets] == [["fourth", "third"]]
     reasons = {choice.query: choice.why for choice in plan.choices}
-    assert reasons["first"].startswith("nothing is asked of pairs of events; swept with 1 other: ")
-    assert " ms against " in reasons["first"]
+    assert reasons["first"] == "nothing is asked of pairs of events; with 1 other"
     assert reasons["third"].startswith("shares B+ with 1 other of s1: ")
     assert plan.together < plan.alone
     assert "and 2 queries in 1 sweep; saves " in plan.in_words()
@@ -88,26 +83,3 @@ def test_queries_by_other_keys_are_swept_apart() -> None:
     statistics = replace(STATISTICS, partitions=((("k",), 10),))
     plan = compile_plan(_workload(COLLAPSED + keyed), statistics)
     assert sorted(plan.sweeps) == [("first", "second"), ("keyed",)]
-
-
-def test_a_sweep_that_costs_more_is_not_chosen() -> None:
-    assert SweepChoice(("q",), alone=3.0, otherwise=2.0, together=1.0).pays
-    assert not SweepChoice(("q",), alone=3.0, otherwise=2.0, together=2.0).pays
-
-
-def test_what_hamlet_saves_counts_against_the_sweep() -> None:
-    """Twenty queries that ask for the same: together they cost Hamlet less than one by one."""
-    text = "".join(f"QUERY q{n} RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 1000;" for n in range(20))
-    (found,) = choose_sweeps(_workload(text), Stream(STATISTICS))
-    assert found.together < found.otherwise < found.alone
-
-
-@pytest.mark.parametrize("kind", ["entry", "query"])
-def test_more_work_costs_more(kind: str) -> None:
-    more = {"entry": Statistics.given(1_000, {"A": 5_000, "B": 40_000})}
-    twice = {"query": "QUERY r RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100;"}
-    plain = "QUERY q RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100;"
-    (base,) = choose_sweeps(_workload(plain), Stream(STATISTICS))
-    workload = _workload(plain + twice.get(kind, ""))
-    (found,) = choose_sweeps(workload, Stream(more.get(kind, STATISTICS)))
-    assert found.together > base.together

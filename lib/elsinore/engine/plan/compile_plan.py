@@ -10,22 +10,20 @@ from collections.abc import Mapping, Sequence
 from elsinore.engine.hamlet.traffic import Stream
 from elsinore.engine.plan.alike import Alike, alike
 from elsinore.engine.plan.runtime_plan import Choice, RuntimePlan
+from elsinore.engine.plan.sample import sample_profiles
 from elsinore.engine.plan.sets import SetChoice, choose_sets, in_words, planned_sets, without
-from elsinore.engine.plan.sweeps import COLLAPSED, choose_sweeps, quicker_swept, sweepable
+from elsinore.engine.plan.sweeps import swept_queries
 from elsinore.engine.plan.units import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP
 from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
 from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.segments.predict import predict
 from elsinore.engine.segments.shared import shared_segments
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.statistics import Statistics
 from elsinore.template.support import aseq_refusals, greta_refusals
-
-#: Why a query of fixed length is swept.
-_QUICKER = "of fixed length; counting in windows that hardly overlap is quicker swept"
 
 _Segments = Sequence[Sequence[Segment]]
 
@@ -33,22 +31,21 @@ _Segments = Sequence[Sequence[Segment]]
 def compile_plan(
     workload: Workload,
     statistics: Statistics | None = None,
-    profiles: Sequence[StreamProfile] = (),
+    events: EventTable | None = None,
     *,
     static_plan: StaticPlan | None = None,
 ) -> RuntimePlan:
-    """Decide who runs what by predicted costs.
+    """Decide who runs what, by rules and predicted costs.
 
-    Under a static plan only what that shares may be shared: its segments that pay by measured costs
-    too, and its sets that it says pay. Collapsed queries are swept where that costs less, whatever
-    the plan says of their sets; so are queries of fixed length that are quicker so by rule. Without
-    statistics it is not known what pays: then all segments of
-    the static plan are shared and all that can be swept is swept, as mostly pays.
+    What the sweep can do it does (`swept_queries`). Of the others those of fixed length share
+    segments, and those with a common Kleene sub-pattern run by Hamlet, where that pays; under a
+    static plan only what that shares and says pays. Without statistics it is not known what pays:
+    then all that the static plan shares is shared.
 
     Args:
         workload: the queries.
         statistics: of their stream.
-        profiles: of parts of it, for bursts and selectivities.
+        events: of which a sample is looked at, for bursts and selectivities.
         static_plan: Sharon's.
 
     Raises:
@@ -58,19 +55,21 @@ def compile_plan(
     """
     if statistics is None:
         return _unweighed(workload, static_plan)
-    classes, stream = alike(workload.queries), Stream(statistics, tuple(profiles))
+    classes = alike(workload.queries)
     run = Workload(workload.schema, tuple(found.run for found in classes))
-    fixed = fixed_length(run)
-    quick = {query.name: _QUICKER for query in quicker_swept(fixed, statistics)}
-    fixed = Workload(run.schema, tuple(q for q in fixed.queries if q.name not in quick))
+    swept = swept_queries(run, statistics)
+    rest = Workload(run.schema, tuple(q for q in run.queries if q.name not in swept))
+    fixed = fixed_length(rest)
     if static_plan is None:
         segments: _Segments = choose_segments(fixed, statistics)
-        sets = choose_sets(run, statistics, profiles)
+        profiles = () if events is None else sample_profiles(rest, events)
+        sets = choose_sets(rest, statistics, profiles)
     else:
         paying = segments_that_pay(_planned(static_plan, fixed), fixed, statistics)
         segments = without_losers(paying, fixed, statistics)
-        others = workload.by_name.keys() - run.by_name.keys()
-        sets = without(planned_sets(workload, static_plan), workload, others, stream)
+        others = workload.by_name.keys() - rest.by_name.keys()
+        planned = planned_sets(workload, static_plan)
+        sets = without(planned, workload, others, Stream(statistics))
     alone, together = (
         predict(fixed, shared, statistics, MEASURED) * statistics.per for shared in ([], segments)
     )
@@ -81,20 +80,16 @@ def compile_plan(
         name: "; shares segments" if name in sharing else "; shares no segment"
         for name in fixed.by_name
     }
-    swept = [found for found in choose_sweeps(run, stream) if found.pays]
-    words = quick | {name: found.in_words() for found in swept for name in found.queries}
-    left = without(sets, run, words, stream)
     return RuntimePlan.of(
         workload.queries,
         classes,
         segments=segments,
-        sweeps=[tuple(words)],
-        sets=[found.queries for found in left.sets if found.pays],
-        choices=_choices(workload, classes, shares, words, left),
-        alone=alone + sum(found.alone for found in swept) + sum(found.alone for found in left.sets),
+        sweeps=[tuple(swept)],
+        sets=[found.queries for found in sets.sets if found.pays],
+        choices=_choices(workload, classes, shares, swept, sets),
+        alone=alone + sum(found.alone for found in sets.sets),
         together=together
-        + sum(found.together for found in swept)
-        + sum(found.together if found.pays else found.alone for found in left.sets),
+        + sum(found.together if found.pays else found.alone for found in sets.sets),
     )
 
 
@@ -102,15 +97,14 @@ def _unweighed(workload: Workload, static_plan: StaticPlan | None) -> RuntimePla
     if static_plan is None:
         return RuntimePlan.of(workload.queries)
     classes = alike(workload.queries)
-    sets, swept = planned_sets(workload, static_plan), sweepable(workload)
-    words = {query.name: COLLAPSED for found in swept for query in found.queries}
+    sets, swept = planned_sets(workload, static_plan), swept_queries(workload, None)
     return RuntimePlan.of(
         workload.queries,
         classes,
         segments=_planned(static_plan, fixed_length(workload)),
-        sweeps=[[query.name for query in found.queries] for found in swept],
+        sweeps=[tuple(swept)],
         sets=[found.queries for found in sets.sets if found.pays],
-        choices=_choices(workload, classes, {}, words, sets),
+        choices=_choices(workload, classes, {}, swept, sets),
     )
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.engine.plan.compile_plan import compile_plan
 from elsinore.engine.plan.runtime_plan import RuntimePlan
-from elsinore.engine.plan.sample import sample_profiles
 from elsinore.engine.plan.units import AloneUnit, HamletUnit, SegmentsUnit, SweepUnit, Unit
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.sweep import require_sweep, sweep_refusals, sweep_sets
@@ -81,7 +80,7 @@ def plan_for(
         static_plan: what sharon shares; None: GWMIN's plan.
     """
     if executor is Executor.AUTO:
-        return compile_plan(workload, observe(workload, events), sample_profiles(workload, events))
+        return compile_plan(workload, observe(workload, events), events)
     if executor is Executor.TWOSTEP:
         return RuntimePlan(workload.queries, (), (), workload.queries)
     units = _units(executor, workload, events, static_plan)

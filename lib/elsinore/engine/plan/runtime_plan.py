@@ -179,7 +179,8 @@ class RuntimePlan:
             parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")
         if not parts:
             return "nothing is shared"
-        return f"{' and '.join(parts)}; saves {self.saved:.1%}"
+        saves = f"; saves {self.saved:.1%}" if self.alone else ""
+        return f"{' and '.join(parts)}{saves}"
 
 
 def _taken(rest: dict[str, BoundQuery], units: Iterable[Unit]) -> Iterator[Unit]:
