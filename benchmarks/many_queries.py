@@ -25,9 +25,9 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep import sweep_sets
 from elsinore.engine.sweep.entries import make_entries
 from elsinore.engine.sweep.lowered import lower_window
+from elsinore.engine.sweep.pieces import make_stretches
 from elsinore.engine.sweep.run import events_of as events_to_sweep
 from elsinore.engine.sweep.run import run_sweep
-from elsinore.engine.sweep.stretches import make_stretches
 from elsinore.engine.sweep.weights import weigh_entries
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload

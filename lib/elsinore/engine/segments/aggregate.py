@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.segments.combine import by_query, combine_groups
 from elsinore.engine.segments.entries import make_entries
-from elsinore.engine.segments.rows import partial_rows
+from elsinore.engine.segments.rows import by_query, combine_groups, partial_rows
 from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.weights import weigh_events
 from elsinore.events import EventTable

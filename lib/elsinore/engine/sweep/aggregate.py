@@ -5,13 +5,17 @@ from __future__ import annotations
 import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.sweep.combine import combine_groups, groups_are_apart
 from elsinore.engine.sweep.entries import make_entries
 from elsinore.engine.sweep.lowered import lower_window
-from elsinore.engine.sweep.pieces import sweep_pieces
-from elsinore.engine.sweep.rows import Meaning, swept_tables, wide_tables
+from elsinore.engine.sweep.pieces import make_stretches, sweep_pieces
+from elsinore.engine.sweep.rows import (
+    Meaning,
+    combine_groups,
+    groups_are_apart,
+    swept_tables,
+    wide_tables,
+)
 from elsinore.engine.sweep.run import events_of
-from elsinore.engine.sweep.stretches import make_stretches
 from elsinore.engine.sweep.weights import weigh_entries
 from elsinore.engine.sweep.wide import run_wide
 from elsinore.events import EventTable

@@ -39,9 +39,9 @@ def sweep_amounts(found: SweepSet, stream: Stream) -> Amounts:
     | entry, keyed | events in each partition that they fit; the same where keys partition them |
     | asked | events, for each local predicate on their type |
     | burst | bursts, for each window clause and window that holds them |
-    | cell | counts of trends that a burst bears on, for each window that holds it |
+    | cell | counts of trends that a burst changes, for each window that holds it |
     | weighed | the same of all numbers of queries that ask for more than COUNT(*) |
-    | wide | numbers that a burst bears on, by digits, where counts outgrow 64 bits |
+    | wide | numbers that a burst changes, by digits, where counts outgrow 64 bits |
     | panes | nanoseconds of panes and their products, where these are quicker (`panes`) |
     | window | windows of all partitions that hold an event, for each query |
     | row, valued | rows; numbers in rows beyond the first |
