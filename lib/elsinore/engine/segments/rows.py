@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,6 @@ from elsinore.engine.segments.run import SegmentRows
 from elsinore.engine.sorting import ascending
 from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.lowering.chains import Chain, Column, group_names
-from elsinore.lowering.segments import Weights
 
 
 def by_query(chunks: Sequence[SegmentRows], queries: int) -> Iterator[SegmentRows]:
@@ -78,8 +77,7 @@ def _columns(rows: SegmentRows) -> tuple[np.ndarray, ...]:
 def partial_rows(
     rows: SegmentRows,
     chain: Chain,
-    weights: Weights,
-    extremes: Sequence[Extremes],
+    extremes: Mapping[tuple[str | None, bool], Extremes],
     keys: dict[str, np.ndarray],
     codes: dict[str, KeyCodes],
 ) -> tuple[pa.Table, np.ndarray]:
@@ -90,8 +88,7 @@ def partial_rows(
     Args:
         rows: of this query.
         chain: the query.
-        weights: the numbers of the columns' weights.
-        extremes: the meaning of ranks, by these numbers.
+        extremes: the meaning of ranks, by (attribute, whether the largest).
         keys: the partitions' key codes, by name.
         codes: the meaning of these.
     """
@@ -100,7 +97,7 @@ def partial_rows(
     mine = np.flatnonzero(~np.isin(rows.windows, overflowed))
     counts = rows.counts[mine][:, [0, *(1 + n for n in _order(chain.counts))]]
     texts = [
-        extreme_texts(extremes[weights.number(column, 2)], rows.ranks[mine, place])
+        extreme_texts(extremes[column.carrier.attribute, column.largest], rows.ranks[mine, place])
         for place, column in enumerate(chain.ranks)
     ]
     minima = [texts[n] for n in _order(chain.ranks) if not chain.ranks[n].largest]

@@ -24,7 +24,7 @@ def make_stretches(
     Each is int64[*, 5] with the columns of `kernels.sweep.sweep`. A partition that is larger than a
     piece is parted between windows.
     """
-    first, last = _owned_numbers(window, owned)
+    first, last = window.owned(owned)
     offsets = entries.offsets
     sizes = np.diff(offsets)
     filled = np.flatnonzero(sizes)
@@ -38,14 +38,6 @@ def make_stretches(
     parted = _parted(rows, entries.times, window, borders)
     place = (parted[:, 0] + parted[:, 1]) // 2 * pieces // total
     return [parted[place == n] for n in range(pieces) if (place == n).any()]
-
-
-def _owned_numbers(window: Window, owned: Interval | None) -> tuple[int, int]:
-    if owned is None:
-        whole = np.iinfo(np.int64)
-        return int(whole.min), int(whole.max)
-    numbers = window.ending_in(owned)
-    return numbers.start, numbers.stop - 1
 
 
 def _parted(rows: np.ndarray, times: np.ndarray, window: Window, borders: list[int]) -> np.ndarray:
