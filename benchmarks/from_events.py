@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish
+from elsinore.engine.finish_long import finish_long
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.lake.provenance import PUBLISHED, STAGED
@@ -37,7 +37,6 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.partial import merge_partials
-from elsinore.results.published import to_long
 from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
 from elsinore.spark.aggregate import Aggregated, aggregate, aggregated
@@ -210,7 +209,7 @@ def _check(ground: Ground) -> None:
     queries = ground.workload.queries
     events = ground.events(Interval(_CHECKED.start - HOUR, _CHECKED.end))
     partial = [aggregate_query(query, events, owned=_CHECKED) for query in queries]
-    rows = to_long(finish(ground.workload, merge_partials(pa.concat_tables(partial))))
+    rows = finish_long(ground.workload, merge_partials(pa.concat_tables(partial)))
     names = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
     found = ground.lake.read(PUBLISHED).where(Hours(_CHECKED).predicate(by_day=True))
     micros = F.unix_micros("window_start").alias("window_start")

@@ -25,10 +25,10 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep import sweep_sets
 from elsinore.engine.sweep.entries import make_entries
 from elsinore.engine.sweep.lowered import lower_window
+from elsinore.engine.sweep.pieces import make_stretches
 from elsinore.engine.sweep.run import events_of as events_to_sweep
 from elsinore.engine.sweep.run import run_sweep
-from elsinore.engine.sweep.stretches import make_stretches
-from elsinore.engine.sweep.weights import weigh_entries
+from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 
@@ -99,9 +99,8 @@ def kernel_of(workload: Workload, events: EventTable) -> Way:
     columns, window = EventColumns(events), workload.queries[0].window
     entries = make_entries(found, columns)
     lowered = lower_window(found, window, entries.symbols)
-    swept = events_to_sweep(
-        lowered.symbols, entries, weigh_entries(lowered.tables.columns, entries, columns)
-    )
+    weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
+    swept = events_to_sweep(lowered.symbols, entries, weights)
     (stretches,) = make_stretches(entries, window, None, 1)
     return lambda: run_sweep(lowered.tables, swept, stretches, window)
 

@@ -21,7 +21,7 @@ from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.segments.entries import make_entries
 from elsinore.engine.segments.run import run_segments
-from elsinore.engine.segments.weights import weigh_events
+from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.segments import SOURCE_ROW, WIDTH
 from elsinore.lowering.segments import Lowered, lower_segments

@@ -37,7 +37,7 @@ from elsinore.engine.segments.choose import choose_segments
 from elsinore.engine.segments.entries import make_entries
 from elsinore.engine.segments.run import run_segments
 from elsinore.engine.segments.shared import shared_segments
-from elsinore.engine.segments.weights import weigh_events
+from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable, arrow_schema
 from elsinore.lowering.segments import lower_segments
 from elsinore.query.bind_query import bind_workload

@@ -73,8 +73,8 @@ with DAG(
     )()
     ended = EmptyOperator(
         task_id="ended",
-        doc_md="Does nothing; fails where the report or what it tells of has failed, for a run is "
-        "as its last tasks are.",
+        doc_md="Does nothing; fails where the report or a task before it has failed, since the "
+        "state of a run is that of its last tasks.",
         # Without callbacks the scheduler itself sets its state.
         **{**LIGHT, "on_execute_callback": None, "on_success_callback": None},
     )

@@ -171,7 +171,7 @@ class ConflictError(ElsinoreError):
 
 
 class LostWorkerError(ElsinoreError):
-    """A process died under us (executor, driver, Python worker); worth another try."""
+    """A process that a job needs died (executor, driver, Python worker); worth another try."""
 
     code = "environment.lost"
     transient = True

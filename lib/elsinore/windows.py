@@ -67,6 +67,13 @@ class Window:
         last = (interval.end - self.within) // self.slide
         return range(first, last + 1)
 
+    def owned(self, interval: Interval | None) -> tuple[int, int]:
+        """The first and the last of `ending_in`; of None, those of 64 bits: every window."""
+        if interval is None:
+            return -(2**63), 2**63 - 1
+        numbers = self.ending_in(interval)
+        return numbers.start, numbers.stop - 1
+
     def reach(self, interval: Interval) -> Interval:
         """Everything that the windows ending in `interval` can hold: its look-back included."""
         return Interval(interval.start - self.within + 1, interval.end)

@@ -15,10 +15,10 @@ from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
-from elsinore.results.published import to_long
 from elsinore.results.row import ResultRow
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
+from tests.long_rows import to_long
 from tests.spark.results_lake import event_rows, flight_events
 
 

@@ -24,11 +24,11 @@ from elsinore.lake.tables import Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
-from elsinore.results.published import to_long
 from elsinore.results.row import Bounds, within
 from elsinore.settings import Settings
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval
+from tests.long_rows import to_long
 from tests.property.compare import greta
 
 #: What the lake holds: the day before the blizzard of 2013-02-08 closed the airports, and it.

@@ -9,8 +9,7 @@ import pandas as pd
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.join_keys import in_one_coding
-from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.key_codes import KeyCodes, in_one_coding
 from elsinore.engine.partitions import Entries, column_of
 from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key, Position

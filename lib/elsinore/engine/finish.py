@@ -1,117 +1,176 @@
-"""Finishes the states of aggregates into result rows."""
+"""Finishes the states of aggregates into result rows.
+
+It goes column by column: the values of one aggregate in all rows of a query at once. Integers are
+NumPy's where they are short, so that they are exact as doubles, and Python's where one is longer.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.algebra import Scaled, ratio
 from elsinore.catalog.stream import AttributeType
-from elsinore.lowering.carriers import Carriers, Weight, carrier_of, carriers_of
+from elsinore.lowering.carriers import Carrier, Carriers, Weight, carrier_of, carriers_of
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
 from elsinore.results.partial import decode_extreme
 from elsinore.results.row import ResultRow, Value, sorted_rows
 from elsinore.timeline import Instant
 
-State = dict[str, Any]
+#: Characters of a short count or integer sum; any such number is less than 2**53.
+SHORT = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values of an aggregate in R rows.
+
+    Attributes:
+        type: of the values.
+        numbers: float64[R]; for integers int64[R], or Python's integers where one is longer.
+        known: bool[R]: the rows that have a value.
+    """
+
+    type: AttributeType
+    numbers: np.ndarray
+    known: np.ndarray
+
+    def to_list(self) -> list[Value]:
+        """As in result rows; None where there is no value."""
+        values = self.numbers.tolist()
+        if self.type is AttributeType.TIMESTAMP:
+            values = map(Instant, values)
+        return [v if k else None for v, k in zip(values, self.known.tolist(), strict=True)]
 
 
 def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
     """The result rows of merged partial rows (`results.partial`), in canonical order."""
     calendar = workload.schema.time_unit.is_calendar
     time: Callable[[int], int] = Instant if calendar else int
-    finishers = {query.name: finishers_of(query) for query in workload.queries}
     rows = []
-    for state in partial.to_pylist():
-        query = workload.by_name[state["query"]]
-        rows.append(
-            ResultRow(
-                query.name,
-                group_of(query, json.loads(state["group"])),
-                time(state["window_start"]),
-                time(state["window_end"]),
-                tuple((label, finisher(state)) for label, finisher in finishers[query.name]),
-            )
-        )
+    for query, part in by_query(workload, partial):
+        texts = part["group"].to_pylist()
+        groups = {text: group_of(query, text) for text in set(texts)}
+        bounds = (map(time, part[name].to_pylist()) for name in ("window_start", "window_end"))
+        labels, columns = zip(*finish_columns(query, part), strict=True)
+        values = zip(*(column.to_list() for column in columns), strict=True)
+        for text, start, end, own in zip(texts, *bounds, values, strict=True):
+            named = tuple(zip(labels, own, strict=True))
+            rows.append(ResultRow(query.name, groups[text], start, end, named))
     return sorted_rows(rows)
 
 
-def group_of(query: BoundQuery, values: list[Value]) -> tuple[tuple[str, Value], ...]:
-    """The group of a partial row, with labels, from the values in its JSON array."""
+def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery, pa.Table]]:
+    """The partial rows of each query that has some."""
+    names = partial["query"].combine_chunks().dictionary_encode()
+    numbers = np.asarray(names.indices)
+    for number, name in enumerate(names.dictionary.to_pylist()):
+        rows = partial.take(pa.array(np.flatnonzero(numbers == number)))
+        yield workload.by_name[name], rows
+
+
+def group_of(query: BoundQuery, text: str) -> tuple[tuple[str, Value], ...]:
+    """The group of a partial row, with labels, from its JSON array of values."""
     group = []
-    for key, value in zip(query.group_keys, values, strict=True):
-        if key.type is AttributeType.TIMESTAMP and isinstance(value, int):
+    for key, value in zip(query.group_keys, json.loads(text), strict=True):
+        if key.type is AttributeType.TIMESTAMP and value is not None:
             value = Instant(value)
         group.append((str(key.group_label), value))
     return tuple(group)
 
 
-def finishers_of(query: BoundQuery) -> list[tuple[str, Callable[[State], Value]]]:
-    """What makes each aggregate of RETURN, by label, out of the states of a merged partial row.
-
-    A state is the lists `counts`, `sums`, `minima` and `maxima` of the row by name.
-    """
-    carriers = carriers_of(query)
-    return [(item.label, _finisher(item, carriers)) for item in query.aggregates]
+def finish_columns(query: BoundQuery, rows: pa.Table) -> Iterator[tuple[str, Values]]:
+    """Each aggregate of RETURN, by label: its values in merged partial rows of a query."""
+    states = _States(carriers_of(query), rows)
+    for item in query.aggregates:
+        yield item.label, _finished(item, states)
 
 
-def _finisher(aggregate: BoundAggregate, carriers: Carriers) -> Callable[[State], Value]:
-    value = carrier_of(aggregate, Weight.VALUE)
-    match aggregate.function:
-        case AggregateFunction.COUNT:
-            if aggregate.counts_trends:
-                return lambda state: int(state["counts"][0])
-            return _count(carriers, carrier_of(aggregate, Weight.EVENT))
+@dataclass(frozen=True)
+class _States:
+    """The states of R rows of a query, a column for each carrier."""
+
+    carriers: Carriers
+    rows: pa.Table
+
+    def trends(self) -> np.ndarray:
+        """The numbers of trends."""
+        return _integers(self._column("counts", 0))
+
+    def integers(self, carrier: Carrier) -> np.ndarray:
+        """Counts, or sums of longs."""
+        return _integers(self._column("counts", self.carriers.counts.index(carrier) + 1))
+
+    def doubles(self, carrier: Carrier) -> tuple[np.ndarray, np.ndarray]:
+        """Mantissas and exponents of sums of doubles."""
+        found = self._column("sums", self.carriers.sums.index(carrier))
+        return np.asarray(found.field("mantissa")), np.asarray(found.field("exponent"))
+
+    def extremes(self, side: str, carrier: Carrier, kind: AttributeType) -> Values:
+        """Minima or maxima."""
+        texts = self._column(side, getattr(self.carriers, side).index(carrier))
+        if kind is AttributeType.DOUBLE:
+            found = [0.0 if text is None else decode_extreme(text) for text in texts.to_pylist()]
+            numbers = np.array(found, np.float64)
+        else:
+            numbers = np.asarray(pc.fill_null(texts.cast(pa.int64()), 0))
+        return Values(kind, numbers, np.asarray(texts.is_valid()))
+
+    def _column(self, side: str, place: int) -> pa.Array:
+        lists = self.rows[side].combine_chunks()
+        flat = pc.list_flatten(lists)
+        width = len(flat) // len(lists)
+        return flat.take(pa.array(np.arange(place, len(flat), width)))
+
+
+def _integers(texts: pa.Array) -> np.ndarray:
+    if pc.max(pc.utf8_length(texts)).as_py() <= SHORT:
+        return np.asarray(texts.cast(pa.int64()))
+    return np.array(list(map(int, texts.to_pylist())), object)
+
+
+def _finished(item: BoundAggregate, states: _States) -> Values:
+    value = carrier_of(item, Weight.VALUE)
+    match item.function:
         case AggregateFunction.MIN:
-            return _extreme("minima", carriers.minima.index(value), aggregate.type)
+            return states.extremes("minima", value, item.type)
         case AggregateFunction.MAX:
-            return _extreme("maxima", carriers.maxima.index(value), aggregate.type)
-    present = _count(carriers, carrier_of(aggregate, Weight.PRESENT))
-    average = aggregate.function is AggregateFunction.AVG
-    if aggregate.type is AttributeType.DOUBLE:
-        return _double_sum(carriers.sums.index(value), present, average)
-    return _long_sum(_count(carriers, value), present, average)
+            return states.extremes("maxima", value, item.type)
+        case AggregateFunction.COUNT:
+            event = carrier_of(item, Weight.EVENT)
+            counts = states.trends() if item.counts_trends else states.integers(event)
+            return Values(item.type, counts, np.ones(counts.size, np.bool_))
+    counts = states.integers(carrier_of(item, Weight.PRESENT))
+    known = counts > 0
+    divisors = np.maximum(counts, 1) if item.function is AggregateFunction.AVG else None
+    if item.type is AttributeType.DOUBLE:
+        return Values(item.type, _divided(*states.doubles(value), divisors), known)
+    totals = states.integers(value)
+    if divisors is None:
+        return Values(item.type, totals, known)
+    return Values(AttributeType.DOUBLE, _ratios(totals, divisors), known)
 
 
-def _count(carriers: Carriers, carrier: Any) -> Callable[[State], int]:
-    index = carriers.counts.index(carrier) + 1  # counts[0] is the number of trends
-    return lambda state: int(state["counts"][index])
+def _ratios(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Sums of longs by counts, each rounded once."""
+    if object not in (totals.dtype, counts.dtype):
+        return totals / counts
+    return np.array(list(map(ratio, totals.tolist(), counts.tolist())), np.float64)
 
 
-def _extreme(side: str, index: int, kind: AttributeType) -> Callable[[State], Value]:
-    def finisher(state: State) -> Value:
-        text = state[side][index]
-        if text is None:
-            return None
-        value = decode_extreme(text)
-        return Instant(value) if kind is AttributeType.TIMESTAMP else value
-
-    return finisher
-
-
-def _long_sum(
-    total: Callable[[State], int], present: Callable[[State], int], average: bool
-) -> Callable[[State], Value]:
-    def finisher(state: State) -> Value:
-        count = present(state)
-        if not count:
-            return None
-        return ratio(total(state), count) if average else total(state)
-
-    return finisher
-
-
-def _double_sum(
-    index: int, present: Callable[[State], int], average: bool
-) -> Callable[[State], Value]:
-    def finisher(state: State) -> Value:
-        count = present(state)
-        if not count:
-            return None
-        total = Scaled(state["sums"][index]["mantissa"], state["sums"][index]["exponent"])
-        return total.divided_by(count) if average else total.to_float()
-
-    return finisher
+def _divided(mantissas: np.ndarray, exponents: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
+    """Sums of doubles, by counts where these are given: what `Scaled` makes of each."""
+    if counts is not None and counts.dtype == object:
+        sums: Iterator[Any] = map(Scaled, mantissas.tolist(), exponents.tolist())
+        found = [total.divided_by(n) for total, n in zip(sums, counts.tolist(), strict=True)]
+        return np.array(found, np.float64)
+    if counts is not None:
+        mantissas = mantissas / counts
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(mantissas, np.clip(exponents, -10_000, 10_000).astype(np.int32)) + 0.0

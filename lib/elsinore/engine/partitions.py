@@ -6,7 +6,6 @@ attribute, the events of the others belong to every partition that they fit (spe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -14,11 +13,11 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
+from elsinore.engine.admission import rows_at
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.join_keys import join_keys
-from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.key_codes import KeyCodes, group_texts, join_keys
 from elsinore.engine.sorting import ascending
-from elsinore.engine.state_rows import state_rows
+from elsinore.lowering.merged import admission_of, type_of
 from elsinore.query.bound import BoundQuery
 from elsinore.template.machine import reached_states
 from elsinore.template.template import Template
@@ -54,7 +53,15 @@ def partition(
     query: BoundQuery, template: Template, codes: Sequence[KeyCodes], columns: EventColumns
 ) -> Entries | None:
     """The entries of a template; None where no trend can exist for want of events."""
-    rows = [state_rows(query, state, columns) for state in template.states]
+    rows = [
+        rows_at(
+            type_of(query, state),
+            [query.keys[number] for number in state.keys],
+            admission_of(query, state),
+            columns,
+        )
+        for state in template.states
+    ]
     filled = frozenset(number for number, found in enumerate(rows) if found.size)
     if not leads_through(template, filled):
         return None
@@ -85,7 +92,7 @@ def leads_through(template: Template, states: frozenset[int]) -> bool:
 
 
 def find_partitions(template: Template, frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Keys that a trend may carry, each set once; more than there are trends of is no harm.
+    """The sets of keys that trends may carry, each once; no trend need exist for each of them.
 
     `frames` hold for each state the codes of the keys that its events carry (`column_of`).
     Keys come from the states that no trend can go without, joined with the most telling first;
@@ -138,9 +145,7 @@ def _group_texts(
         for name in [column_of(number)]
         if key.group_label is not None
     ]
-    if not values:
-        return ["[]"] * size
-    return [json.dumps(group, ensure_ascii=False) for group in zip(*values, strict=True)]
+    return group_texts(values, size)
 
 
 def _sorted(

@@ -19,6 +19,7 @@ from elsinore.lowering.layout import lay_out
 from elsinore.query.bound import BoundQuery
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
+from elsinore.windows import Window
 
 
 @dataclass(frozen=True)
@@ -62,17 +63,19 @@ def run_template(
         last = last_events(query, columns.events.schema, codes, columns, entries)
     layout = lay_out(template)
     graph, extremes = build_graph(template, layout, carriers, columns, entries, last)
-    spans = _spans(query, graph.times, entries, owned)
+    spans = spans_of(query.window, entries.offsets, graph.times, owned)
     return Propagated(entries, extremes, climb(graph, spans, layout.orders))
 
 
-def _spans(
-    query: BoundQuery, times: np.ndarray, entries: Entries, owned: Interval | None
+def spans_of(
+    window: Window, offsets: np.ndarray, times: np.ndarray, owned: Interval | None
 ) -> np.ndarray:
-    whole = np.iinfo(np.int64)
-    first, last = int(whole.min), int(whole.max)
-    if owned is not None:
-        numbers = query.window.ending_in(owned)
-        first, last = numbers.start, numbers.stop - 1
-    window = query.window
-    return find_spans(entries.offsets, times, window.within, window.slide, first, last)
+    """int64[*, 4], see `kernels.spans`: the windows that end in `owned` and hold an entry.
+
+    Args:
+        window: the window clause.
+        offsets: int64[P + 1], where each partition's entries begin.
+        times: of the entries.
+        owned: None for every window.
+    """
+    return find_spans(offsets, times, window.within, window.slide, *window.owned(owned))

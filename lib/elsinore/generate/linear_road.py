@@ -47,8 +47,8 @@ NOTES = (
 class LinearRoadOptions(StreamOptions):
     """A vehicle pays a toll and reports from the segment that it enters, burst by burst.
 
-    It drives from one segment to the next, and round and round. Who has come to a stop starts off
-    at full speed. What `falling` is to prices in `StockOptions`, `slowing` is to speeds.
+    It drives from one segment to the next, and from the last to the first. Who has come to a stop
+    starts off at full speed. What `falling` is to prices in `StockOptions`, `slowing` is to speeds.
     """
 
     rate: float = option(240_000.0, "Mean number of events a minute.")

@@ -137,7 +137,7 @@ def _sorted(table: pa.Table) -> pa.Table:
 
 
 def types_read(workload: Workload, queries: Iterable[BoundQuery]) -> frozenset[str]:
-    """The event types that can bear on the trends of some queries."""
+    """The event types that can affect the trends of some queries."""
     return frozenset().union(
         *(
             workload.schema.by_name

@@ -8,7 +8,7 @@ carriers of several aggregates ride once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from elsinore.catalog.stream import AttributeType
@@ -74,3 +74,30 @@ def carriers_of(query: BoundQuery) -> Carriers:
                 counts[carrier_of(aggregate, Weight.PRESENT)] = None
                 (sums if aggregate.type is AttributeType.DOUBLE else counts)[value] = None
     return Carriers(tuple(counts), tuple(sums), tuple(minima), tuple(maxima))
+
+
+@dataclass(frozen=True)
+class WeightColumns:
+    """What is read of each event for the carriers of several queries: columns by number.
+
+    Attributes:
+        longs: `(weight, attribute)` of integer carriers.
+        doubles: attributes of sums of doubles.
+        ranks: `(attribute, whether the largest)` of extremes.
+    """
+
+    longs: dict[tuple[Weight, str | None], int] = field(default_factory=dict)
+    doubles: dict[str | None, int] = field(default_factory=dict)
+    ranks: dict[tuple[str | None, bool], int] = field(default_factory=dict)
+
+    def long(self, carrier: Carrier) -> int:
+        """The number of an integer carrier's column, new or known."""
+        return self.longs.setdefault((carrier.weight, carrier.attribute), len(self.longs))
+
+    def double(self, carrier: Carrier) -> int:
+        """The same for a sum of doubles."""
+        return self.doubles.setdefault(carrier.attribute, len(self.doubles))
+
+    def rank(self, carrier: Carrier, largest: bool) -> int:
+        """The same for a minimum or maximum."""
+        return self.ranks.setdefault((carrier.attribute, largest), len(self.ranks))

@@ -40,6 +40,14 @@ def anonymous_condition(condition: Condition) -> Condition:
 Admission = tuple[frozenset[BoundExpression], frozenset[frozenset[BoundExpression]]]
 
 
+def admission_of(query: BoundQuery, state: State) -> Admission:
+    """What a query asks of single events at a state of one of its templates."""
+    return (
+        frozenset(p for position in state.meets for p in query.local_conditions(position)),
+        frozenset(query.local_conditions(position) for position in state.misses),
+    )
+
+
 @dataclass(frozen=True)
 class MergedState:
     """Where events of one type may stand.
@@ -112,11 +120,7 @@ class MergedTemplate:
     def admission(self, state: int, query: int) -> Admission:
         """What a query asks of single events at a merged state."""
         own = self.templates[query].states[self.states[state].members[query]]
-        bound = self.queries[query]
-        return (
-            frozenset(p for position in own.meets for p in bound.local_conditions(position)),
-            frozenset(bound.local_conditions(position) for position in own.misses),
-        )
+        return admission_of(self.queries[query], own)
 
     def admissions(self, state: int) -> frozenset[Admission]:
         """All that the queries ask of single events at a merged state."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elsinore.kernels.segments import Kind, Program
-from elsinore.lowering.carriers import Weight
+from elsinore.lowering.carriers import Weight, WeightColumns
 from elsinore.lowering.chains import (
     Block,
     Chain,
@@ -29,34 +29,6 @@ _COUNTS, _DOUBLES, _RANKS = range(3)
 _READ = {Kind.ADD_DOUBLES: _DOUBLES, Kind.LOWER: _RANKS}
 
 
-@dataclass
-class Weights:
-    """The weights of events that a program asks for, numbered by kind.
-
-    Attributes:
-        longs: `(weight, attribute)` of integer carriers.
-        doubles: attributes.
-        ranks: `(attribute, largest)`.
-    """
-
-    longs: dict[tuple[Weight, str], int] = field(default_factory=dict)
-    doubles: dict[str, int] = field(default_factory=dict)
-    ranks: dict[tuple[str, bool], int] = field(default_factory=dict)
-
-    def number(self, column: Column, kind: int) -> int:
-        """The number of a column's weight."""
-        carrier = column.carrier
-        if carrier.weight is Weight.EVENT:
-            return _EVENT
-        assert carrier.attribute is not None
-        if kind == _DOUBLES:
-            return self.doubles.setdefault(carrier.attribute, len(self.doubles))
-        if kind == _RANKS:
-            key = carrier.attribute, column.largest
-            return self.ranks.setdefault(key, len(self.ranks))
-        return self.longs.setdefault((carrier.weight, carrier.attribute), len(self.longs))
-
-
 @dataclass(frozen=True)
 class Lowered:
     """A program with the meaning of its numbers.
@@ -74,7 +46,7 @@ class Lowered:
     program: Program
     chains: list[Chain]
     symbols: list[Symbol]
-    weights: Weights
+    weights: WeightColumns
     runs: np.ndarray
     starts: tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -104,7 +76,7 @@ def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segm
     chains.sort(key=lambda chain: chain.window)
     places = find_places(chains, shared)
     starts = _row_starts(places.blocks)
-    weights = Weights()
+    weights = WeightColumns()
     writer = _Writer(starts, weights)
     for chain in chains:
         writer.write(chain, places)
@@ -148,7 +120,7 @@ def _row_starts(blocks: Sequence[Block]) -> _Starts:
 @dataclass
 class _Writer:
     starts: _Starts
-    weights: Weights
+    weights: WeightColumns
     ops: dict[_Op, None] = field(default_factory=dict)
     advanced: set[int] = field(default_factory=set)
 
@@ -191,6 +163,17 @@ class _Writer:
                 op = _Op(symbol, position, what, place.row, target, source.row, origin, width)
                 self._put(op)
 
+    def _weight(self, column: Column, kind: int) -> int:
+        """The number of what events add to a column."""
+        carrier = column.carrier
+        if carrier.weight is Weight.EVENT:
+            return _EVENT
+        if kind == _DOUBLES:
+            return self.weights.double(carrier)
+        if kind == _RANKS:
+            return self.weights.rank(carrier, column.largest)
+        return self.weights.long(carrier)
+
     def _add(self, chain: Chain, symbol: int, position: int, source: Place, place: Place) -> None:
         for kind, what in enumerate((Kind.ADD, Kind.ADD_DOUBLES, Kind.LOWER)):
             width = chain.columns(position - 1)[kind] * chain.open
@@ -212,7 +195,7 @@ class _Writer:
                 if position not in column.carrier.positions:
                     continue
                 target = self._lane(place, kind, before + number)
-                weight = self.weights.number(column, kind)
+                weight = self._weight(column, kind)
                 if source is None:
                     op = _Op(symbol, 0, starting, place.row, target, weight=weight,
                              window=chain.window)  # fmt: skip

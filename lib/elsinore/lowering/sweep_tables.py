@@ -22,7 +22,7 @@ from elsinore.kernels.sweep_program import (
     ROW,
     Program,
 )
-from elsinore.lowering.carriers import Weight
+from elsinore.lowering.carriers import Weight, WeightColumns
 from elsinore.lowering.sweep import Member, Place, extremes_of, place_cells
 
 Slot = TypeVar("Slot", bound=Hashable)
@@ -117,30 +117,19 @@ _NOWHERE = -1
 Carried = tuple[int, int, int]
 
 
-@dataclass
-class Columns:
-    """Columns of weights by number: what an event adds; for extremes, whether the largest."""
-
-    longs: dict[tuple[Weight, str | None], int] = field(
-        default_factory=lambda: {(Weight.EVENT, None): 0}
-    )
-    doubles: dict[str | None, int] = field(default_factory=dict)
-    ranks: dict[tuple[str | None, bool], int] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Tables:
     """A program and what its numbers mean.
 
     Attributes:
         program: see `kernels.sweep_program`.
-        columns: the columns of weights.
+        columns: the columns of weights; column 0 is 1 for each event.
         cells: the cell of each (member, state).
         carried: the cells of the other carriers, by kind: longs, doubles, ranks.
     """
 
     program: Program
-    columns: Columns
+    columns: WeightColumns
     cells: dict[Place, int]
     carried: tuple[dict[Carried, int], ...]
 
@@ -167,7 +156,8 @@ def make_tables(members: Sequence[Member], symbols: Sequence[frozenset[Place]]) 
         carried.append(found)
         if kind != DOUBLE:
             ends.append(ends[-1] + len(found))
-    columns, writer = Columns(), RowWriter()
+    columns = WeightColumns({(Weight.EVENT, None): 0})
+    writer = RowWriter()
     for places in programs:
         head = [
             any(_amount(members[n], kind) for n, _ in places for kind in (LONG, DOUBLE, RANK)),
@@ -291,7 +281,7 @@ def _carried_side(
     places: list[Place],
     kind: int,
     cells: dict[Carried, int],
-    columns: Columns,
+    columns: WeightColumns,
     writer: RowWriter,
 ) -> list[int]:
     slot_of = {place: slot for slot, place in enumerate(places)}
@@ -314,7 +304,7 @@ def _carried_side(
     )
 
 
-def _column(member: Member, c: int, state: int, kind: int, columns: Columns) -> int | None:
+def _column(member: Member, c: int, state: int, kind: int, columns: WeightColumns) -> int | None:
     """The column of weights of a carrier's events at a state; None if it does not count them."""
     largest = False
     if kind == LONG:
@@ -326,11 +316,8 @@ def _column(member: Member, c: int, state: int, kind: int, columns: Columns) -> 
     if not member.template.states[state].positions <= carrier.positions:
         return None
     if kind == LONG:
-        name = None if carrier.weight is Weight.EVENT else carrier.attribute
-        return columns.longs.setdefault((carrier.weight, name), len(columns.longs))
-    if kind == DOUBLE:
-        return columns.doubles.setdefault(carrier.attribute, len(columns.doubles))
-    return columns.ranks.setdefault((carrier.attribute, largest), len(columns.ranks))
+        return columns.long(carrier)
+    return columns.double(carrier) if kind == DOUBLE else columns.rank(carrier, largest)
 
 
 def _totals(

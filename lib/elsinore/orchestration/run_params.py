@@ -143,7 +143,7 @@ def _micros(moment: datetime) -> int:
 
 
 def known_workloads(root: Path, stream: str) -> tuple[str, ...]:
-    """Names of the workloads over a stream, in order; a file whose name is no name is none.
+    """Names of the workloads over a stream, in order; without files whose names are not valid.
 
     They bear the stream's name, alone or before an underscore: `flights`, `flights_storms`.
 

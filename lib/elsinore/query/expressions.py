@@ -7,7 +7,7 @@ long beyond 64 bits) is NULL. `/` is division of doubles; a long meets a double 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -175,22 +175,30 @@ def sides_of(expression: BoundExpression) -> frozenset[bool]:
     return frozenset(field.following for field in fields_of(expression))
 
 
+def rebuild(expression: BoundExpression, leaf: Callable[[Field], Field]) -> BoundExpression:
+    """The same expression over other attribute references: `leaf` of each."""
+
+    def inner(operand: BoundExpression) -> BoundExpression:
+        return rebuild(operand, leaf)
+
+    match expression:
+        case Constant():
+            return expression
+        case Field():
+            return leaf(expression)
+        case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
+            return replace(expression, left=inner(left), right=inner(right))
+        case Both(parts) | Either(parts):
+            return replace(expression, parts=tuple(map(inner, parts)))
+        case Function(operands=operands):
+            return replace(expression, operands=tuple(map(inner, operands)))
+        case _:
+            return replace(expression, operand=inner(expression.operand))
+
+
 def anonymous(expression: BoundExpression) -> BoundExpression:
     """The expression with every field read at position 0, so that queries compare by meaning.
 
     What is read of an event depends on the attribute alone; the position says only at which state.
     """
-    match expression:
-        case Constant():
-            return expression
-        case Field():
-            return replace(expression, position=0)
-        case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
-            return replace(expression, left=anonymous(left), right=anonymous(right))
-        case Both(parts) | Either(parts):
-            return replace(expression, parts=tuple(anonymous(part) for part in parts))
-        case Function(operands=operands):
-            return replace(expression, operands=tuple(anonymous(each) for each in operands))
-        case Negative(operand) | Inverse(operand) | IsNull(operand) | Like(operand):
-            return replace(expression, operand=anonymous(operand))
-    raise AssertionError(expression)
+    return rebuild(expression, lambda field: replace(field, position=0))

@@ -30,7 +30,7 @@ class Event:
 
 
 def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
-    """The events that can bear on a query's trends, by time, with the columns that it reads.
+    """The events that can affect a query's trends, by time, with the columns that it reads.
 
     Those are the events of the pattern's types; under `contiguous` those of every type, since
     whatever lies between two events parts them.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from typing import Any
 
 import pyarrow as pa
 
 from elsinore.results.row import ResultRow, Value
-from elsinore.timeline import Instant, hour_label
+from elsinore.timeline import Instant
 
-#: `owned_hour` is the hour of the window's last instant; bounds are microseconds since the epoch.
+#: One row per (query, group, window, aggregate). `owned_hour` is the hour of the window's last
+#: instant; bounds are microseconds since the epoch. `value` is the nearest double (infinite beyond
+#: the largest, NULL without a value; microseconds for instants), `exact` an integer's digits in
+#: full, `log2` the size of a value.
 LONG_SCHEMA = pa.schema(
     [
         pa.field("owned_hour", pa.string(), False),
@@ -26,30 +27,6 @@ LONG_SCHEMA = pa.schema(
         pa.field("log2", pa.float64()),
     ]
 )
-
-
-def to_long(rows: Iterable[ResultRow]) -> pa.Table:
-    """One row per (query, group, window, aggregate), as in `LONG_SCHEMA`.
-
-    `value` is the nearest double (infinite beyond the largest, NULL without a value; microseconds
-    for instants), `exact` an integer's digits in full, `log2` the size of a positive value.
-    """
-    columns: dict[str, list[Any]] = {name: [] for name in LONG_SCHEMA.names}
-    for row in rows:
-        group = group_key(row)
-        for label, value in row.values:
-            fields = (
-                hour_label(row.window_end - 1),
-                row.query,
-                group,
-                int(row.window_start),
-                int(row.window_end),
-                label,
-                *numbers_of(value),
-            )
-            for column, field in zip(columns.values(), fields, strict=True):
-                column.append(field)
-    return pa.table(columns, schema=LONG_SCHEMA)
 
 
 def group_key(row: ResultRow) -> str:

@@ -16,10 +16,8 @@ from elsinore.query.expressions import (
     Either,
     Field,
     Function,
-    Inverse,
-    IsNull,
     Like,
-    Negative,
+    operands_of,
 )
 from elsinore.query.syntax import (
     EventPattern,
@@ -149,24 +147,24 @@ def _unordered(items: list[Any]) -> list[Any]:
 
 def _canonical(expression: BoundExpression, base: int) -> list[Any]:
     """A bound expression as nested lists; positions are relative to `base`."""
+    kind = expression.type
+    inner = [_canonical(operand, base) for operand in operands_of(expression)]
     match expression:
-        case Constant(value, kind):
+        case Constant(value):
             return ["constant", kind, value]
-        case Field(position, attribute, kind, following):
+        case Field(position, attribute, _, following):
             return ["field", kind, position - base, attribute, following]
-        case Arithmetic(operator, left, right, kind) | Comparison(operator, left, right, kind):
-            if operator in _MIRRORED:
-                operator, left, right = _MIRRORED[operator], right, left
-            return [operator, kind, _canonical(left, base), _canonical(right, base)]
-        case Both(parts, kind) | Either(parts, kind):
-            name = "and" if isinstance(expression, Both) else "or"
-            return [name, kind, *_unordered([_canonical(part, base) for part in parts])]
-        case Negative(operand, kind) | Inverse(operand, kind) | IsNull(operand, kind):
-            return [type(expression).__name__, kind, _canonical(operand, base)]
-        case Function(name, operands, kind):
-            return [f"function {name}", kind, *(_canonical(part, base) for part in operands)]
-        case Like(operand, pattern, escape, kind):
-            return ["like", kind, _canonical(operand, base), pattern, escape]
+        case Arithmetic(operator) | Comparison(operator) if operator in _MIRRORED:
+            return [_MIRRORED[operator], kind, *reversed(inner)]
+        case Arithmetic(operator) | Comparison(operator):
+            return [operator, kind, *inner]
+        case Both() | Either():
+            return ["and" if isinstance(expression, Both) else "or", kind, *_unordered(inner)]
+        case Function(name):
+            return [f"function {name}", kind, *inner]
+        case Like(_, pattern, escape):
+            return ["like", kind, *inner, pattern, escape]
+    return [type(expression).__name__, kind, *inner]
 
 
 # ---- candidates and their conflicts

@@ -29,7 +29,7 @@ _LOST = re.compile(
     r"|SparkContext was shut down|has already been stopped|executor.* lost|FetchFailed"
     # The server is gone, or is another one than before, or a later try has closed our session.
     r"|StatusCode\.UNAVAILABLE|INVALID_HANDLE\.\w+|OPERATION_CANCELED"
-    # A Python worker, or the process that forks them, died before it had said its first word.
+    # A Python worker, or the process that forks them, died before it sent anything.
     r"|(?:EOF|Socket|ClosedChannel|IO)Exception(?!: Cannot run)[^\n]*(?:\n\s+at [^\n]*)*?"
     r"\.createPythonWorker\("
 )

@@ -1,4 +1,4 @@
-"""Judges a landing: its own lines, with all stored lines and events that bear on the same ids.
+"""Judges a landing: its own lines, with all stored lines and events of the same ids.
 
 What stays of an event is decided among all landed lines with its id, so that the order of landings
 does not matter. A landing whose lines may change their fate by this one is judged anew as a whole.

@@ -176,8 +176,8 @@ class _Scan:
                         yield self._decoded(waiting, landings)
                         waiting = []
             except UnreadableFile as error:
-                # Raised before the file's first line, unless a plain file breaks under our hands:
-                # then nothing of it may land, and the whole task fails and is tried again.
+                # Raised before the file's first line, unless a plain file breaks off while it is
+                # read: then nothing of it may land, and the whole task fails and is tried again.
                 if waiting and waiting[-1]["file"][0].as_py() == file.name:
                     raise
                 # Without the path of this machine.

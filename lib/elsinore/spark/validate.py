@@ -325,7 +325,7 @@ def _ways(check: Check, steps: int) -> tuple[_Way, ...]:
 def events_of_places(
     lake: Lake, workload: Workload, version: int, places: Sequence[Place]
 ) -> list[EventTable | None]:
-    """For each place the events that can bear on it, at a version of `events`.
+    """For each place the events that can affect it, at a version of `events`.
 
     Those are the events of its window and of the query's types that do not belong to another group
     for certain. None where there are more than `MAX_EVENTS`.
@@ -370,7 +370,7 @@ def _joined(workload: Workload, parts: list[pa.Table]) -> EventTable:
 
 
 def _fits(workload: Workload, query: BoundQuery, place: Place, events: pa.Table) -> pa.ChunkedArray:
-    """Whether an event can bear on a place; to be certain, an event is kept where in doubt."""
+    """Whether an event can affect a place; to be certain, an event is kept where in doubt."""
     codes = workload.schema.type_codes
     kind = events[TYPE_COLUMN]
     fits = _is_in(kind, [codes[name] for name in sorted(types_read(workload, [query]))])

@@ -43,7 +43,7 @@ from elsinore.template.template import (
     some,
 )
 
-#: More states than this are refused: a pattern so ambiguous was hardly meant.
+#: More states than this are refused: their number may double with each position of a pattern.
 MAX_STATES = 200
 #: Conditions that part the positions of one event; each doubles the states that it may lead to.
 MAX_UNCERTAIN = 6

@@ -190,7 +190,7 @@ class WayOut:
 
 @dataclass(frozen=True)
 class Template:
-    """The states of trends that carry the same keys, then those of the NOT that bear on them.
+    """The states of trends that carry the same keys, then those of the NOT that can bar them.
 
     Attributes:
         keys: numbers of the query's keys that every trend carries: they partition the trends.

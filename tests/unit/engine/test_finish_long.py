@@ -1,8 +1,9 @@
-"""Finishing straight into the long table gives what finishing by rows gives."""
+"""Finishing: integers are exact at any size, and rows and the long table say the same."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import pyarrow as pa
@@ -15,10 +16,12 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.results.published import LONG_SCHEMA, to_long
+from elsinore.results.published import LONG_SCHEMA
+from elsinore.results.row import Value, nearest_double
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import TimeUnit
 from tests.draws import draws
+from tests.long_rows import to_long
 from tests.property.random_cases import CALENDAR, SCHEMA, random_case
 
 _ORDER = [(name, "ascending") for name in ("query", "group_key", "window_start", "aggregate")]
@@ -69,7 +72,7 @@ def test_nothing_makes_an_empty_table() -> None:
 
 
 def test_integers_of_every_length_and_doubles_of_every_kind() -> None:
-    """Beside 15 digits, where one way ends and the other begins, and at the ends of doubles."""
+    """What each value is by exact arithmetic, also beyond 64 bits and at the ends of doubles."""
     text = (
         "QUERY q RETURN COUNT(*), COUNT(A), SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x),"
         " SUM(A.y), AVG(A.y), MIN(A.y), MAX(A.y) PATTERN A+ WITHIN 10;"
@@ -83,8 +86,32 @@ def test_integers_of_every_length_and_doubles_of_every_kind() -> None:
     partial = pa.Table.from_pylist(rows, PARTIAL_SCHEMA)
     found = finish_long(workload, partial)
     assert found.schema == LONG_SCHEMA
-    assert plain(found) == plain(to_long(finish(workload, partial)))
+    results = finish(workload, partial)
+    assert plain(found) == plain(to_long(results))
     assert found.num_rows == 10 * len(rows)
+    for row, (count, total, double) in zip(results, states, strict=False):
+        average = nearest_double(Fraction(int(total), int(count)))
+        assert [value for _, value in row.values][:6] == [
+            int(count), int(count), int(total), average, -(2**63), -(2**63)
+        ]  # fmt: skip
+        sums = [value for _, value in row.values][6:8]
+        assert all(map(_about, sums, (_scaled(double, 1), _scaled(double, int(count)))))
+    assert [value for _, value in results[-1].values] == [3, 3] + [None] * 8
+
+
+def _scaled(double: tuple[float, int], count: int) -> float:
+    """A mantissa times two to an exponent, by a count; the exponents at hand are within 10^5."""
+    mantissa, exponent = double
+    if not math.isfinite(mantissa):
+        return mantissa
+    return nearest_double(Fraction(mantissa) * Fraction(2) ** exponent / count)
+
+
+def _about(found: Value, expected: float) -> bool:
+    """Whether two doubles are next to each other, as after two roundings, or equal."""
+    assert isinstance(found, float)
+    near = (math.nextafter(expected, side) for side in (math.inf, -math.inf))
+    return found in (expected, *near) or (found != found and expected != expected)
 
 
 def _state(

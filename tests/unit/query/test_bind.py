@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from elsinore.catalog.stream import AttributeType
@@ -17,6 +19,7 @@ from elsinore.query.expressions import (
     Like,
     fields_of,
     operands_of,
+    rebuild,
 )
 from elsinore.query.parse import parse_workload
 from elsinore.windows import Window
@@ -227,6 +230,22 @@ def test_functions_bind_to_their_nodes() -> None:
     instant = Field(0, "at", AttributeType.TIMESTAMP)
     assert weekday.left == Function(FunctionName.WEEKDAY, (instant,), AttributeType.LONG)
     assert list(fields_of(weekday)) == [instant]
+
+
+def test_rebuilt_over_other_fields() -> None:
+    """Every kind of node, over fields of the next position."""
+    text = (
+        "RETURN COUNT(*) PATTERN SEQ(Travel X, Travel Y) WHERE {x}.at IS NULL AND"
+        " (LEAST({x}.speed % 3, -{x}.speed) > 1"
+        " OR NOT ({x}.ok AND {x}.driver LIKE 'a!%' ESCAPE '!')) WITHIN 9"
+    )
+    before, after = (bound_query(text.format(x=alias), SCHEMA) for alias in "XY")
+    moved = [
+        rebuild(each.condition, lambda field: replace(field, position=field.position + 1))
+        for each in before.local_predicates
+    ]
+    assert moved == [each.condition for each in after.local_predicates]
+    assert moved != [each.condition for each in before.local_predicates]
 
 
 def test_all_faults_of_all_queries_come_at_once() -> None:

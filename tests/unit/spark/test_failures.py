@@ -21,7 +21,7 @@ CREATED = """
 @pytest.mark.parametrize(
     "text",
     [
-        # Killed before it had said its first word.
+        # Killed before it sent anything.
         "Lost task 0.3 in stage 8.0: java.io.EOFException\n"
         "\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)" + CREATED,
         "java.net.SocketException: Connection reset" + CREATED,

@@ -199,10 +199,9 @@ def _rows(
 
 def _meanings(tables: Tables, prepared: Prepared) -> list[list[Extremes]]:
     """What the ranks of each query's extremes mean."""
-    numbers = tables.columns.ranks
     return [
         [
-            prepared.extremes[numbers[str(c.attribute), largest]]
+            prepared.extremes[c.attribute, largest]
             for side, largest in ((carriers.minima, False), (carriers.maxima, True))
             for c in side
         ]

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.engine.hamlet.costs import load_costs, load_wide_costs
-from elsinore.engine.hamlet.turns import turns_of
+from elsinore.engine.hamlet.costs import NAMES, load_costs, load_wide_costs
 from elsinore.errors import ParameterError
 from elsinore.kernels import hamlet_decide
 from elsinore.kernels.hamlet_decide import Policy
 from elsinore.kernels.hamlet_graph import MergedGraph
+
+#: The length of bursts that never pay: no burst is as long.
+_NO_BURST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Decisions:
         if self.seed is not None:
             given = np.random.default_rng(self.seed).integers(0, 3, (997, queries), np.int8)
         costs = load_costs() if limbs == 1 else load_wide_costs(limbs)
-        return Policy(self.mode, costs, given, turns_of(graph, costs, limbs))
+        return Policy(self.mode, costs, given, _turns(graph, costs, limbs))
 
 
 #: Burst by burst, by measured costs: the `hamlet` executor.
@@ -63,3 +65,63 @@ ALWAYS = Decisions(hamlet_decide.ALWAYS)
 NEVER = Decisions(hamlet_decide.NEVER)
 #: Burst by burst, by Equation 7 with the paper's count of steps.
 EQUATION = Decisions(hamlet_decide.EQUATION)
+
+
+# ---- the length of a burst at which sharing it by snapshots begins to pay, for each run of queries
+
+
+def _turns(graph: MergedGraph, costs: np.ndarray, limbs: int) -> np.ndarray:
+    """int64[runs], the shortest burst that pays, or may pay, by snapshots.
+
+    Without edge predicates, for a run of queries that take a share f of the events and have l
+    lanes, `burst + b coefficient + l product` is weighed against `b f (step + l addition)`. With
+    them, a burst whose pairs are all adjacent, the best there is, says when it is worth a look:
+    `b expression + b l value + b^2 / 2 term + snapshot` against
+    `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`.
+
+    Args:
+        graph: its queries, states and entries.
+        costs: nanoseconds by `NAMES`.
+        limbs: of counts; expressions over snapshots are for one limb.
+    """
+    cost = dict(zip(NAMES, costs.tolist(), strict=True))
+    starts = graph.queries["long_start"]
+    runs = graph.runs
+    lanes = (starts[runs["high"]] - starts[runs["low"]]).astype(np.float64)
+    states = np.repeat(np.arange(graph.kinds.size - 1), np.diff(graph.kinds["run_start"]))
+    plain = graph.kinds["plain"][states] != 0
+    saved = _shares(graph, states) * (cost["step"] + lanes * cost["addition"])
+    per_event = saved - cost["coefficient"]
+    turns = np.full(runs.size, _NO_BURST)
+    pays = plain & (per_event > 0)
+    shared = cost["burst"] + lanes * cost["product"]
+    turns[pays] = np.ceil(np.minimum(shared[pays] / per_event[pays], 2.0**62)).astype(np.int64)
+    if limbs == 1:
+        common = np.bincount(states, lanes * runs["common"], graph.kinds.size - 1)
+        able = (graph.kinds["plain"] == 0) & (graph.kinds["foreign"] == 0)
+        for state in np.flatnonzero(able[:-1] & (common > 0)):
+            turns[states == state] = _turn_with_edges(cost, float(common[state]))
+    return np.maximum(turns, 1)
+
+
+def _shares(graph: MergedGraph, states: np.ndarray) -> np.ndarray:
+    """The share of each state's entries that each run takes."""
+    shares = np.ones(graph.runs.size)
+    sizes = np.bincount(graph.runs["class"].astype(np.int64), minlength=1)
+    if sizes.size == 1:  # no state has two classes
+        return shares
+    for state in np.unique(states[graph.runs["class"] > 0]):
+        accepts = graph.accepts[graph.states == state]
+        for run in np.flatnonzero(states == state):
+            taken = (accepts >> graph.runs["class"][run]) & 1
+            shares[run] = taken.mean() if taken.size else 1.0
+    return shares
+
+
+def _turn_with_edges(cost: dict[str, float], lanes: float) -> int:
+    """The positive root of a b^2 + c b = snapshot; `_NO_BURST` if there is none."""
+    a = (cost["hit"] + lanes * cost["pair_lane"] - cost["term"]) / 2.0
+    c = cost["arrival"] + lanes * cost["arrival_lane"] - cost["expression"] - lanes * cost["value"]
+    if a <= 0.0:
+        return int(np.ceil(cost["snapshot"] / c)) if c > 0.0 else _NO_BURST
+    return int(np.ceil((-c + np.sqrt(c * c + 4.0 * a * cost["snapshot"])) / (2.0 * a)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import pandas as pd
 
 from elsinore.engine.admission import admitted
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.key_codes import KeyCodes, group_texts
 from elsinore.engine.partitions import column_of, find_partitions, leads_through, place_events
 from elsinore.engine.sorting import ascending
 from elsinore.lowering.merged import Admission, MergedTemplate
@@ -142,6 +141,4 @@ def _group_texts(
         else:
             column = partitions[column_of(merged.keys.index(key.attribute))]
             values.append(codes[key.attribute].decoded(column))
-    if not values:
-        return ["[]"] * size
-    return [json.dumps(group, ensure_ascii=False) for group in zip(*values, strict=True)]
+    return group_texts(values, size)

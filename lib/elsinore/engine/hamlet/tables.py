@@ -20,22 +20,9 @@ from elsinore.kernels.hamlet_graph import (
     RANK,
     RUN,
 )
-from elsinore.lowering.carriers import Carrier, Carriers, Weight, carriers_of
+from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Programs
 from elsinore.lowering.merged import Admission, MergedTemplate
-
-#: Columns of weights: what an event adds, and of which attribute; for extremes, whether largest.
-WeightColumn = tuple[Weight, str | None]
-RankColumn = tuple[str, bool]
-
-
-@dataclass
-class Columns:
-    """Columns that events are read into, each once."""
-
-    longs: dict[WeightColumn, int]
-    doubles: dict[WeightColumn, int]
-    ranks: dict[RankColumn, int]
 
 
 @dataclass(frozen=True)
@@ -53,7 +40,7 @@ class Tables:
     arrays: Mapping[str, np.ndarray]
     classes: tuple[Mapping[Admission, int], ...]
     carriers: tuple[Carriers, ...]
-    columns: Columns
+    columns: WeightColumns
     programs: Programs
 
 
@@ -65,7 +52,7 @@ def make_tables(merged: MergedTemplate) -> Tables:
     """
     classes, class_of = _classes(merged)
     carriers = tuple(carriers_of(query) for query in merged.queries)
-    programs, columns = Programs(), Columns({}, {}, {})
+    programs, columns = Programs(), WeightColumns()
     arrays = _links(merged, class_of, programs) | _own(merged, class_of, carriers, columns)
     arrays |= _runs("begin", _by_class(class_of, merged.starts), BEGIN)
     arrays |= _runs("end", _by_class(class_of, merged.ends), END)
@@ -193,7 +180,10 @@ def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def _own(
-    merged: MergedTemplate, class_of: _ClassOf, carriers: tuple[Carriers, ...], columns: Columns
+    merged: MergedTemplate,
+    class_of: _ClassOf,
+    carriers: tuple[Carriers, ...],
+    columns: WeightColumns,
 ) -> dict[str, np.ndarray]:
     states = []
     for s, state in enumerate(merged.states):
@@ -209,7 +199,7 @@ def _own(
 
 
 def _contributions(
-    carriers: Carriers, positions: frozenset[int], columns: Columns
+    carriers: Carriers, positions: frozenset[int], columns: WeightColumns
 ) -> Iterable[tuple[int, int, int]]:
     """Kind, number and column of the carriers that count events at some positions."""
 
@@ -218,15 +208,11 @@ def _contributions(
 
     for index, carrier in enumerate(carriers.counts, start=1):
         if counts(carrier):
-            place = carrier.weight, carrier.attribute
-            yield LONG, index, columns.longs.setdefault(place, len(columns.longs))
+            yield LONG, index, columns.long(carrier)
     for index, carrier in enumerate(carriers.sums):
         if counts(carrier):
-            place = carrier.weight, carrier.attribute
-            yield DOUBLE, index, columns.doubles.setdefault(place, len(columns.doubles))
+            yield DOUBLE, index, columns.double(carrier)
     sides = [(c, False) for c in carriers.minima] + [(c, True) for c in carriers.maxima]
     for index, (carrier, largest) in enumerate(sides):
         if counts(carrier):
-            assert carrier.attribute is not None
-            extreme = carrier.attribute, largest
-            yield RANK, index, columns.ranks.setdefault(extreme, len(columns.ranks))
+            yield RANK, index, columns.rank(carrier, largest)

@@ -6,8 +6,7 @@ long stretches.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.profile.groups import grouped, passing
 from elsinore.engine.profile.subjects import EdgeSubject
-from elsinore.query.expressions import BoundExpression, Field
+from elsinore.query.expressions import BoundExpression, Field, rebuild
 from elsinore.sharing.profile import EdgeSelectivity
 
 #: Earlier events that are drawn for each predicate, and later events of each of them.
@@ -88,17 +87,11 @@ def _draw(dice: np.random.Generator, partners: np.ndarray) -> tuple[np.ndarray, 
 
 def _side_by_side(expression: BoundExpression) -> BoundExpression:
     """An expression on pairs as one on rows that hold both events."""
-    if isinstance(expression, Field):
-        name = expression.attribute
-        return replace(expression, attribute=_LATER + name) if expression.following else expression
-    changes: dict[str, Any] = {}
-    for part in fields(expression):
-        value = getattr(expression, part.name)
-        if isinstance(value, BoundExpression):
-            changes[part.name] = _side_by_side(value)
-        elif isinstance(value, tuple):
-            changes[part.name] = tuple(_side_by_side(each) for each in value)
-    return replace(expression, **changes)
+
+    def named(field: Field) -> Field:
+        return replace(field, attribute=_LATER + field.attribute) if field.following else field
+
+    return rebuild(expression, named)
 
 
 class _PairColumns(EventColumns):

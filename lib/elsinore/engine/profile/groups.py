@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from elsinore.engine.admission import admitted
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.evaluate import holds
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.query.bound import Key
 from elsinore.query.expressions import BoundExpression
@@ -21,10 +21,7 @@ def passing(
     rows = columns.rows_of(event_type)
     found = np.zeros(rows.size, np.bool_)
     for conditions in choices:
-        chosen = np.ones(rows.size, np.bool_)
-        for condition in conditions:
-            chosen &= holds(condition, columns, rows)
-        found |= chosen
+        found |= admitted((frozenset(conditions), frozenset()), columns, rows)
     return rows[found]
 
 

@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.segments.combine import by_query, combine_groups
 from elsinore.engine.segments.entries import make_entries
-from elsinore.engine.segments.rows import partial_rows
+from elsinore.engine.segments.rows import by_query, combine_groups, partial_rows
 from elsinore.engine.segments.run import run_segments
-from elsinore.engine.segments.weights import weigh_events
+from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.lowering.chains import group_names, named_keys, passes
 from elsinore.lowering.segments import Lowered, lower_segments
@@ -78,9 +77,7 @@ def _run_pass(lowered: Lowered, columns: EventColumns, owned: Interval | None) -
     ):
         groups = [entries.keys[name] for name in group_names(chain.query)]
         rows = combine_groups(rows, groups, entries.offsets.size - 1)
-        table, overflowed = partial_rows(
-            rows, chain, lowered.weights, weights.extremes, entries.keys, codes
-        )
+        table, overflowed = partial_rows(rows, chain, weights.extremes, entries.keys, codes)
         tables.append(table)
         if overflowed.size:
             tables.append(_redone(chain.query, columns.events, np.unique(overflowed)))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
+import pandas as pd
 
+from elsinore.engine.admission import rows_at
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.evaluate import holds
-from elsinore.engine.key_codes import KeyCodes, usable_keys
-from elsinore.engine.segments.partial_keys import place_events
+from elsinore.engine.key_codes import KeyCodes, join_keys
 from elsinore.engine.sorting import ascending
 from elsinore.kernels.segments_steps import order_entries
 from elsinore.lowering.chains import Chain, Symbol, carried
+from elsinore.lowering.merged import Admission
 
 
 @dataclass(frozen=True)
@@ -33,17 +35,10 @@ class Entries:
     keys: dict[str, np.ndarray]
 
 
-def symbol_rows(symbol: Symbol, columns: EventColumns) -> np.ndarray:
+def _symbol_rows(symbol: Symbol, columns: EventColumns) -> np.ndarray:
     """int64 row numbers of a symbol's events: by type, equivalence keys and local predicates."""
-    query = symbol.query
-    rows = columns.rows_of(symbol.type)
-    for key in carried(symbol).values():
-        if key.equivalence:
-            rows = rows[usable_keys(key, columns.column(key.attribute).take(rows))]
-    for predicate in query.local_predicates:
-        if predicate.position == symbol.position:
-            rows = rows[holds(predicate.condition, columns, rows)]
-    return rows
+    admission: Admission = symbol.query.local_conditions(symbol.position), frozenset()
+    return rows_at(symbol.type, carried(symbol).values(), admission, columns)
 
 
 def make_entries(
@@ -53,12 +48,11 @@ def make_entries(
     columns: EventColumns,
 ) -> Entries:
     """The entries of queries whose keys have the same names, those of `codes`."""
-    rows = [symbol_rows(symbol, columns) for symbol in symbols]
+    rows = [_symbol_rows(symbol, columns) for symbol in symbols]
     order = _time_order(columns.times)
     names = [list(carried(symbol)) for symbol in symbols]
     if any(len(found) < len(codes) for found in names):
-        parts = place_events(chains, rows, names, codes)
-        return _sorted(parts.rows, parts.symbols, parts.owners, parts.keys, columns.times)
+        return _with_partial_keys(chains, rows, names, codes, columns.times)
     layers = _layers(rows, columns.times.size)
     owners, keys = _owners(layers, codes)
     size = next(iter(keys.values())).size if keys else 1
@@ -122,14 +116,64 @@ def _dense(values: np.ndarray) -> np.ndarray:
     return np.unique(values, return_inverse=True)[1]
 
 
-def _sorted(
-    rows: np.ndarray,
-    symbols: np.ndarray,
-    owners: np.ndarray,
-    keys: dict[str, np.ndarray],
+# ---- where some events lack some keys: such an event is in every partition that it fits
+
+
+def _with_partial_keys(
+    chains: Sequence[Chain],
+    rows: Sequence[np.ndarray],
+    carried: Sequence[Sequence[str]],
+    codes: dict[str, KeyCodes],
     times: np.ndarray,
 ) -> Entries:
-    order = ascending(owners, times[rows])
-    size = next(iter(keys.values())).size
-    offsets = np.searchsorted(owners[order], np.arange(size + 1)).astype(np.int64)
-    return Entries(rows[order], symbols[order].astype(np.int32), offsets, keys)
+    """Every event in every partition that it fits (spec section 1, grouping).
+
+    Args:
+        chains: the queries, whose keys have the same names.
+        rows: the events of each symbol.
+        carried: the names of the keys that each symbol's events carry.
+        codes: the codes of the keys, by name.
+        times: of all events.
+    """
+    names = list(codes)
+    frames = [
+        pd.DataFrame({"row": found} | {name: codes[name].values[found] for name in own})
+        for found, own in zip(rows, carried, strict=True)
+    ]
+    chosen = [_partitions(chain, frames, carried, names) for chain in chains]
+    partitions = pd.concat(chosen).drop_duplicates(ignore_index=True)
+    partitions["partition"] = np.arange(len(partitions), dtype=np.int64)
+    placed = [
+        join_keys(frame, partitions[[*own, "partition"]])
+        for frame, own in zip(frames, carried, strict=True)
+    ]
+    found, owners = (
+        np.concatenate([frame[name].to_numpy() for frame in placed])
+        for name in ("row", "partition")
+    )
+    symbols = np.repeat(np.arange(len(placed), dtype=np.int32), [len(frame) for frame in placed])
+    order = ascending(owners, times[found])
+    return Entries(
+        found[order],
+        symbols[order],
+        np.searchsorted(owners[order], np.arange(len(partitions) + 1)).astype(np.int64),
+        {name: partitions[name].to_numpy() for name in names},
+    )
+
+
+def _partitions(
+    chain: Chain,
+    frames: Sequence[pd.DataFrame],
+    carried: Sequence[Sequence[str]],
+    names: list[str],
+) -> pd.DataFrame:
+    """Keys that all positions of a query have events for, joined with the most telling first."""
+    telling = sorted(set(chain.symbols), key=lambda symbol: -len(carried[symbol]))
+    distinct = [
+        frames[symbol][list(carried[symbol])].drop_duplicates()
+        for symbol in telling
+        if carried[symbol]
+    ]
+    if not all(len(frames[symbol]) for symbol in telling):
+        return pd.DataFrame({name: np.empty(0, np.int64) for name in names})
+    return reduce(join_keys, distinct)[names]

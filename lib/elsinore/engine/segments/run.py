@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import log2
 
 import numpy as np
 
 from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.segments.entries import Entries
-from elsinore.engine.segments.weights import EventWeights, planes_needed
+from elsinore.engine.weights import EventWeights
 from elsinore.kernels.segments import Found, Lanes, Steps, run_steps
+from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.kernels.segments_steps import fold_steps
+from elsinore.lowering.chains import Chain
 from elsinore.lowering.segments import Lowered
 from elsinore.timeline import Interval
 
@@ -52,7 +55,7 @@ def run_segments(
     program = lowered.program._replace(windows=_windows(lowered, owned))
     amounts = np.bincount(entries.symbols, minlength=len(lowered.symbols))
     largest = int(np.diff(entries.offsets).max())
-    planes = planes_needed(lowered.chains, amounts, largest, weights.longs)
+    planes = _planes_needed(lowered.chains, amounts, largest, weights.longs)
     lanes = make_lanes(lowered, planes)
     needed = _rows_needed(lowered, program.windows, steps)
     most = int(max(_ROOM, needed.max()))
@@ -100,6 +103,24 @@ def fold(lowered: Lowered, entries: Entries, weights: EventWeights, columns: Eve
     )  # fmt: skip
 
 
+def _planes_needed(
+    chains: list[Chain], symbols: np.ndarray, largest: int, longs: np.ndarray
+) -> int:
+    """Planes that hold any count of some chains: no more trends than choices of their events.
+
+    Args:
+        chains: the queries.
+        symbols: int64[Y], number of entries of each symbol.
+        largest: entries of the largest partition.
+        longs: int64[K, N], the integer weights.
+    """
+    choices = np.log2(np.minimum(symbols, largest) + 1.0)
+    bits = max(float(choices[list(chain.symbols)].sum()) for chain in chains)
+    heaviest = max(1.0, float(np.abs(longs.astype(np.float64)).max(initial=1.0)))
+    longest = max(len(chain.symbols) for chain in chains)
+    return int((bits + log2(heaviest) + log2(longest) + 2) // DIGIT) + 2
+
+
 def make_lanes(lowered: Lowered, planes: int) -> Lanes:
     """Clear lanes for a program."""
     counts, doubles, ranks = (int(starts[-1]) for starts in lowered.starts)
@@ -115,13 +136,9 @@ def make_lanes(lowered: Lowered, planes: int) -> Lanes:
 
 
 def _windows(lowered: Lowered, owned: Interval | None) -> np.ndarray:
-    whole = np.iinfo(np.int64)
     windows = lowered.program.windows.copy()
-    windows[:, 3:] = whole.min, whole.max
-    if owned is not None:
-        for chain in lowered.chains:
-            numbers = chain.query.window.ending_in(owned)
-            windows[chain.window, 3:] = numbers.start, numbers.stop - 1
+    for chain in lowered.chains:
+        windows[chain.window, 3:] = chain.query.window.owned(owned)
     return windows
 
 

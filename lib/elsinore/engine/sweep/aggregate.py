@@ -5,15 +5,19 @@ from __future__ import annotations
 import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.sweep.combine import combine_groups, groups_are_apart
 from elsinore.engine.sweep.entries import make_entries
 from elsinore.engine.sweep.lowered import lower_window
-from elsinore.engine.sweep.pieces import sweep_pieces
-from elsinore.engine.sweep.rows import Meaning, swept_tables, wide_tables
+from elsinore.engine.sweep.pieces import make_stretches, sweep_pieces
+from elsinore.engine.sweep.rows import (
+    Meaning,
+    combine_groups,
+    groups_are_apart,
+    swept_tables,
+    wide_tables,
+)
 from elsinore.engine.sweep.run import events_of
-from elsinore.engine.sweep.stretches import make_stretches
-from elsinore.engine.sweep.weights import weigh_entries
 from elsinore.engine.sweep.wide import run_wide
+from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.lowering.sweep import SweepSet
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
@@ -44,7 +48,7 @@ def aggregate_sweep(
     parts = [PARTIAL_SCHEMA.empty_table()]
     for window in dict.fromkeys(query.window for query in found.queries):
         lowered = lower_window(found, window, entries.symbols)
-        weights = weigh_entries(lowered.tables.columns, entries, columns)
+        weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
         swept_events = events_of(lowered.symbols, entries, weights)
         pieces = make_stretches(entries, window, owned, threads)
         swept = list(sweep_pieces(lowered, swept_events, pieces, window, panes))

@@ -10,7 +10,7 @@ import numpy as np
 
 from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.sweep.entries import Entries
-from elsinore.engine.sweep.weights import Weights
+from elsinore.engine.weights import EventWeights
 from elsinore.kernels.sweep import sweep
 from elsinore.kernels.sweep_program import (
     DOUBLE,
@@ -71,8 +71,13 @@ class Swept:
     outgrown: np.ndarray
 
 
-def events_of(symbols: Sequence[frozenset[Place]], entries: Entries, weights: Weights) -> Events:
-    """The entries as the kernels read them; a code that means nothing to the queries is skipped."""
+def events_of(
+    symbols: Sequence[frozenset[Place]], entries: Entries, weights: EventWeights
+) -> Events:
+    """The entries as the kernels read them; a code that means nothing to the queries is skipped.
+
+    `weights` are without column 0 of integers.
+    """
     symbol_of = np.array([n if s else -1 for n, s in enumerate(symbols)], np.int64)
     return Events(
         entries.times, entries.codes, symbol_of, weights.longs, weights.doubles, weights.ranks

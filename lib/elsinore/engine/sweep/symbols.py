@@ -13,11 +13,8 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep.arrow import plain_values
 from elsinore.engine.sweep.keys import SweptKey
 from elsinore.events import TYPE_COLUMN
-from elsinore.lowering.merged import Admission, key_attributes, type_of
+from elsinore.lowering.merged import Admission, admission_of, key_attributes, type_of
 from elsinore.lowering.sweep import Place, SweepSet
-from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression, anonymous
-from elsinore.template.template import State
 
 #: An event type, and the attributes of the keys that its events carry at some states.
 Kind = tuple[str, frozenset[str]]
@@ -119,22 +116,6 @@ def _numbered(words: list[np.ndarray]) -> tuple[np.ndarray, list[list[int]]]:
 def _by_admission(found: SweepSet, places: list[Place]) -> dict[Admission, frozenset[Place]]:
     asked: dict[Admission, list[Place]] = {}
     for q, s in places:
-        admission = _admission(found.queries[q], found.templates[q].states[s])
+        admission = admission_of(found.queries[q], found.templates[q].states[s])
         asked.setdefault(admission, []).append((q, s))
     return {admission: frozenset(mine) for admission, mine in asked.items()}
-
-
-def _admission(query: BoundQuery, state: State) -> Admission:
-    """What a query asks of single events at a state."""
-    return (
-        frozenset(p for position in state.meets for p in _predicates(query, position)),
-        frozenset(_predicates(query, position) for position in state.misses),
-    )
-
-
-def _predicates(query: BoundQuery, position: int) -> frozenset[BoundExpression]:
-    return frozenset(
-        anonymous(predicate.condition)
-        for predicate in query.local_predicates
-        if predicate.position == position
-    )

@@ -1,4 +1,4 @@
-"""The columns of weights that a sweep reads."""
+"""What events add to the carriers of several queries: columns of weights."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import numpy as np
 from elsinore.engine.build_graph import Extremes
 from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.slots import stack_rows
-from elsinore.engine.sweep.entries import Entries
-from elsinore.lowering.carriers import Weight
-from elsinore.lowering.sweep_tables import Columns
+from elsinore.lowering.carriers import Weight, WeightColumns
 
 
 @dataclass(frozen=True)
-class Weights:
-    """Columns by number, of N entries.
+class EventWeights:
+    """Columns of N weights by number.
 
     Attributes:
-        longs: int64[*, N], without column 0; doubles: float64[*, N]; ranks: int64[*, N].
+        longs: int64[*, N]; doubles: float64[*, N]; ranks: int64[*, N].
         extremes: the meaning of the ranks, by (attribute, whether the largest).
     """
 
@@ -29,17 +27,29 @@ class Weights:
     extremes: dict[tuple[str | None, bool], Extremes]
 
 
-def weigh_entries(asked: Columns, entries: Entries, columns: EventColumns) -> Weights:
-    """The weights that some tables ask for."""
-    size = entries.times.size
+def weigh_events(
+    asked: WeightColumns, columns: EventColumns, rows: np.ndarray | None = None, *, first: int = 0
+) -> EventWeights:
+    """The weights that some tables ask for.
+
+    Args:
+        asked: the columns.
+        columns: the events.
+        rows: int64[N], the events that are weighed; None for all in their order.
+        first: columns of integers with smaller numbers are left out.
+    """
+    size = columns.times.size if rows is None else rows.size
 
     def read(name: str | None) -> Column:
         assert name is not None
         column = columns.column(name)
-        return column if entries.rows is None else column.take(entries.rows)
+        return column if rows is None else column.take(rows)
 
     longs = []
-    for weight, name in list(asked.longs)[1:]:
+    for weight, name in list(asked.longs)[first:]:
+        if weight is Weight.EVENT:
+            longs.append(np.ones(size, np.int64))
+            continue
         column = read(name)
         known = column.known
         longs.append(known.astype(np.int64) if weight is Weight.PRESENT else column.values * known)
@@ -51,7 +61,7 @@ def weigh_entries(asked: Columns, entries: Entries, columns: EventColumns) -> We
     for name, largest in asked.ranks:
         column = read(name)
         extremes[name, largest] = Extremes(column, column.known, largest=largest)
-    return Weights(
+    return EventWeights(
         stack_rows(longs, size, np.int64),
         stack_rows(doubles, size, np.float64),
         stack_rows([extreme.ranks for extreme in extremes.values()], size, np.int64),

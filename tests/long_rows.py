@@ -1,0 +1,32 @@
+"""Result rows as the long table of results, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from elsinore.results.published import LONG_SCHEMA, group_key, numbers_of
+from elsinore.results.row import ResultRow
+from elsinore.timeline import hour_label
+
+
+def to_long(rows: Iterable[ResultRow]) -> pa.Table:
+    """What `engine.finish_long` makes of partial rows, made of result rows one by one."""
+    columns: dict[str, list[Any]] = {name: [] for name in LONG_SCHEMA.names}
+    for row in rows:
+        group = group_key(row)
+        for label, value in row.values:
+            fields = (
+                hour_label(row.window_end - 1),
+                row.query,
+                group,
+                int(row.window_start),
+                int(row.window_end),
+                label,
+                *numbers_of(value),
+            )
+            for column, field in zip(columns.values(), fields, strict=True):
+                column.append(field)
+    return pa.table(columns, schema=LONG_SCHEMA)
