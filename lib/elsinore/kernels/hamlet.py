@@ -81,7 +81,7 @@ def share_propagation(
 
 
 @inlined
-def _end_of_instant(times, first, end):  # type: ignore[no-untyped-def]
+def _end_of_instant(times, first, end):
     after = first + 1
     while after < end and times[after] == times[first]:
         after += 1
@@ -89,7 +89,7 @@ def _end_of_instant(times, first, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _end_of_burst(graph, first, end, border):  # type: ignore[no-untyped-def]
+def _end_of_burst(graph, first, end, border):
     """Where the burst that begins with an entry ends; at its begin if there is none."""
     s, after = graph.states[first], first
     if not graph.kinds[s]["alone"]:
@@ -106,7 +106,7 @@ def _end_of_burst(graph, first, end, border):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):  # type: ignore[no-untyped-def]
+def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):
     graph, work, output = borrow(in_graph), borrow(in_work), borrow(in_output)
     policy, log = borrow(in_policy), borrow(in_log)
     queries = work.cursors.size
@@ -143,7 +143,7 @@ def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):  # type
 
 
 @inlined
-def _plain_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+def _plain_burst(apart, graph, work, log, s, first, after):
     begin = work.stores[s]["part_start"]
     for i in range(begin, begin + work.stores[s]["parts"]):
         a, b, r = work.parts[i]["low"], work.parts[i]["high"], work.parts[i]["run"]
@@ -156,7 +156,7 @@ def _plain_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-u
 
 
 @inlined
-def _edge_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+def _edge_burst(apart, graph, work, log, s, first, after):
     make_room(graph, work, s, after - first)
     take_members(graph, work, s, first, after)
     used = np.int64(0)
@@ -184,7 +184,7 @@ def _edge_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-un
 
 
 @inlined
-def _by_snapshots(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+def _by_snapshots(apart, graph, work, log, s, first, after):
     """The snapshots that a burst took as expressions over them; 0 if it must not be done so."""
     if work.lanes.longs.ndim == 3 or graph.kinds[s]["foreign"]:
         return np.int64(0)
@@ -219,7 +219,7 @@ def _by_snapshots(apart, graph, work, log, s, first, after):  # type: ignore[no-
 
 
 @inlined
-def _wait(work, s, outside, bursts):  # type: ignore[no-untyped-def]
+def _wait(work, s, outside, bursts):
     """Try no snapshots for so many bursts, by whether members lie before them."""
     if outside:
         work.stores[s]["skips_outside"] = bursts

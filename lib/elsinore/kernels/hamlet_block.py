@@ -25,7 +25,7 @@ _ADD_L, _SUBTRACT_L, _REMAINDER_L = int(Op.ADD_L), int(Op.SUBTRACT_L), int(Op.RE
 _ADD_D, _SUBTRACT_D, _MULTIPLY_D = int(Op.ADD_D), int(Op.SUBTRACT_D), int(Op.MULTIPLY_D)
 
 
-def scan(graph, block, number, start, first, last, later, into):  # type: ignore[no-untyped-def]
+def scan(graph, block, number, start, first, last, later, into):
     """Write the places of members for which a program is true; how many they are.
 
     Compiled apart (`apart`), once for all rungs.
@@ -74,7 +74,7 @@ def scan(graph, block, number, start, first, last, later, into):  # type: ignore
 
 
 @ripened
-def _spread(op, slot, later, size, slots_l, slots_d, known, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def _spread(op, slot, later, size, slots_l, slots_d, known, longs, doubles, sure):
     """The later event's value for every pair."""
     is_known = known[slot, later]
     if op == _LATER_D:
@@ -90,7 +90,7 @@ def _spread(op, slot, later, size, slots_l, slots_d, known, longs, doubles, sure
 
 
 @ripened
-def _collect(op, entries, slots_l, slots_d, known, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def _collect(op, entries, slots_l, slots_d, known, longs, doubles, sure):
     """The earlier events' values."""
     if op == _EARLIER_D:
         for i in range(entries.size):
@@ -103,7 +103,7 @@ def _collect(op, entries, slots_l, slots_d, known, longs, doubles, sure):  # typ
 
 
 @ripened
-def _change(op, size, longs, doubles, sure, one_long, one_double, one_sure):  # type: ignore[no-untyped-def]
+def _change(op, size, longs, doubles, sure, one_long, one_double, one_sure):
     """An operation on one operand."""
     if op == _NOT:
         for i in range(size):
@@ -116,7 +116,7 @@ def _change(op, size, longs, doubles, sure, one_long, one_double, one_sure):  # 
 
 
 @ripened
-def _combine(  # type: ignore[no-untyped-def]
+def _combine(
     op, size, longs, doubles, sure, more_l, more_d, more_s, one_long, one_double, one_sure
 ):
     """An operation on two operands."""
@@ -150,7 +150,7 @@ def _combine(  # type: ignore[no-untyped-def]
 
 
 @ripened
-def _compare_longs(op, size, longs, sure, more_l, more_s):  # type: ignore[no-untyped-def]
+def _compare_longs(op, size, longs, sure, more_l, more_s):
     if op == _EQUAL_L:
         for i in range(size):
             longs[i] = longs[i] == more_l[i]
@@ -168,7 +168,7 @@ def _compare_longs(op, size, longs, sure, more_l, more_s):  # type: ignore[no-un
 
 
 @ripened
-def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):  # type: ignore[no-untyped-def]
+def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):
     if op == _EQUAL_D:
         for i in range(size):
             longs[i] = doubles[i] == more_d[i]
@@ -187,7 +187,7 @@ def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):  # type: i
 
 
 @ripened
-def _add_longs(minus, size, longs, sure, more_l, more_s):  # type: ignore[no-untyped-def]
+def _add_longs(minus, size, longs, sure, more_l, more_s):
     """Sums or differences; unknown where they leave 64 bits."""
     for i in range(size):
         left, right = np.uint64(longs[i]), np.uint64(more_l[i])

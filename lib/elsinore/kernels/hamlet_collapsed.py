@@ -34,7 +34,7 @@ _NARROW = 2.0**58
 _ONE = np.int64(1)
 
 
-def step_collapsed(graph, work, s, first, after, a, b):  # type: ignore[no-untyped-def]
+def step_collapsed(graph, work, s, first, after, a, b):
     """Work out a burst event by event; 0. Compiled apart."""
     entered, begin = work.snapshots + 0, first
     spared = enter_burst(graph, work, s, first, after, entered, a, b)
@@ -52,7 +52,7 @@ def step_collapsed(graph, work, s, first, after, a, b):  # type: ignore[no-untyp
     return 0
 
 
-def share_collapsed(graph, work, log, s, r, first, after, low, high):  # type: ignore[no-untyped-def]
+def share_collapsed(graph, work, log, s, r, first, after, low, high):
     """Work out a burst for queries `low` to `high - 1` of run `r` together; 0 if too wide, else 1.
 
     Compiled apart. Rows of `stage`: what enters, what a part of the burst adds, what all of it
@@ -94,7 +94,7 @@ def share_collapsed(graph, work, log, s, r, first, after, low, high):  # type: i
 
 
 @inlined
-def _reset(work):  # type: ignore[no-untyped-def]
+def _reset(work):
     _reset_long(work)
     for d in range(work.double_sums.shape[0]):
         work.double_sums[d, 0] = 0.0
@@ -103,13 +103,13 @@ def _reset(work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _reset_long(work):  # type: ignore[no-untyped-def]
+def _reset_long(work):
     for c in range(work.long_sums.shape[0]):
         work.long_sums[c, 0] = 0
 
 
 @inlined
-def _instant(graph, work, begin, after, bit):  # type: ignore[no-untyped-def]
+def _instant(graph, work, begin, after, bit):
     """Sum up the events of one time that a class takes; where they end, and how many they are."""
     for c in range(work.long_sums.shape[0]):
         work.long_sums[c, 1] = 0
@@ -132,7 +132,7 @@ def _instant(graph, work, begin, after, bit):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _advance(work, factor, taken, loops):  # type: ignore[no-untyped-def]
+def _advance(work, factor, taken, loops):
     """Take an instant into the coefficients; False, and nothing done, if they grow too large."""
     grown = np.float64(factor) * (1.0 + taken)
     if grown > _NARROW:
@@ -160,7 +160,7 @@ def _advance(work, factor, taken, loops):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_burst(graph, work, s, factor, loops, low, high):  # type: ignore[no-untyped-def]
+def _add_burst(graph, work, s, factor, loops, low, high):
     """Add what a part of a burst comes to; where it loops, that enters the next part too."""
     lanes, now, more, all_of_it = work.lanes, work.stage, work.stage + 1, work.stage + 2
     multiply_longs(
@@ -205,14 +205,14 @@ def _add_burst(graph, work, s, factor, loops, low, high):  # type: ignore[no-unt
 
 
 @inlined
-def _forget_ranks(graph, lanes, more, low, high):  # type: ignore[no-untyped-def]
+def _forget_ranks(graph, lanes, more, low, high):
     """A part without any event has no extremes."""
     for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
         lanes.ranks[more, x] = graph.no_rank
 
 
 @inlined
-def _outgrow(graph, work, low, high):  # type: ignore[no-untyped-def]
+def _outgrow(graph, work, low, high):
     """Leave the burst of all windows with a trend to the next rung."""
     for q in range(low, high):
         for lane in range(

@@ -46,7 +46,7 @@ class Policy(NamedTuple):
 
 
 @inlined
-def decide(address, graph, work, policy, log, p, s, first, after):  # type: ignore[no-untyped-def]
+def decide(address, graph, work, policy, log, p, s, first, after):
     """Plan a burst: `Work.parts` of its state. `address` is that of `plan_burst`."""
     b = after - first
     if (
@@ -67,7 +67,7 @@ def decide(address, graph, work, policy, log, p, s, first, after):  # type: igno
         work.ledger[7] += b
 
 
-def plan_burst(graph, work, policy, log, p, s, first, after):  # type: ignore[no-untyped-def]
+def plan_burst(graph, work, policy, log, p, s, first, after):
     """Make a plan of a burst, and tell the log; 0. Compiled apart."""
     b, n = after - first, after - work.ledger[14]
     grown = work.ledger[10] == s and work.ledger[13] > 0
@@ -101,7 +101,7 @@ def plan_burst(graph, work, policy, log, p, s, first, after):  # type: ignore[no
 
 
 @inlined
-def _count_differing(graph, work, s, first, after):  # type: ignore[no-untyped-def]
+def _count_differing(graph, work, s, first, after):
     """Events that some queries take and some do not; `Work.seen` those that each class takes."""
     classes = mask = np.int64(0)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
@@ -119,7 +119,7 @@ def _count_differing(graph, work, s, first, after):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _note(graph, work, log, numbers, shared, alone):  # type: ignore[no-untyped-def]
+def _note(graph, work, log, numbers, shared, alone):
     p, s, first, b, n, propagated, created, g = numbers
     used = log.used[0]
     log.used[0] += 1

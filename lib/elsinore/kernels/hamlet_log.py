@@ -46,14 +46,14 @@ def make_log(queries: int, decisions: int, rows: int) -> Log:
 
 
 @inlined
-def _low(longs, row, lane):  # type: ignore[no-untyped-def]
+def _low(longs, row, lane):
     if longs.ndim == 2:
         return longs[row, lane]
     return np.int64(longs[row, lane, 0])
 
 
 @inlined
-def log_values(graph, work, log, snapshot, entry, row, a, b):  # type: ignore[no-untyped-def]
+def log_values(graph, work, log, snapshot, entry, row, a, b):
     """Note a snapshot's value for each open window of queries `a` to `b - 1`."""
     if log.values.shape[0] == 0:
         return
@@ -77,7 +77,7 @@ def log_values(graph, work, log, snapshot, entry, row, a, b):  # type: ignore[no
 
 
 @inlined
-def log_coefficient(work, log, entry, snapshot, coefficient):  # type: ignore[no-untyped-def]
+def log_coefficient(work, log, entry, snapshot, coefficient):
     """Note the coefficient of a snapshot in an entry's count, or in the burst's sum (-1)."""
     if log.coefficients.shape[0] == 0:
         return

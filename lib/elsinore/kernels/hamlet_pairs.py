@@ -9,7 +9,7 @@ from elsinore.kernels.hamlet_steps import takes
 
 
 @inlined
-def find_members(graph, work, number, state, last, later, into):  # type: ignore[no-untyped-def]
+def find_members(graph, work, number, state, last, later, into):
     """Write the places of the members for which a program is true; how many they are.
 
     Args:
@@ -33,7 +33,7 @@ def find_members(graph, work, number, state, last, later, into):  # type: ignore
 
 
 @inlined
-def add_members(graph, work, s, entry, ahead, row, a, b):  # type: ignore[no-untyped-def]
+def add_members(graph, work, s, entry, ahead, row, a, b):
     """Add to a row what its entry at state `s` gets over transitions with a program.
 
     A program is run once for all queries that have it, whether or not they take the same entries.

@@ -11,7 +11,7 @@ _FOREVER = np.iinfo(np.int64).max
 
 
 @inlined
-def begin_partition(graph, work, p):  # type: ignore[no-untyped-def]
+def begin_partition(graph, work, p):
     """Forget all that was before; every lane is clear, since all windows were closed."""
     queries = work.cursors.size
     for q in range(queries):
@@ -24,7 +24,7 @@ def begin_partition(graph, work, p):  # type: ignore[no-untyped-def]
     work.ledger[14] = graph.offsets[p]
 
 
-def pass_border(graph, work, output, p, time):  # type: ignore[no-untyped-def]
+def pass_border(graph, work, output, p, time):
     """Close and open windows up to an instant; the next instant at which one closes or opens."""
     queries = work.cursors.size
     _expire(graph, work, p, time)
@@ -54,7 +54,7 @@ def pass_border(graph, work, output, p, time):  # type: ignore[no-untyped-def]
     return border
 
 
-def close_all(graph, work, output):  # type: ignore[no-untyped-def]
+def close_all(graph, work, output):
     """Close all windows that are open; 0."""
     for q in range(work.cursors.size):
         while work.cursors[q]["closing"] < work.cursors[q]["opening"]:
@@ -64,7 +64,7 @@ def close_all(graph, work, output):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _all_close(graph, work, time):  # type: ignore[no-untyped-def]
+def _all_close(graph, work, time):
     """Whether no window that is open stays open."""
     for q in range(work.cursors.size):
         opening = work.cursors[q]["opening"]
@@ -78,14 +78,14 @@ def _all_close(graph, work, time):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _clear_all(graph, work):  # type: ignore[no-untyped-def]
+def _clear_all(graph, work):
     """Clear the rows of all states and the total; members are gone."""
     for row in range(work.total + 1):
         clear_lanes(graph, work.lanes, row, 0, work.cursors.size)
 
 
 @inlined
-def _close(graph, work, output, q, bulk):  # type: ignore[no-untyped-def]
+def _close(graph, work, output, q, bulk):
     """Write out the oldest window of a query, and clear its lane unless all will be cleared."""
     row, lane = work.cursors[q]["closing"], work.cursors[q]["lane"]
     width, outgrown = graph.queries[q]["width"], False
@@ -114,7 +114,7 @@ def _close(graph, work, output, q, bulk):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _expire(graph, work, p, time):  # type: ignore[no-untyped-def]
+def _expire(graph, work, p, time):
     """Let go of members, and of entries, that no window holds that is open at an instant."""
     queries, oldest = work.cursors.size, _FOREVER
     for q in range(queries):

@@ -6,7 +6,7 @@ from elsinore.kernels.compiled import kernel
 
 
 @kernel
-def fill_domains(spans, spread, domain_of, domains):  # type: ignore[no-untyped-def]
+def fill_domains(spans, spread, domain_of, domains):
     """Join spans to domains: a new one begins where the old would outgrow its shortest span.
 
     Args:
@@ -35,9 +35,7 @@ def fill_domains(spans, spread, domain_of, domains):  # type: ignore[no-untyped-
 
 
 @kernel
-def fill_ranks(  # type: ignore[no-untyped-def]
-    values, entries, kinds, exact, strict, ranks, bounds, firsts, lows, starts, counts
-):
+def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, firsts, lows, starts, counts):
     """Write the ranks of one tree's entries and the bounds of those that come after them.
 
     Args:

@@ -102,7 +102,7 @@ _LEAST_D, _GREATEST_D, _COALESCE_D = int(Op.LEAST_D), int(Op.GREATEST_D), int(Op
 
 
 @inlined
-def pair_holds(  # type: ignore[no-untyped-def]
+def pair_holds(
     program, earlier, later, low, times, slots_l, slots_d, known, floors, closing,
     longs, doubles, sure,
 ):  # fmt: skip
@@ -151,7 +151,7 @@ def pair_holds(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def unary(op, a, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def unary(op, a, longs, doubles, sure):
     """Change stack place a."""
     if op == _TO_DOUBLE:
         doubles[a] = np.float64(longs[a])
@@ -178,7 +178,7 @@ def unary(op, a, longs, doubles, sure):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def binary(op, a, b, longs, doubles, sure):
     """Combine stack places a and b into a."""
     both = sure[a] and sure[b]
     if op <= _OR:
@@ -203,7 +203,7 @@ def binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _choose(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def _choose(op, a, b, longs, doubles, sure):
     """LEAST, GREATEST or COALESCE of stack places a and b."""
     if not sure[b]:
         return
@@ -219,7 +219,7 @@ def _choose(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _sign_of_long(op):  # type: ignore[no-untyped-def]
+def _sign_of_long(op):
     if op == _ADD_L:
         return PLUS
     if op == _SUBTRACT_L:
@@ -228,7 +228,7 @@ def _sign_of_long(op):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _sign_of_double(op):  # type: ignore[no-untyped-def]
+def _sign_of_double(op):
     if op == _ADD_D:
         return PLUS
     if op == _SUBTRACT_D:
@@ -239,7 +239,7 @@ def _sign_of_double(op):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def compare(which, left, right):  # type: ignore[no-untyped-def]
+def compare(which, left, right):
     """1 where two values are equal, unequal, less or at most (0 to 3), else 0."""
     if which == 0:
         return np.int64(left == right)

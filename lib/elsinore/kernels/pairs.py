@@ -45,7 +45,7 @@ def make_pairs(graph: Graph, buffer: int) -> Pairs:
 
 
 @inlined
-def find_pairs(graph, pairs, number, candidates, count, later, low):  # type: ignore[no-untyped-def]
+def find_pairs(graph, pairs, number, candidates, count, later, low):
     """Write the earlier entries for which a program is true to `pairs.hits`; how many they are.
 
     Args:
@@ -66,7 +66,7 @@ def find_pairs(graph, pairs, number, candidates, count, later, low):  # type: ig
 
 
 @outlined
-def _scan(  # type: ignore[no-untyped-def]
+def _scan(
     program, candidates, count, later, low, times, slots_l, slots_d, known, floors, closing,
     longs, doubles, sure, hits,
 ):  # fmt: skip

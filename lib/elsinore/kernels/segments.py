@@ -127,7 +127,7 @@ class Found(NamedTuple):
 
 
 @kernel
-def run_steps(program, lanes, steps, first, last, clocks, copied, found):  # type: ignore[no-untyped-def]
+def run_steps(program, lanes, steps, first, last, clocks, copied, found):
     """Run the partitions `first` to `last - 1`; all lanes are clear before and after.
 
     Args:
@@ -168,7 +168,7 @@ def run_steps(program, lanes, steps, first, last, clocks, copied, found):  # typ
 
 
 @outlined
-def _apply_staged(program, lanes, steps, step, after, group, clocks, copied):  # type: ignore[no-untyped-def]
+def _apply_staged(program, lanes, steps, step, after, group, clocks, copied):
     """Read all sources of an instant before any target is written."""
     for i in range(step, after):
         symbol = steps.symbols[i]
@@ -183,7 +183,7 @@ def _apply_staged(program, lanes, steps, step, after, group, clocks, copied):  #
 
 
 @inlined
-def _copy_source(program, lanes, op):  # type: ignore[no-untyped-def]
+def _copy_source(program, lanes, op):
     kind, source = program.ops[op, KIND], program.ops[op, SOURCE]
     row, width = program.ops[op, SOURCE_ROW], program.ops[op, WIDTH]
     scratch = program.ops[op, SCRATCH]
@@ -207,7 +207,7 @@ def _copy_source(program, lanes, op):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _apply(program, lanes, steps, step, op, clocks, staged):  # type: ignore[no-untyped-def]
+def _apply(program, lanes, steps, step, op, clocks, staged):
     """One operation for one step; `staged` reads the copy of the source."""
     ops = program.ops
     kind, target, width = ops[op, KIND], ops[op, TARGET], ops[op, WIDTH]
@@ -244,7 +244,7 @@ def _apply(program, lanes, steps, step, op, clocks, staged):  # type: ignore[no-
 
 
 @outlined
-def _apply_weighed(  # type: ignore[no-untyped-def]  # noqa: C901 (one case a kind)
+def _apply_weighed(  # noqa: C901 (one case a kind)
     program, lanes, steps, step, op, clocks, source, source_row
 ):
     """The operations of sums and extremes."""
@@ -283,7 +283,7 @@ def _apply_weighed(  # type: ignore[no-untyped-def]  # noqa: C901 (one case a ki
 
 
 @inlined
-def _weigh_doubles(lanes, target, source, source_row, width, weight):  # type: ignore[no-untyped-def]
+def _weigh_doubles(lanes, target, source, source_row, width, weight):
     if weight == 0.0:
         return
     for lane in range(width):  # an infinite weight of no trend is nothing, not NaN

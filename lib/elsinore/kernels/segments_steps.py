@@ -15,7 +15,7 @@ _ROOM = 2.0**61
 
 
 @kernel
-def order_entries(layers, owners, by_time, heads, rows, symbols):  # type: ignore[no-untyped-def]
+def order_entries(layers, owners, by_time, heads, rows, symbols):
     """Lay out the entries of all events by partition, in the order of time.
 
     Args:
@@ -40,7 +40,7 @@ def order_entries(layers, owners, by_time, heads, rows, symbols):  # type: ignor
 
 
 @inlined
-def _same_cell(early, late, windows):  # type: ignore[no-untyped-def]
+def _same_cell(early, late, windows):
     """Whether no window begins or ends after one instant, up to another."""
     for w in range(windows.shape[0]):
         within, slide = windows[w, 0], windows[w, 1]
@@ -50,7 +50,7 @@ def _same_cell(early, late, windows):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _joins(longs, step_longs, row, step):  # type: ignore[no-untyped-def]
+def _joins(longs, step_longs, row, step):
     for k in range(longs.shape[0]):
         if abs(np.float64(longs[k, row]) + np.float64(step_longs[k, step])) > _ROOM:
             return False
@@ -58,7 +58,7 @@ def _joins(longs, step_longs, row, step):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _join(longs, doubles, ranks, row, step, step_longs, step_doubles, step_ranks):  # type: ignore[no-untyped-def]
+def _join(longs, doubles, ranks, row, step, step_longs, step_doubles, step_ranks):
     for k in range(longs.shape[0]):
         step_longs[k, step] += longs[k, row]
     for k in range(doubles.shape[0]):
@@ -68,7 +68,7 @@ def _join(longs, doubles, ranks, row, step, step_longs, step_doubles, step_ranks
 
 
 @inlined
-def _begin(longs, doubles, ranks, row, step, step_longs, step_doubles, step_ranks):  # type: ignore[no-untyped-def]
+def _begin(longs, doubles, ranks, row, step, step_longs, step_doubles, step_ranks):
     for k in range(longs.shape[0]):
         step_longs[k, step] = longs[k, row]
     for k in range(doubles.shape[0]):
@@ -78,7 +78,7 @@ def _begin(longs, doubles, ranks, row, step, step_longs, step_doubles, step_rank
 
 
 @kernel
-def fold_steps(  # type: ignore[no-untyped-def]
+def fold_steps(
     times, rows, symbols, offsets, windows, runs, longs, doubles, ranks, seen, places,
     instants, groups, group_offsets, step_symbols, counts, step_longs, step_doubles, step_ranks,
 ):  # fmt: skip

@@ -20,7 +20,7 @@ _MASK = 2**DIGIT - 1
 
 
 @outlined
-def tick(program, lanes, time, clocks, partition, found, written):  # type: ignore[no-untyped-def]
+def tick(program, lanes, time, clocks, partition, found, written):
     """Move all clocks to an instant.
 
     Returns:
@@ -55,7 +55,7 @@ def tick(program, lanes, time, clocks, partition, found, written):  # type: igno
 
 
 @inlined
-def _close(program, lanes, window, number, newest, partition, found, written):  # type: ignore[no-untyped-def]
+def _close(program, lanes, window, number, newest, partition, found, written):
     """Write the rows of a window's queries that have a trend."""
     lanes_open = program.windows[window, OPEN]
     for q in range(program.final_starts[window], program.final_starts[window + 1]):
@@ -88,7 +88,7 @@ def _close(program, lanes, window, number, newest, partition, found, written):  
 
 
 @inlined
-def _total(lanes, base, limbs, number, newest, lanes_open, out):  # type: ignore[no-untyped-def]
+def _total(lanes, base, limbs, number, newest, lanes_open, out):
     """Sum lanes into digits of 30 bits, the last one signed; whether it is not 0."""
     out[:] = 0
     for plane in range(limbs):
@@ -107,7 +107,7 @@ def _total(lanes, base, limbs, number, newest, lanes_open, out):  # type: ignore
 
 
 @inlined
-def _clear_lane(program, lanes, window, lane):  # type: ignore[no-untyped-def]
+def _clear_lane(program, lanes, window, lane):
     """Forget the START events of an expired lane."""
     low, high = program.count_column_starts[window], program.count_column_starts[window + 1]
     planes = 1
@@ -125,7 +125,7 @@ def _clear_lane(program, lanes, window, lane):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def reset_partition(program, lanes):  # type: ignore[no-untyped-def]
+def reset_partition(program, lanes):
     """Clear the rows that were written, so that the next partition can begin."""
     for row in range(program.rows):
         if lanes.bounds[row] == 0.0:

@@ -38,7 +38,7 @@ _SIDES = tuple(side(kind) for kind in range(4))
 
 
 @unlocked
-def sweep(program, events, stretches, within, slide, work, no_rank, found):  # type: ignore[no-untyped-def]
+def sweep(program, events, stretches, within, slide, work, no_rank, found):
     """Write the rows of all windows of some stretches, as far as there is room.
 
     Args:
@@ -94,7 +94,7 @@ def sweep(program, events, stretches, within, slide, work, no_rank, found):  # t
 
 
 @inlined
-def _clear(program, work, no_rank):  # type: ignore[no-untyped-def]
+def _clear(program, work, no_rank):
     """Begin a window without any trend."""
     work.cells[program.sizes[0] : program.sizes[2]] = 0
     work.cells[program.sizes[2] :] = no_rank
@@ -105,7 +105,7 @@ def _clear(program, work, no_rank):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def sweep_events(program, events, first, after, end, work, no_rank):  # type: ignore[no-untyped-def]
+def sweep_events(program, events, first, after, end, work, no_rank):
     """Let the events before `end` bear on the cells; the first entry at or after `end`."""
     i = first
     while i < after and events.times[i] < end:
@@ -142,9 +142,7 @@ def sweep_events(program, events, first, after, end, work, no_rank):  # type: ig
 
 
 @outlined
-def _step(  # type: ignore[no-untyped-def]
-    program, events, p, first, after, length, burst, work, no_rank
-):
+def _step(program, events, p, first, after, length, burst, work, no_rank):
     """Take the events of a burst one by one: they may precede each other at several states."""
     code = events.codes[first]
     for i in range(first, after if burst else first + 1):
@@ -160,7 +158,7 @@ def _step(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _mix(program, events, first, after, work, no_rank):  # type: ignore[no-untyped-def]
+def _mix(program, events, first, after, work, no_rank):
     """Let events of one time bear on the cells as they were before any of them."""
     for n in range(work.cells.size):
         work.before[n] = work.cells[n]
@@ -183,7 +181,7 @@ def _mix(program, events, first, after, work, no_rank):  # type: ignore[no-untyp
 
 
 @inlined
-def _has_room(program, p, work, factor, flat):  # type: ignore[no-untyped-def]
+def _has_room(program, p, work, factor, flat):
     """See to it that counts have room for a burst; else the window is outgrown."""
     if make_room(program, p, work.cells, work.bounds, np.float64(factor), np.float64(flat)):
         return True
@@ -192,7 +190,7 @@ def _has_room(program, p, work, factor, flat):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _carry(  # type: ignore[no-untyped-def]
+def _carry(
     program, events, p, first, after, doublings, work, read, read_sums, factor, flat, no_rank
 ):
     """Let counts, and all else that rides along, gain what reaches them from `read`."""
@@ -223,7 +221,7 @@ def _carry(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _totals_fit(program, work):  # type: ignore[no-untyped-def]
+def _totals_fit(program, work):
     """Whether nothing outgrew 64 bits, nor will the sums over END states; nor a sum of doubles."""
     largest, size = 0.0, 0.0
     for block in range(work.bounds.size):
@@ -235,7 +233,7 @@ def _totals_fit(program, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _write_rows(program, work, found, rows, partition, number):  # type: ignore[no-untyped-def]
+def _write_rows(program, work, found, rows, partition, number):
     """Write a row for every query that has a trend; the number of rows then."""
     for query in range(program.totals.shape[0]):
         trends = np.int64(0)

@@ -9,7 +9,7 @@ LONGEST = 52
 
 
 @inlined
-def burst_at(events, first, after, end):  # type: ignore[no-untyped-def]
+def burst_at(events, first, after, end):
     """Where the burst that begins at an entry ends, and its length; 0 where other events tie."""
     code, last = events.codes[first], events.times[first]
     length, newest, i = 1, first, first + 1
@@ -40,7 +40,7 @@ def burst_at(events, first, after, end):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def instant_at(events, first, after):  # type: ignore[no-untyped-def]
+def instant_at(events, first, after):
     """Where the events of one time end, and how many; 0 if they are not all alike."""
     time, code = events.times[first], events.codes[first]
     i, length, alike = first, 0, True

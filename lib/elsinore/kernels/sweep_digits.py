@@ -22,7 +22,7 @@ _HALF_MASK = (1 << _HALF) - 1
 
 
 @inlined
-def _settle(target, sizes, row, digits, size):  # type: ignore[no-untyped-def]
+def _settle(target, sizes, row, digits, size):
     """Set a row to digits, their carries taken on by one; the highest two are carries alone."""
     out, source = target[row, :size], digits[:size]
     out[0] = source[0] & _MASK
@@ -38,7 +38,7 @@ def _settle(target, sizes, row, digits, size):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def copy_digits(target, sizes, row, source, other_sizes, other):  # type: ignore[no-untyped-def]
+def copy_digits(target, sizes, row, source, other_sizes, other):
     """Set a row to another."""
     size = other_sizes[other]
     out, digits = target[row], source[other]
@@ -50,9 +50,7 @@ def copy_digits(target, sizes, row, source, other_sizes, other):  # type: ignore
 
 
 @outlined
-def add_digits(  # type: ignore[no-untyped-def]
-    target, sizes, row, source, other_sizes, other, factor, digits
-):
+def add_digits(target, sizes, row, source, other_sizes, other, factor, digits):
     """Add `factor` times a row to another; not more than `SMALL`. `digits` is scratch."""
     length = other_sizes[other]
     if length == 0:
@@ -67,9 +65,7 @@ def add_digits(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def double_digits(  # type: ignore[no-untyped-def]
-    target, sizes, row, source, other_sizes, other, times, digits, spare
-):
+def double_digits(target, sizes, row, source, other_sizes, other, times, digits, spare):
     """Let a burst of a state that loops bear on its count: `count = (count + f << times) - f`.
 
     `times` is less than `DIGIT`; `digits` and `spare` are scratch.
@@ -93,9 +89,7 @@ def double_digits(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def add_shifted(  # type: ignore[no-untyped-def]
-    target, sizes, row, source, other_sizes, other, shift, less, digits
-):
+def add_shifted(target, sizes, row, source, other_sizes, other, shift, less, digits):
     """Add `2^shift - less` times a row to another; less is 0 or 1."""
     length = other_sizes[other]
     if length == 0:
@@ -125,9 +119,7 @@ def add_shifted(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def add_multiple(  # type: ignore[no-untyped-def]
-    target, sizes, row, source, other_sizes, other, factor, shift, spare, digits
-):
+def add_multiple(target, sizes, row, source, other_sizes, other, factor, shift, spare, digits):
     """Add `factor * 2^shift` times a row to another; `spare` is a row of `target` to work in."""
     rest = np.int64(factor)
     for part in range(3):
@@ -151,7 +143,7 @@ def add_multiple(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def top_of(source, sizes, row):  # type: ignore[no-untyped-def]
+def top_of(source, sizes, row):
     """A row that is not negative as `(mantissa, exponent)`, from its highest digits."""
     size = sizes[row]
     value, taken = 0.0, min(size, 4)

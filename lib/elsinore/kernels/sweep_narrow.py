@@ -32,7 +32,7 @@ LARGEST_SUM = 2.0**62
 
 
 @inlined
-def _add_run(target, source, length, factor):  # type: ignore[no-untyped-def]
+def _add_run(target, source, length, factor):
     if factor == 1:  # products of 64 bits take three times as long as sums
         for i in range(length):
             target[i] += source[i]
@@ -42,7 +42,7 @@ def _add_run(target, source, length, factor):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_loop(target, source, length, factor):  # type: ignore[no-untyped-def]
+def _add_loop(target, source, length, factor):
     if factor == 1:
         for i in range(length):
             target[i] += target[i] + source[i]
@@ -52,7 +52,7 @@ def _add_loop(target, source, length, factor):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def run_ops(program, p, cells, scratch, bounds, factor, flat):  # type: ignore[no-untyped-def]
+def run_ops(program, p, cells, scratch, bounds, factor, flat):
     """Let a burst bear on counts: slots that loop gain `factor` times what reaches them.
 
     Operations of a program do not feed each other, so each is looked at by itself: False if a count
@@ -90,7 +90,7 @@ def run_ops(program, p, cells, scratch, bounds, factor, flat):  # type: ignore[n
 
 
 @inlined
-def _bound_after(rows, o, bounds, factor, flat):  # type: ignore[no-untyped-def]
+def _bound_after(rows, o, bounds, factor, flat):
     """The bound of an operation's block after it."""
     kind, own = rows[o, 0], bounds[rows[o, 6]]
     if kind in (LOOP, FLAT):
@@ -105,7 +105,7 @@ def _bound_after(rows, o, bounds, factor, flat):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def make_room(program, p, cells, bounds, factor, flat):  # type: ignore[no-untyped-def]
+def make_room(program, p, cells, bounds, factor, flat):
     """Whether counts have room for a burst; the bounds are then those after it."""
     if _grow(program.heads, program.rows, p, bounds, factor, flat):
         return True
@@ -114,7 +114,7 @@ def make_room(program, p, cells, bounds, factor, flat):  # type: ignore[no-untyp
 
 
 @inlined
-def _grow(heads, rows, p, bounds, factor, flat):  # type: ignore[no-untyped-def]
+def _grow(heads, rows, p, bounds, factor, flat):
     """Let a burst bear on the bounds; False if a count may outgrow its width."""
     room = True
     for o in range(heads[p, OP_START], heads[p, OP_END]):
@@ -124,7 +124,7 @@ def _grow(heads, rows, p, bounds, factor, flat):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def measure(blocks, cells, bounds):  # type: ignore[no-untyped-def]
+def measure(blocks, cells, bounds):
     """Set the bounds to the largest count of each block."""
     for block in range(bounds.size):
         found = np.int64(0)
@@ -134,7 +134,7 @@ def measure(blocks, cells, bounds):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def reach(heads, rows, p, side, cells, reached):  # type: ignore[no-untyped-def]
+def reach(heads, rows, p, side, cells, reached):
     """What reaches each slot: the sum of its sources, and its own cell where it loops."""
     reached[: heads[p, side + SLOTS]] = 0
     for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
@@ -149,7 +149,7 @@ def reach(heads, rows, p, side, cells, reached):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def add_counts(heads, rows, p, side, write, reached, factor, flat):  # type: ignore[no-untyped-def]
+def add_counts(heads, rows, p, side, write, reached, factor, flat):
     """Let counts gain multiples of what reaches them."""
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
         slot, cell, length = rows[n, 0], rows[n, 1], rows[n, 2]
@@ -159,9 +159,7 @@ def add_counts(heads, rows, p, side, write, reached, factor, flat):  # type: ign
 
 
 @outlined
-def add_longs(  # type: ignore[no-untyped-def]
-    heads, rows, p, side, write, reached, counted, factor, flat, weights, heavy, limit
-):
+def add_longs(heads, rows, p, side, write, reached, counted, factor, flat, weights, heavy, limit):
     """Let weighted counts gain what a burst comes to; False if one is not below the limit."""
     room: bool | np.bool_ = True
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
@@ -182,9 +180,7 @@ def add_longs(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def add_doubles(  # type: ignore[no-untyped-def]
-    heads, rows, p, side, write, reached, counted, factor, flat, weights
-):
+def add_doubles(heads, rows, p, side, write, reached, counted, factor, flat, weights):
     """Let sums of doubles gain what a burst comes to."""
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
         slot, cell, length = rows[n, 0], rows[n, 1], rows[n, 2]
@@ -200,9 +196,7 @@ def add_doubles(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def lower_ranks(  # type: ignore[no-untyped-def]
-    heads, rows, p, side, read, write, reached, counted, weights, first, no_rank
-):
+def lower_ranks(heads, rows, p, side, read, write, reached, counted, weights, first, no_rank):
     """Let extremes become the most extreme of what a burst brings: columns from `first` on."""
     reached[: heads[p, side + SLOTS]] = no_rank
     for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):

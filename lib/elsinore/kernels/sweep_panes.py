@@ -60,7 +60,7 @@ class Panes(NamedTuple):
 
 
 @unlocked
-def find_panes(times, low, high, length, numbers, firsts):  # type: ignore[no-untyped-def]
+def find_panes(times, low, high, length, numbers, firsts):
     """Write the number and the first entry of each pane of some entries; how many there are.
 
     A pane's end is looked for near where the one before would let it be.
@@ -87,7 +87,7 @@ def find_panes(times, low, high, length, numbers, firsts):  # type: ignore[no-un
 
 
 @unlocked
-def sweep_panes(program, events, products, panes, high, work, no_rank):  # type: ignore[no-untyped-def]
+def sweep_panes(program, events, products, panes, high, work, no_rank):
     """Write the matrix of each pane; the last one ends at entry `high`."""
     for n in range(panes.numbers.size):
         after = panes.firsts[n + 1] if n + 1 < panes.numbers.size else high
@@ -103,7 +103,7 @@ def sweep_panes(program, events, products, panes, high, work, no_rank):  # type:
 
 
 @outlined
-def multiply(products, left, right, out):  # type: ignore[no-untyped-def]
+def multiply(products, left, right, out):
     """The product of two matrices; False if a number may not fit 64 bits."""
     size = 0.0
     out[:] = 0
@@ -128,7 +128,7 @@ def multiply(products, left, right, out):  # type: ignore[no-untyped-def]
 
 
 @unlocked
-def slide_panes(  # type: ignore[no-untyped-def]
+def slide_panes(
     products, panes, low, high, spread, step, first, last, partition, suffixes, fits, newer, spare,
     found, entries_end,
 ):  # fmt: skip
@@ -208,13 +208,13 @@ def slide_panes(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _copy(target, source):  # type: ignore[no-untyped-def]
+def _copy(target, source):
     for i in range(source.size):
         target[i] = source[i]
 
 
 @outlined
-def _stack(products, panes, begin, border, suffixes, fits):  # type: ignore[no-untyped-def]
+def _stack(products, panes, begin, border, suffixes, fits):
     """The product of each pane with all that follow it up to the border."""
     _copy(suffixes[border - 1 - begin], panes.cells[border - 1])
     fits[border - 1 - begin] = not panes.outgrown[border - 1]
@@ -226,7 +226,7 @@ def _stack(products, panes, begin, border, suffixes, fits):  # type: ignore[no-u
 
 
 @outlined
-def _write(products, older, newer, found, rows, partition, number):  # type: ignore[no-untyped-def]
+def _write(products, older, newer, found, rows, partition, number):
     """Write a window's rows, and their number to `state[6]`; False if a count is too large."""
     written = 0
     for query in range(products.totals.shape[0]):

@@ -13,9 +13,7 @@ from elsinore.kernels.compiled import inlined, outlined
 
 
 @outlined
-def weigh(  # type: ignore[no-untyped-def]
-    events, first, after, doublings, weights, sum_weights, heavy, no_rank
-):
+def weigh(events, first, after, doublings, weights, sum_weights, heavy, no_rank):
     """Weigh the events from `first` to `after` that have the first one's code.
 
     `doublings` is b - 1 for a burst, and 0 for events of one time. For what is written see
@@ -48,7 +46,7 @@ def weigh(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _set(weights, heavy, column, weight, size, doublings):  # type: ignore[no-untyped-def]
+def _set(weights, heavy, column, weight, size, doublings):
     weights[column, 0] = weight
     weights[column, 1] = weight << doublings
     heavy[column] = size * 2.0**doublings

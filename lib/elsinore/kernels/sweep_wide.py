@@ -48,7 +48,7 @@ _SIDES = tuple(side(kind) for kind in range(4))
 
 
 @unlocked
-def sweep_wide(program, events, low, after, end, work, no_rank):  # type: ignore[no-untyped-def]
+def sweep_wide(program, events, low, after, end, work, no_rank):
     """Let the events of one window, from entry `low` up to time `end`, bear on clear cells."""
     _clear(program, work, no_rank)
     i = low
@@ -85,7 +85,7 @@ def sweep_wide(program, events, low, after, end, work, no_rank):  # type: ignore
 
 
 @inlined
-def _clear(program, work, no_rank):  # type: ignore[no-untyped-def]
+def _clear(program, work, no_rank):
     """Begin a window without any trend."""
     for cell in range(program.sizes[0], program.sizes[2]):
         work.digits[cell, : work.sizes[cell]] = 0
@@ -95,7 +95,7 @@ def _clear(program, work, no_rank):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _remember(program, work):  # type: ignore[no-untyped-def]
+def _remember(program, work):
     """Keep the cells as they are before the events of one time."""
     for cell in range(program.sizes[2]):
         copy_digits(work.before, work.sizes_before, cell, work.digits, work.sizes, cell)
@@ -106,9 +106,7 @@ def _remember(program, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _bear(  # type: ignore[no-untyped-def]
-    program, events, p, tangled, first, after, length, burst, mixed, work, no_rank
-):
+def _bear(program, events, p, tangled, first, after, length, burst, mixed, work, no_rank):
     """Let a burst, or equal events of one time, bear on the cells."""
     heads, rows = program.heads, program.rows
     if not (mixed or heads[p, WEIGHTED] or length > SMALL or tangled):
@@ -159,9 +157,7 @@ def _bear(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _run_ops(  # type: ignore[no-untyped-def]
-    heads, rows, p, length, burst, digits, sizes, reached, reached_sizes, line, spare
-):
+def _run_ops(heads, rows, p, length, burst, digits, sizes, reached, reached_sizes, line, spare):
     """Let a burst, or equal events of one time, bear on counts alone, cell by cell."""
     for o in range(heads[p, OP_START], heads[p, OP_END]):
         kind, cell, source = rows[o, 0], rows[o, 1], rows[o, 3]
@@ -188,9 +184,7 @@ def _run_ops(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _reach(  # type: ignore[no-untyped-def]
-    heads, rows, p, side, read, read_sizes, reached, reached_sizes, line
-):
+def _reach(heads, rows, p, side, read, read_sizes, reached, reached_sizes, line):
     """What reaches each slot: the sum of its sources, and its own cell where it loops."""
     for slot in range(heads[p, side + SLOTS]):
         reached[slot, : reached_sizes[slot]] = 0
@@ -207,9 +201,7 @@ def _reach(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _gain(  # type: ignore[no-untyped-def]
-    heads, rows, p, side_of, digits, sizes, reached, reached_sizes, length, burst, line
-):
+def _gain(heads, rows, p, side_of, digits, sizes, reached, reached_sizes, length, burst, line):
     """Let integers gain multiples of what reaches them; the last row is to work in."""
     for n in range(heads[p, side_of + RUN_START], heads[p, side_of + OWN_START]):
         slot, cell, size = rows[n, 0], rows[n, 1], rows[n, 2]
@@ -228,7 +220,7 @@ def _gain(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _own_longs(  # type: ignore[no-untyped-def]
+def _own_longs(
     heads, rows, p, doublings, events, first, after, digits, sizes, reached, reached_sizes,
     weights, heavy, line,
 ):  # fmt: skip

@@ -69,7 +69,7 @@ class WideFound(NamedTuple):
 
 
 @kernel
-def write_wide(program, work, partition, number, ranks_from, found):  # type: ignore[no-untyped-def]
+def write_wide(program, work, partition, number, ranks_from, found):
     """Write a row for each query that has a trend in the window just swept; there is room.
 
     `ranks_from` is the first column of ranks in `program.ends`; the row for digits to work in is
@@ -116,7 +116,7 @@ def write_wide(program, work, partition, number, ranks_from, found):  # type: ig
 
 
 @outlined
-def _total(program, first, last, work, row):  # type: ignore[no-untyped-def]
+def _total(program, first, last, work, row):
     """Add up the integers of some END cells, into a row of `work.others`."""
     work.others[row, : work.other_sizes[row]] = 0
     work.other_sizes[row] = 0
@@ -128,7 +128,7 @@ def _total(program, first, last, work, row):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _to_bytes(digits, size, out):  # type: ignore[no-untyped-def]
+def _to_bytes(digits, size, out):
     """Write digits as bytes; how many. The highest digit, which has the sign, takes eight."""
     carry, n = np.int64(0), 0
     for i in range(size):
@@ -141,7 +141,7 @@ def _to_bytes(digits, size, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_symbols(events, windows, within, slide, counts):  # type: ignore[no-untyped-def]
+def count_symbols(events, windows, within, slide, counts):
     """Count the events of each symbol in windows.
 
     Args:

@@ -23,7 +23,7 @@ _SIDE = side(DOUBLE)
 
 
 @inlined
-def add_scaled_to(target, row, mantissa, exponent):  # type: ignore[no-untyped-def]
+def add_scaled_to(target, row, mantissa, exponent):
     """Add a scaled double to a row of them."""
     fraction, places = normal(mantissa, np.int64(exponent))
     total, scale = add_scaled(target[row, 0], np.int64(target[row, 1]), fraction, places)
@@ -31,9 +31,7 @@ def add_scaled_to(target, row, mantissa, exponent):  # type: ignore[no-untyped-d
 
 
 @outlined
-def add_sums(  # type: ignore[no-untyped-def]
-    heads, rows, p, read, sums, reached, length, burst
-):
+def add_sums(heads, rows, p, read, sums, reached, length, burst):
     """Let sums of doubles gain multiples of what reaches them."""
     for slot in range(heads[p, _SIDE + SLOTS]):
         reached[slot, 0] = reached[slot, 1] = 0.0
@@ -56,7 +54,7 @@ def add_sums(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def own_sums(  # type: ignore[no-untyped-def]
+def own_sums(
     heads, rows, p, doublings, events, first, after, sums, weights, counted, counted_sizes
 ):
     """Add to sums of doubles what events weigh themselves for each trend that reaches them."""

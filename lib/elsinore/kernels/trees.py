@@ -64,7 +64,7 @@ def make_trees(graph: Graph, orders: Orders, limbs: int) -> Trees:
 
 
 @inlined
-def empty_trees(graph, orders, trees, carriers, row):  # type: ignore[no-untyped-def]
+def empty_trees(graph, orders, trees, carriers, row):
     """Empty all trees for span `row`."""
     for tree in range(orders.exact.size):
         base = tree * trees.nodes
@@ -76,7 +76,7 @@ def empty_trees(graph, orders, trees, carriers, row):  # type: ignore[no-untyped
 
 
 @inlined
-def add_predecessors(orders, trees, transition, place, entries, row):  # type: ignore[no-untyped-def]
+def add_predecessors(orders, trees, transition, place, entries, row):
     """Add a transition's predecessors to row `row` of `entries`; True if outgrown.
 
     Args:
@@ -94,7 +94,7 @@ def add_predecessors(orders, trees, transition, place, entries, row):  # type: i
 
 
 @inlined
-def _add_nodes(counts, trees, base, bound, exact, entries, row):  # type: ignore[no-untyped-def]
+def _add_nodes(counts, trees, base, bound, exact, entries, row):
     over = False
     others = trees.rows.sums.shape[1] + trees.rows.ranks.shape[1] > 0
     i = bound if counts.ndim == 2 or others else 0
@@ -114,9 +114,7 @@ def _add_nodes(counts, trees, base, bound, exact, entries, row):  # type: ignore
 
 
 @outlined
-def _add_prefix(  # type: ignore[no-untyped-def]
-    words, used, width, carriers, carrier, base, bound, exact, row, scratch, target
-):
+def _add_prefix(words, used, width, carriers, carrier, base, bound, exact, row, scratch, target):
     if bound == 0:
         return False
     blocks = sum_path(words, used, width, carriers, carrier, base, bound, exact, row)
@@ -124,7 +122,7 @@ def _add_prefix(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def enter_trees(orders, trees, state, place, size, entries, row):  # type: ignore[no-untyped-def]
+def enter_trees(orders, trees, state, place, size, entries, row):
     """Add row `row` of `entries`, of an event at `state`, to all trees of its state.
 
     Args:
@@ -149,7 +147,7 @@ def enter_trees(orders, trees, state, place, size, entries, row):  # type: ignor
 
 
 @inlined
-def _enter_nodes(counts, trees, base, rank, size, exact, entries, row):  # type: ignore[no-untyped-def]
+def _enter_nodes(counts, trees, base, rank, size, exact, entries, row):
     over = False
     others = trees.rows.sums.shape[1] + trees.rows.ranks.shape[1] > 0
     i = rank if counts.ndim == 2 or others else size + 1
@@ -169,9 +167,7 @@ def _enter_nodes(counts, trees, base, rank, size, exact, entries, row):  # type:
 
 
 @outlined
-def _enter(  # type: ignore[no-untyped-def]
-    words, used, width, carriers, carrier, base, rank, size, exact, row, source
-):
+def _enter(words, used, width, carriers, carrier, base, rank, size, exact, row, source):
     blocks = to_words(source, row)
     return blocks > 0 and add_path(
         words, used, width, carriers, carrier, base, rank, size, exact, row, blocks
@@ -179,7 +175,7 @@ def _enter(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def fetch_paths(graph, orders, trees, entry, place, size, carriers):  # type: ignore[no-untyped-def]
+def fetch_paths(graph, orders, trees, entry, place, size, carriers):
     """Begin to load the nodes that an entry will want, where they may be far away."""
     state = graph.states[entry]
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
@@ -200,7 +196,7 @@ def fetch_paths(graph, orders, trees, entry, place, size, carriers):  # type: ig
 
 
 @outlined
-def _fetch(words, used, width, carriers, base, place, down, exact, size):  # type: ignore[no-untyped-def]
+def _fetch(words, used, width, carriers, base, place, down, exact, size):
     i = place
     while 0 < i <= size and i & -i < _NEAR:
         for cell in range((base + i) * carriers, (base + i + 1) * carriers):
@@ -211,14 +207,14 @@ def _fetch(words, used, width, carriers, base, place, down, exact, size):  # typ
 
 
 @kernel
-def _move(words, used, width, target, wider):  # type: ignore[no-untyped-def]
+def _move(words, used, width, target, wider):
     for cell in range(used.size):
         for k in range(used[cell] * BLOCK):
             target[cell * wider + k] = words[cell * width + k]
 
 
 @kernel
-def _lift(counts, words, used, width, row, limb):  # type: ignore[no-untyped-def]
+def _lift(counts, words, used, width, row, limb):
     for node in range(counts.shape[0]):
         for k in range(counts.shape[1]):
             if counts[node, k] != 0:

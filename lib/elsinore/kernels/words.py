@@ -31,14 +31,14 @@ def blocks_for(limbs: int) -> int:
 
 
 @inlined
-def _at(number):  # type: ignore[no-untyped-def]
+def _at(number):
     # An unsigned index is not looked at for counting from the end, which would keep the compiler
     # from reading neighbouring words at once.
     return np.uint64(number)
 
 
 @inlined
-def sum_path(words, used, width, carriers, carrier, base, place, exact, row):  # type: ignore[no-untyped-def]
+def sum_path(words, used, width, carriers, carrier, base, place, exact, row):
     """Write the sum of one carrier over the nodes of a prefix to `row`; its number of blocks.
 
     Args:
@@ -75,9 +75,7 @@ def sum_path(words, used, width, carriers, carrier, base, place, exact, row):  #
 
 
 @inlined
-def add_path(  # type: ignore[no-untyped-def]
-    words, used, width, carriers, carrier, base, place, size, exact, row, blocks
-):
+def add_path(words, used, width, carriers, carrier, base, place, size, exact, row, blocks):
     """Add `row` to one carrier of the nodes above a rank; True if a node outgrew its cell.
 
     Arguments as for `sum_path`; `size` is the tree's highest rank, `row` holds `blocks` blocks. A
@@ -100,9 +98,7 @@ def add_path(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_block(  # type: ignore[no-untyped-def]
-    words, used, width, carriers, carrier, base, place, size, exact, row, block, blocks
-):
+def _add_block(words, used, width, carriers, carrier, base, place, size, exact, row, block, blocks):
     """Add one of some blocks; a bit for each node on the way that must carry."""
     at = _at(block * BLOCK)
     a, b, c, d = row[at], row[at + _at(1)], row[at + _at(2)], row[at + _at(3)]
@@ -128,7 +124,7 @@ def _add_block(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _carry(words, used, width, cell):  # type: ignore[no-untyped-def]
+def _carry(words, used, width, cell):
     """Bring the words of a cell back below 54 bits; True if it has no room for the last one's."""
     carry = 0
     last = used[cell] * BLOCK - 1
@@ -151,7 +147,7 @@ def _carry(words, used, width, cell):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def add_words(target, row, blocks, scratch):  # type: ignore[no-untyped-def]
+def add_words(target, row, blocks, scratch):
     """`target += row`: two's complement limbs by blocks of words; True if `target` is crowded.
 
     `scratch` is uint64[*] of at least the limbs that `blocks` and `target` fill, and two more.
@@ -185,7 +181,7 @@ def add_words(target, row, blocks, scratch):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def to_words(limbs, row):  # type: ignore[no-untyped-def]
+def to_words(limbs, row):
     """Write two's complement limbs to `row` in blocks of words; how many blocks."""
     sign = _ALL if np.int64(limbs[limbs.size - 1]) < 0 else _NOTHING
     size = limbs.size
