@@ -22,11 +22,11 @@ from elsinore.kernels.hamlet_edges import share_adjacency
 from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_instants import step_instant
-from elsinore.kernels.hamlet_log import Log
+from elsinore.kernels.hamlet_log import COEFFICIENTS, VALUES, Log
 from elsinore.kernels.hamlet_members import keep_members, make_room, take_members
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.kernels.hamlet_windows import begin_partition, close_all, pass_border
-from elsinore.kernels.hamlet_work import LONGEST_BURST, Output, Work, make_work
+from elsinore.kernels.hamlet_work import LONGEST_BURST, Ledger, Output, Work, make_work
 
 #: Bursts for which snapshots are not tried again after there were too many; then twice as many.
 _PATIENCE, _LONGEST_PATIENCE = 16, 1 << 12
@@ -119,7 +119,7 @@ def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):
         while first < end:
             if graph.times[first] >= border:
                 border = call(apart.pass_border, (graph, work, output, p, graph.times[first]))
-                if work.ledger[15] == 0:  # no window is open: on to the next that opens
+                if work.ledger[Ledger.OPEN] == 0:  # no window is open: on to the next that opens
                     while first < end and graph.times[first] < border:
                         first += 1
                     continue
@@ -131,13 +131,13 @@ def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):
                     _plain_burst(apart, graph, work, log, s, first, after)
                 else:
                     _edge_burst(apart, graph, work, log, s, first, after)
-                work.ledger[0] += 1
+                work.ledger[Ledger.BURSTS] += 1
             else:
                 after = _end_of_instant(graph.times, first, end)
                 call(apart.step_instant, (graph, work, first, after))
-                work.ledger[8] += after - first
-                work.ledger[10] = -1
-                work.ledger[13] = 0
+                work.ledger[Ledger.SINGLE] += after - first
+                work.ledger[Ledger.GRAPHLET_STATE] = -1
+                work.ledger[Ledger.LAST_SHARED] = 0
             first = after
         call(apart.close_all, (graph, work, output))
 
@@ -152,7 +152,7 @@ def _plain_burst(apart, graph, work, log, s, first, after):
             done = call(apart.share_collapsed, (graph, work, log, s, r, first, after, a, b))
         if done == 0:
             call(apart.step_collapsed, (graph, work, s, first, after, a, b))
-    work.ledger[4] += 1
+    work.ledger[Ledger.GRAPHLET_SNAPSHOTS] += 1
 
 
 @inlined
@@ -197,17 +197,17 @@ def _by_snapshots(apart, graph, work, log, s, first, after):
     if skips > 0:
         _wait(work, s, outside, skips - 1)
         return np.int64(0)
-    values, coefficients = log.used[1], log.used[2]
+    values, coefficients = log.used[VALUES], log.used[COEFFICIENTS]
     used = call(apart.share_coefficients, (graph, work, log, s, first, after))
     if used > 0:
-        work.ledger[5] += used - 1
+        work.ledger[Ledger.EVENT_SNAPSHOTS] += used - 1
         if outside:
             work.stores[s]["used"] = used
             work.stores[s]["wait_outside"] = 0
         else:
             work.stores[s]["wait"] = 0
         return used
-    log.used[1], log.used[2] = values, coefficients
+    log.used[VALUES], log.used[COEFFICIENTS] = values, coefficients
     before = work.stores[s]["wait_outside"] if outside else work.stores[s]["wait"]
     longer = min(max(2 * before, _PATIENCE), _LONGEST_PATIENCE)
     if outside:

@@ -17,6 +17,7 @@ from elsinore.kernels.hamlet_expressions import (
     gather,
     resolve,
 )
+from elsinore.kernels.hamlet_graph import NO_LOOP
 from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes
 from elsinore.kernels.hamlet_log import log_coefficient, log_values
 from elsinore.kernels.hamlet_sets import find_sets, outside_of
@@ -89,7 +90,7 @@ def _take(graph, work, log, s, entry, first, begin, snapshots):
 @inlined
 def _takers(graph, work, s, accepts):
     """How many parts of the sharing queries take an event, how many do not; the last one's loop."""
-    taken, left, loop = 0, 0, -2
+    taken, left, loop = 0, 0, NO_LOOP
     start = work.stores[s]["part_start"]
     for i in range(start, start + work.stores[s]["parts"]):
         if work.parts[i]["way"] == SHARED:

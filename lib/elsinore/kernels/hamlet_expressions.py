@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.hamlet_graph import FREE_LOOP, LONG, NO_LOOP
 from elsinore.kernels.hamlet_sets import outside_of
 from elsinore.kernels.hamlet_weights import weigh_longs
 from elsinore.kernels.hamlet_work import FIRST, MAX_SNAPSHOTS, PART, SUM
@@ -49,9 +50,9 @@ def gather(work, s, loop, count):
     `loop` is the program by which they were found, `count` the number of snapshots.
     """
     clear_expression(work, PART)
-    if loop == -2:
+    if loop == NO_LOOP:
         return True
-    if loop == -1:
+    if loop == FREE_LOOP:
         return add_expression(work, PART, SUM, count)
     shift = FIRST - work.stores[s]["tail"]
     for h in range(outside_of(work, s, loop), work.tallies[loop]["found"]):
@@ -88,7 +89,7 @@ def resolve(graph, work, s, x, snapshots, row, a, b):
             _add_times(longs, row, work.snapshots + c, low, high, factor, work.over)
     for o in range(graph.kinds[s]["own_start"], graph.kinds[s + 1]["own_start"]):
         q, column = graph.owns[o]["query"], graph.owns[o]["column"]
-        if q < a or q >= b or graph.owns[o]["kind"] != 0:
+        if q < a or q >= b or graph.owns[o]["kind"] != LONG:
             continue
         width, counts = graph.queries[q]["width"], graph.queries[q]["long_start"]
         for c in range(snapshots):

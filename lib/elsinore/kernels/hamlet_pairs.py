@@ -6,6 +6,7 @@ from elsinore.kernels.apart import call
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_lanes import add_rows
 from elsinore.kernels.hamlet_steps import takes
+from elsinore.kernels.hamlet_work import Ledger
 
 
 @inlined
@@ -26,7 +27,7 @@ def find_members(graph, work, number, state, last, later, into):
         work.scan,
         (graph, work.block, number, work.stores[state]["start"], first, last, later, into),
     )
-    work.ledger[9] += last - first
+    work.ledger[Ledger.PAIRS] += last - first
     work.stores[state]["looked"] += last - first
     work.stores[state]["found"] += found
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from elsinore.kernels.compiled import inlined
+from elsinore.kernels.hamlet_graph import FREE_LOOP, NO_LOOP
 from elsinore.kernels.hamlet_pairs import find_members
 from elsinore.kernels.hamlet_ways import SHARED
 
@@ -76,9 +77,9 @@ def _same_inside(work, s, left, right, ahead):
 def _inside(work, s, loop, number):
     """Whether event `number` of the burst precedes the present one for queries that loop so."""
     sought = work.stores[s]["tail"] + number
-    if loop == -2:
+    if loop == NO_LOOP:
         return False
-    if loop == -1:
+    if loop == FREE_LOOP:
         return work.block.alive[work.stores[s]["start"] + sought]
     low, high = 0, work.tallies[loop]["found"]
     while low < high:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.hamlet_graph import DOUBLE, LONG
 from elsinore.kernels.hamlet_lanes import counts_any
 from elsinore.kernels.hamlet_wide import multiply_wide
 from elsinore.kernels.rows import LIMIT
@@ -67,14 +68,14 @@ def own_value(graph, o, entry, lanes, row, over, limbs):
         graph.queries[q]["width"],
         graph.owns[o]["kind"],
     )
-    if kind == 0:
+    if kind == LONG:
         weight = graph.long_weights[column, entry]
         if weight != 0:
             place = counts + j * width
             weigh_longs(
                 lanes.longs, row, place, lanes.longs, row, counts, width, weight, over, limbs
             )
-    elif kind == 1:
+    elif kind == DOUBLE:
         value = graph.double_weights[column, entry]
         if value != 0.0:
             place = graph.queries[q]["double_start"] + j * width

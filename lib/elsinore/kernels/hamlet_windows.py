@@ -6,6 +6,7 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_lanes import clear_lanes, clear_window, copy_long, overflows
+from elsinore.kernels.hamlet_work import Ledger
 
 _FOREVER = np.iinfo(np.int64).max
 
@@ -20,8 +21,8 @@ def begin_partition(graph, work, p):
         work.cursors[q]["lane"] = 0
     for s in range(work.stores.size):
         work.stores[s]["head"] = work.stores[s]["tail"] = 0
-    work.ledger[10] = -1
-    work.ledger[14] = graph.offsets[p]
+    work.ledger[Ledger.GRAPHLET_STATE] = -1
+    work.ledger[Ledger.LOW] = graph.offsets[p]
 
 
 def pass_border(graph, work, output, p, time):
@@ -29,7 +30,7 @@ def pass_border(graph, work, output, p, time):
     queries = work.cursors.size
     _expire(graph, work, p, time)
     border = _FOREVER
-    work.ledger[15] = 0
+    work.ledger[Ledger.OPEN] = 0
     bulk = _all_close(graph, work, time)
     for q in range(queries):
         last = graph.window_start[p * queries + q + 1]
@@ -46,7 +47,7 @@ def pass_border(graph, work, output, p, time):
             work.cursors[q]["opening"] += 1
         if work.cursors[q]["closing"] < work.cursors[q]["opening"]:
             border = min(border, graph.windows[work.cursors[q]["closing"]] * slide + within)
-            work.ledger[15] += 1
+            work.ledger[Ledger.OPEN] += 1
         if work.cursors[q]["opening"] < last:
             border = min(border, graph.windows[work.cursors[q]["opening"]] * slide)
     if bulk:
@@ -135,7 +136,7 @@ def _expire(graph, work, p, time):
             work.stores[s]["head"] += 1
         if work.stores[s]["head"] == work.stores[s]["tail"]:
             work.stores[s]["head"] = work.stores[s]["tail"] = 0
-    low, end = work.ledger[14], graph.offsets[p + 1]
+    low, end = work.ledger[Ledger.LOW], graph.offsets[p + 1]
     while low < end and graph.times[low] < oldest:
         low += 1
-    work.ledger[14] = low
+    work.ledger[Ledger.LOW] = low
