@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.order_ranks import fill_domains, fill_ranks
+from elsinore.kernels.order_ranks import Domains, fill_domains, fill_ranks
 from elsinore.kernels.orders import Orders
 from elsinore.lowering.conditions import Order, Side
 
@@ -89,14 +89,13 @@ class _Columns:
             else:
                 values, entries = self._values(later, other)
                 parts.append((values, entries, np.full(entries.size, row, np.int32)))
-        counts = np.zeros((self.domains.shape[0], 2), np.int64)
-        fill_ranks(
-            *_in_order(parts, falling), exact, strict, ranks, self.bounds, self.firsts,
-            self.domains[:, 0].copy(), self.starts, counts,
-        )  # fmt: skip
+        lows = self.domains[:, 0].copy()
+        tops, seen = np.zeros_like(lows), np.zeros_like(lows)
+        domains = Domains(self.firsts, lows, self.starts, tops, seen)
+        fill_ranks(*_in_order(parts, falling), exact, strict, ranks, self.bounds, domains)
         for row in own:
             np.subtract(ranks, strict[row], out=self.bounds[row], where=ranks > 0)
-        return counts[:, 0]
+        return tops
 
     def _values(self, state: int, side: Side) -> tuple[np.ndarray, np.ndarray]:
         """The values of a slot that compare with others at all, and their entries."""

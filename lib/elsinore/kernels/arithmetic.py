@@ -19,18 +19,18 @@ _DAY = 24 * _HOUR
 
 
 @inlined
-def _wrapped(number):  # type: ignore[no-untyped-def]
+def _wrapped(number):
     # Compiled signed arithmetic may assume that it never overflows; unsigned arithmetic wraps.
     return np.uint64(number)
 
 
 @inlined
-def _magnitude(number):  # type: ignore[no-untyped-def]
+def _magnitude(number):
     return _wrapped(number) if number >= 0 else ~_wrapped(number) + np.uint64(1)
 
 
 @inlined
-def long_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
+def long_arithmetic(op, left, right):
     """`(value, known)` of int64 `+ - * %`; unknown where it overflows or has no answer."""
     if op == PLUS:
         value = np.int64(_wrapped(left) + _wrapped(right))
@@ -55,7 +55,7 @@ def long_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def double_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
+def double_arithmetic(op, left, right):
     """`(value, known)` of arithmetic on doubles; unknown for division and remainder by zero."""
     if op == PLUS:
         return left + right, True
@@ -71,7 +71,7 @@ def double_arithmetic(op, left, right):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def takes_left(greatest, left, right):  # type: ignore[no-untyped-def]
+def takes_left(greatest, left, right):
     """Whether LEAST (or GREATEST) of two known values is the left one; NaN ranks last."""
     if left != left:
         return greatest
@@ -81,12 +81,12 @@ def takes_left(greatest, left, right):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def hour_of(microseconds):  # type: ignore[no-untyped-def]
+def hour_of(microseconds):
     """Hour of the day, 0 to 23, of microseconds since 1970 in UTC (or before it)."""
     return microseconds // _HOUR % 24
 
 
 @inlined
-def weekday_of(microseconds):  # type: ignore[no-untyped-def]
+def weekday_of(microseconds):
     """ISO day of the week, Monday 1 to Sunday 7, of microseconds since 1970 in UTC."""
     return (microseconds // _DAY + 3) % 7 + 1  # 1970 began on a Thursday

@@ -34,7 +34,7 @@ def make_open_lists(upkeep: Upkeep, buffer: int) -> OpenLists:
 
 
 @inlined
-def open_all(lists, closing, size):  # type: ignore[no-untyped-def]
+def open_all(lists, closing, size):
     """Begin a window of `size` entries, none of them closed for any slot."""
     for number in range(lists.counts.size):
         lists.counts[number] = 0
@@ -44,7 +44,7 @@ def open_all(lists, closing, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def list_open(upkeep, lists, state, entry):  # type: ignore[no-untyped-def]
+def list_open(upkeep, lists, state, entry):
     """List a new member of a state among the open ones."""
     for number in range(upkeep.list_start[state], upkeep.list_start[state + 1]):
         lists.entries[number, lists.counts[number]] = entry
@@ -52,9 +52,7 @@ def list_open(upkeep, lists, state, entry):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def close_events(  # type: ignore[no-untyped-def]
-    graph, upkeep, lists, pairs, members, member_count, entry, low
-):
+def close_events(graph, upkeep, lists, pairs, members, member_count, entry, low):
     """Close all earlier events that an entry could extend."""
     later = graph.states[entry]
     for w in range(upkeep.way_start[later], upkeep.way_start[later + 1]):
@@ -82,7 +80,7 @@ def close_events(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _retire(upkeep, closing, members, member_count, state, low):  # type: ignore[no-untyped-def]
+def _retire(upkeep, closing, members, member_count, state, low):
     """Forget the members of a state that can go nowhere any more."""
     if upkeep.retires[state]:
         useful = 0

@@ -14,7 +14,7 @@ _EQUAL_L, _EQUAL_D, _AT_MOST_D = int(Op.EQUAL_L), int(Op.EQUAL_D), int(Op.AT_MOS
 
 
 @inlined
-def is_comparison(program):  # type: ignore[no-untyped-def]
+def is_comparison(program):
     """Whether a program only compares a slot of the earlier event with one of the later."""
     if program.shape[0] != 3:
         return False
@@ -28,28 +28,26 @@ def is_comparison(program):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def scan_comparison(  # type: ignore[no-untyped-def]
-    program, candidates, count, later, slots_l, slots_d, known, hits
-):
+def scan_comparison(program, columns, candidates, count, later, hits):
     """Write the candidates that compare as asked to `hits`; how many they are."""
     flipped = program[0, 0] >= _LATER_L
     own, other = (program[1, 1], program[0, 1]) if flipped else (program[0, 1], program[1, 1])
-    op = program[2, 0]
+    op, known = program[2, 0], columns.known
     if not known[other, later]:
         return 0
     if op < _EQUAL_D:
         return _scan(
-            op - _EQUAL_L, flipped, slots_l[own], slots_l[other, later], known[own],
+            op - _EQUAL_L, flipped, columns.slots_l[own], columns.slots_l[other, later], known[own],
             candidates, count, hits,
         )  # fmt: skip
     return _scan(
-        op - _EQUAL_D, flipped, slots_d[own], slots_d[other, later], known[own],
+        op - _EQUAL_D, flipped, columns.slots_d[own], columns.slots_d[other, later], known[own],
         candidates, count, hits,
     )  # fmt: skip
 
 
 @inlined
-def _scan(which, flipped, values, bound, known, candidates, count, hits):  # type: ignore[no-untyped-def]
+def _scan(which, flipped, values, bound, known, candidates, count, hits):
     found = 0
     for c in range(count):
         value = values[candidates[c]]

@@ -7,7 +7,7 @@ from elsinore.kernels.graph import NONE
 
 
 @inlined
-def fill_floors(graph, upkeep, fired, floors, level, low, high):  # type: ignore[no-untyped-def]
+def fill_floors(graph, upkeep, fired, floors, level, low, high):
     """Fill the floors that need just the guards before number `level`.
 
     Args:
@@ -31,7 +31,7 @@ def fill_floors(graph, upkeep, fired, floors, level, low, high):  # type: ignore
 
 
 @inlined
-def may_start(graph, floors, state, place):  # type: ignore[no-untyped-def]
+def may_start(graph, floors, state, place):
     """Whether an entry at a state may start a trend or a guard's match."""
     floor, bar = graph.start_floor[state], graph.start_bar[state]
     return (
@@ -42,7 +42,7 @@ def may_start(graph, floors, state, place):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def may_end(graph, floors, entry, size):  # type: ignore[no-untyped-def]
+def may_end(graph, floors, entry, size):
     """Whether an entry may end a trend or a guard's match in a window of `size` entries."""
     state = graph.states[entry]
     floor = graph.end_floor[state]
@@ -50,7 +50,7 @@ def may_end(graph, floors, entry, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _lowest(graph, fired, floor, place):  # type: ignore[no-untyped-def]
+def _lowest(graph, fired, floor, place):
     """The lowest over a floor's sets of the highest over the set's guards."""
     first, after = graph.floor_set_start[floor], graph.floor_set_start[floor + 1]
     lowest = NONE

@@ -52,9 +52,7 @@ def make_guards(graph: Graph, upkeep: Upkeep, buffer: int) -> Guards:
 
 
 @inlined
-def run_guards(  # type: ignore[no-untyped-def]
-    graph, upkeep, guards, pairs, members, member_count, low, high
-):
+def run_guards(graph, upkeep, guards, pairs, members, member_count, low, high):
     """Run all guards over the entries `low` to `high` of a window and fill `pairs.floors`.
 
     Inner guards come first, and with them the floors that outer ones need.
@@ -71,9 +69,7 @@ def run_guards(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _run(  # type: ignore[no-untyped-def]
-    graph, upkeep, guards, pairs, members, member_count, guard, low, high
-):
+def _run(graph, upkeep, guards, pairs, members, member_count, guard, low, high):
     highest = NONE
     first = low
     while first < high:
@@ -95,9 +91,7 @@ def _run(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _latest_start(  # type: ignore[no-untyped-def]
-    graph, upkeep, guards, pairs, members, member_count, entry, low
-):
+def _latest_start(graph, upkeep, guards, pairs, members, member_count, entry, low):
     """The latest start of a match that ends at an entry."""
     state = graph.states[entry]
     latest = NONE
@@ -122,7 +116,7 @@ def _latest_start(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _highest_reaching(graph, guards, slide, floor, low):  # type: ignore[no-untyped-def]
+def _highest_reaching(graph, guards, slide, floor, low):
     """The highest of `latest` over the events of a slide that reach a floor."""
     head = guards.head[slide]
     while head < guards.tail[slide] and graph.times[guards.queue[slide, head]] < floor:
@@ -132,7 +126,7 @@ def _highest_reaching(graph, guards, slide, floor, low):  # type: ignore[no-unty
 
 
 @inlined
-def _settle(graph, upkeep, guards, members, member_count, entry, low):  # type: ignore[no-untyped-def]
+def _settle(graph, upkeep, guards, members, member_count, entry, low):
     """Make an entry a predecessor of later ones."""
     state, latest = graph.states[entry], guards.latest[entry - low]
     if latest != NONE:

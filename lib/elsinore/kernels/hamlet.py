@@ -22,11 +22,11 @@ from elsinore.kernels.hamlet_edges import share_adjacency
 from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_instants import step_instant
-from elsinore.kernels.hamlet_log import Log
+from elsinore.kernels.hamlet_log import COEFFICIENTS, VALUES, Log
 from elsinore.kernels.hamlet_members import keep_members, make_room, take_members
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.kernels.hamlet_windows import begin_partition, close_all, pass_border
-from elsinore.kernels.hamlet_work import LONGEST_BURST, Output, Work, make_work
+from elsinore.kernels.hamlet_work import LONGEST_BURST, Ledger, Output, Work, make_work
 
 #: Bursts for which snapshots are not tried again after there were too many; then twice as many.
 _PATIENCE, _LONGEST_PATIENCE = 16, 1 << 12
@@ -81,7 +81,7 @@ def share_propagation(
 
 
 @inlined
-def _end_of_instant(times, first, end):  # type: ignore[no-untyped-def]
+def _end_of_instant(times, first, end):
     after = first + 1
     while after < end and times[after] == times[first]:
         after += 1
@@ -89,7 +89,7 @@ def _end_of_instant(times, first, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _end_of_burst(graph, first, end, border):  # type: ignore[no-untyped-def]
+def _end_of_burst(graph, first, end, border):
     """Where the burst that begins with an entry ends; at its begin if there is none."""
     s, after = graph.states[first], first
     if not graph.kinds[s]["alone"]:
@@ -106,7 +106,7 @@ def _end_of_burst(graph, first, end, border):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):  # type: ignore[no-untyped-def]
+def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):
     graph, work, output = borrow(in_graph), borrow(in_work), borrow(in_output)
     policy, log = borrow(in_policy), borrow(in_log)
     queries = work.cursors.size
@@ -119,7 +119,7 @@ def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):  # type
         while first < end:
             if graph.times[first] >= border:
                 border = call(apart.pass_border, (graph, work, output, p, graph.times[first]))
-                if work.ledger[15] == 0:  # no window is open: on to the next that opens
+                if work.ledger[Ledger.OPEN] == 0:  # no window is open: on to the next that opens
                     while first < end and graph.times[first] < border:
                         first += 1
                     continue
@@ -131,19 +131,19 @@ def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):  # type
                     _plain_burst(apart, graph, work, log, s, first, after)
                 else:
                     _edge_burst(apart, graph, work, log, s, first, after)
-                work.ledger[0] += 1
+                work.ledger[Ledger.BURSTS] += 1
             else:
                 after = _end_of_instant(graph.times, first, end)
                 call(apart.step_instant, (graph, work, first, after))
-                work.ledger[8] += after - first
-                work.ledger[10] = -1
-                work.ledger[13] = 0
+                work.ledger[Ledger.SINGLE] += after - first
+                work.ledger[Ledger.GRAPHLET_STATE] = -1
+                work.ledger[Ledger.LAST_SHARED] = 0
             first = after
         call(apart.close_all, (graph, work, output))
 
 
 @inlined
-def _plain_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+def _plain_burst(apart, graph, work, log, s, first, after):
     begin = work.stores[s]["part_start"]
     for i in range(begin, begin + work.stores[s]["parts"]):
         a, b, r = work.parts[i]["low"], work.parts[i]["high"], work.parts[i]["run"]
@@ -152,11 +152,11 @@ def _plain_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-u
             done = call(apart.share_collapsed, (graph, work, log, s, r, first, after, a, b))
         if done == 0:
             call(apart.step_collapsed, (graph, work, s, first, after, a, b))
-    work.ledger[4] += 1
+    work.ledger[Ledger.GRAPHLET_SNAPSHOTS] += 1
 
 
 @inlined
-def _edge_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+def _edge_burst(apart, graph, work, log, s, first, after):
     make_room(graph, work, s, after - first)
     take_members(graph, work, s, first, after)
     used = np.int64(0)
@@ -184,7 +184,7 @@ def _edge_burst(apart, graph, work, log, s, first, after):  # type: ignore[no-un
 
 
 @inlined
-def _by_snapshots(apart, graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+def _by_snapshots(apart, graph, work, log, s, first, after):
     """The snapshots that a burst took as expressions over them; 0 if it must not be done so."""
     if work.lanes.longs.ndim == 3 or graph.kinds[s]["foreign"]:
         return np.int64(0)
@@ -197,17 +197,17 @@ def _by_snapshots(apart, graph, work, log, s, first, after):  # type: ignore[no-
     if skips > 0:
         _wait(work, s, outside, skips - 1)
         return np.int64(0)
-    values, coefficients = log.used[1], log.used[2]
+    values, coefficients = log.used[VALUES], log.used[COEFFICIENTS]
     used = call(apart.share_coefficients, (graph, work, log, s, first, after))
     if used > 0:
-        work.ledger[5] += used - 1
+        work.ledger[Ledger.EVENT_SNAPSHOTS] += used - 1
         if outside:
             work.stores[s]["used"] = used
             work.stores[s]["wait_outside"] = 0
         else:
             work.stores[s]["wait"] = 0
         return used
-    log.used[1], log.used[2] = values, coefficients
+    log.used[VALUES], log.used[COEFFICIENTS] = values, coefficients
     before = work.stores[s]["wait_outside"] if outside else work.stores[s]["wait"]
     longer = min(max(2 * before, _PATIENCE), _LONGEST_PATIENCE)
     if outside:
@@ -219,7 +219,7 @@ def _by_snapshots(apart, graph, work, log, s, first, after):  # type: ignore[no-
 
 
 @inlined
-def _wait(work, s, outside, bursts):  # type: ignore[no-untyped-def]
+def _wait(work, s, outside, bursts):
     """Try no snapshots for so many bursts, by whether members lie before them."""
     if outside:
         work.stores[s]["skips_outside"] = bursts

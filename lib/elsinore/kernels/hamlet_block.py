@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsinore.kernels.compiled import ripened
-from elsinore.kernels.pair_program import Op, binary, unary
+from elsinore.kernels.compiled import inlined, ripened
+from elsinore.kernels.pair_program import Op, Stack, binary, unary
 
 #: Pairs of a block.
 BLOCK = 128
@@ -25,7 +25,7 @@ _ADD_L, _SUBTRACT_L, _REMAINDER_L = int(Op.ADD_L), int(Op.SUBTRACT_L), int(Op.RE
 _ADD_D, _SUBTRACT_D, _MULTIPLY_D = int(Op.ADD_D), int(Op.SUBTRACT_D), int(Op.MULTIPLY_D)
 
 
-def scan(graph, block, number, start, first, last, later, into):  # type: ignore[no-untyped-def]
+def scan(graph, block, number, start, first, last, later, into):
     """Write the places of members for which a program is true; how many they are.
 
     Compiled apart (`apart`), once for all rungs.
@@ -43,8 +43,8 @@ def scan(graph, block, number, start, first, last, later, into):  # type: ignore
     program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
     slots_l, slots_d, known = graph.slots_l, graph.slots_d, graph.known
     entries, alive = block.entries[start : start + last], block.alive[start : start + last]
-    longs, doubles, sure = block.longs, block.doubles, block.sure
-    one_long, one_double, one_sure = block.one_long, block.one_double, block.one_sure
+    stack = Stack(block.stack.longs, block.stack.doubles, block.stack.sure)
+    one = Stack(block.one.longs, block.one.doubles, block.one.sure)
     hits = block.sets[into]
     found = 0
     for begin in range(first, last, BLOCK):
@@ -53,29 +53,33 @@ def scan(graph, block, number, start, first, last, later, into):  # type: ignore
         for step in range(program.shape[0]):
             op, slot = program[step, 0], program[step, 1]
             if op <= _LATER_D:
+                place = _place(stack, top)
                 if op >= _LATER_L:
-                    _spread(op, slot, later, size, slots_l, slots_d, known,
-                            longs[top], doubles[top], sure[top])  # fmt: skip
+                    _spread(op, slot, later, size, slots_l, slots_d, known, place)
                 else:
                     _collect(op, entries[begin : begin + size], slots_l[slot], slots_d[slot],
-                             known[slot], longs[top], doubles[top], sure[top])  # fmt: skip
+                             known[slot], place)  # fmt: skip
                 top += 1
             elif op < _AND:
-                _change(op, size, longs[top - 1], doubles[top - 1], sure[top - 1],
-                        one_long, one_double, one_sure)  # fmt: skip
+                _change(op, size, _place(stack, top - 1), one)
             else:
                 top -= 1
-                _combine(op, size, longs[top - 1], doubles[top - 1], sure[top - 1], longs[top],
-                         doubles[top], sure[top], one_long, one_double, one_sure)  # fmt: skip
+                _combine(op, size, _place(stack, top - 1), _place(stack, top), one)
         for i in range(size):
             hits[found] = begin + i  # without a branch, which would be foretold wrongly
-            found += 1 if sure[0, i] and longs[0, i] != 0 and alive[begin + i] else 0
+            found += 1 if stack.sure[0, i] and stack.longs[0, i] != 0 and alive[begin + i] else 0
     return found
 
 
+@inlined
+def _place(stack, number):
+    return Stack(stack.longs[number], stack.doubles[number], stack.sure[number])
+
+
 @ripened
-def _spread(op, slot, later, size, slots_l, slots_d, known, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def _spread(op, slot, later, size, slots_l, slots_d, known, stack):
     """The later event's value for every pair."""
+    longs, doubles, sure = stack
     is_known = known[slot, later]
     if op == _LATER_D:
         value = slots_d[slot, later]
@@ -90,8 +94,9 @@ def _spread(op, slot, later, size, slots_l, slots_d, known, longs, doubles, sure
 
 
 @ripened
-def _collect(op, entries, slots_l, slots_d, known, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def _collect(op, entries, slots_l, slots_d, known, stack):
     """The earlier events' values."""
+    longs, doubles, sure = stack
     if op == _EARLIER_D:
         for i in range(entries.size):
             doubles[i] = slots_d[np.uintp(entries[i])]
@@ -103,23 +108,24 @@ def _collect(op, entries, slots_l, slots_d, known, longs, doubles, sure):  # typ
 
 
 @ripened
-def _change(op, size, longs, doubles, sure, one_long, one_double, one_sure):  # type: ignore[no-untyped-def]
+def _change(op, size, stack, one):
     """An operation on one operand."""
+    longs, doubles, sure = stack
     if op == _NOT:
         for i in range(size):
             longs[i] = 1 - longs[i]
         return
     for i in range(size):
-        one_long[0], one_double[0], one_sure[0] = longs[i], doubles[i], sure[i]
-        unary(op, 0, one_long, one_double, one_sure)
-        longs[i], doubles[i], sure[i] = one_long[0], one_double[0], one_sure[0]
+        one.longs[0], one.doubles[0], one.sure[0] = longs[i], doubles[i], sure[i]
+        unary(op, 0, one)
+        longs[i], doubles[i], sure[i] = one.longs[0], one.doubles[0], one.sure[0]
 
 
 @ripened
-def _combine(  # type: ignore[no-untyped-def]
-    op, size, longs, doubles, sure, more_l, more_d, more_s, one_long, one_double, one_sure
-):
+def _combine(op, size, stack, more, one):
     """An operation on two operands."""
+    longs, doubles, sure = stack
+    more_l, more_d, more_s = more
     if op in (_AND, _OR):
         unit = 0 if op == _AND else 1
         for i in range(size):
@@ -143,14 +149,14 @@ def _combine(  # type: ignore[no-untyped-def]
                 doubles[i] *= more_d[i]
     else:
         for i in range(size):
-            one_long[0], one_double[0], one_sure[0] = longs[i], doubles[i], sure[i]
-            one_long[1], one_double[1], one_sure[1] = more_l[i], more_d[i], more_s[i]
-            binary(op, 0, 1, one_long, one_double, one_sure)
-            longs[i], doubles[i], sure[i] = one_long[0], one_double[0], one_sure[0]
+            one.longs[0], one.doubles[0], one.sure[0] = longs[i], doubles[i], sure[i]
+            one.longs[1], one.doubles[1], one.sure[1] = more_l[i], more_d[i], more_s[i]
+            binary(op, 0, 1, one)
+            longs[i], doubles[i], sure[i] = one.longs[0], one.doubles[0], one.sure[0]
 
 
 @ripened
-def _compare_longs(op, size, longs, sure, more_l, more_s):  # type: ignore[no-untyped-def]
+def _compare_longs(op, size, longs, sure, more_l, more_s):
     if op == _EQUAL_L:
         for i in range(size):
             longs[i] = longs[i] == more_l[i]
@@ -168,7 +174,7 @@ def _compare_longs(op, size, longs, sure, more_l, more_s):  # type: ignore[no-un
 
 
 @ripened
-def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):  # type: ignore[no-untyped-def]
+def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):
     if op == _EQUAL_D:
         for i in range(size):
             longs[i] = doubles[i] == more_d[i]
@@ -187,7 +193,7 @@ def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):  # type: i
 
 
 @ripened
-def _add_longs(minus, size, longs, sure, more_l, more_s):  # type: ignore[no-untyped-def]
+def _add_longs(minus, size, longs, sure, more_l, more_s):
     """Sums or differences; unknown where they leave 64 bits."""
     for i in range(size):
         left, right = np.uint64(longs[i]), np.uint64(more_l[i])

@@ -17,6 +17,7 @@ from elsinore.kernels.hamlet_expressions import (
     gather,
     resolve,
 )
+from elsinore.kernels.hamlet_graph import NO_LOOP
 from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes
 from elsinore.kernels.hamlet_log import log_coefficient, log_values
 from elsinore.kernels.hamlet_sets import find_sets, outside_of
@@ -25,7 +26,7 @@ from elsinore.kernels.hamlet_ways import SHARED
 from elsinore.kernels.hamlet_work import FIRST, MAX_SNAPSHOTS, PART, SUM
 
 
-def share_coefficients(graph, work, log, s, first, after):  # type: ignore[no-untyped-def]
+def share_coefficients(graph, work, log, s, first, after):
     """Work out a burst for all sharing queries; the snapshots it took, 0 if there were too many.
 
     Compiled apart. On the first rung only, for queries without sums of doubles and extremes, and
@@ -57,7 +58,7 @@ def share_coefficients(graph, work, log, s, first, after):  # type: ignore[no-un
 
 
 @inlined
-def _take(graph, work, log, s, entry, first, begin, snapshots):  # type: ignore[no-untyped-def]
+def _take(graph, work, log, s, entry, first, begin, snapshots):
     """Make an event an expression or a snapshot; the snapshots so far, -1 if they are too many."""
     e = FIRST + entry - first
     clear_expression(work, e)
@@ -87,9 +88,9 @@ def _take(graph, work, log, s, entry, first, begin, snapshots):  # type: ignore[
 
 
 @inlined
-def _takers(graph, work, s, accepts):  # type: ignore[no-untyped-def]
+def _takers(graph, work, s, accepts):
     """How many parts of the sharing queries take an event, how many do not; the last one's loop."""
-    taken, left, loop = 0, 0, -2
+    taken, left, loop = 0, 0, NO_LOOP
     start = work.stores[s]["part_start"]
     for i in range(start, start + work.stores[s]["parts"]):
         if work.parts[i]["way"] == SHARED:
@@ -103,7 +104,7 @@ def _takers(graph, work, s, accepts):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _enter_burst(graph, work, log, s):  # type: ignore[no-untyped-def]
+def _enter_burst(graph, work, log, s):
     """The snapshot at graphlet level: what enters, and the members that the first event follows."""
     start = work.stores[s]["part_start"]
     for i in range(start, start + work.stores[s]["parts"]):
@@ -121,7 +122,7 @@ def _enter_burst(graph, work, log, s):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _make_snapshot(graph, work, log, s, entry, z):  # type: ignore[no-untyped-def]
+def _make_snapshot(graph, work, log, s, entry, z):
     """The value of an event for each lane of the sharing queries, as snapshot `z`; False if not.
 
     It fails if the coefficients of what precedes the event outgrow 64 bits.
@@ -148,7 +149,7 @@ def _make_snapshot(graph, work, log, s, entry, z):  # type: ignore[no-untyped-de
 
 
 @inlined
-def _resolve_burst(graph, work, log, s, first, after, snapshots):  # type: ignore[no-untyped-def]
+def _resolve_burst(graph, work, log, s, first, after, snapshots):
     """Put values into the expressions of the burst, of its sum, and of its events if kept."""
     for c in range(snapshots):
         log_coefficient(work, log, -1, c, work.coefficients[SUM, c])

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined
+from elsinore.kernels.hamlet_graph import DOUBLE, FREE_LOOP, LONG
 from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, counts_any
 from elsinore.kernels.hamlet_log import log_coefficient, log_values
 from elsinore.kernels.hamlet_steps import (
@@ -30,11 +31,13 @@ from elsinore.kernels.hamlet_weights import (
     weigh_longs,
 )
 
+#: Columns of `Work.long_sums` and `Work.double_sums`: of the burst so far, of the present instant.
+_BURST, _INSTANT = range(2)
 _NARROW = 2.0**58
 _ONE = np.int64(1)
 
 
-def step_collapsed(graph, work, s, first, after, a, b):  # type: ignore[no-untyped-def]
+def step_collapsed(graph, work, s, first, after, a, b):
     """Work out a burst event by event; 0. Compiled apart."""
     entered, begin = work.snapshots + 0, first
     spared = enter_burst(graph, work, s, first, after, entered, a, b)
@@ -52,13 +55,13 @@ def step_collapsed(graph, work, s, first, after, a, b):  # type: ignore[no-untyp
     return 0
 
 
-def share_collapsed(graph, work, log, s, r, first, after, low, high):  # type: ignore[no-untyped-def]
+def share_collapsed(graph, work, log, s, r, first, after, low, high):
     """Work out a burst for queries `low` to `high - 1` of run `r` together; 0 if too wide, else 1.
 
     Compiled apart. Rows of `stage`: what enters, what a part of the burst adds, what all of it
     adds.
     """
-    bit, loops = graph.runs[r]["class"], graph.runs[r]["loop"] == -1
+    bit, loops = graph.runs[r]["class"], graph.runs[r]["loop"] == FREE_LOOP
     wide = work.limbs.size > 1
     if wide and graph.queries[low]["double_start"] < graph.queries[high]["double_start"]:
         return 0
@@ -94,37 +97,37 @@ def share_collapsed(graph, work, log, s, r, first, after, low, high):  # type: i
 
 
 @inlined
-def _reset(work):  # type: ignore[no-untyped-def]
+def _reset(work):
     _reset_long(work)
     for d in range(work.double_sums.shape[0]):
-        work.double_sums[d, 0] = 0.0
+        work.double_sums[d, _BURST] = 0.0
     for x in range(work.lowest.size):
         work.lowest[x] = np.iinfo(np.int64).max
 
 
 @inlined
-def _reset_long(work):  # type: ignore[no-untyped-def]
+def _reset_long(work):
     for c in range(work.long_sums.shape[0]):
-        work.long_sums[c, 0] = 0
+        work.long_sums[c, _BURST] = 0
 
 
 @inlined
-def _instant(graph, work, begin, after, bit):  # type: ignore[no-untyped-def]
+def _instant(graph, work, begin, after, bit):
     """Sum up the events of one time that a class takes; where they end, and how many they are."""
     for c in range(work.long_sums.shape[0]):
-        work.long_sums[c, 1] = 0
+        work.long_sums[c, _INSTANT] = 0
         work.heavy[c] = 0.0
     for d in range(work.double_sums.shape[0]):
-        work.double_sums[d, 1] = 0.0
+        work.double_sums[d, _INSTANT] = 0.0
     end, taken = begin, 0
     while end < after and graph.times[end] == graph.times[begin]:
         if takes(graph.accepts[end], bit):
             taken += 1
             for c in range(work.long_sums.shape[0]):
-                work.long_sums[c, 1] += graph.long_weights[c, end]
+                work.long_sums[c, _INSTANT] += graph.long_weights[c, end]
                 work.heavy[c] += abs(np.float64(graph.long_weights[c, end]))
             for d in range(work.double_sums.shape[0]):
-                work.double_sums[d, 1] += graph.double_weights[d, end]
+                work.double_sums[d, _INSTANT] += graph.double_weights[d, end]
             for x in range(work.lowest.size):
                 work.lowest[x] = min(work.lowest[x], graph.ranks[x, end])
         end += 1
@@ -132,35 +135,35 @@ def _instant(graph, work, begin, after, bit):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _advance(work, factor, taken, loops):  # type: ignore[no-untyped-def]
+def _advance(work, factor, taken, loops):
     """Take an instant into the coefficients; False, and nothing done, if they grow too large."""
     grown = np.float64(factor) * (1.0 + taken)
     if grown > _NARROW:
         return False
     for c in range(work.long_sums.shape[0]):
-        size = abs(np.float64(work.long_sums[c, 0]))
+        size = abs(np.float64(work.long_sums[c, _BURST]))
         size = size * (1.0 + taken) + work.heavy[c] * factor if loops else size + work.heavy[c]
         if size > _NARROW:
             return False
     for c in range(work.long_sums.shape[0]):
         if loops:
-            work.long_sums[c, 0] = (
-                work.long_sums[c, 0] * (1 + taken) + work.long_sums[c, 1] * factor
+            work.long_sums[c, _BURST] = (
+                work.long_sums[c, _BURST] * (1 + taken) + work.long_sums[c, _INSTANT] * factor
             )
         else:
-            work.long_sums[c, 0] += work.long_sums[c, 1]
+            work.long_sums[c, _BURST] += work.long_sums[c, _INSTANT]
     for d in range(work.double_sums.shape[0]):
         if loops:
-            work.double_sums[d, 0] = (
-                work.double_sums[d, 0] * (1 + taken) + work.double_sums[d, 1] * factor
+            work.double_sums[d, _BURST] = (
+                work.double_sums[d, _BURST] * (1 + taken) + work.double_sums[d, _INSTANT] * factor
             )
         else:
-            work.double_sums[d, 0] += work.double_sums[d, 1]
+            work.double_sums[d, _BURST] += work.double_sums[d, _INSTANT]
     return True
 
 
 @inlined
-def _add_burst(graph, work, s, factor, loops, low, high):  # type: ignore[no-untyped-def]
+def _add_burst(graph, work, s, factor, loops, low, high):
     """Add what a part of a burst comes to; where it loops, that enters the next part too."""
     lanes, now, more, all_of_it = work.lanes, work.stage, work.stage + 1, work.stage + 2
     multiply_longs(
@@ -181,16 +184,16 @@ def _add_burst(graph, work, s, factor, loops, low, high):  # type: ignore[no-unt
             graph.queries[q]["width"],
             graph.owns[o]["kind"],
         )
-        if kind == 0:
+        if kind == LONG:
             weigh_longs(
                 lanes.longs, more, counts + j * width, lanes.longs, now, counts, width,
-                work.long_sums[column, 0], work.over, work.limbs,
+                work.long_sums[column, _BURST], work.over, work.limbs,
             )  # fmt: skip
-        elif kind == 1:
+        elif kind == DOUBLE:
             place = graph.queries[q]["double_start"] + j * width
             weigh_doubles(
                 lanes.doubles, lanes.exponents, more, place, lanes.longs, now, counts, width,
-                work.double_sums[column, 0],
+                work.double_sums[column, _BURST],
             )  # fmt: skip
         else:
             place = graph.queries[q]["rank_start"] + j * width
@@ -205,14 +208,14 @@ def _add_burst(graph, work, s, factor, loops, low, high):  # type: ignore[no-unt
 
 
 @inlined
-def _forget_ranks(graph, lanes, more, low, high):  # type: ignore[no-untyped-def]
+def _forget_ranks(graph, lanes, more, low, high):
     """A part without any event has no extremes."""
     for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
         lanes.ranks[more, x] = graph.no_rank
 
 
 @inlined
-def _outgrow(graph, work, low, high):  # type: ignore[no-untyped-def]
+def _outgrow(graph, work, low, high):
     """Leave the burst of all windows with a trend to the next rung."""
     for q in range(low, high):
         for lane in range(

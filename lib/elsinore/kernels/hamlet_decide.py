@@ -22,9 +22,11 @@ import numpy as np
 from elsinore.kernels.apart import call
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_equation import plan_by_equation, queries_of
+from elsinore.kernels.hamlet_log import DECISIONS
 from elsinore.kernels.hamlet_measured import plan_by_length, plan_with_edges
 from elsinore.kernels.hamlet_steps import takes
 from elsinore.kernels.hamlet_ways import ALONE, SHARED, lay_parts, set_all
+from elsinore.kernels.hamlet_work import Ledger
 
 NEVER, ALWAYS, MEASURED, EQUATION, GIVEN = range(5)
 
@@ -46,7 +48,7 @@ class Policy(NamedTuple):
 
 
 @inlined
-def decide(address, graph, work, policy, log, p, s, first, after):  # type: ignore[no-untyped-def]
+def decide(address, graph, work, policy, log, p, s, first, after):
     """Plan a burst: `Work.parts` of its state. `address` is that of `plan_burst`."""
     b = after - first
     if (
@@ -57,27 +59,31 @@ def decide(address, graph, work, policy, log, p, s, first, after):  # type: igno
     ):
         call(address, (graph, work, policy, log, p, s, first, after))
     sharing = work.stores[s]["sharing"]
-    if work.ledger[10] == s:
-        work.ledger[2] += 1 if work.ledger[13] > 0 and sharing == 0 else 0
-        work.ledger[3] += 1 if work.ledger[13] == 0 and sharing > 0 else 0
-    work.ledger[10], work.ledger[13] = s, sharing
-    work.ledger[6] += b
+    if work.ledger[Ledger.GRAPHLET_STATE] == s:
+        work.ledger[Ledger.SPLIT] += (
+            1 if work.ledger[Ledger.LAST_SHARED] > 0 and sharing == 0 else 0
+        )
+        work.ledger[Ledger.MERGED] += (
+            1 if work.ledger[Ledger.LAST_SHARED] == 0 and sharing > 0 else 0
+        )
+    work.ledger[Ledger.GRAPHLET_STATE], work.ledger[Ledger.LAST_SHARED] = s, sharing
+    work.ledger[Ledger.EVENTS] += b
     if sharing > 0:
-        work.ledger[1] += 1
-        work.ledger[7] += b
+        work.ledger[Ledger.SHARED] += 1
+        work.ledger[Ledger.SHARED_EVENTS] += b
 
 
-def plan_burst(graph, work, policy, log, p, s, first, after):  # type: ignore[no-untyped-def]
+def plan_burst(graph, work, policy, log, p, s, first, after):
     """Make a plan of a burst, and tell the log; 0. Compiled apart."""
-    b, n = after - first, after - work.ledger[14]
-    grown = work.ledger[10] == s and work.ledger[13] > 0
-    g = work.ledger[11] + b if grown else b
+    b, n = after - first, after - work.ledger[Ledger.LOW]
+    grown = work.ledger[Ledger.GRAPHLET_STATE] == s and work.ledger[Ledger.LAST_SHARED] > 0
+    g = work.ledger[Ledger.GRAPHLET_EVENTS] + b if grown else b
     propagated = created = np.int64(0)
     shared = alone = 0.0
     if policy.mode == EQUATION or log.decisions.shape[0] > 0:
         events = _count_differing(graph, work, s, first, after)
         created = events if grown else events + 1
-        propagated = (work.ledger[12] if grown else 1) + events
+        propagated = (work.ledger[Ledger.GRAPHLET_LIVE] if grown else 1) + events
     if policy.mode == MEASURED:
         if graph.kinds[s]["plain"]:
             shared, alone = plan_by_length(graph, work, policy, s, b)
@@ -86,22 +92,22 @@ def plan_burst(graph, work, policy, log, p, s, first, after):  # type: ignore[no
     elif policy.mode == EQUATION:
         shared, alone = plan_by_equation(graph, work, s, b, n, propagated, created, g)
     elif policy.mode == GIVEN:
-        row = work.ledger[0] % policy.given.shape[0]
+        row = work.ledger[Ledger.BURSTS] % policy.given.shape[0]
         for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
             for q in range(graph.runs[r]["low"], graph.runs[r]["high"]):
                 work.ways[s, q] = policy.given[row, q]
     else:
         set_all(graph, work, s, SHARED if policy.mode == ALWAYS else ALONE)
     lay_parts(graph, work, s)
-    work.ledger[11] = g if grown or work.stores[s]["sharing"] == 0 else b
-    work.ledger[12] = propagated
+    work.ledger[Ledger.GRAPHLET_EVENTS] = g if grown or work.stores[s]["sharing"] == 0 else b
+    work.ledger[Ledger.GRAPHLET_LIVE] = propagated
     if log.decisions.shape[0] > 0:
         _note(graph, work, log, (p, s, first, b, n, propagated, created, g), shared, alone)
     return 0
 
 
 @inlined
-def _count_differing(graph, work, s, first, after):  # type: ignore[no-untyped-def]
+def _count_differing(graph, work, s, first, after):
     """Events that some queries take and some do not; `Work.seen` those that each class takes."""
     classes = mask = np.int64(0)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
@@ -119,15 +125,15 @@ def _count_differing(graph, work, s, first, after):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _note(graph, work, log, numbers, shared, alone):  # type: ignore[no-untyped-def]
+def _note(graph, work, log, numbers, shared, alone):
     p, s, first, b, n, propagated, created, g = numbers
-    used = log.used[0]
-    log.used[0] += 1
+    used = log.used[DECISIONS]
+    log.used[DECISIONS] += 1
     if used >= log.decisions.shape[0]:
         return
     size, t = queries_of(graph, s)
     row = log.decisions[used]
-    row[0], row[1], row[2], row[3] = work.ledger[0], p, s, first
+    row[0], row[1], row[2], row[3] = work.ledger[Ledger.BURSTS], p, s, first
     row[4], row[5], row[6], row[7] = b, n, propagated, created
     row[8], row[9], row[10], row[11] = size, g, t, work.stores[s]["sharing"]
     log.costs[used, 0] = shared

@@ -12,7 +12,7 @@ from elsinore.kernels.hamlet_pairs import add_members
 from elsinore.kernels.hamlet_steps import enter_burst, enter_event, own, settle
 
 
-def share_adjacency(graph, work, s, first, after, a, b):  # type: ignore[no-untyped-def]
+def share_adjacency(graph, work, s, first, after, a, b):
     """Work out a burst for queries `a` to `b - 1`; its events are the newest members already; 0.
 
     Compiled apart.
@@ -36,7 +36,7 @@ def share_adjacency(graph, work, s, first, after, a, b):  # type: ignore[no-unty
 
 
 @inlined
-def _arrive(graph, work, s, entry, ahead, row, spared, a, b):  # type: ignore[no-untyped-def]
+def _arrive(graph, work, s, entry, ahead, row, spared, a, b):
     """Work out an entry's lanes from its predecessors (Hamlet Equations 1 and 2)."""
     accepts = graph.accepts[entry]
     enter_event(graph, work, s, accepts, row, spared, work.snapshots + 0, a, b)

@@ -9,7 +9,7 @@ from elsinore.kernels.hamlet_ways import ALONE, SHARED, set_all, set_run
 
 
 @inlined
-def plan_by_equation(graph, work, s, b, n, propagated, created, g):  # type: ignore[no-untyped-def]
+def plan_by_equation(graph, work, s, b, n, propagated, created, g):
     """Choose at levels 1 and 2 of Figure 7; the costs of sharing among all and among none.
 
     `Work.seen` has the events of the burst by class. Theorem 4.3: who brings no snapshot shares;
@@ -36,7 +36,7 @@ def plan_by_equation(graph, work, s, b, n, propagated, created, g):  # type: ign
 
 
 @inlined
-def queries_of(graph, s):  # type: ignore[no-untyped-def]
+def queries_of(graph, s):
     """Table 2's k and t: the queries of a state, and the most event types that one of them has."""
     k, t = 0, np.int64(0)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):

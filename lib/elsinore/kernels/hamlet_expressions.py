@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.hamlet_graph import FREE_LOOP, LONG, NO_LOOP
 from elsinore.kernels.hamlet_sets import outside_of
 from elsinore.kernels.hamlet_weights import weigh_longs
 from elsinore.kernels.hamlet_work import FIRST, MAX_SNAPSHOTS, PART, SUM
@@ -19,7 +20,7 @@ _NARROW = 1 << 58
 
 
 @inlined
-def clear_expression(work, row):  # type: ignore[no-untyped-def]
+def clear_expression(work, row):
     """Set a row to 0."""
     for c in range(MAX_SNAPSHOTS):
         work.coefficients[row, c] = 0
@@ -28,7 +29,7 @@ def clear_expression(work, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def add_expression(work, row, other, count):  # type: ignore[no-untyped-def]
+def add_expression(work, row, other, count):
     """Add an expression over `count` snapshots to another; False if a coefficient outgrows."""
     fits = True
     for c in range(count):
@@ -43,15 +44,15 @@ def add_expression(work, row, other, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def gather(work, s, loop, count):  # type: ignore[no-untyped-def]
+def gather(work, s, loop, count):
     """Set row `PART` to the sum of an event's predecessors in the burst; False if it outgrows.
 
     `loop` is the program by which they were found, `count` the number of snapshots.
     """
     clear_expression(work, PART)
-    if loop == -2:
+    if loop == NO_LOOP:
         return True
-    if loop == -1:
+    if loop == FREE_LOOP:
         return add_expression(work, PART, SUM, count)
     shift = FIRST - work.stores[s]["tail"]
     for h in range(outside_of(work, s, loop), work.tallies[loop]["found"]):
@@ -61,7 +62,7 @@ def gather(work, s, loop, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def add_event(graph, work, s, entry, e, loop, count):  # type: ignore[no-untyped-def]
+def add_event(graph, work, s, entry, e, loop, count):
     """Make row `e` the expression of an event; False if a coefficient outgrows 64 bits."""
     fits = gather(work, s, loop, count)
     for c in range(count):
@@ -78,7 +79,7 @@ def add_event(graph, work, s, entry, e, loop, count):  # type: ignore[no-untyped
 
 
 @inlined
-def resolve(graph, work, s, x, snapshots, row, a, b):  # type: ignore[no-untyped-def]
+def resolve(graph, work, s, x, snapshots, row, a, b):
     """Add the value of expression `x` to the lanes of queries `a` to `b - 1` of a row."""
     low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
     longs = work.lanes.longs
@@ -88,7 +89,7 @@ def resolve(graph, work, s, x, snapshots, row, a, b):  # type: ignore[no-untyped
             _add_times(longs, row, work.snapshots + c, low, high, factor, work.over)
     for o in range(graph.kinds[s]["own_start"], graph.kinds[s + 1]["own_start"]):
         q, column = graph.owns[o]["query"], graph.owns[o]["column"]
-        if q < a or q >= b or graph.owns[o]["kind"] != 0:
+        if q < a or q >= b or graph.owns[o]["kind"] != LONG:
             continue
         width, counts = graph.queries[q]["width"], graph.queries[q]["long_start"]
         for c in range(snapshots):
@@ -101,7 +102,7 @@ def resolve(graph, work, s, x, snapshots, row, a, b):  # type: ignore[no-untyped
 
 
 @outlined
-def _add_times(longs, row, source, low, high, factor, over):  # type: ignore[no-untyped-def]
+def _add_times(longs, row, source, low, high, factor, over):
     """Add `factor`, a positive number, times the lanes of a row to those of another; int64."""
     target, more, flags = longs[row, low:high], longs[source, low:high], over[low:high]
     limit = LIMIT // factor

@@ -24,7 +24,7 @@ class Extent(NamedTuple):
 
 
 @kernel
-def _measure(offsets, times, states, reach, count, live, out):  # type: ignore[no-untyped-def]
+def _measure(offsets, times, states, reach, count, live, out):
     for p in range(offsets.size - 1):
         low = instant = burst = offsets[p]
         for s in range(count.size):

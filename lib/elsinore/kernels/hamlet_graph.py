@@ -15,17 +15,18 @@ import numpy as np
 #: What a carrier's own contribution goes to.
 LONG, DOUBLE, RANK = range(3)
 
-#: `run_loop` of queries without a transition from the state to itself.
-NO_LOOP = -2
+#: The loop of a run (`RUN`) that asks no program, and that of queries which do not loop.
+FREE_LOOP, NO_LOOP = -1, -2
 
 
-def _table(*fields: str) -> np.dtype:
+def table(*fields: str) -> np.dtype:
+    """Rows of integers, each with a name."""
     return np.dtype([(field, np.int64) for field in fields])
 
 
 #: Queries: window, lanes at once, carriers by kind (the first long one counts trends), where their
 #: lanes begin, and the number of event types (t of Hamlet Table 2). One row more than queries.
-QUERY = _table(
+QUERY = table(
     *("slide", "within", "width", "longs_of", "doubles_of", "ranks_of"),
     *("long_start", "double_start", "rank_start", "types"),
 )
@@ -33,25 +34,25 @@ QUERY = _table(
 #: itself without a program (`loop_start`), and those with one (`pair_start`); whether no program
 #: leads to or from the state (`plain`), no other state has events of the type (`alone`), a program
 #: leads from it (`kept`), or to it from another state (`foreign`). One row more than states.
-KIND = _table(
+KIND = table(
     *("begin_start", "end_start", "link_start", "own_start", "run_start"),
     *("loop_start", "pair_start"),
     *("plain", "alone", "kept", "foreign"),
 )
 #: Queries `low` to `high - 1`, which take the entries that have the bit `class`, at a START state,
 #: or an END state.
-BEGIN = END = _table("low", "high", "class")
+BEGIN = END = table("low", "high", "class")
 #: A transition into the state; a program of -1 is none. From other states without a program come
 #: first, then those from the state itself, then those with a program.
-LINK = _table("low", "high", "class", "from", "program")
+LINK = table("low", "high", "class", "from", "program")
 #: What events add to a carrier for each trend that they end: the carrier's number among its query's
 #: of its kind, and the column of weights.
-OWN = _table("query", "class", "kind", "index", "column")
-#: Queries that take the same entries, and loop at the state alike: by a program, without one (-1),
-#: or not (`NO_LOOP`). How many queries of the state loop so; whether all that the queries ask for
-#: can be expressions over snapshots (`linear`); whether that is so and most such queries loop so
-#: (`common`); whether most queries of the state take the same entries (`largest`).
-RUN = _table("low", "high", "class", "loop", "company", "linear", "common", "largest")
+OWN = table("query", "class", "kind", "index", "column")
+#: Queries that take the same entries, and loop at the state alike: by a program, without one
+#: (`FREE_LOOP`), or not (`NO_LOOP`). How many queries of the state loop so; whether all that the
+#: queries ask for can be expressions over snapshots (`linear`); whether that is so and most such
+#: queries loop so (`common`); whether most queries of the state take the same entries (`largest`).
+RUN = table("low", "high", "class", "loop", "company", "linear", "common", "largest")
 
 
 class MergedGraph(NamedTuple):

@@ -9,7 +9,7 @@ from elsinore.kernels.hamlet_pairs import add_members
 from elsinore.kernels.hamlet_steps import enter, own, repeat, settle
 
 
-def step_instant(graph, work, first, after):  # type: ignore[no-untyped-def]
+def step_instant(graph, work, first, after):
     """Work out entries of one time, of which none is adjacent to another; 0. Compiled apart."""
     queries = work.cursors.size
     for entry in range(first, after):
@@ -27,7 +27,7 @@ def step_instant(graph, work, first, after):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _keep(graph, work, s, entry, row):  # type: ignore[no-untyped-def]
+def _keep(graph, work, s, entry, row):
     make_room(graph, work, s, 1)
     place = work.stores[s]["start"] + work.stores[s]["tail"]
     work.block.entries[place] = entry

@@ -44,7 +44,7 @@ def make_lanes(rows: int, widths: tuple[int, int, int], limbs: int, no_rank: int
 
 
 @outlined
-def _mark(values, over):  # type: ignore[no-untyped-def]
+def _mark(values, over):
     for v in range(values.size):
         if values[v] > LIMIT or values[v] < -LIMIT:
             values[v] = 0
@@ -52,7 +52,7 @@ def _mark(values, over):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _add_limbs(target, source, over):  # type: ignore[no-untyped-def]
+def _add_limbs(target, source, over):
     for v in range(target.shape[0]):
         if add_wide(target[v], source[v]):
             over[v] = True
@@ -61,7 +61,7 @@ def _add_limbs(target, source, over):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _add_longs(target, trow, source, srow, low, high, over):  # type: ignore[no-untyped-def]
+def _add_longs(target, trow, source, srow, low, high, over):
     if target.ndim == 2:
         mine, more = target[trow, low:high], source[srow, low:high]
         seen = np.int64(0)
@@ -76,7 +76,7 @@ def _add_longs(target, trow, source, srow, low, high, over):  # type: ignore[no-
 
 
 @outlined
-def _add_doubles(longs, target, exponents, trow, source, other, srow, low, high):  # type: ignore[no-untyped-def]
+def _add_doubles(longs, target, exponents, trow, source, other, srow, low, high):
     for d in range(low, high):
         if longs.ndim == 2:
             target[trow, d] += source[srow, d]
@@ -87,13 +87,13 @@ def _add_doubles(longs, target, exponents, trow, source, other, srow, low, high)
 
 
 @outlined
-def _lower(target, trow, source, srow, low, high):  # type: ignore[no-untyped-def]
+def _lower(target, trow, source, srow, low, high):
     for x in range(low, high):
         target[trow, x] = min(target[trow, x], source[srow, x])
 
 
 @inlined
-def add_lanes(graph, target, trow, source, srow, a, b, over):  # type: ignore[no-untyped-def]
+def add_lanes(graph, target, trow, source, srow, a, b, over):
     """Add the lanes of queries `a` to `b - 1` of one row to those of another."""
     low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
     _add_longs(target.longs, trow, source.longs, srow, low, high, over)
@@ -109,7 +109,7 @@ def add_lanes(graph, target, trow, source, srow, a, b, over):  # type: ignore[no
 
 
 @outlined
-def _add_long_rows(longs, row, base, hits, low, high, over):  # type: ignore[no-untyped-def]
+def _add_long_rows(longs, row, base, hits, low, high, over):
     if longs.ndim == 2:
         mine, flags = longs[row, low:high], over[low:high]
         for h in range(hits.size):
@@ -127,7 +127,7 @@ def _add_long_rows(longs, row, base, hits, low, high, over):  # type: ignore[no-
 
 
 @inlined
-def add_rows(graph, lanes, row, base, hits, a, b, over):  # type: ignore[no-untyped-def]
+def add_rows(graph, lanes, row, base, hits, a, b, over):
     """Add the lanes of queries `a` to `b - 1` of rows `base + hits` to those of another row."""
     low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
     _add_long_rows(lanes.longs, row, base, hits, low, high, over)
@@ -145,7 +145,7 @@ def add_rows(graph, lanes, row, base, hits, a, b, over):  # type: ignore[no-unty
 
 
 @outlined
-def _zero(longs, row, low, high):  # type: ignore[no-untyped-def]
+def _zero(longs, row, low, high):
     if longs.ndim == 2:
         mine = longs[row, low:high]
         for v in range(mine.size):
@@ -158,7 +158,7 @@ def _zero(longs, row, low, high):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _zero_rest(doubles, exponents, ranks, row, low, high, first, after, no_rank):  # type: ignore[no-untyped-def]
+def _zero_rest(doubles, exponents, ranks, row, low, high, first, after, no_rank):
     for d in range(low, high):
         doubles[row, d] = 0.0
         exponents[row, d] = 0
@@ -167,7 +167,7 @@ def _zero_rest(doubles, exponents, ranks, row, low, high, first, after, no_rank)
 
 
 @inlined
-def clear_lanes(graph, lanes, row, a, b):  # type: ignore[no-untyped-def]
+def clear_lanes(graph, lanes, row, a, b):
     """Set the lanes of queries `a` to `b - 1` to "no trend"."""
     _zero(lanes.longs, row, graph.queries[a]["long_start"], graph.queries[b]["long_start"])
     low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
@@ -180,7 +180,7 @@ def clear_lanes(graph, lanes, row, a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def clear_window(graph, lanes, row, q, lane):  # type: ignore[no-untyped-def]
+def clear_window(graph, lanes, row, q, lane):
     """Set one window's lane of a query to "no trend" in one row."""
     width = graph.queries[q]["width"]
     for j in range(graph.queries[q]["longs_of"]):
@@ -194,7 +194,7 @@ def clear_window(graph, lanes, row, q, lane):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def copy_long(target, trow, place, source, srow, lane):  # type: ignore[no-untyped-def]
+def copy_long(target, trow, place, source, srow, lane):
     """Make one long lane a copy of another."""
     if target.ndim == 2:
         target[trow, place] = source[srow, lane]
@@ -204,7 +204,7 @@ def copy_long(target, trow, place, source, srow, lane):  # type: ignore[no-untyp
 
 
 @inlined
-def set_one(longs, row, lane):  # type: ignore[no-untyped-def]
+def set_one(longs, row, lane):
     """Let a cleared lane be 1."""
     if longs.ndim == 2:
         longs[row, lane] = 1
@@ -213,7 +213,7 @@ def set_one(longs, row, lane):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def overflows(longs, value):  # type: ignore[no-untyped-def]
+def overflows(longs, value):
     """Whether a double asks for the next rung, where exponents are wide."""
     if longs.ndim == 2:
         return not np.isfinite(value)
@@ -221,7 +221,7 @@ def overflows(longs, value):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def counts_any(longs, row, lane):  # type: ignore[no-untyped-def]
+def counts_any(longs, row, lane):
     """Whether a lane counts any trend."""
     if longs.ndim == 2:
         return longs[row, lane] != 0
@@ -229,7 +229,7 @@ def counts_any(longs, row, lane):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _any_long(longs, row, low, high):  # type: ignore[no-untyped-def]
+def _any_long(longs, row, low, high):
     if longs.ndim == 2:
         mine = longs[row, low:high]
         seen = np.int64(0)
@@ -245,6 +245,6 @@ def _any_long(longs, row, low, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def any_lane(graph, longs, row, a, b):  # type: ignore[no-untyped-def]
+def any_lane(graph, longs, row, a, b):
     """Whether any lane of queries `a` to `b - 1` holds anything."""
     return _any_long(longs, row, graph.queries[a]["long_start"], graph.queries[b]["long_start"])

@@ -40,7 +40,7 @@ _FOREVER = np.iinfo(np.int64).max
 
 
 @inlined
-def plan_by_length(graph, work, policy, s, b):  # type: ignore[no-untyped-def]
+def plan_by_length(graph, work, policy, s, b):
     """Plan a burst of a state without edge predicates, and say for which lengths the plan holds.
 
     Returns what it costs shared by all, and by none; a query's own cost follows from its turn, at
@@ -64,7 +64,7 @@ def plan_by_length(graph, work, policy, s, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def plan_with_edges(graph, work, policy, s, first, after):  # type: ignore[no-untyped-def]
+def plan_with_edges(graph, work, policy, s, first, after):
     """Plan a burst of a state with edge predicates; the costs of snapshots and of values.
 
     Queries are side by side unless snapshots promise to be cheaper, which asks for a burst of
@@ -89,7 +89,7 @@ def plan_with_edges(graph, work, policy, s, first, after):  # type: ignore[no-un
 
 
 @inlined
-def _judge(graph, work, costs, s, first, after, outside):  # type: ignore[no-untyped-def]
+def _judge(graph, work, costs, s, first, after, outside):
     """Choose who shares by snapshots at levels 1 and 2; what it costs, and what values cost."""
     b, rest = after - first, False
     pairs = b * (b / 2.0 + work.stores[s]["tail"] - work.stores[s]["head"])
@@ -132,7 +132,7 @@ def _judge(graph, work, costs, s, first, after, outside):  # type: ignore[no-unt
 
 
 @inlined
-def _leave_out(graph, work, s, b):  # type: ignore[no-untyped-def]
+def _leave_out(graph, work, s, b):
     """Leave out the sharing run that misses most events, which would be too many snapshots."""
     worst = most = np.int64(-1)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
@@ -145,12 +145,12 @@ def _leave_out(graph, work, s, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _shares(graph, work, s, r):  # type: ignore[no-untyped-def]
+def _shares(graph, work, s, r):
     return work.ways[s, graph.runs[r]["low"]] == SHARED
 
 
 @inlined
-def _lanes_that_share(graph, work, s):  # type: ignore[no-untyped-def]
+def _lanes_that_share(graph, work, s):
     lanes = 0.0
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
         lanes += _lanes(graph, r) if _shares(graph, work, s, r) else 0.0
@@ -158,20 +158,20 @@ def _lanes_that_share(graph, work, s):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _lanes(graph, r):  # type: ignore[no-untyped-def]
+def _lanes(graph, r):
     low, high = graph.runs[r]["low"], graph.runs[r]["high"]
     return np.float64(graph.queries[high]["long_start"] - graph.queries[low]["long_start"])
 
 
 @inlined
-def _by_values(costs, b, adjacent, lanes):  # type: ignore[no-untyped-def]
+def _by_values(costs, b, adjacent, lanes):
     return b * (costs[ARRIVAL] + lanes * costs[ARRIVAL_LANE]) + adjacent * (
         costs[HIT] + lanes * costs[PAIR_LANE]
     )
 
 
 @inlined
-def _by_snapshots(costs, b, adjacent, lanes, snapshots):  # type: ignore[no-untyped-def]
+def _by_snapshots(costs, b, adjacent, lanes, snapshots):
     return (
         b * (costs[EXPRESSION] + snapshots * lanes * costs[VALUE])
         + adjacent * costs[TERM]
@@ -180,7 +180,7 @@ def _by_snapshots(costs, b, adjacent, lanes, snapshots):  # type: ignore[no-unty
 
 
 @inlined
-def _count_differing(graph, work, s, first, after):  # type: ignore[no-untyped-def]
+def _count_differing(graph, work, s, first, after):
     """Events that only some of the sharing queries take; `Work.seen` are those of each class."""
     mask = classes = np.int64(0)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):

@@ -7,7 +7,7 @@ from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes
 
 
 @inlined
-def copy_row(graph, work, row, source):  # type: ignore[no-untyped-def]
+def copy_row(graph, work, row, source):
     """Make the lanes of one row those of another."""
     queries = work.cursors.size
     clear_lanes(graph, work.lanes, row, 0, queries)
@@ -15,7 +15,7 @@ def copy_row(graph, work, row, source):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def make_room(graph, work, s, count):  # type: ignore[no-untyped-def]
+def make_room(graph, work, s, count):
     """Move a state's members to the front where `count` more would not fit behind them."""
     if work.stores[s]["tail"] + count <= work.stores[s]["room"]:
         return
@@ -30,7 +30,7 @@ def make_room(graph, work, s, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def take_members(graph, work, s, first, after):  # type: ignore[no-untyped-def]
+def take_members(graph, work, s, first, after):
     """Enter a burst's events behind the members of their state, without any trend so far."""
     begin = work.stores[s]["start"] + work.stores[s]["tail"] - first
     for entry in range(first, after):
@@ -39,7 +39,7 @@ def take_members(graph, work, s, first, after):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def keep_members(graph, work, s, first, after):  # type: ignore[no-untyped-def]
+def keep_members(graph, work, s, first, after):
     """Let a burst's events be members from now on, where they are read."""
     if graph.kinds[s]["kept"]:
         work.stores[s]["tail"] += after - first

@@ -6,10 +6,11 @@ from elsinore.kernels.apart import call
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_lanes import add_rows
 from elsinore.kernels.hamlet_steps import takes
+from elsinore.kernels.hamlet_work import Ledger
 
 
 @inlined
-def find_members(graph, work, number, state, last, later, into):  # type: ignore[no-untyped-def]
+def find_members(graph, work, number, state, last, later, into):
     """Write the places of the members for which a program is true; how many they are.
 
     Args:
@@ -26,14 +27,14 @@ def find_members(graph, work, number, state, last, later, into):  # type: ignore
         work.scan,
         (graph, work.block, number, work.stores[state]["start"], first, last, later, into),
     )
-    work.ledger[9] += last - first
+    work.ledger[Ledger.PAIRS] += last - first
     work.stores[state]["looked"] += last - first
     work.stores[state]["found"] += found
     return found
 
 
 @inlined
-def add_members(graph, work, s, entry, ahead, row, a, b):  # type: ignore[no-untyped-def]
+def add_members(graph, work, s, entry, ahead, row, a, b):
     """Add to a row what its entry at state `s` gets over transitions with a program.
 
     A program is run once for all queries that have it, whether or not they take the same entries.

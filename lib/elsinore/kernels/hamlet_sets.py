@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from elsinore.kernels.compiled import inlined
+from elsinore.kernels.hamlet_graph import FREE_LOOP, NO_LOOP
 from elsinore.kernels.hamlet_pairs import find_members
 from elsinore.kernels.hamlet_ways import SHARED
 
@@ -10,7 +11,7 @@ _NONE = -9
 
 
 @inlined
-def find_sets(graph, work, s, entry, ahead, is_first):  # type: ignore[no-untyped-def]
+def find_sets(graph, work, s, entry, ahead, is_first):
     """Find an event's predecessors by each program of the sharing queries, into `Block.sets`.
 
     Args:
@@ -46,7 +47,7 @@ def find_sets(graph, work, s, entry, ahead, is_first):  # type: ignore[no-untype
 
 
 @inlined
-def outside_of(work, s, loop):  # type: ignore[no-untyped-def]
+def outside_of(work, s, loop):
     """How many of the members found lie before the burst; they come first."""
     count, tail = 0, work.stores[s]["tail"]
     while count < work.tallies[loop]["found"] and work.block.sets[loop, count] < tail:
@@ -55,7 +56,7 @@ def outside_of(work, s, loop):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _same_outside(work, s, loop):  # type: ignore[no-untyped-def]
+def _same_outside(work, s, loop):
     count = outside_of(work, s, loop)
     same = count == work.tallies[loop]["first_found"]
     if same:
@@ -65,7 +66,7 @@ def _same_outside(work, s, loop):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _same_inside(work, s, left, right, ahead):  # type: ignore[no-untyped-def]
+def _same_inside(work, s, left, right, ahead):
     same = True
     for number in range(ahead):
         same &= _inside(work, s, left, number) == _inside(work, s, right, number)
@@ -73,12 +74,12 @@ def _same_inside(work, s, left, right, ahead):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _inside(work, s, loop, number):  # type: ignore[no-untyped-def]
+def _inside(work, s, loop, number):
     """Whether event `number` of the burst precedes the present one for queries that loop so."""
     sought = work.stores[s]["tail"] + number
-    if loop == -2:
+    if loop == NO_LOOP:
         return False
-    if loop == -1:
+    if loop == FREE_LOOP:
         return work.block.alive[work.stores[s]["start"] + sought]
     low, high = 0, work.tallies[loop]["found"]
     while low < high:

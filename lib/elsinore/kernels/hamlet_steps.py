@@ -19,13 +19,13 @@ EVERY = np.int64(-1)
 
 
 @inlined
-def takes(accepts, bit):  # type: ignore[no-untyped-def]
+def takes(accepts, bit):
     """Whether a class takes an entry."""
     return (accepts >> bit) & _ONE != 0
 
 
 @inlined
-def start_trends(graph, work, q, row):  # type: ignore[no-untyped-def]
+def start_trends(graph, work, q, row):
     """Let a cleared row count a trend in each open window of a query."""
     lane, width = work.cursors[q]["lane"], graph.queries[q]["width"]
     place = graph.queries[q]["long_start"]
@@ -37,7 +37,7 @@ def start_trends(graph, work, q, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def enter(graph, work, s, accepts, row, a, b):  # type: ignore[no-untyped-def]
+def enter(graph, work, s, accepts, row, a, b):
     """Make a row what enters an entry from other states without a program, and starts there.
 
     While a burst lasts this is the same for all of its events that a query takes.
@@ -56,7 +56,7 @@ def enter(graph, work, s, accepts, row, a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def repeat(graph, work, s, accepts, row, a, b):  # type: ignore[no-untyped-def]
+def repeat(graph, work, s, accepts, row, a, b):
     """Add to a row what enters an entry from its own state without a program."""
     for t in range(graph.kinds[s]["loop_start"], graph.kinds[s]["pair_start"]):
         low, high = max(a, graph.links[t]["low"]), min(b, graph.links[t]["high"])
@@ -65,7 +65,7 @@ def repeat(graph, work, s, accepts, row, a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def enter_burst(graph, work, s, first, after, entered, a, b):  # type: ignore[no-untyped-def]
+def enter_burst(graph, work, s, first, after, entered, a, b):
     """Make row `entered` what `enter` makes for all classes, if that spares the events work.
 
     Returns whether it does.
@@ -79,7 +79,7 @@ def enter_burst(graph, work, s, first, after, entered, a, b):  # type: ignore[no
 
 
 @inlined
-def enter_event(graph, work, s, accepts, row, spared, entered, a, b):  # type: ignore[no-untyped-def]
+def enter_event(graph, work, s, accepts, row, spared, entered, a, b):
     """Make a row what enters an entry without a program; `spared` is from `enter_burst`."""
     if spared:
         clear_lanes(graph, work.lanes, row, a, b)
@@ -93,7 +93,7 @@ def enter_event(graph, work, s, accepts, row, spared, entered, a, b):  # type: i
 
 
 @inlined
-def own(graph, work, s, entry, accepts, row, a, b):  # type: ignore[no-untyped-def]
+def own(graph, work, s, entry, accepts, row, a, b):
     """Add what the entry itself contributes for each trend that ends at it."""
     for o in range(graph.kinds[s]["own_start"], graph.kinds[s + 1]["own_start"]):
         q = graph.owns[o]["query"]
@@ -102,7 +102,7 @@ def own(graph, work, s, entry, accepts, row, a, b):  # type: ignore[no-untyped-d
 
 
 @inlined
-def settle(graph, work, s, accepts, row, a, b):  # type: ignore[no-untyped-def]
+def settle(graph, work, s, accepts, row, a, b):
     """Add an entry's lanes to those of its state, and to the totals (Equation 3)."""
     add_lanes(graph, work.lanes, s, work.lanes, row, a, b, work.over)
     for r in range(graph.kinds[s]["end_start"], graph.kinds[s + 1]["end_start"]):

@@ -11,7 +11,7 @@ ALONE, SHARED, BESIDE = range(3)
 
 
 @inlined
-def lay_parts(graph, work, s):  # type: ignore[no-untyped-def]
+def lay_parts(graph, work, s):
     """Make `Work.parts` of `Work.ways`: runs of neighbours that do a burst in one way.
 
     Queries beside each other make one part, whatever they take; those that share by snapshots one
@@ -49,14 +49,14 @@ def lay_parts(graph, work, s):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def set_all(graph, work, s, way):  # type: ignore[no-untyped-def]
+def set_all(graph, work, s, way):
     """Let all queries of a state do a burst in one way."""
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
         set_run(graph, work, s, r, way)
 
 
 @inlined
-def set_run(graph, work, s, r, way):  # type: ignore[no-untyped-def]
+def set_run(graph, work, s, r, way):
     """Let the queries of a run do a burst in one way."""
     for q in range(graph.runs[r]["low"], graph.runs[r]["high"]):
         work.ways[s, q] = way

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.hamlet_graph import DOUBLE, LONG
 from elsinore.kernels.hamlet_lanes import counts_any
 from elsinore.kernels.hamlet_wide import multiply_wide
 from elsinore.kernels.rows import LIMIT
@@ -14,9 +15,7 @@ _ROOM = 2.0**61
 
 
 @outlined
-def weigh_longs(  # type: ignore[no-untyped-def]
-    target, trow, place, source, srow, counts, width, weight, over, limbs
-):
+def weigh_longs(target, trow, place, source, srow, counts, width, weight, over, limbs):
     """Add `weight` times `width` lanes of counts to as many lanes."""
     for i in range(width):
         if target.ndim == 2:
@@ -36,9 +35,7 @@ def weigh_longs(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def weigh_doubles(  # type: ignore[no-untyped-def]
-    doubles, exponents, trow, place, source, srow, counts, width, weight
-):
+def weigh_doubles(doubles, exponents, trow, place, source, srow, counts, width, weight):
     """Add `weight` times `width` lanes of counts to as many lanes of doubles."""
     for i in range(width):
         if not counts_any(source, srow, counts + i):
@@ -55,7 +52,7 @@ def weigh_doubles(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def lower_ranks(ranks, trow, place, source, srow, counts, width, rank):  # type: ignore[no-untyped-def]
+def lower_ranks(ranks, trow, place, source, srow, counts, width, rank):
     """Lower lanes of ranks to `rank` where trends are counted."""
     for i in range(width):
         if counts_any(source, srow, counts + i):
@@ -63,7 +60,7 @@ def lower_ranks(ranks, trow, place, source, srow, counts, width, rank):  # type:
 
 
 @inlined
-def own_value(graph, o, entry, lanes, row, over, limbs):  # type: ignore[no-untyped-def]
+def own_value(graph, o, entry, lanes, row, over, limbs):
     """Add what an entry itself contributes by row `o` of the `own_*` tables."""
     q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
     counts, width, kind = (
@@ -71,14 +68,14 @@ def own_value(graph, o, entry, lanes, row, over, limbs):  # type: ignore[no-unty
         graph.queries[q]["width"],
         graph.owns[o]["kind"],
     )
-    if kind == 0:
+    if kind == LONG:
         weight = graph.long_weights[column, entry]
         if weight != 0:
             place = counts + j * width
             weigh_longs(
                 lanes.longs, row, place, lanes.longs, row, counts, width, weight, over, limbs
             )
-    elif kind == 1:
+    elif kind == DOUBLE:
         value = graph.double_weights[column, entry]
         if value != 0.0:
             place = graph.queries[q]["double_start"] + j * width
@@ -92,7 +89,7 @@ def own_value(graph, o, entry, lanes, row, over, limbs):  # type: ignore[no-unty
 
 
 @outlined
-def _mark_large(target, source, limit, over):  # type: ignore[no-untyped-def]
+def _mark_large(target, source, limit, over):
     for v in range(source.size):
         if source[v] > limit or source[v] < -limit:
             target[v] = 0
@@ -100,7 +97,7 @@ def _mark_large(target, source, limit, over):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def multiply_longs(target, trow, source, srow, low, high, factor, over):  # type: ignore[no-untyped-def]
+def multiply_longs(target, trow, source, srow, low, high, factor, over):
     """Set lanes to `factor` (not negative, below 2**61) times those of another row."""
     if target.ndim == 2:
         mine, more = target[trow, low:high], source[srow, low:high]

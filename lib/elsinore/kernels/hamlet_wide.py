@@ -13,7 +13,7 @@ _ROOM = 2.0**61
 
 
 @outlined
-def multiply_wide(target, source, factor):  # type: ignore[no-untyped-def]
+def multiply_wide(target, source, factor):
     """`target = source * factor`, uint64[L] in two's complement; True if it may need more limbs.
 
     `factor` is not negative. Modulo `2**(64 L)` the signs need no care; whether the product fits is

@@ -6,12 +6,13 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_lanes import clear_lanes, clear_window, copy_long, overflows
+from elsinore.kernels.hamlet_work import Ledger
 
 _FOREVER = np.iinfo(np.int64).max
 
 
 @inlined
-def begin_partition(graph, work, p):  # type: ignore[no-untyped-def]
+def begin_partition(graph, work, p):
     """Forget all that was before; every lane is clear, since all windows were closed."""
     queries = work.cursors.size
     for q in range(queries):
@@ -20,16 +21,16 @@ def begin_partition(graph, work, p):  # type: ignore[no-untyped-def]
         work.cursors[q]["lane"] = 0
     for s in range(work.stores.size):
         work.stores[s]["head"] = work.stores[s]["tail"] = 0
-    work.ledger[10] = -1
-    work.ledger[14] = graph.offsets[p]
+    work.ledger[Ledger.GRAPHLET_STATE] = -1
+    work.ledger[Ledger.LOW] = graph.offsets[p]
 
 
-def pass_border(graph, work, output, p, time):  # type: ignore[no-untyped-def]
+def pass_border(graph, work, output, p, time):
     """Close and open windows up to an instant; the next instant at which one closes or opens."""
     queries = work.cursors.size
     _expire(graph, work, p, time)
     border = _FOREVER
-    work.ledger[15] = 0
+    work.ledger[Ledger.OPEN] = 0
     bulk = _all_close(graph, work, time)
     for q in range(queries):
         last = graph.window_start[p * queries + q + 1]
@@ -46,7 +47,7 @@ def pass_border(graph, work, output, p, time):  # type: ignore[no-untyped-def]
             work.cursors[q]["opening"] += 1
         if work.cursors[q]["closing"] < work.cursors[q]["opening"]:
             border = min(border, graph.windows[work.cursors[q]["closing"]] * slide + within)
-            work.ledger[15] += 1
+            work.ledger[Ledger.OPEN] += 1
         if work.cursors[q]["opening"] < last:
             border = min(border, graph.windows[work.cursors[q]["opening"]] * slide)
     if bulk:
@@ -54,7 +55,7 @@ def pass_border(graph, work, output, p, time):  # type: ignore[no-untyped-def]
     return border
 
 
-def close_all(graph, work, output):  # type: ignore[no-untyped-def]
+def close_all(graph, work, output):
     """Close all windows that are open; 0."""
     for q in range(work.cursors.size):
         while work.cursors[q]["closing"] < work.cursors[q]["opening"]:
@@ -64,7 +65,7 @@ def close_all(graph, work, output):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _all_close(graph, work, time):  # type: ignore[no-untyped-def]
+def _all_close(graph, work, time):
     """Whether no window that is open stays open."""
     for q in range(work.cursors.size):
         opening = work.cursors[q]["opening"]
@@ -78,14 +79,14 @@ def _all_close(graph, work, time):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _clear_all(graph, work):  # type: ignore[no-untyped-def]
+def _clear_all(graph, work):
     """Clear the rows of all states and the total; members are gone."""
     for row in range(work.total + 1):
         clear_lanes(graph, work.lanes, row, 0, work.cursors.size)
 
 
 @inlined
-def _close(graph, work, output, q, bulk):  # type: ignore[no-untyped-def]
+def _close(graph, work, output, q, bulk):
     """Write out the oldest window of a query, and clear its lane unless all will be cleared."""
     row, lane = work.cursors[q]["closing"], work.cursors[q]["lane"]
     width, outgrown = graph.queries[q]["width"], False
@@ -114,7 +115,7 @@ def _close(graph, work, output, q, bulk):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _expire(graph, work, p, time):  # type: ignore[no-untyped-def]
+def _expire(graph, work, p, time):
     """Let go of members, and of entries, that no window holds that is open at an instant."""
     queries, oldest = work.cursors.size, _FOREVER
     for q in range(queries):
@@ -135,7 +136,7 @@ def _expire(graph, work, p, time):  # type: ignore[no-untyped-def]
             work.stores[s]["head"] += 1
         if work.stores[s]["head"] == work.stores[s]["tail"]:
             work.stores[s]["head"] = work.stores[s]["tail"] = 0
-    low, end = work.ledger[14], graph.offsets[p + 1]
+    low, end = work.ledger[Ledger.LOW], graph.offsets[p + 1]
     while low < end and graph.times[low] < oldest:
         low += 1
-    work.ledger[14] = low
+    work.ledger[Ledger.LOW] = low

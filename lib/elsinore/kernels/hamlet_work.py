@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
 from elsinore.kernels.hamlet_block import BLOCK
 from elsinore.kernels.hamlet_extent import Extent
-from elsinore.kernels.hamlet_graph import MergedGraph
+from elsinore.kernels.hamlet_graph import MergedGraph, table
 from elsinore.kernels.hamlet_lanes import Lanes, make_lanes
-from elsinore.kernels.pair_program import MAX_STACK, Op
+from elsinore.kernels.pair_program import MAX_STACK, Op, Stack
 
 #: Snapshots that a burst propagates at most; with more, events keep values instead of coefficients.
 MAX_SNAPSHOTS = 8
@@ -23,11 +24,11 @@ SUM, PART, FIRST = range(3)
 
 #: A query's next window to open and to close in `MergedGraph.windows`, and the lane of the latter
 #: among those of the query.
-CURSOR = np.dtype([(name, np.int64) for name in ("opening", "closing", "lane")])
+CURSOR = table("opening", "closing", "lane")
 
 #: Queries `low` to `high - 1`, neighbours at a state, do a burst in one way; where they share, they
 #: are of one run.
-PART_OF_PLAN = np.dtype([(name, np.int64) for name in ("way", "run", "low", "high")])
+PART_OF_PLAN = table("way", "run", "low", "high")
 
 #: What is known of a state.
 #: Members: the first of an open window, the end; the first row of lanes and the first place in
@@ -35,19 +36,14 @@ PART_OF_PLAN = np.dtype([(name, np.int64) for name in ("way", "run", "low", "hig
 #: queries share in all and by snapshots, for which lengths of bursts it holds. Pairs that programs
 #: looked at and found. Bursts to pass before coefficients are tried again, and how many to pass
 #: next time: in a burst without members before it, and with.
-STORE = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            *("head", "tail", "base", "start", "room"),
-            *("part_start", "parts", "sharing", "by_snapshots", "low", "high"),
-            *("looked", "found", "used", "skips", "wait", "skips_outside", "wait_outside"),
-        )
-    ]
+STORE = table(
+    *("head", "tail", "base", "start", "room"),
+    *("part_start", "parts", "sharing", "by_snapshots", "low", "high"),
+    *("looked", "found", "used", "skips", "wait", "skips_outside", "wait_outside"),
 )
 
 #: How many members a program has found, and had for the burst's first event.
-TALLY = np.dtype([(name, np.int64) for name in ("found", "first_found")])
+TALLY = table("found", "first_found")
 
 
 class Block(NamedTuple):
@@ -58,19 +54,15 @@ class Block(NamedTuple):
         alive: bool[M], whether it ends any trend.
         sets: int64[programs + 1, room], places of members found by each program, then others.
         first_sets: int64[programs, room], those for a burst's first event.
-        longs, doubles, sure, one_long, one_double, one_sure: for pair programs, see `hamlet_block`.
+        stack: of pair programs, each place for `BLOCK` pairs; one: of a single pair.
     """
 
     entries: np.ndarray
     alive: np.ndarray
     sets: np.ndarray
     first_sets: np.ndarray
-    longs: np.ndarray
-    doubles: np.ndarray
-    sure: np.ndarray
-    one_long: np.ndarray
-    one_double: np.ndarray
-    one_sure: np.ndarray
+    stack: Stack
+    one: Stack
 
 
 class Work(NamedTuple):
@@ -91,7 +83,7 @@ class Work(NamedTuple):
             column, see `hamlet_collapsed`.
         seen: int64[64], entries of a burst by class.
         limbs: uint64[L].
-        ledger: int64[16], see `Ledger`.
+        ledger: int64[*], see `Ledger`.
         scan: address of `hamlet_block.scan`.
     """
 
@@ -118,8 +110,13 @@ class Work(NamedTuple):
     scan: int
 
 
-class Ledger:
-    """Places of `Work.ledger`: running numbers, and counts of what was done."""
+class Ledger(IntEnum):
+    """Places of `Work.ledger`: running numbers, and counts of what was done.
+
+    The last ones are of the present graphlet: its state (-1 for none), its events, its snapshots
+    and how many queries shared its last burst; then the first entry that a window holds which is
+    open, and how many windows are.
+    """
 
     BURSTS, SHARED, SPLIT, MERGED, GRAPHLET_SNAPSHOTS, EVENT_SNAPSHOTS = range(6)
     EVENTS, SHARED_EVENTS, SINGLE, PAIRS = range(6, 10)
@@ -194,7 +191,7 @@ def make_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
         lowest=np.zeros(graph.ranks.shape[0], np.int64),
         seen=np.zeros(64, np.int64),
         limbs=np.empty(limbs, np.uint64),
-        ledger=np.zeros(16, np.int64),
+        ledger=np.zeros(len(Ledger), np.int64),
         scan=0,
     )
 
@@ -216,10 +213,10 @@ def _make_block(graph: MergedGraph, members: int, room: int) -> Block:
         alive=np.zeros(members, np.bool_),
         sets=np.zeros((programs + 1, room), np.int64),
         first_sets=np.zeros((programs, room), np.int64),
-        longs=np.zeros((deep, BLOCK), np.int64),
-        doubles=np.zeros((deep, BLOCK)),
-        sure=np.zeros((deep, BLOCK), np.bool_),
-        one_long=np.zeros(2, np.int64),
-        one_double=np.zeros(2),
-        one_sure=np.zeros(2, np.bool_),
+        stack=_make_stack(deep, BLOCK),
+        one=_make_stack(2),
     )
+
+
+def _make_stack(*shape: int) -> Stack:
+    return Stack(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.bool_))

@@ -11,7 +11,7 @@ _OPS = {"+": PLUS, "-": MINUS, "*": TIMES, "%": REMAINDER}
 
 
 @kernel
-def _fill(op, left, right, values, fits):  # type: ignore[no-untyped-def]
+def _fill(op, left, right, values, fits):
     for i in range(values.size):
         values[i], fits[i] = long_arithmetic(op, left[i], right[i])
 

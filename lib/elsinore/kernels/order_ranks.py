@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from elsinore.kernels.compiled import kernel
 
 
+class Domains(NamedTuple):
+    """D domains of N entries, and how far their ranks have come.
+
+    Attributes:
+        firsts: int64[N], the first domain that ends after each entry; D for none.
+        lows: int64[D], the first entry of each domain, ascending.
+        starts: int64[D], where each domain's places begin.
+        tops: int64[D], the highest rank so far; seen: int64[D], the value counted last, from 1 on.
+    """
+
+    firsts: np.ndarray
+    lows: np.ndarray
+    starts: np.ndarray
+    tops: np.ndarray
+    seen: np.ndarray
+
+
 @kernel
-def fill_domains(spans, spread, domain_of, domains):  # type: ignore[no-untyped-def]
+def fill_domains(spans, spread, domain_of, domains):
     """Join spans to domains: a new one begins where the old would outgrow its shortest span.
 
     Args:
@@ -35,9 +56,7 @@ def fill_domains(spans, spread, domain_of, domains):  # type: ignore[no-untyped-
 
 
 @kernel
-def fill_ranks(  # type: ignore[no-untyped-def]
-    values, entries, kinds, exact, strict, ranks, bounds, firsts, lows, starts, counts
-):
+def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, domains):
     """Write the ranks of one tree's entries and the bounds of those that come after them.
 
     Args:
@@ -49,11 +68,9 @@ def fill_ranks(  # type: ignore[no-untyped-def]
         strict: bool[B], whether a bound leaves out values equal to it.
         ranks: int32[*] to write to.
         bounds: int32[B, *] to write to.
-        firsts: int64[N], the first domain that ends after each entry; D for none.
-        lows: int64[D], the first entry of each domain, ascending.
-        starts: int64[D], where each domain's places begin.
-        counts: int64[D, 2] of zeros: the highest rank of each domain is left in its first column.
+        domains: where they lie; the highest rank of each is left in `tops`, zeros before.
     """
+    firsts, lows, starts, tops, seen = domains
     first = 0
     group = 0
     while first < values.size:
@@ -73,11 +90,11 @@ def fill_ranks(  # type: ignore[no-untyped-def]
                 while d < lows.size and lows[d] <= entry:
                     place = starts[d] + entry - lows[d]
                     if kind < 0:
-                        if counts[d, 1] != group:
-                            counts[d, 0] += 1
-                            counts[d, 1] = group
-                        ranks[place] = counts[d, 0]
-                    elif not exact or counts[d, 1] == group:
-                        bounds[kind, place] = counts[d, 0]
+                        if seen[d] != group:
+                            tops[d] += 1
+                            seen[d] = group
+                        ranks[place] = tops[d]
+                    elif not exact or seen[d] == group:
+                        bounds[kind, place] = tops[d]
                     d += 1
         first = after

@@ -8,6 +8,7 @@ compare. No compilation takes place per query. Truth is three-valued as in SQL.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +34,7 @@ class Op(IntEnum):
     """Operations. `_L` works on int64, `_D` on doubles.
 
     First those that push a value (their argument is a slot's number, or a floor's for REACHES),
-    then those on one value, then those on two. A stack place keeps an int64 (truth is 0 or 1), a
-    double, and whether it is known.
+    then those on one value, then those on two.
 
     REACHES: the earlier event reaches a floor as it is for the later one. OPEN: nothing before the
     later event has closed the earlier one for this closing slot. IS_TRUE: true where true, false
@@ -100,29 +100,55 @@ _DIVIDE_D = int(Op.DIVIDE_D)
 _LEAST_L, _GREATEST_L, _COALESCE_L = int(Op.LEAST_L), int(Op.GREATEST_L), int(Op.COALESCE_L)
 _LEAST_D, _GREATEST_D, _COALESCE_D = int(Op.LEAST_D), int(Op.GREATEST_D), int(Op.COALESCE_D)
 
+#: Comparisons in the order of their operations; what is none of these is "at most".
+_EQUAL, _UNEQUAL, _LESS = range(3)
+
+
+class Stack(NamedTuple):
+    """Scratch of a program: each place keeps an int64 (truth is 0 or 1) or a double.
+
+    Attributes:
+        longs, doubles: int64[*], float64[*].
+        sure: bool[*], whether a place's value is known.
+    """
+
+    longs: np.ndarray
+    doubles: np.ndarray
+    sure: np.ndarray
+
+
+class Columns(NamedTuple):
+    """What programs read of N entries.
+
+    Attributes:
+        times: int64[N].
+        slots_l, slots_d: int64[K, N], float64[K, N]; a slot is used in one of the two kinds.
+        known: bool[K, N], False for NULL.
+        floors: int64[F, *], by floor and place in the window.
+        closing: int64[*, *], by closing slot and place in the window.
+    """
+
+    times: np.ndarray
+    slots_l: np.ndarray
+    slots_d: np.ndarray
+    known: np.ndarray
+    floors: np.ndarray
+    closing: np.ndarray
+
 
 @inlined
-def pair_holds(  # type: ignore[no-untyped-def]
-    program, earlier, later, low, times, slots_l, slots_d, known, floors, closing,
-    longs, doubles, sure,
-):  # fmt: skip
+def pair_holds(program, columns, stack, earlier, later, low):
     """Whether a program is *true* for entries `earlier` and `later`.
 
     Args:
         program: int64[n, 2], of `Op` and its argument.
+        columns: what it reads.
+        stack: `MAX_STACK` places.
         earlier: number of the earlier entry.
         later: number of the later entry.
         low: number of the window's first entry.
-        times: int64[N].
-        slots_l: int64[K, N], the columns read; a slot is used in one of the two kinds.
-        slots_d: float64[K, N].
-        known: bool[K, N], False for NULL.
-        floors: int64[F, *], by floor and place in the window.
-        closing: int64[*, *], by closing slot and place in the window.
-        longs: scratch, int64[MAX_STACK].
-        doubles: scratch, float64[MAX_STACK].
-        sure: scratch, bool[MAX_STACK].
     """
+    longs, doubles, sure = stack
     top = 0
     for step in range(program.shape[0]):
         op = program[step, 0]
@@ -130,29 +156,32 @@ def pair_holds(  # type: ignore[no-untyped-def]
             slot = program[step, 1]
             entry = later if op >= _LATER_L else earlier
             if op % 2 == _EARLIER_D:  # the odd ones are doubles
-                doubles[top] = slots_d[slot, entry]
+                doubles[top] = columns.slots_d[slot, entry]
             else:
-                longs[top] = slots_l[slot, entry]
-            sure[top] = known[slot, entry]
+                longs[top] = columns.slots_l[slot, entry]
+            sure[top] = columns.known[slot, entry]
             top += 1
         elif op <= _OPEN:
             if op == _REACHES:
-                longs[top] = times[earlier] >= floors[program[step, 1], later - low]
+                floor = columns.floors[program[step, 1], later - low]
+                longs[top] = columns.times[earlier] >= floor
             else:
-                longs[top] = times[later] <= closing[program[step, 1], earlier - low]
+                closed = columns.closing[program[step, 1], earlier - low]
+                longs[top] = columns.times[later] <= closed
             sure[top] = True
             top += 1
         elif op < _AND:
-            unary(op, top - 1, longs, doubles, sure)
+            unary(op, top - 1, stack)
         else:
             top -= 1
-            binary(op, top - 1, top, longs, doubles, sure)
+            binary(op, top - 1, top, stack)
     return sure[0] and longs[0] != 0
 
 
 @inlined
-def unary(op, a, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def unary(op, a, stack):
     """Change stack place a."""
+    longs, doubles, sure = stack
     if op == _TO_DOUBLE:
         doubles[a] = np.float64(longs[a])
     elif op == _NOT:
@@ -178,8 +207,9 @@ def unary(op, a, longs, doubles, sure):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def binary(op, a, b, stack):
     """Combine stack places a and b into a."""
+    longs, doubles, sure = stack
     both = sure[a] and sure[b]
     if op <= _OR:
         unit = 0 if op == _AND else 1  # the truth value that decides alone
@@ -199,12 +229,13 @@ def binary(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
         doubles[a], fits = double_arithmetic(_sign_of_double(op), doubles[a], doubles[b])
         sure[a] = both and fits
     else:
-        _choose(op, a, b, longs, doubles, sure)
+        _choose(op, a, b, stack)
 
 
 @inlined
-def _choose(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
+def _choose(op, a, b, stack):
     """LEAST, GREATEST or COALESCE of stack places a and b."""
+    longs, doubles, sure = stack
     if not sure[b]:
         return
     stays = sure[a]
@@ -219,7 +250,7 @@ def _choose(op, a, b, longs, doubles, sure):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _sign_of_long(op):  # type: ignore[no-untyped-def]
+def _sign_of_long(op):
     if op == _ADD_L:
         return PLUS
     if op == _SUBTRACT_L:
@@ -228,7 +259,7 @@ def _sign_of_long(op):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _sign_of_double(op):  # type: ignore[no-untyped-def]
+def _sign_of_double(op):
     if op == _ADD_D:
         return PLUS
     if op == _SUBTRACT_D:
@@ -239,12 +270,12 @@ def _sign_of_double(op):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def compare(which, left, right):  # type: ignore[no-untyped-def]
-    """1 where two values are equal, unequal, less or at most (0 to 3), else 0."""
-    if which == 0:
+def compare(which, left, right):
+    """1 where two values are equal, unequal, less or at most, else 0."""
+    if which == _EQUAL:
         return np.int64(left == right)
-    if which == 1:
+    if which == _UNEQUAL:
         return np.int64(left != right)
-    if which == 2:
+    if which == _LESS:
         return np.int64(left < right)
     return np.int64(left <= right)

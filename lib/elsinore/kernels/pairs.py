@@ -7,24 +7,22 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.comparisons import is_comparison, scan_comparison
-from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.compiled import outlined
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.pair_program import MAX_STACK, Op, pair_holds
+from elsinore.kernels.pair_program import MAX_STACK, Columns, Op, Stack, pair_holds
 
 
 class Pairs(NamedTuple):
     """Scratch for programs, and what they may read beside the graph, of one window of W entries.
 
     Attributes:
-        longs, doubles, sure: the stack.
+        stack: of `MAX_STACK` places.
         hits: int64[W], the entries found last.
         floors: int64[F, W + 1], each floor at each entry, and at the window's end.
         closing: int64[*, W], when each entry was closed, by closing slot; `NEVER` while it is open.
     """
 
-    longs: np.ndarray
-    doubles: np.ndarray
-    sure: np.ndarray
+    stack: Stack
     hits: np.ndarray
     floors: np.ndarray
     closing: np.ndarray
@@ -35,17 +33,15 @@ def make_pairs(graph: Graph, buffer: int) -> Pairs:
     read = graph.program[graph.program[:, 0] == Op.OPEN, 1]
     slots = max(int(graph.open_slot.max(initial=-1)), int(read.max(initial=-1))) + 1
     return Pairs(
-        np.empty(MAX_STACK, np.int64),
-        np.empty(MAX_STACK, np.float64),
-        np.empty(MAX_STACK, np.bool_),
+        Stack(np.empty(MAX_STACK, np.int64), np.empty(MAX_STACK), np.empty(MAX_STACK, np.bool_)),
         np.empty(buffer, np.int64),
         np.empty((graph.floor_contiguous.size, buffer + 1), np.int64),
         np.empty((slots, buffer), np.int64),
     )
 
 
-@inlined
-def find_pairs(graph, pairs, number, candidates, count, later, low):  # type: ignore[no-untyped-def]
+@outlined
+def find_pairs(graph, pairs, number, candidates, count, later, low):
     """Write the earlier entries for which a program is true to `pairs.hits`; how many they are.
 
     Args:
@@ -58,27 +54,15 @@ def find_pairs(graph, pairs, number, candidates, count, later, low):  # type: ig
         low: the window's first entry.
     """
     program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
-    return _scan(
-        program, candidates, count, later, low, graph.times, graph.slots_l, graph.slots_d,
-        graph.known, pairs.floors, pairs.closing, pairs.longs, pairs.doubles, pairs.sure,
-        pairs.hits,
-    )  # fmt: skip
-
-
-@outlined
-def _scan(  # type: ignore[no-untyped-def]
-    program, candidates, count, later, low, times, slots_l, slots_d, known, floors, closing,
-    longs, doubles, sure, hits,
-):  # fmt: skip
+    columns = Columns(
+        graph.times, graph.slots_l, graph.slots_d, graph.known, pairs.floors, pairs.closing
+    )
+    hits, found = pairs.hits, 0
     if is_comparison(program):
-        return scan_comparison(program, candidates, count, later, slots_l, slots_d, known, hits)
-    found = 0
+        return scan_comparison(program, columns, candidates, count, later, hits)
+    stack = Stack(pairs.stack.longs, pairs.stack.doubles, pairs.stack.sure)
     for c in range(count):
-        earlier = candidates[c]
-        if pair_holds(
-            program, earlier, later, low, times, slots_l, slots_d, known, floors, closing,
-            longs, doubles, sure,
-        ):  # fmt: skip
-            hits[found] = earlier
+        if pair_holds(program, columns, stack, candidates[c], later, low):
+            hits[found] = candidates[c]
             found += 1
     return found

@@ -44,7 +44,7 @@ def propagate(
 
 
 @brief
-def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):  # type: ignore[no-untyped-def]
+def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):
     """Windows of a graph that needs accumulators only, and no more entries than an instant's."""
     graph, work, totals = borrow(in_graph), borrow(in_work), borrow(in_totals)
     for row in range(spans.shape[0]):
@@ -81,7 +81,7 @@ def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):  # type: igno
 
 
 @inlined
-def _domain(orders, row):  # type: ignore[no-untyped-def]
+def _domain(orders, row):
     """How far a span's places are from its entries, and its highest rank."""
     if orders.exact.size:
         return orders.shifts[row], orders.sizes[row]
@@ -89,7 +89,7 @@ def _domain(orders, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _settle_plainly(graph, entry, first, shift, size, work, totals, row):  # type: ignore[no-untyped-def]
+def _settle_plainly(graph, entry, first, shift, size, work, totals, row):
     """`_settle` where nothing but accumulators and trees is kept."""
     over = False
     state, place = graph.states[entry], entry - first
@@ -105,7 +105,7 @@ def _settle_plainly(graph, entry, first, shift, size, work, totals, row):  # typ
 
 
 @inlined
-def _arrive_plainly(graph, entry, place, shift, work):  # type: ignore[no-untyped-def]
+def _arrive_plainly(graph, entry, place, shift, work):
     """`_arrive` where nothing depends on the pair."""
     state = graph.states[entry]
     clear(work.entries, place, graph.no_rank)
@@ -123,7 +123,7 @@ def _arrive_plainly(graph, entry, place, shift, work):  # type: ignore[no-untype
 
 
 @brief
-def _windows(in_graph, spans, in_work, in_totals, outgrown):  # type: ignore[no-untyped-def]
+def _windows(in_graph, spans, in_work, in_totals, outgrown):
     """Windows of any graph."""
     graph, work, totals = borrow(in_graph), borrow(in_work), borrow(in_totals)
     for row in range(spans.shape[0]):
@@ -158,7 +158,7 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):  # type: ignore[no-
 
 
 @inlined
-def _begin(graph, work, totals, row):  # type: ignore[no-untyped-def]
+def _begin(graph, work, totals, row):
     """Begin a window without any trend."""
     clear(totals, row, graph.no_rank)
     for state in range(graph.starts.size):
@@ -170,7 +170,7 @@ def _begin(graph, work, totals, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _end_of_instant(times, first, high):  # type: ignore[no-untyped-def]
+def _end_of_instant(times, first, high):
     after = first + 1
     while after < high and times[after] == times[first]:
         after += 1
@@ -178,7 +178,7 @@ def _end_of_instant(times, first, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _close_states(graph, later, work):  # type: ignore[no-untyped-def]
+def _close_states(graph, later, work):
     """Forget the events of all states that an entry at state `later` closes."""
     for t in range(graph.transition_start[later], graph.transition_start[later + 1]):
         if graph.closes[t]:
@@ -189,7 +189,7 @@ def _close_states(graph, later, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _arrive(graph, entry, low, shift, work):  # type: ignore[no-untyped-def]
+def _arrive(graph, entry, low, shift, work):
     """Work out an entry's row from its predecessors (GRETA Theorem 2); True if outgrown."""
     place, state = entry - low, graph.states[entry]
     clear(work.entries, place, graph.no_rank)
@@ -219,7 +219,7 @@ def _arrive(graph, entry, low, shift, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _settle(graph, entry, low, high, shift, size, work, totals, row):  # type: ignore[no-untyped-def]
+def _settle(graph, entry, low, high, shift, size, work, totals, row):
     """Make an entry a predecessor of later ones, and add it to the total if it is an END event."""
     over = False
     place, state = entry - low, graph.states[entry]

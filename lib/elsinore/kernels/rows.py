@@ -71,7 +71,7 @@ def widened_rows(rows: Rows, limbs: int) -> Rows:
 
 
 @inlined
-def _clear_counts(counts, row):  # type: ignore[no-untyped-def]
+def _clear_counts(counts, row):
     for k in range(counts.shape[1]):
         if counts.ndim == 2:
             counts[row, k] = 0
@@ -81,7 +81,7 @@ def _clear_counts(counts, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def clear(rows, row, no_rank):  # type: ignore[no-untyped-def]
+def clear(rows, row, no_rank):
     """Set one row to "no trend"."""
     _clear_counts(rows.counts, row)
     for m in range(rows.sums.shape[1]):
@@ -92,7 +92,7 @@ def clear(rows, row, no_rank):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _copy_counts(counts, row, more, other):  # type: ignore[no-untyped-def]
+def _copy_counts(counts, row, more, other):
     for k in range(counts.shape[1]):
         if counts.ndim == 2:
             counts[row, k] = more[other, k]
@@ -102,7 +102,7 @@ def _copy_counts(counts, row, more, other):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def copy_row(target, row, source, other):  # type: ignore[no-untyped-def]
+def copy_row(target, row, source, other):
     """Make a row of `target` a copy of a row of `source`."""
     _copy_counts(target.counts, row, source.counts, other)
     for m in range(target.sums.shape[1]):
@@ -113,7 +113,7 @@ def copy_row(target, row, source, other):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def has_trend(counts, row):  # type: ignore[no-untyped-def]
+def has_trend(counts, row):
     """Whether one row of counts counts any trend."""
     if counts.ndim == 2:
         return counts[row, 0] != 0
@@ -121,7 +121,7 @@ def has_trend(counts, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def start_trend(counts, row):  # type: ignore[no-untyped-def]
+def start_trend(counts, row):
     """Let one row of zero counts count the trend that starts here."""
     if counts.ndim == 2:
         counts[row, 0] = 1
@@ -130,7 +130,7 @@ def start_trend(counts, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_counts(counts, row, more, other):  # type: ignore[no-untyped-def]
+def _add_counts(counts, row, more, other):
     over = False
     for k in range(counts.shape[1]):
         if counts.ndim == 2:
@@ -143,7 +143,7 @@ def _add_counts(counts, row, more, other):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_sums(counts, target, row, source, other):  # type: ignore[no-untyped-def]
+def _add_sums(counts, target, row, source, other):
     for m in range(target.sums.shape[1]):
         if counts.ndim == 2:
             target.sums[row, m] += source.sums[other, m]
@@ -157,7 +157,7 @@ def _add_sums(counts, target, row, source, other):  # type: ignore[no-untyped-de
 
 
 @inlined
-def add_others(counts, target, row, source, other):  # type: ignore[no-untyped-def]
+def add_others(counts, target, row, source, other):
     """Add what is not a count to a row of `target`; `counts` are anyone's of the rung."""
     _add_sums(counts, target, row, source, other)
     for x in range(target.ranks.shape[1]):
@@ -165,14 +165,14 @@ def add_others(counts, target, row, source, other):  # type: ignore[no-untyped-d
 
 
 @inlined
-def add_row(target, row, source, other):  # type: ignore[no-untyped-def]
+def add_row(target, row, source, other):
     """Add a row of `source` to a row of `target`; True if a count outgrew its width."""
     add_others(target.counts, target, row, source, other)
     return _add_counts(target.counts, row, source.counts, other)
 
 
 @inlined
-def _own_counts(counts, row, weights, entry, limb_scratch):  # type: ignore[no-untyped-def]
+def _own_counts(counts, row, weights, entry, limb_scratch):
     over = False
     for k in range(weights.shape[0]):
         weight = weights[k, entry]
@@ -192,7 +192,7 @@ def _own_counts(counts, row, weights, entry, limb_scratch):  # type: ignore[no-u
 
 
 @inlined
-def _own_sums(counts, rows, row, weights, entry):  # type: ignore[no-untyped-def]
+def _own_sums(counts, rows, row, weights, entry):
     if counts.ndim == 2:
         for m in range(weights.shape[0]):
             if weights[m, entry] != 0.0:
@@ -209,7 +209,7 @@ def _own_sums(counts, rows, row, weights, entry):  # type: ignore[no-untyped-def
 
 
 @inlined
-def add_own(graph, entry, rows, row, limb_scratch):  # type: ignore[no-untyped-def]
+def add_own(graph, entry, rows, row, limb_scratch):
     """Add what an entry itself contributes for each trend that ends at it; True if outgrown."""
     _own_sums(rows.counts, rows, row, graph.sum_weights, entry)
     for x in range(rows.ranks.shape[1]):

@@ -25,7 +25,7 @@ from elsinore.kernels.segments_lanes import (
     make_room,
     weigh_lanes,
 )
-from elsinore.kernels.segments_windows import reset_partition, tick
+from elsinore.kernels.segments_windows import Clock, reset_partition, tick
 
 #: Columns of `Program.ops`.
 KIND, TARGET, SOURCE, WIDTH, TARGET_ROW, SOURCE_ROW, WEIGHT, WINDOW, SCRATCH = range(9)
@@ -84,8 +84,8 @@ class Program(NamedTuple):
         windows: int64[W, 5]: WITHIN, SLIDE, open windows at once, first and last window asked for.
         count_columns, double_columns, rank_columns: int64[*], where columns of lanes begin, by
             window clause; count_column_starts, ...: int64[W + 1].
-        finals: int64[Q, 8]: window clause, row, first lane and number of columns of counts, of
-            doubles and of ranks, of the queries' last positions, by window clause.
+        finals: int64[Q, 8], the queries' last positions, by window clause: see
+            `segments_windows.Final`.
         final_starts: int64[W + 1].
     """
 
@@ -104,19 +104,6 @@ class Program(NamedTuple):
     final_starts: np.ndarray
 
 
-class Steps(NamedTuple):
-    """Folded entries, see `segments_steps.fold_steps`."""
-
-    instants: np.ndarray
-    groups: np.ndarray
-    group_offsets: np.ndarray
-    symbols: np.ndarray
-    counts: np.ndarray
-    longs: np.ndarray
-    doubles: np.ndarray
-    ranks: np.ndarray
-
-
 class Found(NamedTuple):
     """Result rows to write to: `(query, partition, window)`, digits of counts, doubles, ranks."""
 
@@ -127,16 +114,16 @@ class Found(NamedTuple):
 
 
 @kernel
-def run_steps(program, lanes, steps, first, last, clocks, copied, found):  # type: ignore[no-untyped-def]
+def run_steps(program, lanes, steps, first, last, clocks, copied, found):
     """Run the partitions `first` to `last - 1`; all lanes are clear before and after.
 
     Args:
         program: what events do.
         lanes: the state.
-        steps: the events.
+        steps: the events, see `segments_steps`.
         first: the first partition.
         last: the partition to stop before.
-        clocks: int64[W, 4], scratch.
+        clocks: int64[W, 4], scratch, see `segments_windows.Clock`.
         copied: int64[Y], scratch of -1.
         found: rows to write to; the caller has seen to it that there are enough.
 
@@ -149,7 +136,7 @@ def run_steps(program, lanes, steps, first, last, clocks, copied, found):  # typ
         begin, end = steps.group_offsets[partition], steps.group_offsets[partition + 1]
         if begin == end:
             continue
-        clocks[:, 2] = 0
+        clocks[:, Clock.RUNS] = 0
         next_tick = np.iinfo(np.int64).min
         for group in range(begin, end):
             time = steps.instants[group]
@@ -168,7 +155,7 @@ def run_steps(program, lanes, steps, first, last, clocks, copied, found):  # typ
 
 
 @outlined
-def _apply_staged(program, lanes, steps, step, after, group, clocks, copied):  # type: ignore[no-untyped-def]
+def _apply_staged(program, lanes, steps, step, after, group, clocks, copied):
     """Read all sources of an instant before any target is written."""
     for i in range(step, after):
         symbol = steps.symbols[i]
@@ -183,7 +170,7 @@ def _apply_staged(program, lanes, steps, step, after, group, clocks, copied):  #
 
 
 @inlined
-def _copy_source(program, lanes, op):  # type: ignore[no-untyped-def]
+def _copy_source(program, lanes, op):
     kind, source = program.ops[op, KIND], program.ops[op, SOURCE]
     row, width = program.ops[op, SOURCE_ROW], program.ops[op, WIDTH]
     scratch = program.ops[op, SCRATCH]
@@ -207,7 +194,7 @@ def _copy_source(program, lanes, op):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _apply(program, lanes, steps, step, op, clocks, staged):  # type: ignore[no-untyped-def]
+def _apply(program, lanes, steps, step, op, clocks, staged):
     """One operation for one step; `staged` reads the copy of the source."""
     ops = program.ops
     kind, target, width = ops[op, KIND], ops[op, TARGET], ops[op, WIDTH]
@@ -238,13 +225,13 @@ def _apply(program, lanes, steps, step, op, clocks, staged):  # type: ignore[no-
                 target_row, -1, np.float64(count),
             )  # fmt: skip
         lanes.bounds[target_row] += count
-        lanes.counts[0, target + clocks[ops[op, WINDOW], 1]] += count
+        lanes.counts[0, target + clocks[ops[op, WINDOW], Clock.LANE]] += count
     else:
         _apply_weighed(program, lanes, steps, step, op, clocks, source, source_row)
 
 
 @outlined
-def _apply_weighed(  # type: ignore[no-untyped-def]  # noqa: C901 (one case a kind)
+def _apply_weighed(  # noqa: C901 (one case a kind)
     program, lanes, steps, step, op, clocks, source, source_row
 ):
     """The operations of sums and extremes."""
@@ -253,7 +240,7 @@ def _apply_weighed(  # type: ignore[no-untyped-def]  # noqa: C901 (one case a ki
         ops[op, KIND], ops[op, TARGET], ops[op, WIDTH], ops[op, WEIGHT],
     )  # fmt: skip
     if source_row < 0:
-        target += clocks[ops[op, WINDOW], 1]
+        target += clocks[ops[op, WINDOW], Clock.LANE]
     if kind in (_WEIGH, _START_W):
         weight = steps.counts[step] if number < 0 else steps.longs[number, step]
         if weight != 0:
@@ -283,7 +270,7 @@ def _apply_weighed(  # type: ignore[no-untyped-def]  # noqa: C901 (one case a ki
 
 
 @inlined
-def _weigh_doubles(lanes, target, source, source_row, width, weight):  # type: ignore[no-untyped-def]
+def _weigh_doubles(lanes, target, source, source_row, width, weight):
     if weight == 0.0:
         return
     for lane in range(width):  # an infinite weight of no trend is nothing, not NaN

@@ -25,7 +25,7 @@ _TALL = 2**56
 
 
 @outlined
-def settle(counts, starts, limbs, bounds, row, tall):  # type: ignore[no-untyped-def]
+def settle(counts, starts, limbs, bounds, row, tall):
     """Carry a row over, so that its bound is true again; its last plane stays below `tall`.
 
     Args:
@@ -53,7 +53,7 @@ def settle(counts, starts, limbs, bounds, row, tall):  # type: ignore[no-untyped
 
 
 @inlined
-def _carry(counts, plane, low, high):  # type: ignore[no-untyped-def]
+def _carry(counts, plane, low, high):
     at, above = np.uintp(plane), np.uintp(plane + 1)
     for lane in range(np.uintp(low), np.uintp(high)):
         carried = counts[at, lane] >> DIGIT
@@ -62,7 +62,7 @@ def _carry(counts, plane, low, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _carry_up(counts, plane, low, high):  # type: ignore[no-untyped-def]
+def _carry_up(counts, plane, low, high):
     """Carry into a plane that is new to the row; a row of scratch may have left something there."""
     at, above = np.uintp(plane), np.uintp(plane + 1)
     for lane in range(np.uintp(low), np.uintp(high)):
@@ -72,7 +72,7 @@ def _carry_up(counts, plane, low, high):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def make_room(counts, starts, limbs, bounds, target, source, factor):  # type: ignore[no-untyped-def]
+def make_room(counts, starts, limbs, bounds, target, source, factor):
     """Settle rows until `target += factor * source` fits; the bound of what is added.
 
     `factor` is below 2**30 in magnitude. `source` is -1 for additions of the factor itself.
@@ -90,7 +90,7 @@ def make_room(counts, starts, limbs, bounds, target, source, factor):  # type: i
 
 
 @inlined
-def add_lanes(counts, target, source, width, limbs, factor):  # type: ignore[no-untyped-def]
+def add_lanes(counts, target, source, width, limbs, factor):
     """`target lanes += factor * source lanes`, plane by plane.
 
     Indices are unsigned: a signed one may count from the end, and the loop is then not vectorised
@@ -107,7 +107,7 @@ def add_lanes(counts, target, source, width, limbs, factor):  # type: ignore[no-
 
 
 @outlined
-def weigh_lanes(  # type: ignore[no-untyped-def]
+def weigh_lanes(
     counts, starts, limbs, bounds, target_row, source_row, target, source, width, weight
 ):
     """`target lanes += weight * source lanes` for a weight of any size, digit by digit.
@@ -135,7 +135,7 @@ def weigh_lanes(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_plane(counts, to_plane, target, plane, source, width, factor):  # type: ignore[no-untyped-def]
+def _add_plane(counts, to_plane, target, plane, source, width, factor):
     up, at = np.uintp(to_plane), np.uintp(plane)
     to, origin = np.uintp(target), np.uintp(source)
     for lane in range(np.uintp(width)):
@@ -143,7 +143,7 @@ def _add_plane(counts, to_plane, target, plane, source, width, factor):  # type:
 
 
 @inlined
-def any_trend(counts, lane, limbs):  # type: ignore[no-untyped-def]
+def any_trend(counts, lane, limbs):
     """Whether a lane counts anything."""
     for plane in range(limbs):  # noqa: SIM110 (numba compiles the loop, not any())
         if counts[plane, lane] != 0:
@@ -152,7 +152,7 @@ def any_trend(counts, lane, limbs):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def as_double(counts, lane, limbs):  # type: ignore[no-untyped-def]
+def as_double(counts, lane, limbs):
     """A lane as the nearest doubles add up to."""
     value = 0.0
     for plane in range(limbs - 1, -1, -1):

@@ -6,6 +6,8 @@ sum over the lanes of that window and of all that began after it, taken at the w
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
@@ -13,14 +15,23 @@ from elsinore.kernels.segments_lanes import DIGIT
 
 #: Columns of `Program.windows`.
 WITHIN, SLIDE, OPEN, FIRST, LAST = range(5)
-#: Columns of the clocks: newest window begun, its lane, whether the clock runs, next to close.
-_NEWEST, _LANE, _RUNS, _CLOSING = range(4)
 _NO_RANK = np.iinfo(np.int64).max
-_MASK = 2**DIGIT - 1
+
+
+class Clock(IntEnum):
+    """Columns of clocks: newest window begun, its lane, whether the clock runs, next to close."""
+
+    NEWEST, LANE, RUNS, CLOSING = range(4)
+
+
+class Final(IntEnum):
+    """Columns of `Program.finals`; of counts, doubles and ranks the first lane and the columns."""
+
+    WINDOW, ROW, COUNT_LANE, COUNTS, DOUBLE_LANE, DOUBLES, RANK_LANE, RANKS = range(8)
 
 
 @outlined
-def tick(program, lanes, time, clocks, partition, found, written):  # type: ignore[no-untyped-def]
+def tick(program, lanes, time, clocks, partition, found, written):
     """Move all clocks to an instant.
 
     Returns:
@@ -32,12 +43,12 @@ def tick(program, lanes, time, clocks, partition, found, written):  # type: igno
         within, slide, lanes_open = (
             program.windows[w, WITHIN], program.windows[w, SLIDE], program.windows[w, OPEN],
         )  # fmt: skip
-        newest = clocks[w, _NEWEST]
+        newest = clocks[w, Clock.NEWEST]
         number = time // slide
-        if clocks[w, _RUNS] == 0:
-            clocks[w, _RUNS] = 1
+        if clocks[w, Clock.RUNS] == 0:
+            clocks[w, Clock.RUNS] = 1
         else:
-            closing = clocks[w, _CLOSING]
+            closing = clocks[w, Clock.CLOSING]
             while closing <= newest and (time == last_instant or closing * slide + within <= time):
                 if program.windows[w, FIRST] <= closing <= program.windows[w, LAST]:
                     written = _close(program, lanes, w, closing, newest, partition, found, written)
@@ -46,20 +57,20 @@ def tick(program, lanes, time, clocks, partition, found, written):  # type: igno
                 continue
             for opened in range(max(newest + 1, number - lanes_open + 1), number + 1):
                 _clear_lane(program, lanes, w, opened % lanes_open)
-        clocks[w, _NEWEST] = number
-        clocks[w, _LANE] = number % lanes_open
+        clocks[w, Clock.NEWEST] = number
+        clocks[w, Clock.LANE] = number % lanes_open
         closing = (time - within) // slide + 1
-        clocks[w, _CLOSING] = closing
+        clocks[w, Clock.CLOSING] = closing
         upcoming = min(upcoming, (number + 1) * slide, closing * slide + within)
     return written, upcoming
 
 
 @inlined
-def _close(program, lanes, window, number, newest, partition, found, written):  # type: ignore[no-untyped-def]
+def _close(program, lanes, window, number, newest, partition, found, written):
     """Write the rows of a window's queries that have a trend."""
     lanes_open = program.windows[window, OPEN]
     for q in range(program.final_starts[window], program.final_starts[window + 1]):
-        row, base = program.finals[q, 1], program.finals[q, 2]
+        row, base = program.finals[q, Final.ROW], program.finals[q, Final.COUNT_LANE]
         if lanes.bounds[row] == 0.0:
             continue
         limbs = lanes.limbs[row]
@@ -68,19 +79,19 @@ def _close(program, lanes, window, number, newest, partition, found, written):  
         found.keys[written, 0] = q
         found.keys[written, 1] = partition
         found.keys[written, 2] = number
-        for k in range(1, program.finals[q, 3]):
+        for k in range(1, program.finals[q, Final.COUNTS]):
             first = base + k * lanes_open
             _total(lanes, first, limbs, number, newest, lanes_open, found.counts[written, k])
-        for k in range(program.finals[q, 5]):
+        for k in range(program.finals[q, Final.DOUBLES]):
             value = 0.0
             for begun in range(number, newest + 1):
-                lane = program.finals[q, 4] + k * lanes_open + begun % lanes_open
+                lane = program.finals[q, Final.DOUBLE_LANE] + k * lanes_open + begun % lanes_open
                 value += lanes.doubles[lane]
             found.doubles[written, k] = value
-        for k in range(program.finals[q, 7]):
+        for k in range(program.finals[q, Final.RANKS]):
             rank = _NO_RANK
             for begun in range(number, newest + 1):
-                lane = program.finals[q, 6] + k * lanes_open + begun % lanes_open
+                lane = program.finals[q, Final.RANK_LANE] + k * lanes_open + begun % lanes_open
                 rank = min(rank, lanes.ranks[lane])
             found.ranks[written, k] = rank
         written += 1
@@ -88,7 +99,7 @@ def _close(program, lanes, window, number, newest, partition, found, written):  
 
 
 @inlined
-def _total(lanes, base, limbs, number, newest, lanes_open, out):  # type: ignore[no-untyped-def]
+def _total(lanes, base, limbs, number, newest, lanes_open, out):
     """Sum lanes into digits of 30 bits, the last one signed; whether it is not 0."""
     out[:] = 0
     for plane in range(limbs):
@@ -107,7 +118,7 @@ def _total(lanes, base, limbs, number, newest, lanes_open, out):  # type: ignore
 
 
 @inlined
-def _clear_lane(program, lanes, window, lane):  # type: ignore[no-untyped-def]
+def _clear_lane(program, lanes, window, lane):
     """Forget the START events of an expired lane."""
     low, high = program.count_column_starts[window], program.count_column_starts[window + 1]
     planes = 1
@@ -125,7 +136,7 @@ def _clear_lane(program, lanes, window, lane):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def reset_partition(program, lanes):  # type: ignore[no-untyped-def]
+def reset_partition(program, lanes):
     """Clear the rows that were written, so that the next partition can begin."""
     for row in range(program.rows):
         if lanes.bounds[row] == 0.0:

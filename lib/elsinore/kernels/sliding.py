@@ -49,7 +49,7 @@ def make_slides(graph: Graph, upkeep: Upkeep, buffer: int, limbs: int) -> Slides
 
 
 @inlined
-def empty_slides(graph, upkeep, slides, state):  # type: ignore[no-untyped-def]
+def empty_slides(graph, upkeep, slides, state):
     """Empty all slides of a state whose members are forgotten."""
     for slide in range(upkeep.slide_start[state], upkeep.slide_start[state + 1]):
         slides.head[slide] = slides.split[slide] = 0
@@ -57,7 +57,7 @@ def empty_slides(graph, upkeep, slides, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def push(upkeep, slides, state, entries, place):  # type: ignore[no-untyped-def]
+def push(upkeep, slides, state, entries, place):
     """Add a new member's row to all slides of its state; True if outgrown."""
     over = False
     for slide in range(upkeep.slide_start[state], upkeep.slide_start[state + 1]):
@@ -66,9 +66,7 @@ def push(upkeep, slides, state, entries, place):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def add_reaching(  # type: ignore[no-untyped-def]
-    graph, slides, slide, floor, members, count, entries, low, place
-):
+def add_reaching(graph, slides, slide, floor, members, count, entries, low, place):
     """Add the rows of the members that reach a floor to row `place`; True if outgrown.
 
     Args:
@@ -103,7 +101,7 @@ def add_reaching(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _turn(graph, slides, slide, members, head, count, entries, low):  # type: ignore[no-untyped-def]
+def _turn(graph, slides, slide, members, head, count, entries, low):
     """Make all members from `head` on the older ones."""
     over = False
     base = slide * slides.width

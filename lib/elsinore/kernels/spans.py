@@ -8,7 +8,7 @@ from elsinore.kernels.compiled import kernel
 
 
 @kernel
-def fill_spans(offsets, times, within, slide, first, last, out):  # type: ignore[no-untyped-def]
+def fill_spans(offsets, times, within, slide, first, last, out):
     """Write `(low, high, partition, window number)` of every window that holds an entry.
 
     Args:

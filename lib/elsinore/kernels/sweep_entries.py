@@ -8,7 +8,7 @@ from elsinore.kernels.compiled import kernel
 
 
 @kernel
-def is_sorted(times):  # type: ignore[no-untyped-def]
+def is_sorted(times):
     """Whether times never fall."""
     falls = 0
     for i in range(1, times.size):
@@ -17,16 +17,14 @@ def is_sorted(times):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_owners(owners, codes, meant, counts):  # type: ignore[no-untyped-def]
+def count_owners(owners, codes, meant, counts):
     """Add the events of each partition that mean anything to `counts`, int64[P]."""
     for i in range(owners.size):
         counts[owners[i]] += meant[codes[i]]
 
 
 @kernel
-def group_events(  # type: ignore[no-untyped-def]
-    owners, codes, times, meant, order, heads, rows, grouped_codes, grouped_times
-):
+def group_events(owners, codes, times, meant, order, heads, rows, grouped_codes, grouped_times):
     """Lay out the events that mean anything by partition, in the order given.
 
     Args:
@@ -49,7 +47,7 @@ def group_events(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_rows(places, longs, doubles, ranks, totals, sums, sizes):  # type: ignore[no-untyped-def]
+def add_rows(places, longs, doubles, ranks, totals, sums, sizes):
     """Add up the rows of partitions that have one group.
 
     Args:

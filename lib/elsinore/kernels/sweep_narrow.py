@@ -12,17 +12,28 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.sweep_bursts import factor_of
 from elsinore.kernels.sweep_program import (
+    COUNT,
+    DOUBLE,
     FLAT,
     LINK_START,
+    LONG,
     LOOP,
     LOOP_OF_MANY,
+    ONCE,
     OP_END,
     OP_START,
     OWN_END,
     OWN_START,
+    RANK,
     RUN_START,
+    SIDES,
     SLOTS,
+    Link,
+    Operation,
+    Own,
+    Run,
 )
 
 #: Counts stay below this, so that the sum of a few still fits 64 bits.
@@ -32,7 +43,7 @@ LARGEST_SUM = 2.0**62
 
 
 @inlined
-def _add_run(target, source, length, factor):  # type: ignore[no-untyped-def]
+def _add_run(target, source, length, factor):
     if factor == 1:  # products of 64 bits take three times as long as sums
         for i in range(length):
             target[i] += source[i]
@@ -42,7 +53,7 @@ def _add_run(target, source, length, factor):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_loop(target, source, length, factor):  # type: ignore[no-untyped-def]
+def _add_loop(target, source, length, factor):
     if factor == 1:
         for i in range(length):
             target[i] += target[i] + source[i]
@@ -52,13 +63,14 @@ def _add_loop(target, source, length, factor):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def run_ops(program, p, cells, scratch, bounds, factor, flat):  # type: ignore[no-untyped-def]
-    """Let a burst bear on counts: slots that loop gain `factor` times what reaches them.
+def run_ops(program, p, work, burst):
+    """Let a burst bear on counts: slots that loop gain a multiple of what reaches them.
 
     Operations of a program do not feed each other, so each is looked at by itself: False if a count
     may outgrow its width.
     """
-    rows = program.rows
+    rows, cells, bounds = program.rows, work.cells, work.bounds
+    factor, flat = factor_of(burst), burst.length
     for o in range(program.heads[p, OP_START], program.heads[p, OP_END]):
         grown = _bound_after(rows, o, bounds, factor, flat)
         if grown >= LARGEST_COUNT:
@@ -66,8 +78,9 @@ def run_ops(program, p, cells, scratch, bounds, factor, flat):  # type: ignore[n
             grown = _bound_after(rows, o, bounds, factor, flat)
             if grown >= LARGEST_COUNT:
                 return False
-        bounds[rows[o, 6]] = grown
-        kind, cell, length, source = rows[o, 0], rows[o, 1], rows[o, 2], rows[o, 3]
+        bounds[rows[o, Operation.BLOCK]] = grown
+        kind, source = rows[o, Operation.KIND], rows[o, Operation.SOURCE]
+        cell, length = rows[o, Operation.CELL], rows[o, Operation.LENGTH]
         if kind == FLAT and length == 1:
             cells[cell] += flat * cells[source]
             continue
@@ -77,10 +90,10 @@ def run_ops(program, p, cells, scratch, bounds, factor, flat):  # type: ignore[n
         elif kind == FLAT:
             _add_run(target, cells[source : source + length], length, flat)
         else:
-            reaching = scratch[:length]
+            reaching = work.others[:length]
             reaching[:] = 0
-            for n in range(rows[o, 4], rows[o, 5]):
-                slot, other, size = rows[n, 0], rows[n, 1], rows[n, 2]
+            for n in range(rows[o, Operation.FIRST_LINK], rows[o, Operation.END_LINK]):
+                slot, other, size = rows[n, Link.SLOT], rows[n, Link.CELL], rows[n, Link.LENGTH]
                 _add_run(reaching[slot : slot + size], cells[other : other + size], size, 1)
             if kind == LOOP_OF_MANY:
                 _add_loop(target, reaching, length, factor)
@@ -90,41 +103,42 @@ def run_ops(program, p, cells, scratch, bounds, factor, flat):  # type: ignore[n
 
 
 @inlined
-def _bound_after(rows, o, bounds, factor, flat):  # type: ignore[no-untyped-def]
+def _bound_after(rows, o, bounds, factor, flat):
     """The bound of an operation's block after it."""
-    kind, own = rows[o, 0], bounds[rows[o, 6]]
+    kind, own = rows[o, Operation.KIND], bounds[rows[o, Operation.BLOCK]]
     if kind in (LOOP, FLAT):
-        reaching = bounds[rows[o, 7]]
+        reaching = bounds[rows[o, Operation.SOURCE_BLOCK]]
     else:
         reaching = 0.0
-        for n in range(rows[o, 4], rows[o, 5]):
-            reaching += bounds[rows[n, 3]]
+        for n in range(rows[o, Operation.FIRST_LINK], rows[o, Operation.END_LINK]):
+            reaching += bounds[rows[n, Link.BLOCK]]
     if kind in (LOOP, LOOP_OF_MANY):
         return own + np.float64(factor) * (own + reaching)
     return own + np.float64(flat) * reaching
 
 
 @inlined
-def make_room(program, p, cells, bounds, factor, flat):  # type: ignore[no-untyped-def]
+def make_room(program, p, work, burst):
     """Whether counts have room for a burst; the bounds are then those after it."""
-    if _grow(program.heads, program.rows, p, bounds, factor, flat):
+    if _grow(program, p, work.bounds, burst):
         return True
-    measure(program.blocks, cells, bounds)
-    return _grow(program.heads, program.rows, p, bounds, factor, flat)
+    measure(program.blocks, work.cells, work.bounds)
+    return _grow(program, p, work.bounds, burst)
 
 
 @inlined
-def _grow(heads, rows, p, bounds, factor, flat):  # type: ignore[no-untyped-def]
+def _grow(program, p, bounds, burst):
     """Let a burst bear on the bounds; False if a count may outgrow its width."""
-    room = True
-    for o in range(heads[p, OP_START], heads[p, OP_END]):
-        bounds[rows[o, 6]] = _bound_after(rows, o, bounds, factor, flat)
-        room &= bounds[rows[o, 6]] < LARGEST_COUNT
+    room, rows = True, program.rows
+    factor, flat = np.float64(factor_of(burst)), np.float64(burst.length)
+    for o in range(program.heads[p, OP_START], program.heads[p, OP_END]):
+        bounds[rows[o, Operation.BLOCK]] = _bound_after(rows, o, bounds, factor, flat)
+        room &= bounds[rows[o, Operation.BLOCK]] < LARGEST_COUNT
     return room
 
 
 @outlined
-def measure(blocks, cells, bounds):  # type: ignore[no-untyped-def]
+def measure(blocks, cells, bounds):
     """Set the bounds to the largest count of each block."""
     for block in range(bounds.size):
         found = np.int64(0)
@@ -134,88 +148,87 @@ def measure(blocks, cells, bounds):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def reach(heads, rows, p, side, cells, reached):  # type: ignore[no-untyped-def]
+def reach(heads, rows, p, side, cells, reached):
     """What reaches each slot: the sum of its sources, and its own cell where it loops."""
     reached[: heads[p, side + SLOTS]] = 0
     for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
-        slot, source, length = rows[n, 0], rows[n, 1], rows[n, 2]
+        slot, source, length = rows[n, Link.SLOT], rows[n, Link.CELL], rows[n, Link.LENGTH]
         for i in range(length):
             reached[slot + i] += cells[source + i]
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
-        slot, cell, length = rows[n, 0], rows[n, 1], rows[n, 2]
-        if rows[n, 3]:
+        slot, cell, length = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
+        if rows[n, Run.LOOPS]:
             for i in range(length):
                 reached[slot + i] += cells[cell + i]
 
 
 @outlined
-def add_counts(heads, rows, p, side, write, reached, factor, flat):  # type: ignore[no-untyped-def]
+def add_counts(heads, rows, p, write, reached, factor, flat):
     """Let counts gain multiples of what reaches them."""
+    side = SIDES[COUNT]
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
-        slot, cell, length = rows[n, 0], rows[n, 1], rows[n, 2]
-        times = factor if rows[n, 3] else flat
+        slot, cell, length = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
+        times = factor if rows[n, Run.LOOPS] else flat
         for i in range(length):
             write[cell + i] += times * reached[slot + i]
 
 
 @outlined
-def add_longs(  # type: ignore[no-untyped-def]
-    heads, rows, p, side, write, reached, counted, factor, flat, weights, heavy, limit
-):
+def add_longs(heads, rows, p, write, reached, counted, factor, flat, weights, limit):
     """Let weighted counts gain what a burst comes to; False if one is not below the limit."""
+    side = SIDES[LONG]
     room: bool | np.bool_ = True
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
-        slot, cell, length = rows[n, 0], rows[n, 1], rows[n, 2]
-        times = factor if rows[n, 3] else flat
+        slot, cell, length = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
+        times = factor if rows[n, Run.LOOPS] else flat
         for i in range(length):
             more = np.float64(times) * np.float64(reached[slot + i])
             room &= abs(more) + abs(np.float64(write[cell + i])) < limit
             write[cell + i] += times * reached[slot + i]
     for n in range(heads[p, side + OWN_START], heads[p, side + OWN_END]):
-        cell, source, length, column = rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3]
-        weight = weights[column, rows[n, 4]]
+        slot, cell, length = rows[n, Own.SLOT], rows[n, Own.CELL], rows[n, Own.LENGTH]
+        column = rows[n, Own.COLUMN]
+        weight = weights.longs[column, rows[n, Own.LOOPS]]
         for i in range(length):
-            room &= heavy[column] * np.float64(counted[source + i]) < limit
-            write[cell + i] += weight * counted[source + i]
+            room &= weights.heavy[column] * np.float64(counted[slot + i]) < limit
+            write[cell + i] += weight * counted[slot + i]
             room &= abs(np.float64(write[cell + i])) < limit
     return room
 
 
 @outlined
-def add_doubles(  # type: ignore[no-untyped-def]
-    heads, rows, p, side, write, reached, counted, factor, flat, weights
-):
+def add_doubles(heads, rows, p, write, reached, counted, factor, flat, weights):
     """Let sums of doubles gain what a burst comes to."""
+    side = SIDES[DOUBLE]
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
-        slot, cell, length = rows[n, 0], rows[n, 1], rows[n, 2]
-        times = np.float64(factor if rows[n, 3] else flat)
+        slot, cell, length = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
+        times = np.float64(factor if rows[n, Run.LOOPS] else flat)
         for i in range(length):
             write[cell + i] += times * reached[slot + i]
     for n in range(heads[p, side + OWN_START], heads[p, side + OWN_END]):
-        cell, source, length = rows[n, 0], rows[n, 1], rows[n, 2]
-        weight = weights[rows[n, 3], rows[n, 4]]
+        slot, cell, length = rows[n, Own.SLOT], rows[n, Own.CELL], rows[n, Own.LENGTH]
+        weight = weights.doubles[rows[n, Own.COLUMN], rows[n, Own.LOOPS]]
         for i in range(length):
-            if counted[source + i] != 0 and weight != 0.0:  # 0 * inf has no answer
-                write[cell + i] += weight * np.float64(counted[source + i])
+            if counted[slot + i] != 0 and weight != 0.0:  # 0 * inf has no answer
+                write[cell + i] += weight * np.float64(counted[slot + i])
 
 
 @outlined
-def lower_ranks(  # type: ignore[no-untyped-def]
-    heads, rows, p, side, read, write, reached, counted, weights, first, no_rank
-):
+def lower_ranks(heads, rows, p, read, write, reached, counted, weights, first, no_rank):
     """Let extremes become the most extreme of what a burst brings: columns from `first` on."""
+    side = SIDES[RANK]
     reached[: heads[p, side + SLOTS]] = no_rank
     for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
-        slot, source, length = rows[n, 0], rows[n, 1], rows[n, 2]
+        slot, source, length = rows[n, Link.SLOT], rows[n, Link.CELL], rows[n, Link.LENGTH]
         for i in range(length):
             reached[slot + i] = min(reached[slot + i], read[source + i])
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
-        slot, cell, length = rows[n, 0], rows[n, 1], rows[n, 2]
+        slot, cell, length = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
         for i in range(length):
             write[cell + i] = min(write[cell + i], reached[slot + i])
     for n in range(heads[p, side + OWN_START], heads[p, side + OWN_END]):
-        cell, source, length = rows[n, 0], rows[n, 1], rows[n, 2]
-        rank = weights[first + rows[n, 3], 0]
+        slot, cell, length = rows[n, Own.SLOT], rows[n, Own.CELL], rows[n, Own.LENGTH]
+        rank = weights.longs[first + rows[n, Own.COLUMN], ONCE]
         for i in range(length):
-            if counted[source + i] != 0:
+            if counted[slot + i] != 0:
                 write[cell + i] = min(write[cell + i], rank)

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined, unlocked
-from elsinore.kernels.sweep import sweep_events
+from elsinore.kernels.sweep import put_off, stop_at, sweep_events
 from elsinore.kernels.sweep_narrow import measure
+from elsinore.kernels.sweep_program import State, Stretch, Total
 
 #: Sums stay below this.
 LARGEST = 2.0**62
@@ -59,8 +60,24 @@ class Panes(NamedTuple):
     outgrown: np.ndarray
 
 
+class Stacks(NamedTuple):
+    """Products of the panes of a window, as windows slide.
+
+    Attributes:
+        suffixes: int64[*, C], each older pane with all older ones that follow it; room for as many
+            panes as a window may hold.
+        fits: bool[*], whether each of them fits 64 bits.
+        newer: int64[C], the newer panes together; spare: int64[C].
+    """
+
+    suffixes: np.ndarray
+    fits: np.ndarray
+    newer: np.ndarray
+    spare: np.ndarray
+
+
 @unlocked
-def find_panes(times, low, high, length, numbers, firsts):  # type: ignore[no-untyped-def]
+def find_panes(times, low, high, length, numbers, firsts):
     """Write the number and the first entry of each pane of some entries; how many there are.
 
     A pane's end is looked for near where the one before would let it be.
@@ -87,7 +104,7 @@ def find_panes(times, low, high, length, numbers, firsts):  # type: ignore[no-un
 
 
 @unlocked
-def sweep_panes(program, events, products, panes, high, work, no_rank):  # type: ignore[no-untyped-def]
+def sweep_panes(program, events, products, panes, high, work, no_rank):
     """Write the matrix of each pane; the last one ends at entry `high`."""
     for n in range(panes.numbers.size):
         after = panes.firsts[n + 1] if n + 1 < panes.numbers.size else high
@@ -103,7 +120,7 @@ def sweep_panes(program, events, products, panes, high, work, no_rank):  # type:
 
 
 @outlined
-def multiply(products, left, right, out):  # type: ignore[no-untyped-def]
+def multiply(products, left, right, out):
     """The product of two matrices; False if a number may not fit 64 bits."""
     size = 0.0
     out[:] = 0
@@ -128,93 +145,82 @@ def multiply(products, left, right, out):  # type: ignore[no-untyped-def]
 
 
 @unlocked
-def slide_panes(  # type: ignore[no-untyped-def]
-    products, panes, low, high, spread, step, first, last, partition, suffixes, fits, newer, spare,
-    found, entries_end,
-):  # fmt: skip
+def slide_panes(products, panes, stretch, spread, step, stacks, found):
     """Write the rows of all windows of one partition.
 
     Args:
         products: how matrices multiply.
-        panes: all panes.
-        low: the partition's first pane.
-        high: where its panes end.
+        panes: the partition's panes.
+        stretch: int64[5], its entries and windows, see `sweep_program.Stretch`.
         spread: panes of a window.
         step: panes from a window to the next.
-        first: the first window's number.
-        last: the last window's number.
-        partition: its number, for the rows.
-        suffixes: int64[*, C], room for as many panes as a window may hold.
-        fits: bool[*], of each of them.
-        newer: int64[C], scratch.
-        spare: int64[C], scratch.
-        found: what is written; `state` says where to go on: `state[1:3]`, the first pane, and the
-            window's number, if `state[3]`.
-        entries_end: where the partition's entries end.
+        stacks: scratch.
+        found: what is written, and where to go on.
 
     Returns:
         Whether all windows are done.
     """
-    queries = products.totals.shape[0]
-    rows, outgrown = found.state[4], found.state[5]
-    begin, number = low, first
-    if found.state[3]:
-        begin, number = found.state[1], found.state[2]
+    queries, high = products.totals.shape[0], panes.numbers.size
+    suffixes, fits, newer, spare = stacks
+    rows, outgrown = found.state[State.ROWS], found.state[State.OUTGROWN]
+    begin, number = np.int64(0), stretch[Stretch.NUMBER]
+    if found.state[State.BEGUN]:
+        begin, number = found.state[State.ENTRY], found.state[State.NUMBER]
     base = border = done = begin  # older panes are base..border, newer ones border..done
     room = True
     _copy(newer, products.unit)
     while begin < high:
         number = max(number, -((spread - 1 - panes.numbers[begin]) // step))
-        start = number * step
-        if number > last:
+        end = number * step + spread
+        if number > stretch[Stretch.LAST]:
             break
-        while begin < high and panes.numbers[begin] < start:
-            begin += 1
-        if begin == high or panes.numbers[begin] >= start + spread:
+        begin = _skip(panes, begin, number * step)
+        if begin == high or panes.numbers[begin] >= end:
             continue
         if rows + queries > found.keys.shape[0] or outgrown == found.outgrown.shape[0]:
-            found.state[1], found.state[2], found.state[3] = begin, number, 1
-            found.state[4], found.state[5] = rows, outgrown
+            stop_at(found, 0, begin, number, 1, rows, outgrown)
             return False
         if begin >= border:  # everything from here to `done` becomes older
-            done = max(done, begin)
-            while done < high and panes.numbers[done] < start + spread:
-                done += 1
-            border, room = done, True
+            base, border, room = begin, _skip(panes, max(done, begin), end), True
+            done = border
             _stack(products, panes, begin, border, suffixes, fits)
             _copy(newer, products.unit)
-            base = begin
-        while done < high and panes.numbers[done] < start + spread:
+        while done < high and panes.numbers[done] < end:
             room = room and not panes.outgrown[done]
             if room:
                 room = multiply(products, newer, panes.cells[done], spare)
                 newer, spare = spare, newer
             done += 1
-        older = begin - base
-        if (
-            room
-            and fits[older]
-            and _write(products, suffixes[older], newer, found, rows, partition, number)
-        ):
-            rows += found.state[6]
+        older, written = begin - base, -1
+        if room and fits[older]:
+            key = stretch[Stretch.PARTITION], number
+            written = _write(products, suffixes[older], newer, found, rows, key)
+        if written >= 0:
+            rows += written
         else:
-            found.outgrown[outgrown, 0] = panes.firsts[begin]
-            found.outgrown[outgrown, 1] = entries_end
-            found.outgrown[outgrown, 2], found.outgrown[outgrown, 3] = partition, number
+            put_off(found, outgrown, panes.firsts[begin], stretch, number)
             outgrown += 1
         number += 1
-    found.state[3], found.state[4], found.state[5] = 0, rows, outgrown
+    stop_at(found, 0, begin, number, 0, rows, outgrown)
     return True
 
 
 @inlined
-def _copy(target, source):  # type: ignore[no-untyped-def]
+def _skip(panes, first, number):
+    """The first pane from one on that does not lie before a number."""
+    while first < panes.numbers.size and panes.numbers[first] < number:
+        first += 1
+    return first
+
+
+@inlined
+def _copy(target, source):
     for i in range(source.size):
         target[i] = source[i]
 
 
 @outlined
-def _stack(products, panes, begin, border, suffixes, fits):  # type: ignore[no-untyped-def]
+def _stack(products, panes, begin, border, suffixes, fits):
     """The product of each pane with all that follow it up to the border."""
     _copy(suffixes[border - 1 - begin], panes.cells[border - 1])
     fits[border - 1 - begin] = not panes.outgrown[border - 1]
@@ -226,25 +232,24 @@ def _stack(products, panes, begin, border, suffixes, fits):  # type: ignore[no-u
 
 
 @outlined
-def _write(products, older, newer, found, rows, partition, number):  # type: ignore[no-untyped-def]
-    """Write a window's rows, and their number to `state[6]`; False if a count is too large."""
+def _write(products, older, newer, found, rows, key):
+    """Write a window's rows from a row on; how many, or -1 where a count may be too large."""
     written = 0
     for query in range(products.totals.shape[0]):
-        trends, size = np.int64(0), 0.0
-        for n in range(products.totals[query, 0], products.totals[query, 1]):
+        total, trends, size = products.totals[query], np.int64(0), 0.0
+        for n in range(total[Total.BEGIN], total[Total.END]):
             a, b = older[products.last[n, 0]], newer[products.last[n, 1]]
             size += np.float64(a) * np.float64(b)
             trends += a * b
-        for n in range(products.totals[query, 2], products.totals[query, 3]):
+        for n in range(total[Total.NEXT_BEGIN], total[Total.NEXT_END]):
             size += np.float64(newer[products.own[n]])
             trends += newer[products.own[n]]
         if size > LARGEST:
-            return False
+            return -1
         if trends:
             place = rows + written
-            found.keys[place, 0], found.keys[place, 1] = partition, number
+            found.keys[place, 0], found.keys[place, 1] = key
             found.keys[place, 2] = query
             found.longs[place, 0] = trends
             written += 1
-    found.state[6] = written
-    return True
+    return written

@@ -14,6 +14,7 @@ to compile and to pass.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -27,13 +28,77 @@ COUNT, LONG, DOUBLE, RANK = range(4)
 
 #: Columns of `Program.heads`: whether a program has other cells than counts; its operations.
 WEIGHTED, OP_START, OP_END = range(3)
-#: Columns of a kind, from `side(kind)` on: slots, then where its links, runs and own additions
+#: Columns of a kind, from `SIDES[kind]` on: slots, then where its links, runs and own additions
 #: begin, and where the latter end.
 SLOTS, LINK_START, RUN_START, OWN_START, OWN_END = range(5)
-
+SIDES = tuple(3 + 5 * kind for kind in range(4))
 HEAD = 23
+
+#: Columns of `Program.symbols`: the program with a closed form, and that without.
+CLOSED, STEPWISE = range(2)
+
 #: Columns of `Program.rows`.
 ROW = 8
+
+
+class Operation(IntEnum):
+    """What a program does to counts in one go; its links count slots from its own first one."""
+
+    KIND, CELL, LENGTH, SOURCE, FIRST_LINK, END_LINK, BLOCK, SOURCE_BLOCK = range(ROW)
+
+
+class Link(IntEnum):
+    """What may precede the events of a slot: a cell, and its block."""
+
+    SLOT, CELL, LENGTH, BLOCK = range(4)
+
+
+class Run(IntEnum):
+    """Slots and their own cells, each once, and whether they loop."""
+
+    SLOT, CELL, LENGTH, LOOPS = range(4)
+
+
+class Own(IntEnum):
+    """What events add themselves to cells, for each trend of slots of counts."""
+
+    SLOT, CELL, LENGTH, LOOPS, COLUMN = range(5)
+
+
+class Total(IntEnum):
+    """Columns of totals: where the two parts of a query's row begin and end."""
+
+    BEGIN, END, NEXT_BEGIN, NEXT_END = range(4)
+
+
+class End(IntEnum):
+    """Columns of `Program.ends`; the last is the column of the row."""
+
+    CELL, KIND, COLUMN = range(3)
+
+
+class Stretch(IntEnum):
+    """Columns of stretches: entries of a partition, and the first and the last of their windows.
+
+    A window by itself has all columns but the last.
+    """
+
+    FIRST, END, PARTITION, NUMBER, LAST = range(5)
+
+
+#: Columns of weights: for slots that do not loop, and that do.
+ONCE, DOUBLED = range(2)
+
+
+class Size(IntEnum):
+    """Places of `Program.sizes`: how many cells there are.
+
+    The first counts are one throughout: starts of trends are links from them. Where counts, other
+    integers and ranks end; sums of doubles; the most END states of a query; the most cells that are
+    added up at once.
+    """
+
+    ONES, COUNTS_END, LONGS_END, CELLS, SUMS, MOST_ENDS, MOST_ADDED = range(7)
 
 
 class Program(NamedTuple):
@@ -42,22 +107,15 @@ class Program(NamedTuple):
     Counts, other integers and ranks are numbered together as cells; sums of doubles by themselves.
 
     Attributes:
-        symbols: int64[Y, 2], a symbol's program with a closed form, and that without; -1 for none.
+        symbols: int64[Y, 2], see above; -1 for none.
         heads: int64[P, HEAD], see above.
-        rows: int64[*, ROW]. Operations, what a program does to counts in one go: `(kind, cell,
-            length, source cell, first link, end of links, block, source block)`, slots of these
-            links counted from the operation's first. Links, what may precede a slot's events:
-            `(slot, source cell, length, source block)`. Runs, in which each slot is once: `(slot,
-            cell, length, whether they loop)`. Own additions of events: `(cell, slot of counts,
-            length, column, whether they loop)`.
-        sizes: int64[7]: ones; the ends of counts, of other integers, and of ranks; sums of doubles;
-            the most END states of a query; the most cells that are added up at once. The first
-            counts are one throughout: starts of trends are links from them.
+        rows: int64[*, ROW], each an `Operation`, a `Link`, a `Run`, or an `Own` addition.
+        sizes: int64[*], see `Size`.
         blocks: int64[B + 1], where each block of counts begins; the first is that of the ones. What
             is known of the size of counts is known block by block.
         totals: int64[Q, 4], where the END cells of a query's counts begin and end in `ends`, then
             those of its other carriers.
-        ends: int64[*, 3], `(cell, kind, column of the row)`.
+        ends: int64[*, 3].
     """
 
     symbols: np.ndarray
@@ -86,15 +144,23 @@ class Events(NamedTuple):
     ranks: np.ndarray
 
 
+class State(IntEnum):
+    """Places of `Found.state`: where to go on, if a stretch is begun, and how much is written.
+
+    A sweep goes on at an entry, a product of panes at a pane.
+    """
+
+    STRETCH, ENTRY, NUMBER, BEGUN, ROWS, OUTGROWN = range(6)
+
+
 class Found(NamedTuple):
     """Rows that a kernel writes, and what it could not do.
 
     Attributes:
         keys: int64[R, 3], partition, window number, query.
         longs: int64[R, *], counts, then ranks; doubles: float64[R, *].
-        outgrown: int64[*, 4], windows that need wider numbers: first entry, end, partition, number.
-        state: int64[8], where to go on: stretch, entry, window number (if `state[3]`); then the
-            numbers of rows and of outgrown windows.
+        outgrown: int64[*, 4], windows that need wider numbers.
+        state: int64[*], see `State`.
     """
 
     keys: np.ndarray
@@ -104,16 +170,28 @@ class Found(NamedTuple):
     state: np.ndarray
 
 
+class Weights(NamedTuple):
+    """What the events of a burst weigh together: D of `sweep_weights`.
+
+    Attributes:
+        longs: int64[columns, 2], long columns, then ranks.
+        doubles: float64[columns, 2].
+        heavy: float64[columns], an upper bound of D's size for `longs`.
+    """
+
+    longs: np.ndarray
+    doubles: np.ndarray
+    heavy: np.ndarray
+
+
 class Work(NamedTuple):
-    """Scratch of the narrow sweep.
+    """Scratch of the narrow sweep, without tuples in it: they are slow to hand to a kernel.
 
     Attributes:
         cells, sums: int64[*] and float64[*], the live window's.
         before, sums_before: as they were before an instant.
         reached, others, others_sums: by slot, what reaches counts, and what reaches other cells.
-        weights: int64[columns, 2], D of `sweep_weights` for slots that do not loop, and that do;
-            long columns, then ranks. sum_weights: float64[columns, 2], the same for doubles.
-        heavy: float64[columns], an upper bound of D's size.
+        weights, sum_weights, heavy: see `Weights`.
         bounds: float64[B], an upper bound of the counts of each block.
         outgrown: bool[1], whether the window outgrew 64 bits.
     """
@@ -132,29 +210,33 @@ class Work(NamedTuple):
     outgrown: np.ndarray
 
 
-def side(kind: int) -> int:
-    """The first column of a kind of cells in `Program.heads`."""
-    return 3 + 5 * kind
+def slots_of(program: Program) -> list[int]:
+    """Room for the slots of any program, by kind of cells."""
+    return [int(program.heads[:, side + SLOTS].max(initial=0)) + 1 for side in SIDES]
+
+
+def make_weights(events: Events) -> Weights:
+    """Room for what a burst weighs."""
+    longs = events.longs.shape[0] + 1 + events.ranks.shape[0]
+    return Weights(
+        np.zeros((longs, 2), np.int64), np.zeros((events.doubles.shape[0], 2)), np.zeros(longs)
+    )
 
 
 def make_work(program: Program, events: Events) -> Work:
     """Scratch for a program."""
-    ones, _, _, cells, sums, _, _ = program.sizes.tolist()
-    slots = [int(program.heads[:, side(kind)].max(initial=0)) + 1 for kind in range(4)]
-    longs = events.longs.shape[0] + 1 + events.ranks.shape[0]
-    found = np.zeros(cells, np.int64)
-    found[:ones] = 1
+    sizes, slots = program.sizes, slots_of(program)
+    cells = np.zeros(sizes[Size.CELLS], np.int64)
+    cells[: sizes[Size.ONES]] = 1
     return Work(
-        found,
-        np.zeros(sums),
-        np.zeros(cells, np.int64),
-        np.zeros(sums),
+        cells,
+        np.zeros(sizes[Size.SUMS]),
+        np.zeros_like(cells),
+        np.zeros(sizes[Size.SUMS]),
         np.zeros(slots[COUNT], np.int64),
         np.zeros(max(slots), np.int64),
         np.zeros(slots[DOUBLE]),
-        np.zeros((longs, 2), np.int64),
-        np.zeros((events.doubles.shape[0], 2)),
-        np.zeros(longs),
+        *make_weights(events),
         np.zeros(program.blocks.size - 1),
         np.zeros(1, np.bool_),
     )

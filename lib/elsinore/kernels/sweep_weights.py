@@ -10,45 +10,41 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.sweep_program import DOUBLED, ONCE
 
 
 @outlined
-def weigh(  # type: ignore[no-untyped-def]
-    events, first, after, doublings, weights, sum_weights, heavy, no_rank
-):
-    """Weigh the events from `first` to `after` that have the first one's code.
-
-    `doublings` is b - 1 for a burst, and 0 for events of one time. For what is written see
-    `sweep_program.Work`.
-    """
-    code, taken, longs = events.codes[first], 0, events.longs.shape[0]
+def weigh(events, burst, doublings, weights, no_rank):
+    """Weigh a burst's events, and `2**doublings` times that where slots loop."""
+    first, after, longs = burst.first, burst.after, events.longs.shape[0]
+    code, taken = events.codes[first], 0
     for i in range(first, after):
         taken += events.codes[i] == code
-    _set(weights, heavy, 0, taken, np.float64(taken), doublings)
+    _set(weights, 0, taken, np.float64(taken), doublings)
     for k in range(longs):
         weight, size = np.int64(0), 0.0
         for i in range(first, after):
             if events.codes[i] == code:
                 weight += events.longs[k, i]
                 size += abs(np.float64(events.longs[k, i]))
-        _set(weights, heavy, k + 1, weight, size, doublings)
+        _set(weights, k + 1, weight, size, doublings)
     for k in range(events.doubles.shape[0]):
         total = 0.0
         for i in range(first, after):
             if events.codes[i] == code:
                 total += events.doubles[k, i]
-        sum_weights[k, 0] = total
-        sum_weights[k, 1] = total * 2.0**doublings
+        weights.doubles[k, ONCE] = total
+        weights.doubles[k, DOUBLED] = total * 2.0**doublings
     for k in range(events.ranks.shape[0]):
         lowest = no_rank
         for i in range(first, after):
             if events.codes[i] == code:
                 lowest = min(lowest, events.ranks[k, i])
-        weights[longs + 1 + k, 0] = lowest
+        weights.longs[longs + 1 + k, ONCE] = lowest
 
 
 @inlined
-def _set(weights, heavy, column, weight, size, doublings):  # type: ignore[no-untyped-def]
-    weights[column, 0] = weight
-    weights[column, 1] = weight << doublings
-    heavy[column] = size * 2.0**doublings
+def _set(weights, column, weight, size, doublings):
+    weights.longs[column, ONCE] = weight
+    weights.longs[column, DOUBLED] = weight << doublings
+    weights.heavy[column] = size * 2.0**doublings

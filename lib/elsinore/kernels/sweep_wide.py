@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined, unlocked
-from elsinore.kernels.sweep_bursts import burst_at, instant_at
+from elsinore.kernels.sweep_bursts import burst_at, doublings_of, single
 from elsinore.kernels.sweep_digits import (
     SMALL,
     add_digits,
@@ -18,6 +18,7 @@ from elsinore.kernels.sweep_digits import (
     add_shifted,
     copy_digits,
     double_digits,
+    forget,
 )
 from elsinore.kernels.sweep_narrow import lower_ranks
 from elsinore.kernels.sweep_program import (
@@ -28,77 +29,100 @@ from elsinore.kernels.sweep_program import (
     LONG,
     LOOP,
     LOOP_OF_MANY,
+    ONCE,
     OP_END,
     OP_START,
     OWN_END,
     OWN_START,
     RANK,
     RUN_START,
+    SIDES,
     SLOTS,
+    STEPWISE,
     WEIGHTED,
-    side,
+    Link,
+    Operation,
+    Own,
+    Run,
+    Size,
+    Stretch,
 )
 from elsinore.kernels.sweep_weights import weigh
+from elsinore.kernels.sweep_wide_rows import write_wide
 from elsinore.kernels.sweep_wide_sums import add_sums, own_sums
 
 #: Sums of weights of this size may not fit 64 bits.
 _LARGEST = 2.0**62
 
-_SIDES = tuple(side(kind) for kind in range(4))
-
 
 @unlocked
-def sweep_wide(program, events, low, after, end, work, no_rank):  # type: ignore[no-untyped-def]
-    """Let the events of one window, from entry `low` up to time `end`, bear on clear cells."""
-    _clear(program, work, no_rank)
-    i = low
+def sweep_wide(program, events, windows, within, slide, work, ranks, found):
+    """Write the rows of windows, as far as there is room; how many windows are done.
+
+    Args:
+        program: see `sweep_program`, also for the events.
+        events: all entries.
+        windows: int64[W, 4], see `sweep_program.Stretch`.
+        within: length of a window.
+        slide: distance of the windows.
+        work: scratch, see `sweep_wide_rows`.
+        ranks: the first column of ranks in `program.ends`, and the rank of "no value".
+        found: what is written.
+    """
+    first_rank, no_rank = ranks
+    for w in range(windows.shape[0]):
+        if found.keys.shape[0] - found.state[0] < program.totals.shape[0]:
+            return w
+        end = windows[w, Stretch.NUMBER] * slide + within
+        _clear(program, work, no_rank)
+        _sweep(program, events, windows[w], end, work, no_rank)
+        write_wide(program, work, windows[w], first_rank, found)
+    return windows.shape[0]
+
+
+@outlined
+def _sweep(program, events, window, end, work, no_rank):
+    """Let the events of a window, up to a time, bear on the cells."""
+    i, after = window[Stretch.FIRST], window[Stretch.END]
     while i < after and events.times[i] < end:
         symbol = events.symbol_of[events.codes[i]]
         if symbol < 0:
             i += 1
             continue
-        onward, length = burst_at(events, i, after, end)
-        burst = length > 0
-        if not burst:
-            onward, length = instant_at(events, i, after)
-        mixed = length == 0
+        burst = burst_at(events, i, after, end)
+        mixed = burst.length == 0
         if mixed:
             _remember(program, work)
-        for n in range(i, onward):
+        for n in range(i, burst.after):
             symbol = events.symbol_of[events.codes[n]]
             if symbol < 0:
                 continue
             for column in range(2):
-                p = program.symbols[symbol, column]
-                single = mixed or (burst and column == 1)
-                if p < 0 or (n > i and not single):
+                p, stepwise = program.symbols[symbol, column], column == STEPWISE
+                alone = mixed or (burst.rising and stepwise)
+                if p < 0 or (n > i and not alone):
                     continue
-                after_these, many = (n + 1, 1) if single else (onward, length)
-                together = burst and not single
-                _bear(
-                    program, events, p, column == 1, n, after_these, many, together, mixed, work,
-                    no_rank,
-                )  # fmt: skip
-            if not mixed and (not burst or program.symbols[symbol, 1] < 0):
+                part = single(n) if alone else burst
+                _bear(program, events, p, stepwise, part, mixed, work, no_rank)
+            if not mixed and (not burst.rising or program.symbols[symbol, STEPWISE] < 0):
                 break
-        i = onward
+        i = burst.after
 
 
 @inlined
-def _clear(program, work, no_rank):  # type: ignore[no-untyped-def]
+def _clear(program, work, no_rank):
     """Begin a window without any trend."""
-    for cell in range(program.sizes[0], program.sizes[2]):
-        work.digits[cell, : work.sizes[cell]] = 0
-        work.sizes[cell] = 0
+    for cell in range(program.sizes[Size.ONES], program.sizes[Size.LONGS_END]):
+        forget(work.cells, cell)
     work.ranks[:] = no_rank
     work.sums[:] = 0.0
 
 
 @outlined
-def _remember(program, work):  # type: ignore[no-untyped-def]
+def _remember(program, work):
     """Keep the cells as they are before the events of one time."""
-    for cell in range(program.sizes[2]):
-        copy_digits(work.before, work.sizes_before, cell, work.digits, work.sizes, cell)
+    for cell in range(program.sizes[Size.LONGS_END]):
+        copy_digits(work.before, cell, work.cells, cell)
     for n in range(work.ranks.size):
         work.ranks_before[n] = work.ranks[n]
     for n in range(work.sums.shape[0]):
@@ -106,144 +130,103 @@ def _remember(program, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _bear(  # type: ignore[no-untyped-def]
-    program, events, p, tangled, first, after, length, burst, mixed, work, no_rank
-):
+def _bear(program, events, p, stepwise, burst, mixed, work, no_rank):
     """Let a burst, or equal events of one time, bear on the cells."""
-    heads, rows = program.heads, program.rows
-    if not (mixed or heads[p, WEIGHTED] or length > SMALL or tangled):
-        _run_ops(
-            heads, rows, p, length, burst, work.digits, work.sizes, work.reached,
-            work.reached_sizes, work.line, work.spare,
-        )  # fmt: skip
+    heads, rows, cells, reached = program.heads, program.rows, work.cells, work.reached
+    if not (mixed or heads[p, WEIGHTED] or burst.length > SMALL or stepwise):
+        _run_ops(heads, rows, p, burst, cells, reached, work.line, work.spare)
         return
-    read = work.before if mixed else work.digits
-    read_sizes = work.sizes_before if mixed else work.sizes
-    _reach(heads, rows, p, _SIDES[COUNT], read, read_sizes, work.reached, work.reached_sizes,
-           work.line)  # fmt: skip
+    read = work.before if mixed else cells
+    _reach(heads, rows, p, SIDES[COUNT], read, reached, work.line)
     if heads[p, WEIGHTED]:
-        weigh(events, first, after, 0, work.weights, work.sum_weights, work.heavy, no_rank)
-        doublings = length - 1 if burst else 0
-        if heads[p, _SIDES[LONG] + SLOTS]:
-            _reach(heads, rows, p, _SIDES[LONG], read, read_sizes, work.others, work.other_sizes,
-                   work.line)  # fmt: skip
-            _gain(
-                heads, rows, p, _SIDES[LONG], work.digits, work.sizes, work.others,
-                work.other_sizes, length, burst, work.line,
-            )  # fmt: skip
-            _own_longs(
-                heads, rows, p, doublings, events, first, after, work.digits, work.sizes,
-                work.reached, work.reached_sizes, work.weights, work.heavy, work.line,
-            )  # fmt: skip
-        if heads[p, _SIDES[DOUBLE] + SLOTS]:
-            add_sums(
-                heads, rows, p, work.sums_before if mixed else work.sums, work.sums,
-                work.reached_sums, length, burst,
-            )  # fmt: skip
-            own_sums(
-                heads, rows, p, doublings, events, first, after, work.sums, work.sum_weights,
-                work.reached, work.reached_sizes,
-            )  # fmt: skip
-        if heads[p, _SIDES[RANK] + SLOTS]:
-            for slot in range(heads[p, _SIDES[COUNT] + SLOTS]):
-                work.counted[slot] = work.reached_sizes[slot]
+        weigh(events, burst, 0, work.weights, no_rank)
+        if heads[p, SIDES[LONG] + SLOTS]:
+            _reach(heads, rows, p, SIDES[LONG], read, work.others, work.line)
+            _gain(heads, rows, p, SIDES[LONG], cells, work.others, burst, work.line)
+            _own_longs(heads, rows, p, events, burst, cells, reached, work.weights, work.line)
+        if heads[p, SIDES[DOUBLE] + SLOTS]:
+            read_sums = work.sums_before if mixed else work.sums
+            add_sums(heads, rows, p, read_sums, work.sums, work.reached_sums, burst)
+            own_sums(heads, rows, p, events, burst, work.sums, work.weights.doubles, reached)
+        if heads[p, SIDES[RANK] + SLOTS]:
+            for slot in range(heads[p, SIDES[COUNT] + SLOTS]):
+                work.counted[slot] = reached.sizes[slot]
             lower_ranks(
-                heads, rows, p, _SIDES[RANK], work.ranks_before if mixed else work.ranks,
-                work.ranks, work.reached_ranks, work.counted, work.weights,
-                events.longs.shape[0] + 1, no_rank,
+                heads, rows, p, work.ranks_before if mixed else work.ranks, work.ranks,
+                work.reached_ranks, work.counted, work.weights, events.longs.shape[0] + 1, no_rank,
             )  # fmt: skip
-    _gain(
-        heads, rows, p, _SIDES[COUNT], work.digits, work.sizes, work.reached, work.reached_sizes,
-        length, burst, work.line,
-    )  # fmt: skip
+    _gain(heads, rows, p, SIDES[COUNT], cells, reached, burst, work.line)
 
 
 @outlined
-def _run_ops(  # type: ignore[no-untyped-def]
-    heads, rows, p, length, burst, digits, sizes, reached, reached_sizes, line, spare
-):
+def _run_ops(heads, rows, p, burst, cells, reached, line, spare):
     """Let a burst, or equal events of one time, bear on counts alone, cell by cell."""
+    length = burst.length
     for o in range(heads[p, OP_START], heads[p, OP_END]):
-        kind, cell, source = rows[o, 0], rows[o, 1], rows[o, 3]
+        kind, first = rows[o, Operation.KIND], rows[o, Operation.CELL]
         loops = kind in (LOOP, LOOP_OF_MANY)
-        for i in range(rows[o, 2]):
+        for i in range(rows[o, Operation.LENGTH]):
+            cell = first + i
             if kind in (LOOP, FLAT):
-                more, more_sizes, row = digits, sizes, source + i
+                more, row = cells, rows[o, Operation.SOURCE] + i
             else:
-                more, more_sizes, row = reached, reached_sizes, np.int64(0)
-                reached[0, : reached_sizes[0]] = 0
-                reached_sizes[0] = 0
-                for n in range(rows[o, 4], rows[o, 5]):
-                    place = i - rows[n, 0]
-                    if 0 <= place < rows[n, 2]:
-                        add_digits(
-                            reached, reached_sizes, 0, digits, sizes, rows[n, 1] + place, 1, line
-                        )
-            if loops and burst:
-                double_digits(digits, sizes, cell + i, more, more_sizes, row, length, line, spare)
+                more, row = reached, np.int64(0)
+                forget(reached, 0)
+                for n in range(rows[o, Operation.FIRST_LINK], rows[o, Operation.END_LINK]):
+                    place = i - rows[n, Link.SLOT]
+                    if 0 <= place < rows[n, Link.LENGTH]:
+                        add_digits(reached, 0, cells, rows[n, Link.CELL] + place, 1, line)
+            if loops and burst.rising:
+                double_digits(cells, cell, more, row, length, line, spare)
             else:
                 if loops:  # m events of one time: count + m * (count + f)
-                    add_digits(digits, sizes, cell + i, digits, sizes, cell + i, length, line)
-                add_digits(digits, sizes, cell + i, more, more_sizes, row, length, line)
+                    add_digits(cells, cell, cells, cell, length, line)
+                add_digits(cells, cell, more, row, length, line)
 
 
 @outlined
-def _reach(  # type: ignore[no-untyped-def]
-    heads, rows, p, side, read, read_sizes, reached, reached_sizes, line
-):
+def _reach(heads, rows, p, side, read, reached, line):
     """What reaches each slot: the sum of its sources, and its own cell where it loops."""
     for slot in range(heads[p, side + SLOTS]):
-        reached[slot, : reached_sizes[slot]] = 0
-        reached_sizes[slot] = 0
+        forget(reached, slot)
     for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
-        slot, source, length = rows[n, 0], rows[n, 1], rows[n, 2]
-        for i in range(length):
-            add_digits(reached, reached_sizes, slot + i, read, read_sizes, source + i, 1, line)
+        slot, source = rows[n, Link.SLOT], rows[n, Link.CELL]
+        for i in range(rows[n, Link.LENGTH]):
+            add_digits(reached, slot + i, read, source + i, 1, line)
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
-        slot, cell, length = rows[n, 0], rows[n, 1], rows[n, 2]
-        if rows[n, 3]:
-            for i in range(length):
-                add_digits(reached, reached_sizes, slot + i, read, read_sizes, cell + i, 1, line)
+        slot, cell = rows[n, Run.SLOT], rows[n, Run.CELL]
+        if rows[n, Run.LOOPS]:
+            for i in range(rows[n, Run.LENGTH]):
+                add_digits(reached, slot + i, read, cell + i, 1, line)
 
 
 @outlined
-def _gain(  # type: ignore[no-untyped-def]
-    heads, rows, p, side_of, digits, sizes, reached, reached_sizes, length, burst, line
-):
-    """Let integers gain multiples of what reaches them; the last row is to work in."""
-    for n in range(heads[p, side_of + RUN_START], heads[p, side_of + OWN_START]):
-        slot, cell, size = rows[n, 0], rows[n, 1], rows[n, 2]
-        for i in range(size):
-            if burst and rows[n, 3]:
-                add_shifted(
-                    digits, sizes, cell + i, reached, reached_sizes, slot + i, length, 1, line
-                )
-            elif length <= SMALL:
-                add_digits(digits, sizes, cell + i, reached, reached_sizes, slot + i, length, line)
+def _gain(heads, rows, p, side, cells, reached, burst, line):
+    """Let integers gain multiples of what reaches them; the last one is to work in."""
+    for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
+        slot, cell = rows[n, Run.SLOT], rows[n, Run.CELL]
+        for i in range(rows[n, Run.LENGTH]):
+            if burst.rising and rows[n, Run.LOOPS]:
+                add_shifted(cells, cell + i, reached, slot + i, burst.length, 1, line)
+            elif burst.length <= SMALL:
+                add_digits(cells, cell + i, reached, slot + i, burst.length, line)
             else:
-                add_multiple(
-                    digits, sizes, cell + i, reached, reached_sizes, slot + i, length, 0,
-                    sizes.size - 1, line,
-                )  # fmt: skip
+                spare = cells.sizes.size - 1
+                add_multiple(cells, cell + i, reached, slot + i, burst.length, 0, spare, line)
 
 
 @outlined
-def _own_longs(  # type: ignore[no-untyped-def]
-    heads, rows, p, doublings, events, first, after, digits, sizes, reached, reached_sizes,
-    weights, heavy, line,
-):  # fmt: skip
+def _own_longs(heads, rows, p, events, burst, cells, reached, weights, line):
     """Add what events weigh themselves for each trend that reaches them."""
-    own = _SIDES[LONG]
+    own, spare = SIDES[LONG], cells.sizes.size - 1
     for n in range(heads[p, own + OWN_START], heads[p, own + OWN_END]):
-        cell, source, length, column = rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3]
-        shift, together = doublings if rows[n, 4] else 0, heavy[column] < _LARGEST
-        for event in range(first, first + 1 if together else after):
-            if events.codes[event] != events.codes[first]:
+        slot, cell, column = rows[n, Own.SLOT], rows[n, Own.CELL], rows[n, Own.COLUMN]
+        shift = doublings_of(burst) if rows[n, Own.LOOPS] else 0
+        together = weights.heavy[column] < _LARGEST
+        for event in range(burst.first, burst.first + 1 if together else burst.after):
+            if events.codes[event] != events.codes[burst.first]:
                 continue
             # The sum of the events' weights, unless it may not fit 64 bits.
-            weight = weights[column, 0] if together else events.longs[column - 1, event]
-            for i in range(length):
-                add_multiple(
-                    digits, sizes, cell + i, reached, reached_sizes, source + i, weight, shift,
-                    sizes.size - 1, line,
-                )  # fmt: skip
+            weight = weights.longs[column, ONCE] if together else events.longs[column - 1, event]
+            for i in range(rows[n, Own.LENGTH]):
+                add_multiple(cells, cell + i, reached, slot + i, weight, shift, spare, line)

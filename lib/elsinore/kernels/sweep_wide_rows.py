@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.compiled import kernel, outlined
-from elsinore.kernels.sweep_digits import DIGIT, add_digits
-from elsinore.kernels.sweep_program import DOUBLE, LONG
+from elsinore.kernels.sweep_digits import DIGIT, Numbers, add_digits, forget
+from elsinore.kernels.sweep_program import DOUBLE, LONG, End, Stretch, Total, Weights
 from elsinore.kernels.sweep_wide_sums import add_scaled_to
 
 
@@ -16,25 +16,21 @@ class WideWork(NamedTuple):
     """Scratch of the wide sweep; C cells of integers and ranks, digits of one length throughout.
 
     Attributes:
-        digits, sizes: int64[C, *] and int64[C]; ranks use the first digit.
-        before, sizes_before: the same before an instant.
-        reached, reached_sizes: by slot, what reaches counts.
-        others, other_sizes: by slot, what reaches other integers, then a row to work in.
+        cells: integers by cell; ranks use the first digit.
+        before: the same before an instant.
+        reached: by slot, what reaches counts.
+        others: by slot, what reaches other integers, then one to work in.
         sums, sums_before, reached_sums: float64[*, 2], mantissas and exponents.
         ranks, ranks_before, reached_ranks: int64[*], by cell and by slot.
         counted: int64[slots], whether any trend reaches a slot.
-        weights, sum_weights, heavy: see `sweep_program.Work`.
+        weights: of the present burst.
         line, spare: int64[*], digits of one number each.
     """
 
-    digits: np.ndarray
-    sizes: np.ndarray
-    before: np.ndarray
-    sizes_before: np.ndarray
-    reached: np.ndarray
-    reached_sizes: np.ndarray
-    others: np.ndarray
-    other_sizes: np.ndarray
+    cells: Numbers
+    before: Numbers
+    reached: Numbers
+    others: Numbers
     sums: np.ndarray
     sums_before: np.ndarray
     reached_sums: np.ndarray
@@ -42,9 +38,7 @@ class WideWork(NamedTuple):
     ranks_before: np.ndarray
     reached_ranks: np.ndarray
     counted: np.ndarray
-    weights: np.ndarray
-    sum_weights: np.ndarray
-    heavy: np.ndarray
+    weights: Weights
     line: np.ndarray
     spare: np.ndarray
 
@@ -68,67 +62,62 @@ class WideFound(NamedTuple):
     state: np.ndarray
 
 
-@kernel
-def write_wide(program, work, partition, number, ranks_from, found):  # type: ignore[no-untyped-def]
+@outlined
+def write_wide(program, work, window, first_rank, found):
     """Write a row for each query that has a trend in the window just swept; there is room.
 
-    `ranks_from` is the first column of ranks in `program.ends`; the row for digits to work in is
-    the last of `work.others`.
+    `first_rank` is the first column of ranks in `program.ends`; the number to work in is the last
+    of `work.others`.
     """
-    row, place = found.state[0], work.other_sizes.size - 1
+    row, place = found.state[0], work.others.sizes.size - 1
+    digits, sizes = work.others.digits[place], work.others.sizes
     for query in range(program.totals.shape[0]):
-        first, last = program.totals[query, 0], program.totals[query, 1]
-        trends = False
-        for n in range(first, last):
-            trends |= work.sizes[program.ends[n, 0]] > 0
+        total, trends = program.totals[query], False
+        for n in range(total[Total.BEGIN], total[Total.END]):
+            trends |= work.cells.sizes[program.ends[n, End.CELL]] > 0
         if not trends:
             continue
-        found.keys[row, 0], found.keys[row, 1], found.keys[row, 2] = partition, number, query
-        _total(program, first, last, work, place)
-        found.lengths[row, 0] = _to_bytes(work.others[place], work.other_sizes[place],
-                                          found.numbers[row, 0])  # fmt: skip
-        n = program.totals[query, 2]
-        while n < program.totals[query, 3]:
-            kind, column, end = program.ends[n, 1], program.ends[n, 2], n + 1
+        key = found.keys[row]
+        key[0], key[1], key[2] = window[Stretch.PARTITION], window[Stretch.NUMBER], query
+        _total(program, total[Total.BEGIN], total[Total.END], work, place)
+        found.lengths[row, 0] = _to_bytes(digits, sizes[place], found.numbers[row, 0])
+        n = total[Total.NEXT_BEGIN]
+        while n < total[Total.NEXT_END]:
+            kind, column, end = program.ends[n, End.KIND], program.ends[n, End.COLUMN], n + 1
             while (
-                end < program.totals[query, 3]
-                and program.ends[end, 1] == kind
-                and program.ends[end, 2] == column
+                end < total[Total.NEXT_END]
+                and program.ends[end, End.KIND] == kind
+                and program.ends[end, End.COLUMN] == column
             ):
                 end += 1
             if kind == LONG:
                 _total(program, n, end, work, place)
-                found.lengths[row, column] = _to_bytes(
-                    work.others[place], work.other_sizes[place], found.numbers[row, column]
-                )
+                out = found.numbers[row, column]
+                found.lengths[row, column] = _to_bytes(digits, sizes[place], out)
             elif kind == DOUBLE:
                 for each in range(n, end):
-                    cell = program.ends[each, 0]
+                    cell = program.ends[each, End.CELL]
                     add_scaled_to(found.sums[row], column, work.sums[cell, 0], work.sums[cell, 1])
             else:
                 for each in range(n, end):
-                    rank = work.ranks[program.ends[each, 0]]
-                    held = found.ranks[row, column - ranks_from]
-                    found.ranks[row, column - ranks_from] = min(held, rank)
+                    rank = work.ranks[program.ends[each, End.CELL]]
+                    held = found.ranks[row, column - first_rank]
+                    found.ranks[row, column - first_rank] = min(held, rank)
             n = end
         row += 1
     found.state[0] = row
 
 
 @outlined
-def _total(program, first, last, work, row):  # type: ignore[no-untyped-def]
-    """Add up the integers of some END cells, into a row of `work.others`."""
-    work.others[row, : work.other_sizes[row]] = 0
-    work.other_sizes[row] = 0
+def _total(program, first, last, work, place):
+    """Add up the integers of some END cells, into a number of `work.others`."""
+    forget(work.others, place)
     for n in range(first, last):
-        add_digits(
-            work.others, work.other_sizes, row, work.digits, work.sizes, program.ends[n, 0], 1,
-            work.line,
-        )  # fmt: skip
+        add_digits(work.others, place, work.cells, program.ends[n, End.CELL], 1, work.line)
 
 
 @outlined
-def _to_bytes(digits, size, out):  # type: ignore[no-untyped-def]
+def _to_bytes(digits, size, out):
     """Write digits as bytes; how many. The highest digit, which has the sign, takes eight."""
     carry, n = np.int64(0), 0
     for i in range(size):
@@ -141,20 +130,20 @@ def _to_bytes(digits, size, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_symbols(events, windows, within, slide, counts):  # type: ignore[no-untyped-def]
+def count_symbols(events, windows, within, slide, counts):
     """Count the events of each symbol in windows.
 
     Args:
         events: see `sweep_program`.
-        windows: int64[W, 4], `(first entry, end, partition, number)`.
+        windows: int64[W, 4], see `sweep_program.Stretch`.
         within: length of a window.
         slide: distance of the windows.
         counts: int64[W, Y] to write to.
     """
     for w in range(windows.shape[0]):
-        end = windows[w, 3] * slide + within
-        i = windows[w, 0]
-        while i < windows[w, 1] and events.times[i] < end:
+        end = windows[w, Stretch.NUMBER] * slide + within
+        i = windows[w, Stretch.FIRST]
+        while i < windows[w, Stretch.END] and events.times[i] < end:
             symbol = events.symbol_of[events.codes[i]]
             if symbol >= 0:
                 counts[w, symbol] += 1

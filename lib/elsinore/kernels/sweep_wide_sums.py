@@ -7,23 +7,28 @@ import math
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.sweep_bursts import doublings_of
 from elsinore.kernels.sweep_digits import top_of
 from elsinore.kernels.sweep_program import (
     DOUBLE,
     LINK_START,
+    ONCE,
     OWN_END,
     OWN_START,
     RUN_START,
+    SIDES,
     SLOTS,
-    side,
+    Link,
+    Own,
+    Run,
 )
 from elsinore.kernels.wide import add_scaled, normal
 
-_SIDE = side(DOUBLE)
+_SIDE = SIDES[DOUBLE]
 
 
 @inlined
-def add_scaled_to(target, row, mantissa, exponent):  # type: ignore[no-untyped-def]
+def add_scaled_to(target, row, mantissa, exponent):
     """Add a scaled double to a row of them."""
     fraction, places = normal(mantissa, np.int64(exponent))
     total, scale = add_scaled(target[row, 0], np.int64(target[row, 1]), fraction, places)
@@ -31,24 +36,24 @@ def add_scaled_to(target, row, mantissa, exponent):  # type: ignore[no-untyped-d
 
 
 @outlined
-def add_sums(  # type: ignore[no-untyped-def]
-    heads, rows, p, read, sums, reached, length, burst
-):
+def add_sums(heads, rows, p, read, sums, reached, burst):
     """Let sums of doubles gain multiples of what reaches them."""
     for slot in range(heads[p, _SIDE + SLOTS]):
         reached[slot, 0] = reached[slot, 1] = 0.0
     for n in range(heads[p, _SIDE + LINK_START], heads[p, _SIDE + RUN_START]):
-        slot, source, size = rows[n, 0], rows[n, 1], rows[n, 2]
+        slot, source, size = rows[n, Link.SLOT], rows[n, Link.CELL], rows[n, Link.LENGTH]
         for i in range(size):
             add_scaled_to(reached, slot + i, read[source + i, 0], read[source + i, 1])
     for n in range(heads[p, _SIDE + RUN_START], heads[p, _SIDE + OWN_START]):
-        slot, cell, size, loops = rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3]
-        for i in range(size):
-            if loops:
+        slot, cell, size = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
+        if rows[n, Run.LOOPS]:
+            for i in range(size):
                 add_scaled_to(reached, slot + i, read[cell + i, 0], read[cell + i, 1])
     for n in range(heads[p, _SIDE + RUN_START], heads[p, _SIDE + OWN_START]):
-        slot, cell, size, loops = rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3]
-        times = 2.0**length - 1.0 if burst and loops else np.float64(length)
+        slot, cell, size = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
+        times = np.float64(burst.length)
+        if burst.rising and rows[n, Run.LOOPS]:
+            times = 2.0**burst.length - 1.0
         for i in range(size):
             more, exponent = reached[slot + i, 0], reached[slot + i, 1]
             if more != 0.0:
@@ -56,23 +61,22 @@ def add_sums(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def own_sums(  # type: ignore[no-untyped-def]
-    heads, rows, p, doublings, events, first, after, sums, weights, counted, counted_sizes
-):
+def own_sums(heads, rows, p, events, burst, sums, weights, counted):
     """Add to sums of doubles what events weigh themselves for each trend that reaches them."""
     for n in range(heads[p, _SIDE + OWN_START], heads[p, _SIDE + OWN_END]):
-        cell, source, size, column = rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3]
-        together = math.isfinite(weights[column, 0])
-        shift = doublings if rows[n, 4] else 0
-        for event in range(first, first + 1 if together else after):
-            if events.codes[event] != events.codes[first]:
+        slot, cell, size = rows[n, Own.SLOT], rows[n, Own.CELL], rows[n, Own.LENGTH]
+        column = rows[n, Own.COLUMN]
+        together = math.isfinite(weights[column, ONCE])
+        shift = doublings_of(burst) if rows[n, Own.LOOPS] else 0
+        for event in range(burst.first, burst.first + 1 if together else burst.after):
+            if events.codes[event] != events.codes[burst.first]:
                 continue
-            weight = weights[column, 0] if together else events.doubles[column, event]
+            weight = weights[column, ONCE] if together else events.doubles[column, event]
             if weight == 0.0:  # 0 * inf has no answer
                 continue
             scaled, scale = normal(weight, np.int64(0))
             for i in range(size):
-                if counted_sizes[source + i]:
-                    count, exponent = top_of(counted, counted_sizes, source + i)
+                if counted.sizes[slot + i]:
+                    count, exponent = top_of(counted, slot + i)
                     fraction, places = normal(count, np.int64(exponent))
                     add_scaled_to(sums, cell + i, scaled * fraction, places + scale + shift)

@@ -17,7 +17,7 @@ from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Orders
 from elsinore.kernels.prefetch import prefetch
 from elsinore.kernels.rows import Rows, add_others, add_row, clear, make_rows
-from elsinore.kernels.words import BLOCK, add_path, add_words, blocks_for, sum_path, to_words
+from elsinore.kernels.words import BLOCK, Cells, add_path, add_words, blocks_for, sum_path, to_words
 
 #: Nodes that are multiples of this are few enough to stay in a near cache.
 _NEAR = 512
@@ -29,9 +29,7 @@ class Trees(NamedTuple):
     Attributes:
         nodes: N.
         rows: a row for each node; above the first rung without its counts.
-        words, used: the counts above the first rung, a cell for each node and count; see
-            `words.sum_path`.
-        width: words a cell.
+        words, used, width: the counts above the first rung, see `words.Cells`.
         row: int64[*], one cell's words and more.
         limbs: uint64[*], the same as limbs.
     """
@@ -64,7 +62,7 @@ def make_trees(graph: Graph, orders: Orders, limbs: int) -> Trees:
 
 
 @inlined
-def empty_trees(graph, orders, trees, carriers, row):  # type: ignore[no-untyped-def]
+def empty_trees(graph, orders, trees, carriers, row):
     """Empty all trees for span `row`."""
     for tree in range(orders.exact.size):
         base = tree * trees.nodes
@@ -76,7 +74,7 @@ def empty_trees(graph, orders, trees, carriers, row):  # type: ignore[no-untyped
 
 
 @inlined
-def add_predecessors(orders, trees, transition, place, entries, row):  # type: ignore[no-untyped-def]
+def add_predecessors(orders, trees, transition, place, entries, row):
     """Add a transition's predecessors to row `row` of `entries`; True if outgrown.
 
     Args:
@@ -94,7 +92,7 @@ def add_predecessors(orders, trees, transition, place, entries, row):  # type: i
 
 
 @inlined
-def _add_nodes(counts, trees, base, bound, exact, entries, row):  # type: ignore[no-untyped-def]
+def _add_nodes(counts, trees, base, bound, exact, entries, row):
     over = False
     others = trees.rows.sums.shape[1] + trees.rows.ranks.shape[1] > 0
     i = bound if counts.ndim == 2 or others else 0
@@ -105,26 +103,27 @@ def _add_nodes(counts, trees, base, bound, exact, entries, row):  # type: ignore
             add_others(counts, entries, row, trees.rows, base + i)
         i = 0 if exact else i & (i - 1)
     if counts.ndim == 3:
+        cells, words = _cells(trees, counts.shape[1]), trees.row
         for k in range(counts.shape[1]):
-            over |= _add_prefix(
-                trees.words, trees.used, trees.width, counts.shape[1], k, base, bound, exact,
-                trees.row, trees.limbs, counts[row, k],
-            )  # fmt: skip
+            over |= _add_prefix(cells, k, base, bound, exact, words, trees.limbs, counts[row, k])
     return over
 
 
+@inlined
+def _cells(trees, carriers):
+    return Cells(trees.words, trees.used, trees.width, carriers)
+
+
 @outlined
-def _add_prefix(  # type: ignore[no-untyped-def]
-    words, used, width, carriers, carrier, base, bound, exact, row, scratch, target
-):
+def _add_prefix(cells, carrier, base, bound, exact, row, scratch, target):
     if bound == 0:
         return False
-    blocks = sum_path(words, used, width, carriers, carrier, base, bound, exact, row)
+    blocks = sum_path(cells, carrier, base, bound, exact, row)
     return add_words(target, row, blocks, scratch)
 
 
 @inlined
-def enter_trees(orders, trees, state, place, size, entries, row):  # type: ignore[no-untyped-def]
+def enter_trees(orders, trees, state, place, size, entries, row):
     """Add row `row` of `entries`, of an event at `state`, to all trees of its state.
 
     Args:
@@ -149,7 +148,7 @@ def enter_trees(orders, trees, state, place, size, entries, row):  # type: ignor
 
 
 @inlined
-def _enter_nodes(counts, trees, base, rank, size, exact, entries, row):  # type: ignore[no-untyped-def]
+def _enter_nodes(counts, trees, base, rank, size, exact, entries, row):
     over = False
     others = trees.rows.sums.shape[1] + trees.rows.ranks.shape[1] > 0
     i = rank if counts.ndim == 2 or others else size + 1
@@ -160,65 +159,53 @@ def _enter_nodes(counts, trees, base, rank, size, exact, entries, row):  # type:
             add_others(counts, trees.rows, base + i, entries, row)
         i = size + 1 if exact else i + (i & -i)
     if counts.ndim == 3:
+        cells = _cells(trees, counts.shape[1])
         for k in range(counts.shape[1]):
-            over |= _enter(
-                trees.words, trees.used, trees.width, counts.shape[1], k, base, rank, size,
-                exact, trees.row, counts[row, k],
-            )  # fmt: skip
+            over |= _enter(cells, k, base, rank, size, exact, trees.row, counts[row, k])
     return over
 
 
 @outlined
-def _enter(  # type: ignore[no-untyped-def]
-    words, used, width, carriers, carrier, base, rank, size, exact, row, source
-):
+def _enter(cells, carrier, base, rank, size, exact, row, source):
     blocks = to_words(source, row)
-    return blocks > 0 and add_path(
-        words, used, width, carriers, carrier, base, rank, size, exact, row, blocks
-    )
+    return blocks > 0 and add_path(cells, carrier, base, rank, size, exact, row, blocks)
 
 
 @inlined
-def fetch_paths(graph, orders, trees, entry, place, size, carriers):  # type: ignore[no-untyped-def]
+def fetch_paths(graph, orders, trees, entry, place, size, carriers):
     """Begin to load the nodes that an entry will want, where they may be far away."""
-    state = graph.states[entry]
+    state, cells = graph.states[entry], _cells(trees, carriers)
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
         tree = orders.transition_tree[t]
         if tree >= 0:
             bound = np.int64(orders.bounds[orders.transition_bound[t], place])
-            _fetch(
-                trees.words, trees.used, trees.width, carriers, tree * trees.nodes, bound, True,
-                orders.exact[tree], size,
-            )  # fmt: skip
+            _fetch(cells, tree * trees.nodes, bound, True, orders.exact[tree], size)
     for tree in range(orders.tree_start[state], orders.tree_start[state + 1]):
         rank = np.int64(orders.ranks[tree, place])
         if rank > 0:
-            _fetch(
-                trees.words, trees.used, trees.width, carriers, tree * trees.nodes, rank, False,
-                orders.exact[tree], size,
-            )  # fmt: skip
+            _fetch(cells, tree * trees.nodes, rank, False, orders.exact[tree], size)
 
 
 @outlined
-def _fetch(words, used, width, carriers, base, place, down, exact, size):  # type: ignore[no-untyped-def]
+def _fetch(cells, base, place, down, exact, size):
     i = place
     while 0 < i <= size and i & -i < _NEAR:
-        for cell in range((base + i) * carriers, (base + i + 1) * carriers):
-            for block in range(0, used[np.uint64(cell)], 2):
-                prefetch(words, cell * width + block * BLOCK)
+        for cell in range((base + i) * cells.carriers, (base + i + 1) * cells.carriers):
+            for block in range(0, cells.used[np.uint64(cell)], 2):
+                prefetch(cells.words, cell * cells.width + block * BLOCK)
         following = i & (i - 1) if down else i + (i & -i)
         i = 0 if exact else following
 
 
 @kernel
-def _move(words, used, width, target, wider):  # type: ignore[no-untyped-def]
+def _move(words, used, width, target, wider):
     for cell in range(used.size):
         for k in range(used[cell] * BLOCK):
             target[cell * wider + k] = words[cell * width + k]
 
 
 @kernel
-def _lift(counts, words, used, width, row, limb):  # type: ignore[no-untyped-def]
+def _lift(counts, words, used, width, row, limb):
     for node in range(counts.shape[0]):
         for k in range(counts.shape[1]):
             if counts[node, k] != 0:

@@ -19,13 +19,13 @@ _ROOM = 2**62
 
 
 @inlined
-def _crowded(limbs):  # type: ignore[no-untyped-def]
+def _crowded(limbs):
     top = np.int64(limbs[limbs.size - 1])
     return top >= _ROOM or top < -_ROOM
 
 
 @inlined
-def add_wide(target, more):  # type: ignore[no-untyped-def]
+def add_wide(target, more):
     """`target += more`, uint64[L] each; True if the result needs more limbs."""
     carry = _ZERO
     for i in range(target.size):
@@ -37,7 +37,7 @@ def add_wide(target, more):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def multiply(left, right):  # type: ignore[no-untyped-def]
+def multiply(left, right):
     """High and low halves of a 64 x 64 bit product."""
     a, b = left >> _HALF, left & _LOW
     c, d = right >> _HALF, right & _LOW
@@ -48,7 +48,7 @@ def multiply(left, right):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def add_product(target, count, weight, scratch):  # type: ignore[no-untyped-def]
+def add_product(target, count, weight, scratch):
     """`target += count * weight`: uint64[L] by int64, `count` not negative; True if crowded."""
     size = target.size
     factor = np.uint64(weight) if weight >= 0 else np.uint64(-(weight + 1)) + _ONE
@@ -68,7 +68,7 @@ def add_product(target, count, weight, scratch):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def is_zero(limbs):  # type: ignore[no-untyped-def]
+def is_zero(limbs):
     """Whether all limbs are 0."""
     for i in range(limbs.size):  # noqa: SIM110 (numba compiles the loop, not any())
         if limbs[i] != _ZERO:
@@ -77,7 +77,7 @@ def is_zero(limbs):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def normal(mantissa, exponent):  # type: ignore[no-untyped-def]
+def normal(mantissa, exponent):
     """The same value with a mantissa in [0.5, 1), or 0, or not finite."""
     if mantissa == 0.0 or not math.isfinite(mantissa):
         return mantissa, 0
@@ -86,7 +86,7 @@ def normal(mantissa, exponent):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def to_scaled(limbs):  # type: ignore[no-untyped-def]
+def to_scaled(limbs):
     """A count that is not negative as (mantissa, exponent), from its top 128 bits."""
     top = limbs.size - 1
     while top > 0 and limbs[top] == _ZERO:
@@ -98,7 +98,7 @@ def to_scaled(limbs):  # type: ignore[no-untyped-def]
 
 
 @outlined
-def add_scaled(left, left_exponent, right, right_exponent):  # type: ignore[no-untyped-def]
+def add_scaled(left, left_exponent, right, right_exponent):
     """The sum of two scaled doubles."""
     if not math.isfinite(left) or not math.isfinite(right):
         return left + right, 0

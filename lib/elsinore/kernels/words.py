@@ -10,6 +10,8 @@ five times slower on a million nodes of 2,900 bits.)
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
@@ -31,34 +33,48 @@ def blocks_for(limbs: int) -> int:
 
 
 @inlined
-def _at(number):  # type: ignore[no-untyped-def]
+def _at(number):
     # An unsigned index is not looked at for counting from the end, which would keep the compiler
     # from reading neighbouring words at once.
     return np.uint64(number)
 
 
-@inlined
-def sum_path(words, used, width, carriers, carrier, base, place, exact, row):  # type: ignore[no-untyped-def]
-    """Write the sum of one carrier over the nodes of a prefix to `row`; its number of blocks.
+class Cells(NamedTuple):
+    """A cell for each node of some trees and each of its counts (carriers).
 
-    Args:
-        words: int64[cells * width], a cell for each node and carrier.
+    Attributes:
+        words: int64[cells * width].
         used: int32[cells], blocks of each cell in use.
         width: words a cell.
         carriers: cells a node.
-        carrier: which of them.
+    """
+
+    words: np.ndarray
+    used: np.ndarray
+    width: int
+    carriers: int
+
+
+@inlined
+def sum_path(cells, carrier, base, place, exact, row):
+    """Write the sum of one carrier over the nodes of a prefix to `row`; its number of blocks.
+
+    Args:
+        cells: the nodes.
+        carrier: which of their carriers.
         base: the tree's node 0.
         place: the prefix's last rank.
         exact: whether only that rank is meant.
         row: int64[width] or more to write to.
     """
+    words, used, width = cells.words, cells.used, cells.width
     blocks = 1
     block = 0
     while block < blocks:
         a = b = c = d = 0
         i = place
         while i > 0:
-            cell = (base + i) * carriers + carrier
+            cell = (base + i) * cells.carriers + carrier
             have = used[_at(cell)]
             if have > block:
                 blocks = max(blocks, have)
@@ -75,9 +91,7 @@ def sum_path(words, used, width, carriers, carrier, base, place, exact, row):  #
 
 
 @inlined
-def add_path(  # type: ignore[no-untyped-def]
-    words, used, width, carriers, carrier, base, place, size, exact, row, blocks
-):
+def add_path(cells, carrier, base, place, size, exact, row, blocks):
     """Add `row` to one carrier of the nodes above a rank; True if a node outgrew its cell.
 
     Arguments as for `sum_path`; `size` is the tree's highest rank, `row` holds `blocks` blocks. A
@@ -85,32 +99,28 @@ def add_path(  # type: ignore[no-untyped-def]
     """
     crowded = 0
     for block in range(blocks):
-        crowded |= _add_block(
-            words, used, width, carriers, carrier, base, place, size, exact, row,
-            block, blocks,
-        )  # fmt: skip
+        crowded |= _add_block(cells, carrier, base, place, size, exact, row, block, blocks)
     over = False
     i = place
     while crowded != 0:
         if crowded & 1:
-            over |= _carry(words, used, width, (base + i) * carriers + carrier)
+            over |= _carry(cells, (base + i) * cells.carriers + carrier)
         crowded >>= 1
         i = size + 1 if exact else i + (i & -i)
     return over
 
 
 @inlined
-def _add_block(  # type: ignore[no-untyped-def]
-    words, used, width, carriers, carrier, base, place, size, exact, row, block, blocks
-):
+def _add_block(cells, carrier, base, place, size, exact, row, block, blocks):
     """Add one of some blocks; a bit for each node on the way that must carry."""
+    words, used, width = cells.words, cells.used, cells.width
     at = _at(block * BLOCK)
     a, b, c, d = row[at], row[at + _at(1)], row[at + _at(2)], row[at + _at(3)]
     crowded = 0
     step = 1
     i = place
     while i <= size:
-        cell = (base + i) * carriers + carrier
+        cell = (base + i) * cells.carriers + carrier
         if block == 0 and used[_at(cell)] < blocks:
             for k in range(used[_at(cell)] * BLOCK, blocks * BLOCK):
                 words[_at(cell * width + k)] = 0
@@ -128,8 +138,9 @@ def _add_block(  # type: ignore[no-untyped-def]
 
 
 @outlined
-def _carry(words, used, width, cell):  # type: ignore[no-untyped-def]
+def _carry(cells, cell):
     """Bring the words of a cell back below 54 bits; True if it has no room for the last one's."""
+    words, used, width = cells.words, cells.used, cells.width
     carry = 0
     last = used[cell] * BLOCK - 1
     for k in range(last):
@@ -151,7 +162,7 @@ def _carry(words, used, width, cell):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def add_words(target, row, blocks, scratch):  # type: ignore[no-untyped-def]
+def add_words(target, row, blocks, scratch):
     """`target += row`: two's complement limbs by blocks of words; True if `target` is crowded.
 
     `scratch` is uint64[*] of at least the limbs that `blocks` and `target` fill, and two more.
@@ -185,7 +196,7 @@ def add_words(target, row, blocks, scratch):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def to_words(limbs, row):  # type: ignore[no-untyped-def]
+def to_words(limbs, row):
     """Write two's complement limbs to `row` in blocks of words; how many blocks."""
     sign = _ALL if np.int64(limbs[limbs.size - 1]) < 0 else _NOTHING
     size = limbs.size

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.kernels.sweep_panes import LARGEST, Products
+from elsinore.kernels.sweep_program import Size
 from elsinore.lowering.sweep import Member, Place
 from elsinore.lowering.sweep_tables import Tables, alike, make_tables
 
@@ -49,8 +50,8 @@ def make_pane_tables(members: Sequence[Member], symbols: Sequence[frozenset[Plac
         for symbol in symbols
     ]
     tables = make_tables(rows, held)
-    unit = np.zeros(int(tables.program.sizes[1]), np.int64)
-    unit[: tables.program.sizes[0]] = 1
+    unit = np.zeros(tables.program.sizes[Size.COUNTS_END], np.int64)
+    unit[: tables.program.sizes[Size.ONES]] = 1
     for (_, basis), index in number.items():
         if basis is not None:
             unit[tables.cells[index, basis]] = 1

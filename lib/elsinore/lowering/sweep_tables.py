@@ -67,7 +67,7 @@ def write_side(
         cells: the cell of each.
         sources: the cells that may precede events at a slot, given its number too.
         loops: whether events at a slot may follow each other.
-        owns: `(cell, slot of counts, column, whether it loops)`, what events add themselves.
+        owns: `(slot of counts, cell, whether it loops, column)`, what events add themselves.
         writer: where to.
     """
     begin = len(writer.rows)
@@ -291,7 +291,7 @@ def _carried_side(
         column = _column(members[n], c, state, kind, columns)
         if column is None:
             return []
-        return [(cells[each], slot_of[n, state], column, int(members[n].loops(state)))]
+        return [(slot_of[n, state], cells[each], int(members[n].loops(state)), column)]
 
     carried = [(c, n, state) for n, state in places for c in range(_amount(members[n], kind))]
     return write_side(

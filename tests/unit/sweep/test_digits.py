@@ -10,6 +10,7 @@ from elsinore.kernels.compiled import kernel
 from elsinore.kernels.sweep_digits import (
     DIGIT,
     SMALL,
+    Numbers,
     add_digits,
     add_multiple,
     add_shifted,
@@ -22,20 +23,20 @@ ROOM = 60
 
 
 @kernel
-def _operate(kind, digits, sizes, row, other, number, less, line, spare):  # type: ignore[no-untyped-def]
+def _operate(kind, numbers, row, other, number, less, line, spare):  # type: ignore[no-untyped-def]
     if kind == ADD:
-        add_digits(digits, sizes, row, digits, sizes, other, number, line)
+        add_digits(numbers, row, numbers, other, number, line)
     elif kind == SHIFT:
-        add_shifted(digits, sizes, row, digits, sizes, other, number, less, line)
+        add_shifted(numbers, row, numbers, other, number, less, line)
     elif kind == MULTIPLY:
-        add_multiple(digits, sizes, row, digits, sizes, other, number, less, 4, line)
+        add_multiple(numbers, row, numbers, other, number, less, 4, line)
     else:
-        double_digits(digits, sizes, row, digits, sizes, other, number, line, spare)
+        double_digits(numbers, row, numbers, other, number, line, spare)
 
 
 @kernel
-def _top(digits, sizes, row, out):  # type: ignore[no-untyped-def]
-    out[0], out[1] = top_of(digits, sizes, row)
+def _top(numbers, row, out):  # type: ignore[no-untyped-def]
+    out[0], out[1] = top_of(numbers, row)
 
 
 def _value(digits: np.ndarray, size: int) -> int:
@@ -68,7 +69,7 @@ def test_operations_are_those_of_integers_and_sizes_do_not_creep() -> None:
             else:
                 number = 1 if small else dice.choice((1, 7, 52))
                 values[row] = ((values[row] + values[other]) << number) - values[other]
-            _operate(kind, digits, sizes, row, other, number, less, line, spare)
+            _operate(kind, Numbers(digits, sizes), row, other, number, less, line, spare)
             for n, value in enumerate(values):
                 assert _value(digits[n], int(sizes[n])) == value
                 assert not digits[n, sizes[n] :].any()
@@ -83,5 +84,5 @@ def test_the_highest_digits_as_a_scaled_double() -> None:
             digits[0, place] = value >> (DIGIT * place) & ((1 << DIGIT) - 1)
             sizes[0] = place + 1
         out = np.zeros(2)
-        _top(digits, sizes, 0, out)
+        _top(Numbers(digits, sizes), 0, out)
         assert out[0] * 2.0 ** (out[1] - bits) == float(value / (1 << bits))

@@ -142,5 +142,6 @@ def run_observed(
 
 def _bytes_of(work: Work) -> int:
     """What the scratch takes, members of all open windows included."""
-    arrays = [*work.lanes, *work.block, *(part for part in work if isinstance(part, np.ndarray))]
+    parts = *work.lanes, *work.block, *work.block.stack, *work
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
     return sum(array.nbytes for array in arrays)

@@ -12,9 +12,10 @@ from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.segments.entries import Entries
 from elsinore.engine.weights import EventWeights
-from elsinore.kernels.segments import Found, Lanes, Steps, run_steps
+from elsinore.kernels.segments import Found, Lanes, run_steps
 from elsinore.kernels.segments_lanes import DIGIT
-from elsinore.kernels.segments_steps import fold_steps
+from elsinore.kernels.segments_steps import EntryColumns, Steps, Weights, fold_steps
+from elsinore.kernels.segments_windows import Clock, Final
 from elsinore.lowering.chains import Chain
 from elsinore.lowering.segments import Lowered
 from elsinore.timeline import Interval
@@ -59,14 +60,14 @@ def run_segments(
     lanes = make_lanes(lowered, planes)
     needed = _rows_needed(lowered, program.windows, steps)
     most = int(max(_ROOM, needed.max()))
-    columns_at_most = lowered.program.finals[:, [3, 5, 7]].max(axis=0)
+    widths = lowered.program.finals[:, [Final.COUNTS, Final.DOUBLES, Final.RANKS]].max(axis=0)
     found = Found(
         np.empty((most, 3), np.int64),
-        np.empty((most, columns_at_most[0], planes + 1), np.int64),
-        np.empty((most, columns_at_most[1])),
-        np.empty((most, columns_at_most[2]), np.int64),
+        np.empty((most, widths[0], planes + 1), np.int64),
+        np.empty((most, widths[1])),
+        np.empty((most, widths[2]), np.int64),
     )
-    clocks = np.zeros((program.windows.shape[0], 4), np.int64)
+    clocks = np.zeros((program.windows.shape[0], len(Clock)), np.int64)
     copied = np.full(len(lowered.symbols), -1, np.int64)
     first = 0
     while first < needed.size:
@@ -86,21 +87,29 @@ def run_segments(
 def fold(lowered: Lowered, entries: Entries, weights: EventWeights, columns: EventColumns) -> Steps:
     """The entries as steps."""
     size, symbols = entries.rows.size, len(lowered.symbols)
-    instants, groups = np.empty(size, np.int64), np.empty(size + 1, np.int64)
-    offsets = np.empty(entries.offsets.size, np.int64)
-    numbers, counts = np.empty(size, np.int32), np.empty(size, np.int64)
-    own = (weights.longs, weights.doubles, weights.ranks)
-    longs, doubles, ranks = (np.empty((w.shape[0], size), w.dtype) for w in own)
+    own = Weights(weights.longs, weights.doubles, weights.ranks)
+    steps = Steps(
+        instants=np.empty(size, np.int64),
+        groups=np.empty(size + 1, np.int64),
+        group_offsets=np.empty(entries.offsets.size, np.int64),
+        symbols=np.empty(size, np.int32),
+        counts=np.empty(size, np.int64),
+        longs=np.empty((own.longs.shape[0], size), np.int64),
+        doubles=np.empty((own.doubles.shape[0], size)),
+        ranks=np.empty((own.ranks.shape[0], size), np.int64),
+    )
+    times = columns.times[entries.rows]
     many, few = fold_steps(
-        columns.times[entries.rows], entries.rows, entries.symbols, entries.offsets,
-        np.ascontiguousarray(lowered.program.windows[:, :2]), lowered.runs, *own,
-        np.full(symbols, -1, np.int64), np.zeros(symbols, np.int64),
-        instants, groups, offsets, numbers, counts, longs, doubles, ranks,
+        EntryColumns(times, entries.rows, entries.symbols, entries.offsets), own,
+        lowered.program.windows, lowered.runs,
+        np.full(symbols, -1, np.int64), np.zeros(symbols, np.int64), steps,
     )  # fmt: skip
-    return Steps(
-        instants[:many], groups[: many + 1], offsets, numbers[:few], counts[:few],
-        longs, doubles, ranks,
-    )  # fmt: skip
+    return steps._replace(
+        instants=steps.instants[:many],
+        groups=steps.groups[: many + 1],
+        symbols=steps.symbols[:few],
+        counts=steps.counts[:few],
+    )
 
 
 def _planes_needed(

@@ -9,8 +9,8 @@ import numpy as np
 
 from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.sweep.run import Swept, SweptRows, make_found, take_rows
-from elsinore.kernels.sweep_panes import Panes, find_panes, slide_panes, sweep_panes
-from elsinore.kernels.sweep_program import Events, Found, Program, make_work
+from elsinore.kernels.sweep_panes import Panes, Stacks, find_panes, slide_panes, sweep_panes
+from elsinore.kernels.sweep_program import Events, Found, Program, Stretch, make_work
 from elsinore.lowering.sweep import Member
 from elsinore.lowering.sweep_panes import PaneTables
 from elsinore.windows import Window
@@ -87,20 +87,16 @@ def run_panes(
     work, found = make_work(lowered.tables.program, events), make_found(row_program)
     length, size = window.pane(), products.unit.size
     spread, step = window.within // length, window.slide // length
-    newer, spare = np.zeros(size, np.int64), np.zeros(size, np.int64)
     rows: list[list[np.ndarray]] = []
     outgrown: list[np.ndarray] = []
-    for low, high, partition, first, last in stretches.tolist():
+    for stretch in stretches:
+        low, high = int(stretch[Stretch.FIRST]), int(stretch[Stretch.END])
         panes = _panes(events, low, high, length, size)
-        most = min(spread, panes.numbers.size)
-        suffixes, fits = np.zeros((most, size), np.int64), np.zeros(most, np.bool_)
+        stacks = _stacks(min(spread, panes.numbers.size), size)
         sweep_panes(lowered.tables.program, events, products, panes, high, work, NO_RANK)
         done = False
         while not done:
-            done = slide_panes(
-                products, panes, 0, panes.numbers.size, spread, step, first, last, partition,
-                suffixes, fits, newer, spare, found, high,
-            )  # fmt: skip
+            done = slide_panes(products, panes, stretch, spread, step, stacks, found)
             if not done:
                 _take(found, rows, outgrown)
     _take(found, rows, outgrown)
@@ -113,6 +109,15 @@ def _take(found: Found, rows: list[list[np.ndarray]], outgrown: list[np.ndarray]
     part, wide = take_rows(found, 1)
     rows.append(part)
     outgrown.append(wide)
+
+
+def _stacks(panes: int, cells: int) -> Stacks:
+    return Stacks(
+        np.zeros((panes, cells), np.int64),
+        np.zeros(panes, np.bool_),
+        np.zeros(cells, np.int64),
+        np.zeros(cells, np.int64),
+    )
 
 
 def _panes(events: Events, low: int, high: int, length: int, cells: int) -> Panes:

@@ -11,7 +11,7 @@ from elsinore.engine.sweep.entries import Entries
 from elsinore.engine.sweep.lowered import Lowered
 from elsinore.engine.sweep.panes import can_use_panes, predict_panes, run_panes
 from elsinore.engine.sweep.run import Swept, joined, run_sweep
-from elsinore.kernels.sweep_program import Events
+from elsinore.kernels.sweep_program import Events, Stretch
 from elsinore.timeline import Interval
 from elsinore.windows import Window
 
@@ -76,7 +76,8 @@ def sweep_pieces(
             return run_sweep(lowered.tables, events, stretches, window)
         found = run_panes(lowered.panes, lowered.tables.program, events, stretches, window)
         # A product that may not fit 64 bits says little of the sum that it is part of.
-        once_more = found.outgrown.take([0, 1, 2, 3, 3], axis=1)
+        columns = *found.outgrown.T, found.outgrown[:, Stretch.NUMBER]  # the last window, too
+        once_more = np.stack(columns, axis=1)
         again = run_sweep(lowered.tables, events, once_more, window)
         return Swept(joined([found.rows, again.rows]), again.outgrown)
 

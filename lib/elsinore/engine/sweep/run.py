@@ -16,9 +16,11 @@ from elsinore.kernels.sweep_program import (
     DOUBLE,
     LONG,
     RANK,
+    End,
     Events,
     Found,
     Program,
+    State,
     Work,
     make_work,
 )
@@ -107,8 +109,9 @@ class Widths(NamedTuple):
 
 def row_widths(program: Program) -> Widths:
     """The columns that a program writes; ranks come after the longs."""
+    columns = program.ends[:, End.COLUMN]
     last = {
-        kind: int(program.ends[program.ends[:, 1] == kind, 2].max(initial=-1)) + 1
+        kind: int(columns[program.ends[:, End.KIND] == kind].max(initial=-1)) + 1
         for kind in (LONG, DOUBLE, RANK)
     }
     longs = max(last[LONG], 1)
@@ -123,7 +126,7 @@ def make_found(program: Program) -> Found:
         np.zeros((room, widths.longs + widths.ranks), np.int64),
         np.zeros((room, widths.doubles)),
         np.empty((_OUTGROWN, 4), np.int64),
-        np.zeros(8, np.int64),
+        np.zeros(len(State), np.int64),
     )
     found.longs[:, widths.longs :] = NO_RANK
     return found
@@ -131,13 +134,13 @@ def make_found(program: Program) -> Found:
 
 def take_rows(found: Found, ranks: int) -> tuple[list[np.ndarray], np.ndarray]:
     """What a kernel wrote, rows and windows that it could not do; the room is clear then."""
-    size, wide = int(found.state[4]), int(found.state[5])
+    size, wide = int(found.state[State.ROWS]), int(found.state[State.OUTGROWN])
     rows = [column[:size].copy() for column in (found.keys, found.longs, found.doubles)]
     outgrown = found.outgrown[:wide].copy()
     found.longs[:size, :ranks] = 0
     found.longs[:size, ranks:] = NO_RANK
     found.doubles[:size] = 0.0
-    found.state[4:6] = 0
+    found.state[[State.ROWS, State.OUTGROWN]] = 0
     return rows, outgrown
 
 

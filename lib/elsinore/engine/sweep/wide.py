@@ -15,7 +15,7 @@ import numpy as np
 from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.sweep.lowered import Lowered
 from elsinore.engine.sweep.run import row_widths
-from elsinore.kernels.sweep_digits import DIGIT
+from elsinore.kernels.sweep_digits import DIGIT, Numbers
 from elsinore.kernels.sweep_program import (
     COUNT,
     DOUBLE,
@@ -23,10 +23,11 @@ from elsinore.kernels.sweep_program import (
     RANK,
     Events,
     Program,
-    side,
+    make_weights,
+    slots_of,
 )
 from elsinore.kernels.sweep_wide import sweep_wide
-from elsinore.kernels.sweep_wide_rows import WideFound, WideWork, count_symbols, write_wide
+from elsinore.kernels.sweep_wide_rows import WideFound, WideWork, count_symbols
 from elsinore.lowering.sweep import Member, Place
 from elsinore.windows import Window
 
@@ -74,13 +75,13 @@ def _run(
         if needed > room:
             room = needed
             work, found = make_wide_work(program, events, room), make_wide_found(program, room)
-        for low, high, partition, number in part.tolist():
-            end = number * window.slide + window.within
-            sweep_wide(program, events, low, high, end, work, NO_RANK)
-            write_wide(program, work, partition, number, ranks, found)
-            if found.keys.shape[0] - found.state[0] < len(lowered.members):
-                yield take_wide(found)
-        yield take_wide(found)
+        done = 0
+        while done < part.shape[0]:
+            done += sweep_wide(
+                program, events, part[done:], window.within, window.slide, work,
+                (ranks, NO_RANK), found,
+            )  # fmt: skip
+            yield take_wide(found)
 
 
 def make_wide_found(program: Program, digits: int) -> WideFound:
@@ -166,18 +167,13 @@ class _Logarithms:
 
 def make_wide_work(program: Program, events: Events, digits: int) -> WideWork:
     """Scratch for numbers of some digits."""
-    ones, _, longs_end, cells, sums, _, _ = program.sizes.tolist()
-    slots = [int(program.heads[:, side(kind)].max(initial=0)) + 1 for kind in range(4)]
-    columns = events.longs.shape[0] + 1 + events.ranks.shape[0]
+    ones, _, longs, cells, sums, _, _ = program.sizes.tolist()
+    slots = slots_of(program)
     work = WideWork(
-        digits=np.zeros((longs_end + 1, digits), np.int64),
-        sizes=np.zeros(longs_end + 1, np.int64),
-        before=np.zeros((longs_end, digits), np.int64),
-        sizes_before=np.zeros(longs_end, np.int64),
-        reached=np.zeros((slots[COUNT], digits), np.int64),
-        reached_sizes=np.zeros(slots[COUNT], np.int64),
-        others=np.zeros((slots[LONG] + 1, digits), np.int64),
-        other_sizes=np.zeros(slots[LONG] + 1, np.int64),
+        cells=_numbers(longs + 1, digits),
+        before=_numbers(longs, digits),
+        reached=_numbers(slots[COUNT], digits),
+        others=_numbers(slots[LONG] + 1, digits),
         sums=np.zeros((sums, 2)),
         sums_before=np.zeros((sums, 2)),
         reached_sums=np.zeros((slots[DOUBLE] + 1, 2)),
@@ -185,12 +181,14 @@ def make_wide_work(program: Program, events: Events, digits: int) -> WideWork:
         ranks_before=np.zeros(cells, np.int64),
         reached_ranks=np.zeros(slots[RANK], np.int64),
         counted=np.zeros(slots[COUNT], np.int64),
-        weights=np.zeros((columns, 2), np.int64),
-        sum_weights=np.zeros((events.doubles.shape[0], 2)),
-        heavy=np.zeros(columns),
+        weights=make_weights(events),
         line=np.zeros(digits, np.int64),
         spare=np.zeros(digits, np.int64),
     )
-    work.digits[:ones, 0] = 1
-    work.sizes[:ones] = 1
+    work.cells.digits[:ones, 0] = 1
+    work.cells.sizes[:ones] = 1
     return work
+
+
+def _numbers(count: int, digits: int) -> Numbers:
+    return Numbers(np.zeros((count, digits), np.int64), np.zeros(count, np.int64))
