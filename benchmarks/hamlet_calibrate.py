@@ -22,9 +22,9 @@ from elsinore.engine.hamlet.decisions import Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.events import EventTable, arrow_schema
 from elsinore.kernels.hamlet_ways import BESIDE, SHARED
-from elsinore.lowering.sharable import SharableSet, sharable_set
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.sharable import SharableSet, sharable_set
 
 ROUNDS = 5
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.events import EventTable, arrow_schema
-from elsinore.lowering.sharable import SharableSet, sharable_set
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.sharable import SharableSet, sharable_set
 from elsinore.timeline import TimeUnit
 
 MOST_QUERIES = 100

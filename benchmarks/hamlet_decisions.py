@@ -23,7 +23,7 @@ from elsinore.kernels.hamlet_extent import measure
 from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_log import make_log
 from elsinore.kernels.hamlet_work import Output
-from elsinore.lowering.sharable import SharableSet
+from elsinore.sharing.sharable import SharableSet
 
 ROUNDS = 5
 

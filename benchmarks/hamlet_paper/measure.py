@@ -31,7 +31,6 @@ from elsinore.engine.plan import AloneUnit, HamletUnit, Request, RuntimePlan
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.events import EventTable
-from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
@@ -41,6 +40,7 @@ from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
+from elsinore.sharing.sharable import sharable_sets
 
 #: CPU seconds: work that takes less is done again, until so much has been spent.
 _SHORT, _ENOUGH = 0.3, 0.2

@@ -10,10 +10,10 @@ from elsinore.cli.run import answer
 from elsinore.engine.plan import Executor, require
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
-from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget
 from elsinore.results.row import ResultRow
+from elsinore.sharing.sharable import sharable_sets
 from elsinore.template.support import greta_refusals
 from tests.property.compare import assert_answers, assert_same_rows, judge_greta
 from tests.property.random_cases import RandomCase

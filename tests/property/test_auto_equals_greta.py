@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.observe import Observer
-from elsinore.engine.plan import Executor, Request, RuntimePlan, fixed_length, plan_for
+from elsinore.engine.plan import Executor, Request, RuntimePlan, plan_for
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows
-from elsinore.template.support import greta_refusals
+from elsinore.sharing.sharable import sharable_sets
+from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.timeline import Interval
 from tests.draws import draws
 from tests.property.compare import assert_same_rows, greta
@@ -35,18 +36,19 @@ class _Case:
     events: EventTable
 
     def plans(self) -> list[RuntimePlan]:
-        """Nothing shared, what should be quickest, and anything: sets need not be sharable."""
+        """Nothing shared, what should be quickest, and anything."""
         freely = plan_for(Executor.AUTO, self.workload, self.events)
         dice = Dice(f"sharing of {self.name}")
-        fixed = RandomWorkload(self.name, fixed_length(self.workload), ())
-        others = [q.name for q in self.workload.queries if q.name not in fixed.workload.by_name]
         queries = self.workload.queries
+        fixed = tuple(query for query in queries if not aseq_refusals(query))
+        others = [query for query in queries if query not in fixed]
         found = [RuntimePlan.of(queries), freely]
-        for plan in fixed.plans(3):
+        for plan in RandomWorkload(self.name, Workload(SCHEMA, fixed), ()).plans(4):
             dice.shuffle(others)
-            cuts = sorted(dice.number(0, len(others)) for _ in "12")
-            sets = (others[: cuts[0]], others[cuts[0] : cuts[1]])
-            sweeps = (tuple(q.name for q in self.workload.queries if dice.chance(0.3)),)
+            cut = dice.number(0, len(others))
+            sets = [*sharable_sets(others[:cut]).sets, *sharable_sets(others[cut:]).sets]
+            swept = [*others, *(query for query in fixed if dice.chance(0.3))]
+            sweeps = (tuple(query.name for query in swept if dice.chance(0.3)),)
             found.append(RuntimePlan.of(queries, segments=plan, sets=sets, sweeps=sweeps))
         return found
 
@@ -88,7 +90,7 @@ def test_any_sharing_gives_the_rows_of_greta() -> None:
         tally["answers"] += sum(map(bool, expected.values()))
     assert tally["answers"] > WORKLOADS
     assert tally["sets"] > WORKLOADS
-    assert tally["segments"] > WORKLOADS // 2
+    assert tally["segments"] > WORKLOADS
     assert tally["sweeps"] > WORKLOADS
 
 
@@ -96,7 +98,7 @@ def test_some_queries_and_some_windows_of_a_set() -> None:
     """Of a set of three one query is not asked for here; only owned windows are worked out."""
     case = _case(3)
     everybody = case.workload.queries
-    plan = RuntimePlan.of(everybody, sets=[[query.name for query in everybody]])
+    plan = RuntimePlan.of(everybody, sets=sharable_sets(everybody).sets)
     watched: list[Observer] = []
 
     def watch(_: object) -> Observer:

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from elsinore.engine.plan import RuntimePlan, fixed_length
+from elsinore.engine.plan import RuntimePlan
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.errors import ConflictError, UnsupportedQueryError
 from elsinore.events import EventTable
@@ -24,11 +24,13 @@ from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
+from elsinore.sharing.sharable import sets_of
 from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, events_between, split_counts
 from elsinore.spark.aggregate_route import Route, branches, choose_route, cut_into_parts
 from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.tables import SparkLake
+from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
 from tests.spark.results_lake import (
     QUERIES,
@@ -124,7 +126,8 @@ def test_shared_segments_change_no_row(flights: tuple[SparkLake, EventTable]) ->
     queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
     owned = hours("15", "18")
     statistics = observe(queries, events)
-    segments = shared_segments(find_plan(fixed_length(queries), statistics, finder=Finder.GWMIN))
+    fixed = Workload(queries.schema, tuple(q for q in queries.queries if not aseq_refusals(q)))
+    segments = shared_segments(find_plan(fixed, statistics, finder=Finder.GWMIN))
     plan = RuntimePlan.of(queries.queries, segments=segments, alone=2.0, together=1.5)
     done = aggregate(lake, queries, owned, static_plan="p", plan=plan, parts=2, run="test")
     assert staged(lake, owned) == computed(queries, events, owned)
@@ -273,7 +276,7 @@ def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
         """,
     )
     owned = hours("06", "16")
-    plan = RuntimePlan.of(queries.queries, sets=[("few", "many")])
+    plan = RuntimePlan.of(queries.queries, sets=sets_of(queries).sets)
     direct, told = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, plan)
     shuffled, also = by_route(lake, queries, owned, SHUFFLED, 2, plan)
     assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from elsinore.engine.plan import RuntimePlan, sets_of
-from elsinore.engine.plan.sets import in_words
-from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
+from elsinore.engine.plan import RuntimePlan
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import print_length
 from elsinore.sharing.candidates import shared_kleene
 from elsinore.sharing.explain import Cut, ExplainedSavings, explain_cuts, explain_savings, reason
-from elsinore.sharing.plan import PlannedSet, StaticPlan
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.sharable import SharableSet, Sharing, kleene_sharers, sets_of
 from elsinore.sharing.statistics import Statistics
 
 
@@ -58,8 +57,7 @@ def describe_sharing(explanation: Explanation) -> dict[str, Any]:
     """The explanation as a mapping that JSON can hold.
 
     Lengths of windows and panes are in microseconds, or in ticks of a stream without a unit; gains,
-    costs and benefits are count updates per longest window of the workload; what sets cost is in
-    nanoseconds over the span of the statistics.
+    costs and benefits are count updates per longest window of the workload.
     """
     plan, queries = explanation.plan, explanation.workload.queries
     calendar = explanation.workload.schema.time_unit.is_calendar
@@ -82,8 +80,8 @@ def describe_sharing(explanation: Explanation) -> dict[str, Any]:
         "not_shared": _unshared(explanation.savings, plan.guaranteed_weight),
         "kleene": _kleene(explanation),
         "sets": [
-            _set(found, planned, calendar=calendar)
-            for found, planned in zip(explanation.sharing.sets, plan.sets, strict=True)
+            _set(f"s{number}", found, explanation.runtime, calendar=calendar)
+            for number, found in enumerate(explanation.sharing.sets, 1)
         ],
     }
 
@@ -207,13 +205,10 @@ def _sharers(found: SharableSet) -> dict[str, list[str]]:
     return sharers
 
 
-def _set(found: SharableSet, planned: PlannedSet, *, calendar: bool) -> dict[str, Any]:
+def _set(name: str, found: SharableSet, runtime: RuntimePlan, *, calendar: bool) -> dict[str, Any]:
     return {
-        "id": planned.id,
-        "alone": planned.alone,
-        "together": planned.together,
-        "pays": planned.pays,
-        "words": in_words(planned),
+        "id": name,
+        "run_by": runtime.executors_of([query.name for query in found.queries]),
         "types": list(_sharers(found)),
         "queries": [query.name for query in found.queries],
         "keys": _keys(found.queries[0]),

@@ -14,13 +14,14 @@ from rich.text import Text
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.describe_sharing import describe_sharing, explain_workload
-from elsinore.cli.plan import find_with_sets, read_statistics
+from elsinore.cli.plan import read_statistics
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError, PlanError
 from elsinore.plot.ink import require_picture
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.explain import figure_text
-from elsinore.sharing.plan import StaticPlan, cost_text
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import verify
 
 #: Rows of what is not shared that are printed; JSON holds them all.
@@ -52,7 +53,7 @@ def explain(
         require_picture(plot)
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
-    statistics, counted = read_statistics(rates, events, bound)
+    statistics, _ = read_statistics(rates, events, bound)
     if plan is None and statistics is None:
         raise ParameterError("give --plan FILE, or --rates FILE or --events FILE to find one")
     if plan is not None:  # as the pipeline runs it
@@ -61,15 +62,15 @@ def explain(
         runtime = compile_plan(bound, statistics, static_plan=found)
     else:  # as `elsinore run` does
         assert statistics is not None
-        found = find_with_sets(bound, statistics, counted)
-        runtime = compile_plan(bound, statistics, counted)
+        found = find_plan(bound, statistics)
+        runtime = compile_plan(bound, statistics)
     explanation = explain_workload(bound, found, statistics, runtime)
     if plot is not None:
         from elsinore.plot.save_sharing import save_sharing  # matplotlib takes its time
 
         save_sharing(
             found, explanation.cuts, explanation.savings, explanation.sharing, plot,
-            calendar=stream.time_unit.is_calendar,
+            runtime=runtime, calendar=stream.time_unit.is_calendar,
         )  # fmt: skip
     description = describe_sharing(explanation)
     if as_json:
@@ -187,7 +188,8 @@ def _kleene_lines(found: dict[str, Any]) -> Iterator[Text]:
             f"  {each['id']}: {len(each['queries'])} queries, {each['keys']};"
             f" panes of {each['pane_text']} from {', '.join(each['windows'])}"
         )
-        yield Text(f"    {_verdict(each)}", "green" if each["pays"] else "")
+        run = "; ".join(f"{_listed(names)} by {who}" for who, names in each["run_by"].items())
+        yield Text(f"    run: {run}")
         for arrow in each["transitions"]:
             yield Text(f"    {_arrow(each, arrow)}", "dim")
 
@@ -201,15 +203,6 @@ def _executor_lines(queries: list[dict[str, Any]]) -> Iterator[Text]:
         line = Text(f"  {executor}: ", "bold")
         line.append(f"{_listed(names)}: {why}", style="not bold")
         yield line
-
-
-def _verdict(found: dict[str, Any]) -> str:
-    """Who runs a set, by its predicted costs."""
-    times = (
-        f"{cost_text(found['together'])} together by hamlet,"
-        f" {cost_text(found['alone'])} one by one by greta"
-    )
-    return f"{'sharing pays' if found['pays'] else 'sharing does not pay'}: {times}"
 
 
 def _arrow(found: dict[str, Any], arrow: dict[str, Any]) -> str:

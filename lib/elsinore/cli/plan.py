@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.engine.plan import choose_sets, sample_profiles
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
@@ -61,7 +60,7 @@ def plan(
     bound = load_workload(workload, stream)
     statistics, counted = read_statistics(rates, events, bound)
     assert statistics is not None
-    found = find_with_sets(bound, statistics, counted, finder=finder, time_limit=time_limit)
+    found = find_plan(bound, statistics, finder=finder, time_limit=time_limit)
     if plot is not None:
         from elsinore.plot.draw_plan import draw_plan  # matplotlib takes its time
 
@@ -73,24 +72,6 @@ def plan(
         profile = measure(counted, bound, observed_interval(counted))
         describe_stream(profile, Console(), is_calendar=stream.time_unit.is_calendar)
     _print(found)
-
-
-def find_with_sets(
-    workload: Workload,
-    statistics: Statistics,
-    events: EventTable | None,
-    *,
-    finder: Finder = Finder.OPTIMAL,
-    time_limit: float = TIME_LIMIT,
-) -> StaticPlan:
-    """The plan with its Kleene sets, which are weighed by a sample of the events if there are any.
-
-    Raises:
-        ParameterError, BudgetError: as `find_plan`.
-    """
-    profiles = () if events is None else sample_profiles(workload, events)
-    sets = choose_sets(workload, statistics, profiles).sets
-    return find_plan(workload, statistics, finder=finder, time_limit=time_limit, sets=sets)
 
 
 def _print(found: StaticPlan) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
-from elsinore.lowering.sharable import SharableSet
 from elsinore.plot.draw_decisions import SetDecisions, draw_decisions
 from elsinore.plot.ink import ENDINGS
+from elsinore.sharing.sharable import SharableSet
 from elsinore.timeline import format_instant
 
 #: Decisions of a set that are kept; the first ones of a longer run.

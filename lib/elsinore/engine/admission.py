@@ -9,8 +9,8 @@ import numpy as np
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.key_codes import usable_keys
-from elsinore.lowering.merged import Admission
 from elsinore.query.bound import Key
+from elsinore.sharing.merged import Admission
 
 
 def rows_at(

@@ -17,8 +17,8 @@ from elsinore.engine.admission import rows_at
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes, group_texts, join_keys
 from elsinore.engine.sorting import ascending
-from elsinore.lowering.merged import admission_of, type_of
 from elsinore.query.bound import BoundQuery
+from elsinore.sharing.merged import admission_of, type_of
 from elsinore.template.machine import reached_states
 from elsinore.template.template import Template
 

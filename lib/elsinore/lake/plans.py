@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from elsinore.engine.plan import choose_sets
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import DataError
 from elsinore.lake.regions import run_key
@@ -79,7 +78,6 @@ def plan_run(
         "candidates": len(plan.candidates),
         "chosen": len(plan.chosen),
         "sets": len(plan.sets),
-        "sets_that_pay": sum(found.pays for found in plan.sets),
         "score": plan.score,
         "guaranteed_weight": plan.guaranteed_weight,
         "proven": plan.proven,
@@ -153,8 +151,7 @@ def _find_and_keep(
         }
 
     new = [row(STATISTICS, statistics, "counted"), row(PROFILE, profile, "measured")]
-    sets = choose_sets(workload, statistics, (profile,)).sets
-    for plan in find_plans(workload, statistics, time_limit=time_limit, sets=sets):
+    for plan in find_plans(workload, statistics, time_limit=time_limit):
         _add_once(lake, [*new, row(PLAN, plan, str(plan.finder))], run)
         new = []
     return plan

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from elsinore.lowering.carriers import Carrier, Carriers
-from elsinore.lowering.merged import type_of
-from elsinore.lowering.sharable import partition_signature, plain_template
 from elsinore.query.bound import BoundQuery
+from elsinore.sharing.merged import type_of
+from elsinore.sharing.sharable import partition_signature, plain_template
 from elsinore.template.machine import reachable
 from elsinore.template.support import refuse_all
 from elsinore.template.template import Template

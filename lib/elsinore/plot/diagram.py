@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from elsinore.lowering.merged import anonymous_condition
-from elsinore.lowering.sharable import SharableSet
 from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.print_query import print_bound, print_pattern
 from elsinore.query.syntax import Semantics
+from elsinore.sharing.merged import anonymous_condition
+from elsinore.sharing.sharable import SharableSet
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import NOTES, Words
 from elsinore.template.subsets import NotUnambiguous

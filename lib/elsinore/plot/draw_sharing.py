@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
 from elsinore.plot.ink import (
     BODY,
     CROSSED,
@@ -21,6 +20,7 @@ from elsinore.plot.ink import (
     write,
 )
 from elsinore.sharing.explain import Box, Cut, ExplainedSavings, figure_text
+from elsinore.sharing.sharable import SharableSet, Sharing, kleene_sharers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

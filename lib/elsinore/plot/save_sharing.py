@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elsinore.lowering.sharable import SharableSet, Sharing, kleene_sharers
+from elsinore.engine.plan import GRETA, RuntimePlan
 from elsinore.plot.diagram import merged_diagram
 from elsinore.plot.draw_diagram import RADIUS, RING, Drawing, capsule_width, draw, drawing_of
 from elsinore.plot.draw_sharing import (
@@ -36,7 +36,8 @@ from elsinore.plot.ink import (
 )
 from elsinore.query.print_query import print_length
 from elsinore.sharing.explain import Cut, ExplainedSavings, figure_text
-from elsinore.sharing.plan import PlannedSet, StaticPlan, cost_text
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.sharable import SharableSet, Sharing, kleene_sharers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,6 +84,7 @@ def save_sharing(
     sharing: Sharing,
     path: Path,
     *,
+    runtime: RuntimePlan,
     calendar: bool,
 ) -> None:
     """Draw queries as rows of boxes, what they share as spans, and the sets' merged templates.
@@ -93,19 +95,20 @@ def save_sharing(
         savings: what the chosen candidates save.
         sharing: the sharable sets.
         path: a file that ends in .svg or .png.
+        runtime: who runs the queries of a set; those that all run by greta share nothing.
         calendar: whether the stream's time is in microseconds, not in ticks of no unit.
 
     Raises:
         ParameterError: another ending, or the file cannot be written.
     """
     require_picture(path)
-    idle = {part.id for part in plan.sets if not part.pays}
+    run_by = [runtime.executors_of([q.name for q in found.queries]) for found in sharing.sets]
+    idle = {f"s{number}" for number, each in enumerate(run_by, 1) if {*each} == {GRETA}}
     rows, left_out = _ordered_rows(cuts, savings, sharing, idle)
     listed, tall = legend_size(rows.groups)
-    planned = {part.queries: part for part in plan.sets}
     blocks = [
-        _block(number, found, planned.get(tuple(q.name for q in found.queries)), calendar=calendar)
-        for number, found in enumerate(sharing.sets, 1)
+        _block(number, found, each, calendar=calendar)
+        for number, (found, each) in enumerate(zip(sharing.sets, run_by, strict=True), 1)
     ]
     head = _head(plan, len(cuts), left_out)
     beside = rows.width + 2 * _BETWEEN
@@ -162,27 +165,19 @@ def _write_head(axes: Axes, head: tuple[str, ...]) -> None:
 
 
 def _block(
-    number: int, found: SharableSet, planned: PlannedSet | None, *, calendar: bool
+    number: int, found: SharableSet, run_by: Mapping[str, Sequence[str]], *, calendar: bool
 ) -> _Block:
     listed = ", ".join(f"{n} {query.name}" for n, query in enumerate(found.queries, 1))
     kinds = ", ".join(f"{t}+" for t in dict.fromkeys(
         found.merged.states[state].type for state in kleene_sharers(found)))  # fmt: skip
     keys = ", ".join(found.merged.keys) or "no key"
     pane = print_length(found.pane) if calendar else str(found.pane)
-    lines = [f"partitioned by {keys}; panes of {pane}", *textwrap.wrap(listed, _LIST_WIDTH)]
-    if planned is not None:
-        lines.insert(1, _verdict(planned))
+    run = ", ".join(f"{len(names)} by {executor}" for executor, names in run_by.items())
+    head = [f"partitioned by {keys}; panes of {pane}", f"run: {run}"]
+    lines = [*head, *textwrap.wrap(listed, _LIST_WIDTH)]
     drawing = drawing_of(merged_diagram(found))
     title = f"s{number}: {kinds} in {len(found.queries)} queries"
     return _Block(title, tuple(lines), drawing, found.merged.kleene)
-
-
-def _verdict(planned: PlannedSet) -> str:
-    """Who runs a set, by the predicted cost of both ways."""
-    together, alone = cost_text(planned.together), cost_text(planned.alone)
-    if planned.pays:
-        return f"run together: {together}, against {alone} one by one"
-    return f"run one by one: {alone}, against {together} together"
 
 
 def _corners(

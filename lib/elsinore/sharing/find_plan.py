@@ -24,6 +24,7 @@ from elsinore.sharing.plan import (
     StaticPlan,
 )
 from elsinore.sharing.search import Expansion, exhaustive, expand, search
+from elsinore.sharing.sharable import sets_of
 from elsinore.sharing.statistics import Statistics
 
 
@@ -165,21 +166,18 @@ def find_plan(
     *,
     finder: Finder = Finder.OPTIMAL,
     time_limit: float = TIME_LIMIT,
-    sets: tuple[PlannedSet, ...] = (),
 ) -> StaticPlan:
     """The plan that a finder chooses for a workload under the statistics of its stream.
 
     A pure function: the same workload, in whatever order of its queries, and the same statistics
-    give the same plan, byte for byte (while the time limit is not met). `sets` is the Kleene part,
-    which is weighed by what this engine costs and taken into the plan as it is
-    (`elsinore.engine.plan.choose_sets`).
+    give the same plan, byte for byte (while the time limit is not met).
 
     Raises:
         ParameterError: the statistics lack a type of the workload, its rates are too large, or the
             time limit is not positive.
         BudgetError: the finder `sharon` or `exhaustive` met its bound.
     """
-    return _plan(workload, statistics, _problem(workload, statistics, time_limit), finder, sets)
+    return _plan(workload, statistics, _problem(workload, statistics, time_limit), finder)
 
 
 def find_plans(
@@ -187,7 +185,6 @@ def find_plans(
     statistics: Statistics,
     *,
     time_limit: float = TIME_LIMIT,
-    sets: tuple[PlannedSet, ...] = (),
 ) -> Iterator[StaticPlan]:
     """The optimal plan; where it takes longer than `PATIENCE`, first GWMIN's.
 
@@ -198,11 +195,11 @@ def find_plans(
     """
     quick = min(PATIENCE, time_limit)
     problem = _problem(workload, statistics, quick)
-    plan = _plan(workload, statistics, problem, Finder.OPTIMAL, sets)
+    plan = _plan(workload, statistics, problem, Finder.OPTIMAL)
     if not plan.proven and quick < time_limit:
-        yield _plan(workload, statistics, problem, Finder.GWMIN, sets)
+        yield _plan(workload, statistics, problem, Finder.GWMIN)
         longer = replace(problem, time_limit=time_limit)
-        plan = _plan(workload, statistics, longer, Finder.OPTIMAL, sets)
+        plan = _plan(workload, statistics, longer, Finder.OPTIMAL)
     yield plan
 
 
@@ -213,14 +210,10 @@ def _problem(workload: Workload, statistics: Statistics, time_limit: float) -> P
 
 
 def _plan(
-    workload: Workload,
-    statistics: Statistics,
-    problem: Problem,
-    finder: Finder,
-    sets: tuple[PlannedSet, ...],
+    workload: Workload, statistics: Statistics, problem: Problem, finder: Finder
 ) -> StaticPlan:
     choice = choose(problem, finder)
-    kleene = shared_kleene(workload)
+    kleene, sharing = shared_kleene(workload), sets_of(workload)
     return StaticPlan(
         workload_fingerprint=workload_fingerprint(workload),
         statistics_fingerprint=statistics.fingerprint,
@@ -233,5 +226,5 @@ def _plan(
         bound=choice.bound,
         proven=choice.proven,
         kleene=tuple(KleenePart(event_type=kind, queries=names) for kind, names in kleene),
-        sets=sets,
+        sets=tuple(PlannedSet.of(n, found) for n, found in enumerate(sharing.sets, 1)),
     )

@@ -11,6 +11,7 @@ import pydantic
 
 from elsinore.errors import PlanError
 from elsinore.sharing.fingerprints import canonical_json, fingerprint
+from elsinore.sharing.sharable import SharableSet
 
 
 class PlanPart(pydantic.BaseModel):
@@ -19,17 +20,6 @@ class PlanPart(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, use_enum_values=False
     )
-
-
-def cost_text(nanoseconds: float) -> str:
-    """A predicted cost for people.
-
-    >>> cost_text(1_650_000_000.0), cost_text(290_000.0)
-    ('1.65 s', '0.29 ms')
-    """
-    if nanoseconds >= 1e9:
-        return f"{nanoseconds / 1e9:,.3g} s"
-    return f"{nanoseconds / 1e6:,.3g} ms"
 
 
 class PlannedState(PlanPart):
@@ -74,9 +64,6 @@ class PlannedSet(PlanPart):
         keys: attributes that partition the trends, sorted.
         pane: length of a pane: the gcd of all WITHIN and SLIDE (section 3.1), in ticks.
         states, transitions: the merged template.
-        alone: predicted nanoseconds of the queries one by one, over the span of the statistics.
-        together: the same if Hamlet runs them.
-        pays: whether they are to be run by Hamlet.
     """
 
     id: str
@@ -86,13 +73,41 @@ class PlannedSet(PlanPart):
     pane: pydantic.PositiveInt
     states: tuple[PlannedState, ...]
     transitions: tuple[PlannedTransition, ...]
-    alone: pydantic.NonNegativeFloat
-    together: pydantic.NonNegativeFloat
-    pays: bool
+
+    @classmethod
+    def of(cls, number: int, found: SharableSet) -> PlannedSet:
+        """What a plan says of a set."""
+        merged = found.merged
+        return cls(
+            id=f"s{number}",
+            kleene=tuple(sorted({merged.states[state].type for state in merged.kleene})),
+            queries=tuple(query.name for query in merged.queries),
+            keys=merged.keys,
+            pane=found.pane,
+            states=tuple(
+                PlannedState(
+                    event_type=state.type,
+                    keys=tuple(sorted(state.keys)),
+                    queries=tuple(sorted(state.members)),
+                    starts=tuple(sorted(merged.starts(at))),
+                    ends=tuple(sorted(merged.ends(at))),
+                )
+                for at, state in enumerate(merged.states)
+            ),
+            transitions=tuple(
+                PlannedTransition(
+                    earlier=link.earlier,
+                    later=link.later,
+                    queries=link.queries,
+                    conditional=link.condition is not None,
+                )
+                for link in merged.links
+            ),
+        )
 
 
 #: Version of the JSON form; other versions are refused.
-FORMAT = 3
+FORMAT = 4
 
 
 class Fate(StrEnum):
@@ -197,12 +212,11 @@ class StaticPlan(PlanPart):
         bound: no plan in the finder's search space scores more; None if the finder knows none.
         proven: whether the score reaches the bound, up to a millionth of it.
         kleene: Kleene sub-patterns that several queries hold.
-        sets: sharable sets of queries with Kleene sub-patterns (Hamlet Definition 3.2), disjoint,
-            and whether running each together is predicted to pay; what a burst shares is decided
-            at run time.
+        sets: sharable sets of queries with Kleene sub-patterns (Hamlet Definition 3.2), disjoint;
+            which of them run together the runtime plan says, and their bursts what is shared.
     """
 
-    version: Literal[3] = 3
+    version: Literal[4] = 4
     workload_fingerprint: str
     statistics_fingerprint: str
     queries: dict[str, str]

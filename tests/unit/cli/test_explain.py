@@ -113,7 +113,7 @@ def test_the_kleene_part(as_json: Any) -> None:
     assert executors == {
         "one": "sweep", "two": "sweep", "three": "sweep", "four": "sweep", "five": "greta",
     }  # fmt: skip
-    assert one["pays"] == (one["together"] < one["alone"])
+    assert one["run_by"] == {"sweep": ["two", "three"]}
     reasons = {query["query"]: query["why"] for query in found["queries"]}
     assert reasons["one"].startswith("of fixed length; counting in windows that hardly overlap")
     assert reasons["two"] == reasons["three"]
@@ -136,7 +136,7 @@ def test_a_stored_plan_is_the_same_story(as_json: Any, plan: str) -> None:
     (shared,) = stored["shared"]
     assert (shared["gains"], shared["once"], shared["net"]) == (None, None, 285)
     # What pays on this engine is not known without rates; all else is in the plan.
-    assert stored["queries"][0]["why"] == "of fixed length"
+    assert stored["queries"][0]["why"] == "of fixed length; shares no segment"
     assert stored["queries"][1]["why"] == "nothing is asked of pairs of events; with 1 other"
     runs = {"executor": None, "why": None}
     without = [[{**query, **runs} for query in each["queries"]] for each in (stored, found)]

@@ -12,11 +12,11 @@ from elsinore.engine.hamlet.decisions import ALWAYS, EQUATION, NEVER, Decisions
 from elsinore.engine.plan import Executor, plan_for
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.kernels.hamlet_ways import BESIDE
-from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
+from elsinore.sharing.sharable import sharable_sets
 from elsinore.template.support import greta_refusals
 from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases import SCHEMA

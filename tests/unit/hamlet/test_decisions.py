@@ -7,8 +7,16 @@ import pytest
 
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.costs import NAMES, load_costs, load_wide_costs
-from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
+from elsinore.engine.hamlet.decisions import (
+    ALWAYS,
+    DYNAMIC,
+    EQUATION,
+    NAMES,
+    NEVER,
+    Decisions,
+    load_costs,
+    load_wide_costs,
+)
 from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable

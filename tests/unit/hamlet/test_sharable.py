@@ -7,9 +7,9 @@ import pytest
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
-from elsinore.lowering.sharable import Sharing, sharable_sets
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.sharable import Sharing, sharable_sets
 from tests.property.random_cases import SCHEMA
 
 

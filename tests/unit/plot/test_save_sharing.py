@@ -7,11 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
-from elsinore.lowering.sharable import sharable_sets
 from elsinore.plot.save_sharing import MOST_ROWS, save_sharing
 from elsinore.sharing.explain import explain_cuts, explain_savings
 from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.sharable import sharable_sets
 from elsinore.sharing.statistics import Statistics
 from tests.unit.sharing.support import bind, count_trends
 
@@ -23,7 +24,10 @@ def save(patterns: list[list[str]], path: Path) -> None:
     plan = find_plan(workload, RATES)
     savings = explain_savings(plan, workload, RATES)
     sharing = sharable_sets(workload.queries)
-    save_sharing(plan, explain_cuts(plan, workload), savings, sharing, path, calendar=False)
+    save_sharing(
+        plan, explain_cuts(plan, workload), savings, sharing, path,
+        runtime=compile_plan(workload, RATES, static_plan=plan), calendar=False,
+    )  # fmt: skip
 
 
 MIXED = [["A", "B", "C"], ["A", "B", "C", "B+"], ["D", "B+"]]
@@ -40,7 +44,7 @@ def test_svg_tells_everything_and_is_the_same_each_time(tmp_path: Path) -> None:
     for written in (
         *("q1", "q3", "p2", "s1", "B+", "(A, B, C) in 2 queries", "156"),
         *("B+ in 2 queries", "decided burst by burst", "s1: B+ in 2 queries"),
-        *("partitioned by no key; panes of 10", "1 q2, 2 q3", "all"),
+        *("partitioned by no key; panes of 10", "run: 2 by sweep", "1 q2, 2 q3", "all"),
         "3 queries, 1 shared patterns save 156 (proven optimal)",
     ):
         assert f"<!-- {written} -->" in text, written

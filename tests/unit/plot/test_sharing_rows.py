@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from elsinore.lowering.sharable import sharable_sets
 from elsinore.plot.diagram import merged_diagram, numbers
 from elsinore.plot.draw_sharing import Group, groups_of, row_order, units_of
 from elsinore.sharing.explain import Cut, explain_cuts, explain_savings
 from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.sharable import sharable_sets
 from elsinore.sharing.statistics import Statistics
 from tests.unit.sharing.support import bind, count_trends, pattern_sets
 

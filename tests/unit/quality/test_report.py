@@ -19,6 +19,7 @@ from elsinore.quality.report import write_report
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
+from elsinore.sharing.sharable import sets_of
 from elsinore.timeline import HOUR, Interval
 from tests.property.random_cases import SCHEMA
 from tests.unit.quality import lake
@@ -297,9 +298,10 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
         f"QUERY {name} RETURN COUNT(*) PATTERN SEQ({kind}, B+) WITHIN 10;"
         for name, kind in (("delays", "A"), ("cascade", "C"))
     )
+    workload = bind_workload(parse_workload(queries), SCHEMA)
     plan = RuntimePlan.of(
-        bind_workload(parse_workload(queries), SCHEMA).queries,
-        sets=[("delays", "cascade")], choices=choices, alone=5e9, together=2e9,
+        workload.queries,
+        sets=sets_of(workload).sets, choices=choices, alone=5e9, together=2e9,
     )  # fmt: skip
     for first_hour, bursts in (("10", 40), ("11", 10)):  # two slices
         counts = {"bursts": bursts, "shared": bursts // 2, "event snapshots": bursts * 100}

@@ -6,6 +6,7 @@ from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.lake.run_metrics import Ran, is_of_sharing, run_time_sharing, sharing_metrics
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.sharable import sharable_sets
 from elsinore.spark.aggregate_worker import add_up
 from tests.property.random_cases import SCHEMA
 
@@ -18,7 +19,9 @@ QUERY b RETURN COUNT(*) PATTERN SEQ(C, B+) WITHIN 10;
 QUERY c RETURN COUNT(*) PATTERN D+ WITHIN 10;"""),
     SCHEMA,
 ).queries
-PLAN = RuntimePlan.of(QUERIES, sets=["ab"], choices=CHOICES, alone=4e9, together=2e9)
+PLAN = RuntimePlan.of(
+    QUERIES, sets=sharable_sets(QUERIES).sets, choices=CHOICES, alone=4e9, together=2e9
+)
 
 
 def test_figures_of_several_slices_are_put_together() -> None:

@@ -29,9 +29,9 @@ from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_work import Output, bytes_of_members
 from elsinore.kernels.rows import Rows
-from elsinore.lowering.sharable import SharableSet, sharable_set
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
+from elsinore.sharing.sharable import SharableSet, sharable_set
 from elsinore.timeline import Interval
 
 #: Bytes that the members of open windows may take.

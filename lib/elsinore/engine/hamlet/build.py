@@ -15,7 +15,7 @@ from elsinore.engine.slots import fill_slots
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import weigh_events
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
-from elsinore.lowering.merged import MergedTemplate
+from elsinore.sharing.merged import MergedTemplate
 from elsinore.timeline import Interval
 
 

@@ -13,7 +13,7 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes, group_texts
 from elsinore.engine.partitions import column_of, find_partitions, leads_through, place_events
 from elsinore.engine.sorting import ascending
-from elsinore.lowering.merged import Admission, MergedTemplate
+from elsinore.sharing.merged import Admission, MergedTemplate
 from elsinore.template.template import State, Template, Transition
 
 

@@ -22,7 +22,7 @@ from elsinore.kernels.hamlet_graph import (
 )
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Programs
-from elsinore.lowering.merged import Admission, MergedTemplate
+from elsinore.sharing.merged import Admission, MergedTemplate
 
 
 @dataclass(frozen=True)

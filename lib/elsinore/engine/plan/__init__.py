@@ -1,10 +1,8 @@
 """Who runs what: the runtime plan, the one place that decides it, and the executors by name."""
 
-from elsinore.engine.plan.compile_plan import compile_plan, fixed_length
+from elsinore.engine.plan.compile_plan import compile_plan
 from elsinore.engine.plan.executors import REFUSALS, Executor, plan_for, require
 from elsinore.engine.plan.runtime_plan import Choice, RuntimePlan
-from elsinore.engine.plan.sample import sample_profiles
-from elsinore.engine.plan.sets import SetChoice, choose_sets, sets_of
 from elsinore.engine.plan.units import (
     EVERYTHING,
     GRETA,
@@ -32,13 +30,8 @@ __all__ = [
     "HamletUnit",
     "Request",
     "RuntimePlan",
-    "SetChoice",
     "Unit",
-    "choose_sets",
     "compile_plan",
-    "fixed_length",
     "plan_for",
     "require",
-    "sample_profiles",
-    "sets_of",
 ]

@@ -13,10 +13,10 @@ from elsinore.engine.plan.units import AloneUnit, HamletUnit, SegmentsUnit, Swee
 from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.sweep import require_sweep, sweep_refusals, sweep_sets
 from elsinore.events import EventTable
-from elsinore.lowering.sharable import sharable_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.sharable import sharable_sets
 from elsinore.template.support import aseq_refusals, greta_refusals, require_aseq, require_greta
 
 
@@ -80,7 +80,7 @@ def plan_for(
         static_plan: what sharon shares; None: GWMIN's plan.
     """
     if executor is Executor.AUTO:
-        return compile_plan(workload, observe(workload, events), events)
+        return compile_plan(workload, observe(workload, events))
     if executor is Executor.TWOSTEP:
         return RuntimePlan(workload.queries, (), (), workload.queries)
     units = _units(executor, workload, events, static_plan)

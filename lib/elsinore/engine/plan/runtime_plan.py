@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 
 import pyarrow as pa
 
@@ -22,10 +23,10 @@ from elsinore.engine.plan.units import (
     Unit,
 )
 from elsinore.events import EventTable
-from elsinore.lowering.sharable import sharable_sets
 from elsinore.lowering.sweep import sweep_sets
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.candidates import Segment
+from elsinore.sharing.sharable import SharableSet, sharable_sets
 from elsinore.template.support import aseq_refusals, greta_refusals
 
 
@@ -44,7 +45,7 @@ class Choice:
     why: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RuntimePlan:
     """Who runs what; it travels to workers whole, so that these plan nothing.
 
@@ -54,9 +55,9 @@ class RuntimePlan:
         units: what is run; each query that any compiled executor can run is in one of them.
         left: the others, which only twostep can run.
         choices: one for each query, in their order.
-        alone: predicted nanoseconds of all queries that could share, each by itself, over the span
-            of the statistics.
-        together: the same as they are run.
+        alone: predicted nanoseconds of the queries of fixed length without shared segments, over
+            the span of the statistics.
+        together: the same with the segments that they share.
     """
 
     queries: tuple[BoundQuery, ...]
@@ -75,7 +76,7 @@ class RuntimePlan:
         *,
         segments: Sequence[Sequence[Segment]] = (),
         sweeps: Sequence[Collection[str]] = (),
-        sets: Sequence[Collection[str]] = (),
+        sets: Sequence[SharableSet] = (),
         choices: Sequence[Choice] = (),
         alone: float = 0.0,
         together: float = 0.0,
@@ -91,7 +92,7 @@ class RuntimePlan:
             classes: those that are equal, where that is known already.
             segments: by their places in the queries that share them.
             sweeps: names of queries that are swept together.
-            sets: names of queries that Hamlet runs together.
+            sets: queries that Hamlet runs together.
             choices: what is said of each query.
             alone: what was predicted without sharing.
             together: what was predicted.
@@ -109,9 +110,8 @@ class RuntimePlan:
             here = [[place for place in places if place.query in known] for places in segments]
             shared = [places for places in here if len(places) > 1]
             units += _taken(rest, [SegmentsUnit.of(fixed, shared)])
-        for names in sets:
-            held = sharable_sets([rest[name] for name in names if name in rest]).sets
-            units += _taken(rest, map(HamletUnit.of, held))
+        for held in sets:
+            units += _taken(rest, map(HamletUnit.of, _still(held, rest)))
         units += [AloneUnit((query,)) for query in rest.values()]
         left = tuple(q for each in classes if each.run.name in refused for q in each.queries)
         given = tuple(queries), classes, tuple(units), left, tuple(choices)
@@ -123,7 +123,7 @@ class RuntimePlan:
             [query for query in self.queries if query.name in names],
             segments=self.segments,
             sweeps=self.sweeps,
-            sets=self.sets,
+            sets=[unit.lowered.found for unit in self.units if isinstance(unit, HamletUnit)],
             choices=[choice for choice in self.choices if choice.query in names],
         )
 
@@ -158,9 +158,17 @@ class RuntimePlan:
         """The names of the queries that are swept together, set by set."""
         return tuple(unit.names for unit in self.units if isinstance(unit, SweepUnit))
 
+    def executors_of(self, names: Collection[str]) -> dict[str, list[str]]:
+        """Some of the queries by the executor that runs them."""
+        found: dict[str, list[str]] = {}
+        for choice in self.choices:
+            if choice.query in names:
+                found.setdefault(choice.executor, []).append(choice.query)
+        return found
+
     @property
     def saved(self) -> float:
-        """The share of the predicted cost that sharing saves, from 0 to 1."""
+        """The share of their predicted cost that segments save, from 0 to 1."""
         return 1 - self.together / self.alone if self.alone else 0.0
 
     def in_words(self) -> str:
@@ -168,7 +176,9 @@ class RuntimePlan:
         parts = []
         if self.segments:
             sharing = {place.query for places in self.segments for place in places}
-            parts.append(f"{_counted(len(self.segments), 'segment')} in {len(sharing)} queries")
+            saves = f" (saves {self.saved:.1%})" if self.saved else ""
+            segments = _counted(len(self.segments), "segment")
+            parts.append(f"{segments} in {len(sharing)} queries{saves}")
         if self.sets:
             parts.append(
                 f"Kleene sub-patterns in {_counted(len(self.sets), 'set')}"
@@ -177,10 +187,7 @@ class RuntimePlan:
         if self.sweeps:
             swept = sum(map(len, self.sweeps))
             parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")
-        if not parts:
-            return "nothing is shared"
-        saves = f"; saves {self.saved:.1%}" if self.alone else ""
-        return f"{' and '.join(parts)}{saves}"
+        return " and ".join(parts) if parts else "nothing is shared"
 
 
 def _taken(rest: dict[str, BoundQuery], units: Iterable[Unit]) -> Iterator[Unit]:
@@ -189,6 +196,14 @@ def _taken(rest: dict[str, BoundQuery], units: Iterable[Unit]) -> Iterator[Unit]
         for name in unit.names:
             del rest[name]
         yield unit
+
+
+def _still(found: SharableSet, rest: Mapping[str, BoundQuery]) -> Sequence[SharableSet]:
+    """A set as far as its queries are among the rest."""
+    held = [rest[query.name] for query in found.queries if query.name in rest]
+    if len(held) == len(found.queries) and all(map(is_, held, found.queries)):
+        return [found]
+    return sharable_sets(held).sets
 
 
 def _counted(number: int, thing: str) -> str:

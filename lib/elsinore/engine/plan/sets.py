@@ -1,161 +1,88 @@
-"""Sharable sets of a workload, what they cost both ways, and the part of a plan that holds them."""
+"""Which sharable sets run by Hamlet: a rule, which `benchmarks.auto` measures."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from elsinore.engine.hamlet.predict import predict_set
-from elsinore.engine.hamlet.traffic import Stream
-from elsinore.errors import PlanError
-from elsinore.lowering.sharable import SharableSet, Sharing, sharable_sets
+from elsinore.lowering.conditions import Programs, order_of
 from elsinore.query.bound import Workload
-from elsinore.sharing.plan import PlannedSet, PlannedState, PlannedTransition, StaticPlan, cost_text
-from elsinore.sharing.profile import StreamProfile
+from elsinore.sharing.sharable import SharableSet, sets_of
 from elsinore.sharing.statistics import Statistics
+
+#: Events of a partition's window, for each query of a set, from which on order trees, query by
+#: query, are quicker than pairs of events for all queries at once.
+_BY_TREES = 30
 
 
 @dataclass(frozen=True)
 class SetChoice:
-    """The sets of a workload, with predictions, and why the other queries are in none.
+    """The sharable sets of some queries that run by Hamlet, and why.
 
     Attributes:
         sets: disjoint.
-        beside: reasons by query.
+        reasons: by query, for those of other sets and those beside the sets, too.
     """
 
-    sets: tuple[PlannedSet, ...]
-    beside: Mapping[str, str]
-
-    @property
-    def by_query(self) -> dict[str, PlannedSet]:
-        """The set of each query that is in one."""
-        return {name: found for found in self.sets for name in found.queries}
+    sets: Sequence[SharableSet]
+    reasons: dict[str, str]
 
 
-def sets_of(workload: Workload) -> Sharing:
-    """The sharable sets of a workload; the order of its queries does not matter."""
-    return sharable_sets(sorted(workload.queries, key=lambda query: query.name))
+def choose_sets(workload: Workload, statistics: Statistics | None) -> SetChoice:
+    """Every sharable set runs by Hamlet, but one that only compares values in large windows.
 
-
-def choose_sets(
-    workload: Workload, statistics: Statistics, profiles: Sequence[StreamProfile] = ()
-) -> SetChoice:
-    """Every sharable set, and whether it pays to run it by Hamlet.
+    Pairs of events are then worked out once for all queries of the set. Where a condition on pairs
+    is one comparison, a query by itself needs no pairs: greta's trees take the logarithm of a
+    window's events instead of their number.
 
     Args:
-        workload: the queries.
-        statistics: of their stream.
-        profiles: of parts of it, for bursts and selectivities.
+        workload: the queries, none of them swept.
+        statistics: of their stream; without them windows count as small.
 
     Raises:
         ParameterError: the statistics lack a type of a set.
-    """
-    sharing, stream = sets_of(workload), Stream(statistics, tuple(profiles))
-    sets = (_planned(n, found, stream) for n, found in enumerate(sharing.sets, 1))
-    return SetChoice(tuple(sets), _reasons(sharing))
-
-
-def planned_sets(workload: Workload, plan: StaticPlan) -> SetChoice:
-    """The sets of a plan, which must be what this build makes of the workload.
-
-    Raises:
-        PlanError: they are not.
     """
     sharing = sets_of(workload)
-    here = [_form(_structure(n, found)) for n, found in enumerate(sharing.sets, 1)]
-    if here != [_form(found) for found in plan.sets]:
-        raise PlanError(
-            "the sharable sets of the static plan are not those of the workload",
-            hint="find the plan anew",
-        )
-    return SetChoice(plan.sets, _reasons(sharing))
+    reasons = {query.name: why for query, why in sharing.beside}
+    chosen = []
+    for found in sharing.sets:
+        events = 0.0
+        if statistics is not None and _only_compares(found):
+            events = _events_of_window(found, statistics)
+        by_trees = events > _BY_TREES * len(found.queries)
+        chosen += [] if by_trees else [found]
+        for query in found.queries:
+            reasons[query.name] = _in_words(found, events if by_trees else None)
+    return SetChoice(chosen, reasons)
 
 
-def without(
-    chosen: SetChoice, workload: Workload, swept: Collection[str], stream: Stream
-) -> SetChoice:
-    """What is left of sets whose other queries are swept; it pays where it did and still does.
-
-    Raises:
-        ParameterError: the statistics lack a type of a set.
-    """
-    sets: list[PlannedSet] = []
-    beside = dict(chosen.beside)
-    for found in chosen.sets:
-        left = [workload.by_name[name] for name in found.queries if name not in swept]
-        if len(left) == len(found.queries):
-            sets.append(found)
-            continue
-        rest = sharable_sets(left)
-        beside |= _reasons(rest)
-        for part in rest.sets:
-            anew = _planned(1, part, stream)
-            figures = {"id": found.id, "pays": found.pays and anew.pays}
-            sets.append(anew.model_copy(update=figures))
-    return SetChoice(tuple(sets), beside)
+def _only_compares(found: SharableSet) -> bool:
+    """Whether every condition on pairs is one comparison, which order trees can answer."""
+    programs = Programs()
+    for link in found.merged.links:
+        if link.condition is not None:
+            number = programs.program(link.condition, link.earlier, link.later)
+            if order_of(programs.programs[number]) is None:
+                return False
+    return True
 
 
-def in_words(found: PlannedSet) -> str:
-    """For people: what running a set together costs, against running its queries one by one."""
-    kleene = ", ".join(f"{kind}+" for kind in found.kleene)
-    times = f"{cost_text(found.together)} together, {cost_text(found.alone)} one by one"
-    if found.pays:
-        return f"shares {kleene} with {_others(found)}: {times}"
-    if found.together < found.alone:
-        return f"could share {kleene} with {_others(found)}, but that takes too much memory"
-    return f"could share {kleene} with {_others(found)}, which does not pay: {times}"
-
-
-def _others(found: PlannedSet) -> str:
-    number = len(found.queries) - 1
-    return f"{number} other{'s' if number > 1 else ''} of {found.id}"
-
-
-def _reasons(sharing: Sharing) -> dict[str, str]:
-    return {query.name: why for query, why in sharing.beside}
-
-
-def _planned(number: int, found: SharableSet, stream: Stream) -> PlannedSet:
-    cost = predict_set(found, stream)
-    figures = {"alone": cost.alone, "together": cost.together, "pays": cost.pays}
-    return _structure(number, found).model_copy(update=figures)
-
-
-def _structure(number: int, found: SharableSet) -> PlannedSet:
-    """A set without its prediction."""
-    merged = found.merged
-    return PlannedSet(
-        id=f"s{number}",
-        kleene=tuple(sorted({merged.states[state].type for state in merged.kleene})),
-        queries=tuple(query.name for query in merged.queries),
-        keys=merged.keys,
-        pane=found.pane,
-        states=tuple(
-            PlannedState(
-                event_type=state.type,
-                keys=tuple(sorted(state.keys)),
-                queries=tuple(sorted(state.members)),
-                starts=tuple(sorted(merged.starts(at))),
-                ends=tuple(sorted(merged.ends(at))),
-            )
-            for at, state in enumerate(merged.states)
-        ),
-        transitions=tuple(
-            PlannedTransition(
-                earlier=link.earlier,
-                later=link.later,
-                queries=link.queries,
-                conditional=link.condition is not None,
-            )
-            for link in merged.links
-        ),
-        alone=0.0,
-        together=0.0,
-        pays=False,
+def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
+    """The mean number of events that a query of a set has in a window of a partition, at most."""
+    partitions = statistics.partition_count(found.merged.keys)
+    return max(
+        sum(statistics.rate(name, query.window.within) for name in query.event_types) / partitions
+        for query in found.queries
     )
 
 
-def _form(found: PlannedSet) -> PlannedSet:
-    """A set with no prediction, to compare by."""
-    return found.model_copy(update={"alone": 0.0, "together": 0.0, "pays": False})
+def _in_words(found: SharableSet, events: float | None) -> str:
+    """Why a set runs as it does; `events` of a window where these are too many for pairs."""
+    kinds = sorted({found.merged.states[state].type for state in found.merged.kleene})
+    number = len(found.queries) - 1
+    others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
+    if events is None:
+        return f"shares {others}"
+    return (
+        f"could share {others}, but only compares values, in windows of about {events:,.0f} events"
+    )

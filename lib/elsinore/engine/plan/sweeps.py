@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log2
 
 from elsinore.lowering.sweep import sweep_refusals, sweep_sets
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import BoundQuery
 from elsinore.sharing.statistics import Statistics
 from elsinore.template.support import aseq_refusals
 
@@ -17,7 +18,7 @@ _COLLAPSED = "nothing is asked of pairs of events"
 _QUICKER = "of fixed length; counting in windows that hardly overlap is quicker swept"
 
 
-def swept_queries(workload: Workload, statistics: Statistics | None) -> dict[str, str]:
+def swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None) -> dict[str, str]:
     """The names of the queries that are swept, each with the reason why, and with how many others.
 
     Collapsed queries always: by their rows of `benchmarks.auto` that is never slower than greta or
@@ -25,16 +26,15 @@ def swept_queries(workload: Workload, statistics: Statistics | None) -> dict[str
     is not known without statistics.
 
     Raises:
-        ParameterError: the statistics lack a type of the workload.
+        ParameterError: the statistics lack a type of the queries.
     """
     reasons = {
         query.name: _QUICKER if not aseq_refusals(query) else _COLLAPSED
-        for query in sorted(workload.queries, key=lambda query: query.name)
+        for query in sorted(queries, key=lambda query: query.name)
         if not sweep_refusals(query)
         and (aseq_refusals(query) or (statistics and _is_quicker(query, statistics)))
     }
-    known = workload.by_name
-    for found in sweep_sets([known[name] for name in reasons]).sets:
+    for found in sweep_sets([query for query in queries if query.name in reasons]).sets:
         others = len(found.queries) - 1
         for query in found.queries if others else ():
             reasons[query.name] += f"; with {others} other{'s' if others > 1 else ''}"

@@ -17,10 +17,10 @@ from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.segments.aggregate import lower_passes, run_passes
 from elsinore.engine.sweep import aggregate_sweep
 from elsinore.lowering.segments import Lowered
-from elsinore.lowering.sharable import SharableSet
 from elsinore.lowering.sweep import SweepSet
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.candidates import Segment
+from elsinore.sharing.sharable import SharableSet
 from elsinore.timeline import Interval
 
 #: Who runs a unit; twostep is for queries that no compiled executor can run, which are in none.
@@ -49,7 +49,7 @@ class Request:
 EVERYTHING = Request()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Unit(ABC):
     """Queries that one executor runs together.
 
@@ -71,7 +71,7 @@ class Unit(ABC):
         return tuple(query.name for query in self.queries)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AloneUnit(Unit):
     """One query, by greta."""
 
@@ -82,7 +82,7 @@ class AloneUnit(Unit):
         return aggregate_query(self.queries[0], columns, owned=request.owned)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SegmentsUnit(Unit):
     """Queries of fixed length, with the segments that they share: A-Seq and Sharon."""
 
@@ -100,7 +100,7 @@ class SegmentsUnit(Unit):
         return run_passes(self.passes, columns, request.owned)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SweepUnit(Unit):
     """Collapsed queries that are partitioned alike."""
 
@@ -117,7 +117,7 @@ class SweepUnit(Unit):
         return aggregate_sweep(self.swept, columns, owned=request.owned, threads=request.threads)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HamletUnit(Unit):
     """A sharable set, and how to decide who shares a burst."""
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import gcd
 
-from elsinore.lowering.sharable import SharableSet, sharable_sets
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import BoundExpression, anonymous
 from elsinore.query.print_query import print_bound
 from elsinore.sharing.benefit import partition_keys
+from elsinore.sharing.sharable import SharableSet, sharable_sets
 
 Conditions = tuple[BoundExpression, ...]
 

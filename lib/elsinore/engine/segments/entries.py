@@ -15,7 +15,7 @@ from elsinore.engine.key_codes import KeyCodes, join_keys
 from elsinore.engine.sorting import ascending
 from elsinore.kernels.segments_steps import order_entries
 from elsinore.lowering.chains import Chain, Symbol, carried
-from elsinore.lowering.merged import Admission
+from elsinore.sharing.merged import Admission
 
 
 @dataclass(frozen=True)

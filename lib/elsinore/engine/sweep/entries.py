@@ -17,8 +17,8 @@ from elsinore.engine.sweep.keys import SweptKey, group_texts, swept_key
 from elsinore.engine.sweep.symbols import Kind, code_events, kinds_of
 from elsinore.events import TIME_COLUMN
 from elsinore.kernels.sweep_entries import count_owners, group_events, is_sorted
-from elsinore.lowering.merged import key_attributes
 from elsinore.lowering.sweep import Place, SweepSet
+from elsinore.sharing.merged import key_attributes
 from elsinore.template.template import State, Template, Transition
 
 

@@ -13,8 +13,8 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep.arrow import plain_values
 from elsinore.engine.sweep.keys import SweptKey
 from elsinore.events import TYPE_COLUMN
-from elsinore.lowering.merged import Admission, admission_of, key_attributes, type_of
 from elsinore.lowering.sweep import Place, SweepSet
+from elsinore.sharing.merged import Admission, admission_of, key_attributes, type_of
 
 #: An event type, and the attributes of the keys that its events carry at some states.
 Kind = tuple[str, frozenset[str]]

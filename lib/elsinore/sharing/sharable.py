@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from elsinore.lowering.merged import (
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.syntax import Conjunction, Semantics
+from elsinore.sharing.merged import (
     MergedTemplate,
     anonymous_condition,
     key_attributes,
@@ -21,8 +23,6 @@ from elsinore.lowering.merged import (
     merge_templates,
     type_of,
 )
-from elsinore.query.bound import BoundQuery
-from elsinore.query.syntax import Conjunction, Semantics
 from elsinore.template.build import build_templates
 from elsinore.template.subsets import NotUnambiguous
 from elsinore.template.template import ALWAYS, Open, Reaches, Template, leaves_of
@@ -122,6 +122,11 @@ def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
     for group in alike.values():
         sets += _sets_of(group, templates, beside)
     return Sharing(tuple(sets), tuple((q, beside[q.name]) for q in queries if q.name in beside))
+
+
+def sets_of(workload: Workload) -> Sharing:
+    """The sharable sets of a workload; the order of its queries does not matter."""
+    return sharable_sets(sorted(workload.queries, key=lambda query: query.name))
 
 
 def sharable_set(queries: Sequence[BoundQuery]) -> SharableSet | None:
