@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.plan import Executor, Request, RuntimePlan, plan_for
@@ -49,7 +50,10 @@ class _Case:
             sets = [*sharable_sets(others[:cut]).sets, *sharable_sets(others[cut:]).sets]
             swept = [*others, *(query for query in fixed if dice.chance(0.3))]
             sweeps = (tuple(query.name for query in swept if dice.chance(0.3)),)
-            found.append(RuntimePlan.of(queries, segments=plan, sets=sets, sweeps=sweeps))
+            ordered = [part for each in filter(only_compares, sets) for part in ordered_sets(each)]
+            found.append(
+                RuntimePlan.of(queries, segments=plan, sweeps=sweeps, ordered=ordered, sets=sets)
+            )
         return found
 
 
@@ -87,11 +91,13 @@ def test_any_sharing_gives_the_rows_of_greta() -> None:
             tally["sets"] += sum(len(names) > 1 for names in plan.sets)
             tally["segments"] += len(plan.segments)
             tally["sweeps"] += len(plan.sweeps)
+            tally["ordered"] += len(plan.ordered)
         tally["answers"] += sum(map(bool, expected.values()))
     assert tally["answers"] > WORKLOADS
     assert tally["sets"] > WORKLOADS
     assert tally["segments"] > WORKLOADS
     assert tally["sweeps"] > WORKLOADS
+    assert tally["ordered"] > WORKLOADS // 2
 
 
 def test_some_queries_and_some_windows_of_a_set() -> None:

@@ -68,6 +68,7 @@ def build_graph(
         ranks=stack_rows([e.ranks for e in extremes], entries.rows.size, np.int64),
         no_rank=NO_RANK,
         base=last_events,
+        lanes=None,
         **layout.arrays,
     )
     return graph, extremes

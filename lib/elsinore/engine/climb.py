@@ -51,9 +51,9 @@ class Totals:
         return Totals(self.spans[chosen], Rows(*(column[chosen] for column in self.rows)))
 
     def with_trend(self) -> Totals:
-        """The windows that have a trend."""
-        trends = self.rows.counts[:, 0].reshape(self.spans.shape[0], self.limbs)
-        return self.where(np.flatnonzero(trends.any(axis=1)))
+        """The windows that have a trend of any query."""
+        counts = self.rows.counts
+        return self.where(np.flatnonzero(counts.any(axis=tuple(range(1, counts.ndim)))))
 
 
 def climb(
@@ -64,13 +64,15 @@ def climb(
     Args:
         graph: the graph.
         spans: int64[R, 4] in the order of `kernels.spans.fill_spans`.
-        ordered: the transitions that order statistics can answer; they do in all but small windows.
+        ordered: the transitions that order statistics can answer; they do in all but small windows
+            of a single query, where pairs are quicker.
     """
     if not ordered:
         return _rungs(graph, spans, None)
     lengths = spans[:, 1] - spans[:, 0]
-    rungs = _rungs(graph, spans[lengths < BY_ORDER], None)
-    spans, lengths = spans[lengths >= BY_ORDER], lengths[lengths >= BY_ORDER]
+    large = lengths >= (0 if graph.lanes else BY_ORDER)
+    rungs = _rungs(graph, spans[~large], None)
+    spans, lengths = spans[large], lengths[large]
     if not spans.shape[0]:
         return rungs
     orders = rank_orders(graph, ordered, spans)

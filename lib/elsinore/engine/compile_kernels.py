@@ -17,7 +17,9 @@ from typing import Any
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.aggregate_ordered import aggregate_ordered, lower_ordered
 from elsinore.engine.climb import BY_ITSELF
+from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
@@ -25,6 +27,7 @@ from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.sharable import sharable_sets
 from elsinore.timeline import TimeUnit
 
 _ATTRIBUTES = (
@@ -62,6 +65,8 @@ def steps() -> Iterator[partial[Any]]:
     yield partial(aggregate_query, _query(_RISING.replace(".v", ".w") + " 100"), _stream(70))
     rising = "RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v WITHIN"
     yield partial(aggregate_query, _query(f"{rising} {2 * BY_ITSELF}"), _stream(BY_ITSELF))
+    yield partial(_ordered, rising, _stream(70))
+    yield partial(_ordered, rising, _stream(BY_ITSELF))
 
 
 def _stream(size: int) -> EventTable:
@@ -76,6 +81,13 @@ def _stream(size: int) -> EventTable:
 def _sweep(query: str, events: EventTable, panes: bool | None = None) -> None:
     for found in sweep_sets(_queries(query)).sets:
         aggregate_sweep(found, events, panes=panes)
+
+
+def _ordered(rising: str, events: EventTable) -> None:
+    """Two queries that share an order tree."""
+    texts = (rising.replace("A+", f"SEQ({first}, A+)") for first in "BC")
+    (found,) = sharable_sets(_queries(*(f"{text} {2 * BY_ITSELF}" for text in texts))).sets
+    aggregate_ordered(lower_ordered(found), EventColumns.of(events))
 
 
 def _query(text: str) -> BoundQuery:

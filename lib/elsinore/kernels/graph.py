@@ -13,8 +13,36 @@ NONE = int(np.iinfo(np.int64).min)
 NEVER = int(np.iinfo(np.int64).max)
 
 
+class Lanes(NamedTuple):
+    """The counts of several queries side by side in a row: C columns.
+
+    Attributes:
+        trends: int64[C], the column that counts the trends of a column's query.
+        weights: int64[C], the row of `Graph.count_weights` that a column adds up; -1 where it
+            counts the trends themselves.
+        start_from: int64[S + 1], where each state's begin in `starts`, int64[*]: the counts of
+            trends that may start there.
+        end_from: int64[S + 1], where each state's begin in `ends`, int64[*]: the columns of the
+            queries whose trends may end there.
+        link_from: int64[T + 1], where each transition's begin in `links`, int64[*]: the columns of
+            the queries that have it.
+    """
+
+    trends: np.ndarray
+    weights: np.ndarray
+    start_from: np.ndarray
+    starts: np.ndarray
+    end_from: np.ndarray
+    ends: np.ndarray
+    link_from: np.ndarray
+    links: np.ndarray
+
+
 class Graph(NamedTuple):
-    """One query's template over N entries; an entry is an event at one state of one partition.
+    """A template over N entries; an entry is an event at one state of one partition.
+
+    It is that of one query, or the merged one of several, which needs a plain pass only
+    (`upkeep.Upkeep.plain`). A query has a count of trends and K integer carriers.
 
     Entries are sorted by partition, then time. S states, T transitions, F floors, P programs, K
     integer carriers, M carriers of doubles, E extremes; slots are columns read by edge predicates.
@@ -59,6 +87,7 @@ class Graph(NamedTuple):
         slots_l, slots_d: int64[*, N] and float64[*, N]; known: bool[*, N].
         count_weights: int64[K, N]; sum_weights: float64[M, N].
         ranks: int64[E, N], smaller is more extreme; `no_rank` where there is no value.
+        lanes: the counts of several queries; None for one query.
     """
 
     times: np.ndarray
@@ -93,3 +122,4 @@ class Graph(NamedTuple):
     sum_weights: np.ndarray
     ranks: np.ndarray
     no_rank: int
+    lanes: Lanes | None

@@ -19,7 +19,16 @@ from elsinore.kernels.floors import may_end, may_start
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.guards import run_guards
 from elsinore.kernels.pairs import find_pairs
-from elsinore.kernels.rows import Rows, add_own, add_row, clear, has_trend, start_trend
+from elsinore.kernels.rows import (
+    Rows,
+    add_ended,
+    add_over,
+    add_own,
+    add_row,
+    clear,
+    has_trend,
+    start_trends,
+)
 from elsinore.kernels.sliding import add_reaching, empty_slides, push
 from elsinore.kernels.trees import add_predecessors, empty_trees, enter_trees, fetch_paths
 from elsinore.kernels.words import BLOCK
@@ -93,14 +102,14 @@ def _settle_plainly(graph, entry, first, shift, size, work, totals, row):
     """`_settle` where nothing but accumulators and trees is kept."""
     over = False
     state, place = graph.states[entry], entry - first
-    if has_trend(work.entries.counts, place):
+    if has_trend(graph.lanes, work.entries.counts, place):
         if work.upkeep.collected[state]:
             over |= add_row(work.states, state, work.entries, place)
         over |= enter_trees(
             work.orders, work.trees, state, entry + shift, size, work.entries, place
         )
         if graph.ends[state]:
-            over |= add_row(totals, row, work.entries, place)
+            over |= add_ended(graph.lanes, state, totals, row, work.entries, place)
     return over
 
 
@@ -110,14 +119,17 @@ def _arrive_plainly(graph, entry, place, shift, work):
     state = graph.states[entry]
     clear(work.entries, place, graph.no_rank)
     if graph.starts[state]:
-        start_trend(work.entries.counts, place)
+        start_trends(graph.lanes, state, work.entries.counts, place)
     over = False
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
         if work.orders.transition_tree[t] >= 0:
-            over |= add_predecessors(work.orders, work.trees, t, entry + shift, work.entries, place)
+            over |= add_predecessors(
+                graph, work.orders, work.trees, t, entry + shift, work.entries, place
+            )
         else:
-            over |= add_row(work.entries, place, work.states, graph.transition_from[t])
-    if has_trend(work.entries.counts, place):
+            earlier = graph.transition_from[t]
+            over |= add_over(graph.lanes, t, work.entries, place, work.states, earlier)
+    if has_trend(graph.lanes, work.entries.counts, place):
         over |= add_own(graph, entry, work.entries, place, work.limbs)
     return over
 
@@ -194,13 +206,15 @@ def _arrive(graph, entry, low, shift, work):
     place, state = entry - low, graph.states[entry]
     clear(work.entries, place, graph.no_rank)
     if may_start(graph, work.pairs.floors, state, place):
-        start_trend(work.entries.counts, place)
+        start_trends(graph.lanes, state, work.entries.counts, place)
     over = False
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
         earlier, slide = graph.transition_from[t], work.upkeep.slide_of[t]
         members, count = work.members[earlier], work.member_count[earlier]
         if work.orders.transition_tree[t] >= 0:
-            over |= add_predecessors(work.orders, work.trees, t, entry + shift, work.entries, place)
+            over |= add_predecessors(
+                graph, work.orders, work.trees, t, entry + shift, work.entries, place
+            )
         elif graph.transition_program[t] >= 0:
             program = graph.transition_program[t]
             found = find_pairs(graph, work.pairs, program, members, count, entry, low)
@@ -213,7 +227,7 @@ def _arrive(graph, entry, low, shift, work):
             )
         else:
             over |= add_row(work.entries, place, work.states, earlier)
-    if has_trend(work.entries.counts, place):
+    if has_trend(graph.lanes, work.entries.counts, place):
         over |= add_own(graph, entry, work.entries, place, work.limbs)
     return over
 
@@ -223,7 +237,7 @@ def _settle(graph, entry, low, high, shift, size, work, totals, row):
     """Make an entry a predecessor of later ones, and add it to the total if it is an END event."""
     over = False
     place, state = entry - low, graph.states[entry]
-    if has_trend(work.entries.counts, place):
+    if has_trend(graph.lanes, work.entries.counts, place):
         upkeep = work.upkeep
         if upkeep.collected[state]:
             over |= add_row(work.states, state, work.entries, place)

@@ -28,10 +28,10 @@ LIMIT = 2**62 - 1
 
 
 class Rows(NamedTuple):
-    """R rows of carriers: 1 + K counts (the first counts trends), M sums, E extremes.
+    """R rows of carriers: C counts (see `graph.Lanes`), M sums, E extremes.
 
     Attributes:
-        counts: int64[R, 1 + K], or uint64[R, 1 + K, L] in two's complement.
+        counts: int64[R, C], or uint64[R, C, L] in two's complement.
         sums, exponents: float64[R, M] and int64[R, M]; `sum * 2**exponent`.
         ranks: int64[R, E], the smallest rank met.
     """
@@ -55,9 +55,14 @@ def make_rows(rows: int, counts: int, sums: int, extremes: int, limbs: int) -> R
 
 def rows_for(graph: Graph, rows: int, limbs: int) -> Rows:
     """Rows of zeros for the carriers of a graph."""
-    sides = graph.count_weights, graph.sum_weights, graph.ranks
-    counts, sums, extremes = (side.shape[0] for side in sides)
-    return make_rows(rows, 1 + counts, sums, extremes, limbs)
+    counts, sums, extremes = widths_of(graph)
+    return make_rows(rows, counts, sums, extremes, limbs)
+
+
+def widths_of(graph: Graph) -> tuple[int, int, int]:
+    """How many counts, sums and extremes a row has."""
+    counts = 1 + graph.count_weights.shape[0] if graph.lanes is None else graph.lanes.trends.size
+    return counts, graph.sum_weights.shape[0], graph.ranks.shape[0]
 
 
 def widened_rows(rows: Rows, limbs: int) -> Rows:
@@ -113,20 +118,33 @@ def copy_row(target, row, source, other):
 
 
 @inlined
-def has_trend(counts, row):
-    """Whether one row of counts counts any trend."""
-    if counts.ndim == 2:
-        return counts[row, 0] != 0
-    return not is_zero(counts[row, 0])
+def has_trend(lanes, counts, row):
+    """Whether one row of counts counts any trend of any query."""
+    for k in range(1 if lanes is None else counts.shape[1]):
+        if counts.ndim == 2:
+            if counts[row, k] != 0:
+                return True
+        elif not is_zero(counts[row, k]):
+            return True
+    return False
 
 
 @inlined
-def start_trend(counts, row):
-    """Let one row of zero counts count the trend that starts here."""
-    if counts.ndim == 2:
-        counts[row, 0] = 1
+def start_trends(lanes, state, counts, row):
+    """Let one row of zero counts count the trends that start at a state."""
+    if lanes is None:
+        _start(counts, row, 0)
     else:
-        counts[row, 0, 0] = 1
+        for place in range(lanes.start_from[state], lanes.start_from[state + 1]):
+            _start(counts, row, lanes.starts[place])
+
+
+@inlined
+def _start(counts, row, column):
+    if counts.ndim == 2:
+        counts[row, column] = 1
+    else:
+        counts[row, column, 0] = 1
 
 
 @inlined
@@ -172,23 +190,65 @@ def add_row(target, row, source, other):
 
 
 @inlined
-def _own_counts(counts, row, weights, entry, limb_scratch):
+def _add_columns(counts, row, more, other, columns, first, after):
     over = False
-    for k in range(weights.shape[0]):
-        weight = weights[k, entry]
-        if weight == 0:
-            continue
+    for place in range(first, after):
+        k = columns[place]
         if counts.ndim == 2:
-            trends = counts[row, 0]
-            if abs(np.float64(weight) * np.float64(trends)) > 2.0**61:
-                over = True
-            else:
-                total = counts[row, k + 1] + weight * trends
-                counts[row, k + 1] = total
-                over |= total > LIMIT or total < -LIMIT
+            total = counts[row, k] + more[other, k]
+            counts[row, k] = total
+            over |= total > LIMIT or total < -LIMIT
         else:
-            over |= add_product(counts[row, k + 1], counts[row, 0], weight, limb_scratch)
+            over |= add_wide(counts[row, k], more[other, k])
     return over
+
+
+@inlined
+def add_over(lanes, link, target, row, source, other):
+    """`add_row` over a transition: the counts of the queries that have it."""
+    if lanes is None:
+        return add_row(target, row, source, other)
+    add_others(target.counts, target, row, source, other)
+    first, after = lanes.link_from[link], lanes.link_from[link + 1]
+    return _add_columns(target.counts, row, source.counts, other, lanes.links, first, after)
+
+
+@inlined
+def add_ended(lanes, state, target, row, source, other):
+    """`add_row` at an END state: the counts of the queries whose trends may end there."""
+    if lanes is None:
+        return add_row(target, row, source, other)
+    add_others(target.counts, target, row, source, other)
+    first, after = lanes.end_from[state], lanes.end_from[state + 1]
+    return _add_columns(target.counts, row, source.counts, other, lanes.ends, first, after)
+
+
+@inlined
+def _own_counts(lanes, counts, row, weights, entry, limb_scratch):
+    over = False
+    if lanes is None:
+        for k in range(weights.shape[0]):
+            over |= _own_count(counts, row, k + 1, 0, weights[k, entry], limb_scratch)
+    else:
+        for k in range(counts.shape[1]):
+            if lanes.weights[k] >= 0:
+                weight = weights[lanes.weights[k], entry]
+                over |= _own_count(counts, row, k, lanes.trends[k], weight, limb_scratch)
+    return over
+
+
+@inlined
+def _own_count(counts, row, k, trend, weight, limb_scratch):
+    if weight == 0:
+        return False
+    if counts.ndim == 3:
+        return add_product(counts[row, k], counts[row, trend], weight, limb_scratch)
+    trends = counts[row, trend]
+    if abs(np.float64(weight) * np.float64(trends)) > 2.0**61:
+        return True
+    total = counts[row, k] + weight * trends
+    counts[row, k] = total
+    return total > LIMIT or total < -LIMIT
 
 
 @inlined
@@ -214,4 +274,5 @@ def add_own(graph, entry, rows, row, limb_scratch):
     _own_sums(rows.counts, rows, row, graph.sum_weights, entry)
     for x in range(rows.ranks.shape[1]):
         rows.ranks[row, x] = min(rows.ranks[row, x], graph.ranks[x, entry])
-    return _own_counts(rows.counts, row, graph.count_weights, entry, limb_scratch)
+    weights = graph.count_weights
+    return _own_counts(graph.lanes, rows.counts, row, weights, entry, limb_scratch)

@@ -16,7 +16,15 @@ from elsinore.kernels.compiled import inlined, kernel, outlined
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Orders
 from elsinore.kernels.prefetch import prefetch
-from elsinore.kernels.rows import Rows, add_others, add_row, clear, make_rows
+from elsinore.kernels.rows import (
+    Rows,
+    add_others,
+    add_over,
+    add_row,
+    clear,
+    make_rows,
+    widths_of,
+)
 from elsinore.kernels.words import BLOCK, Cells, add_path, add_words, blocks_for, sum_path, to_words
 
 #: Nodes that are multiples of this are few enough to stay in a near cache.
@@ -46,13 +54,12 @@ class Trees(NamedTuple):
 def make_trees(graph: Graph, orders: Orders, limbs: int) -> Trees:
     """Trees for the largest domain; what they hold means nothing yet."""
     trees, nodes = orders.exact.size, int(orders.sizes.max(initial=0)) + 1
-    sides = graph.count_weights, graph.sum_weights, graph.ranks
-    counts, sums, extremes = (side.shape[0] for side in sides)
+    counts, sums, extremes = widths_of(graph)
     width = 0 if limbs == 1 else BLOCK * blocks_for(limbs)
-    cells = 0 if limbs == 1 else trees * nodes * (1 + counts)
+    cells = 0 if limbs == 1 else trees * nodes * counts
     return Trees(
         nodes,
-        make_rows(trees * nodes, 1 + counts if limbs == 1 else 0, sums, extremes, limbs),
+        make_rows(trees * nodes, counts if limbs == 1 else 0, sums, extremes, limbs),
         np.empty(cells * width, np.int64),
         np.zeros(cells, np.int32),
         width,
@@ -74,10 +81,11 @@ def empty_trees(graph, orders, trees, carriers, row):
 
 
 @inlined
-def add_predecessors(orders, trees, transition, place, entries, row):
+def add_predecessors(graph, orders, trees, transition, place, entries, row):
     """Add a transition's predecessors to row `row` of `entries`; True if outgrown.
 
     Args:
+        graph: the `Graph`.
         orders: the `Orders`.
         trees: the `Trees`.
         transition: one that a tree answers.
@@ -88,25 +96,35 @@ def add_predecessors(orders, trees, transition, place, entries, row):
     tree = orders.transition_tree[transition]
     base, exact = tree * trees.nodes, orders.exact[tree]
     bound = np.int64(orders.bounds[orders.transition_bound[transition], place])
-    return _add_nodes(entries.counts, trees, base, bound, exact, entries, row)
+    lanes = graph.lanes
+    return _add_nodes(entries.counts, lanes, trees, transition, base, bound, exact, entries, row)
 
 
 @inlined
-def _add_nodes(counts, trees, base, bound, exact, entries, row):
+def _add_nodes(counts, lanes, trees, transition, base, bound, exact, entries, row):
     over = False
     others = trees.rows.sums.shape[1] + trees.rows.ranks.shape[1] > 0
     i = bound if counts.ndim == 2 or others else 0
     while i > 0:
         if counts.ndim == 2:
-            over |= add_row(entries, row, trees.rows, base + i)
+            over |= add_over(lanes, transition, entries, row, trees.rows, base + i)
         else:
             add_others(counts, entries, row, trees.rows, base + i)
         i = 0 if exact else i & (i - 1)
     if counts.ndim == 3:
-        cells, words = _cells(trees, counts.shape[1]), trees.row
-        for k in range(counts.shape[1]):
-            over |= _add_prefix(cells, k, base, bound, exact, words, trees.limbs, counts[row, k])
+        if lanes is None:
+            for k in range(counts.shape[1]):
+                over |= _add_prefix(counts, row, k, trees, base, bound, exact)
+        else:
+            for place in range(lanes.link_from[transition], lanes.link_from[transition + 1]):
+                over |= _add_prefix(counts, row, lanes.links[place], trees, base, bound, exact)
     return over
+
+
+@inlined
+def _add_prefix(counts, row, column, trees, base, bound, exact):
+    cells = _cells(trees, counts.shape[1])
+    return _add_path(cells, column, base, bound, exact, trees.row, trees.limbs, counts[row, column])
 
 
 @inlined
@@ -115,7 +133,7 @@ def _cells(trees, carriers):
 
 
 @outlined
-def _add_prefix(cells, carrier, base, bound, exact, row, scratch, target):
+def _add_path(cells, carrier, base, bound, exact, row, scratch, target):
     if bound == 0:
         return False
     blocks = sum_path(cells, carrier, base, bound, exact, row)

@@ -20,6 +20,7 @@ from elsinore.template.template import (
     Some,
     State,
     Template,
+    Transition,
 )
 
 
@@ -125,6 +126,31 @@ class MergedTemplate:
     def admissions(self, state: int) -> frozenset[Admission]:
         """All that the queries ask of single events at a merged state."""
         return frozenset(self.admission(state, query) for query in self.states[state].members)
+
+    def as_template(self) -> Template:
+        """All queries together as one template: every trend of each is a way through it.
+
+        Its states have no positions, as those are a query's; its keys are numbers of `self.keys`.
+        """
+        number = {attribute: n for n, attribute in enumerate(self.keys)}
+        nothing: frozenset[int] = frozenset()
+        states = [
+            State(nothing, nothing, nothing, frozenset(number[a] for a in state.keys))
+            for state in self.states
+        ]
+        return Template(
+            keys=frozenset(number.values()),
+            states=tuple(states),
+            transitions=tuple(
+                Transition(link.earlier, link.later, condition=link.condition)
+                for link in self.links
+            ),
+            starts={s: None for s in range(len(states)) if self.starts(s)},
+            bars={},
+            ends={s: None for s in range(len(states)) if self.ends(s)},
+            ways_out=(),
+            guards=0,
+        )
 
 
 def merge_templates(queries: Sequence[BoundQuery], templates: Sequence[Template]) -> MergedTemplate:

@@ -92,18 +92,25 @@ def test_a_static_plan_says_which_segments_there_are_and_no_more() -> None:
     assert plan.choices == compile_plan(workload, static_plan=static).choices
 
 
-def test_what_compares_values_in_large_windows_is_left_to_trees() -> None:
+def test_what_compares_values_shares_trees_or_is_left_to_them_in_large_windows() -> None:
     """Hamlet looks at all pairs of 10,000 events: it was chosen once, and took 80 times as long."""
     text = "".join(
         f"QUERY {name} RETURN COUNT(*) PATTERN SEQ({kind}, B+)"
         f" WHERE [k] AND B.x < NEXT(B).x WITHIN 20;"
         for name, kind in (("one", "A"), ("two", "C"))
     )
-    workload = _workload(text)
+    plan = compile_plan(_workload(text))
+    assert (_executors(plan), plan.ordered) == ({"one": GRETA, "two": GRETA}, (("one", "two"),))
+    assert [choice.why for choice in plan.choices] == [
+        "shares B+ with 1 other and the order of values"
+    ] * 2
+    assert plan.of_queries({"one", "two"}).ordered == plan.ordered
+    assert plan.of_queries({"one"}).ordered == ()
+    workload = _workload(text.replace("COUNT(*)", "MIN(B.x)"))
     large = Statistics.given(20, {"A": 10, "B": 10_000, "C": 10})
     assert _executors(compile_plan(workload, large)) == {"one": GRETA, "two": GRETA}
     assert [choice.why for choice in compile_plan(workload, large).choices] == [
-        "could share B+ with 1 other, but only compares values, in windows of about 10,010 events"
+        "could share B+ with 1 other, but compares values in windows of about 10,010 events"
     ] * 2
     keyed = Statistics.given(20, {"A": 10, "B": 10_000, "C": 10}, {("k",): 1_000})
     general = _workload(text.replace("B.x < NEXT(B).x", "(B.x + NEXT(B).x) % 3 = 0"))

@@ -38,6 +38,10 @@ _EDGES = (
     *("coalesce(K.x, 0) <= coalesce(NEXT(K).x, 3)", "NOT (K.y + NEXT(K).y > 1 AND K.x = 1)"),
     *("least(K.y, NEXT(K).x) < 2 AND K.x != NEXT(K).x", "-K.x - NEXT(K).x > -4"),
 )
+_COMPARISONS = (
+    *("K.x <= NEXT(K).x", "K.x < NEXT(K).x", "K.y >= NEXT(K).y", "K.x = NEXT(K).x"),
+    *("X.x <= NEXT(K).x", "K.x = NEXT(X).x", "K.x > 0 AND K.y < NEXT(K).x"),
+)
 _RETURNS = (
     *("COUNT(*)", "COUNT(*)", "COUNT(*)", "COUNT(K)", "SUM(K.x)", "AVG(K.y)", "SUM(K.y)"),
     *("MIN(K.x)", "MAX(K.y)", "MAX(X.x)", "AVG(K.x)", "COUNT(X)"),
@@ -79,11 +83,16 @@ class RandomSet:
 
 
 def random_set(name: str) -> RandomSet:
-    """The workload of a name, the same on every machine; `long:7` has a long stream."""
-    dice = random.Random(name)
+    """The workload of a name, the same on every machine; `long:7` has a long stream.
+
+    In `ordered:7` and `long ordered:7` all conditions on pairs are comparisons, and most queries
+    can share order trees.
+    """
+    dice, ordered = random.Random(name), "ordered" in name
     while True:
         kinds = dice.sample("ABC", 3)
-        clauses = _keys(dice), dice.random() < 0.5, dice.choice((_RETURNS, _LINEAR))
+        edges = _COMPARISONS if ordered else _EDGES if dice.random() < 0.5 else ()
+        clauses = _keys(dice), edges, _LINEAR if ordered else dice.choice((_RETURNS, _LINEAR))
         texts = [_query(dice, f"q{n}", kinds, *clauses) for n in range(dice.randint(2, 12))]
         try:
             workload = bind_workload(parse_workload("".join(texts)), SCHEMA)
@@ -105,15 +114,15 @@ def _query(
     name: str,
     kinds: list[str],
     keys: tuple[str, str],
-    edged: bool,
+    edges: tuple[str, ...],
     aggregates: tuple[str, ...],
 ) -> str:
     pattern = dice.choice(_BESIDE if dice.random() < 0.08 else _PATTERNS)
     where = [keys[0]] if keys[0] else []
-    if dice.random() < 0.3:
+    if dice.random() < (0.05 if edges is _COMPARISONS else 0.3):
         where.append(f"({dice.choice(_LOCALS)})")
-    if edged and dice.random() < 0.75:
-        where.append(f"({dice.choice(_EDGES[:3] if dice.random() < 0.5 else _EDGES)})")
+    if edges and dice.random() < 0.75:
+        where.append(f"({dice.choice(edges[:3] if dice.random() < 0.5 else edges)})")
     where = [w for w in where if "X" not in w or "X" in pattern]
     returns = list(dict.fromkeys(dice.choices(aggregates, k=dice.choice((1, 1, 2, 3)))))
     returns = [r for r in returns if "X" not in r or "X" in pattern] or ["COUNT(*)"]
@@ -121,7 +130,7 @@ def _query(
         returns = ["COUNT(*)"]
     body = f"RETURN {', '.join(returns)} PATTERN {pattern} "
     body += f"WHERE {' AND '.join(where)} " if where else ""
-    body += f"{keys[1]} {dice.choice(_WINDOWS)}"
+    body += f"{keys[1]} {dice.choice(_WINDOWS[-3:] if edges is _COMPARISONS else _WINDOWS)}"
     if dice.random() < 0.04:
         body += f" {dice.choice(_SEMANTICS)}"
     if "K k1" in pattern:  # the type occurs twice: what is said of K means all of them

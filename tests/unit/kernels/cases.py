@@ -150,6 +150,7 @@ def _graph(case: Case) -> Graph:
         sum_weights=np.array([[e.amount for e in entries]]),
         ranks=_longs([e.rank for e in entries]).reshape(1, -1),
         no_rank=NO_RANK,
+        lanes=None,
     )
 
 

@@ -15,10 +15,9 @@ from elsinore.engine.climb import Totals
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet.build import Prepared, prepare
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
-from elsinore.engine.hamlet.entries import MergedEntries, merged_entries
 from elsinore.engine.hamlet.observe import Observer, run_observed
 from elsinore.engine.hamlet.tables import Tables, make_tables
-from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.merged_entries import MergedEntries, merged_entries
 from elsinore.engine.partial_rows import partial_rows
 from elsinore.engine.partitions import Entries
 from elsinore.engine.run_template import Propagated
@@ -95,10 +94,7 @@ def run_set(
 ) -> pa.Table:
     """Runs a set; see `aggregate_set`."""
     found, tables, merged = lowered.found, lowered.tables, lowered.found.merged
-    codes = {
-        key.attribute: KeyCodes.of(key, columns) for query in merged.queries for key in query.keys
-    }
-    entries = merged_entries(merged, tables.classes, codes, columns)
+    entries = merged_entries(merged, tables.classes, columns)
     if entries is None:
         return PARTIAL_SCHEMA.empty_table()
     prepared = prepare(merged, tables, columns, entries, owned)

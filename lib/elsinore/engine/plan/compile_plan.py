@@ -34,8 +34,8 @@ def compile_plan(
 
     What the sweep can do it does (`swept_queries`). Of the others those of fixed length share
     segments where that pays; under a static plan only what that shares. Those with a common Kleene
-    sub-pattern run by Hamlet (`choose_sets`). Without statistics it is not known what pays: then
-    all that the static plan shares is shared.
+    sub-pattern share order trees or run by Hamlet (`choose_sets`). Without statistics it is not
+    known what pays: then all that the static plan shares is shared.
 
     Args:
         workload: the queries.
@@ -63,7 +63,8 @@ def compile_plan(
         classes,
         segments=segments.shared,
         sweeps=[tuple(swept)],
-        sets=sets.sets,
+        ordered=sets.ordered,
+        sets=sets.hamlet,
         choices=[choices[query.name] for query in workload.queries],
         alone=segments.alone,
         together=segments.together,
@@ -116,5 +117,5 @@ def _choice(
         )
     if refusals := greta_refusals(query):
         return Choice(name, TWOSTEP, "; ".join(refusals))
-    together = any(query in found.queries for found in sets.sets)
+    together = any(query in found.queries for found in sets.hamlet)
     return Choice(name, HAMLET if together else GRETA, sets.reasons[name])

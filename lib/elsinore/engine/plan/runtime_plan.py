@@ -17,6 +17,7 @@ from elsinore.engine.plan.units import (
     EVERYTHING,
     AloneUnit,
     HamletUnit,
+    OrderedUnit,
     Request,
     SegmentsUnit,
     SweepUnit,
@@ -76,6 +77,7 @@ class RuntimePlan:
         *,
         segments: Sequence[Sequence[Segment]] = (),
         sweeps: Sequence[Collection[str]] = (),
+        ordered: Sequence[SharableSet] = (),
         sets: Sequence[SharableSet] = (),
         choices: Sequence[Choice] = (),
         alone: float = 0.0,
@@ -92,6 +94,7 @@ class RuntimePlan:
             classes: those that are equal, where that is known already.
             segments: by their places in the queries that share them.
             sweeps: names of queries that are swept together.
+            ordered: queries that share order trees (`aggregate_ordered.ordered_sets`).
             sets: queries that Hamlet runs together.
             choices: what is said of each query.
             alone: what was predicted without sharing.
@@ -110,6 +113,8 @@ class RuntimePlan:
             here = [[place for place in places if place.query in known] for places in segments]
             shared = [places for places in here if len(places) > 1]
             units += _taken(rest, [SegmentsUnit.of(fixed, shared)])
+        for held in ordered:
+            units += _taken(rest, map(OrderedUnit.of, _still(held, rest)))
         for held in sets:
             units += _taken(rest, map(HamletUnit.of, _still(held, rest)))
         units += [AloneUnit((query,)) for query in rest.values()]
@@ -123,6 +128,7 @@ class RuntimePlan:
             [query for query in self.queries if query.name in names],
             segments=self.segments,
             sweeps=self.sweeps,
+            ordered=[unit.lowered.found for unit in self.units if isinstance(unit, OrderedUnit)],
             sets=[unit.lowered.found for unit in self.units if isinstance(unit, HamletUnit)],
             choices=[choice for choice in self.choices if choice.query in names],
         )
@@ -152,6 +158,11 @@ class RuntimePlan:
     def sets(self) -> tuple[tuple[str, ...], ...]:
         """The names of the queries that Hamlet runs together, set by set."""
         return tuple(unit.names for unit in self.units if isinstance(unit, HamletUnit))
+
+    @property
+    def ordered(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the queries that share order trees, set by set."""
+        return tuple(unit.names for unit in self.units if isinstance(unit, OrderedUnit))
 
     @property
     def sweeps(self) -> tuple[tuple[str, ...], ...]:
@@ -184,6 +195,9 @@ class RuntimePlan:
                 f"Kleene sub-patterns in {_counted(len(self.sets), 'set')}"
                 f" of {sum(map(len, self.sets))} queries"
             )
+        if self.ordered:
+            trees = _counted(len(self.ordered), "set")
+            parts.append(f"order trees in {trees} of {sum(map(len, self.ordered))} queries")
         if self.sweeps:
             swept = sum(map(len, self.sweeps))
             parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")

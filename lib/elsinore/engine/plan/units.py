@@ -10,6 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet.aggregate_set import LoweredSet, lower_set, run_set
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
@@ -80,6 +81,23 @@ class AloneUnit(Unit):
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
         """As `Unit.run`."""
         return aggregate_query(self.queries[0], columns, owned=request.owned)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedUnit(Unit):
+    """Queries that share order trees, by greta."""
+
+    executor = GRETA
+    lowered: OrderedSet
+
+    @classmethod
+    def of(cls, found: SharableSet) -> OrderedUnit:
+        """Lowers a set."""
+        return cls(found.queries, lower_ordered(found))
+
+    def run(self, columns: EventColumns, request: Request) -> pa.Table:
+        """As `Unit.run`."""
+        return aggregate_ordered(self.lowered, columns, request.owned)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Splits the events of a sharable set by key into partitions, once for all of its queries."""
+"""Splits the events of several queries by key into partitions, once for all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from elsinore.engine.key_codes import KeyCodes, group_texts
 from elsinore.engine.partitions import column_of, find_partitions, leads_through, place_events
 from elsinore.engine.sorting import ascending
 from elsinore.sharing.merged import Admission, MergedTemplate
-from elsinore.template.template import State, Template, Transition
+from elsinore.template.template import Template
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,20 @@ class MergedEntries:
 
 
 def merged_entries(
-    merged: MergedTemplate,
-    classes: tuple[Mapping[Admission, int], ...],
-    codes: Mapping[str, KeyCodes],
-    columns: EventColumns,
+    merged: MergedTemplate, classes: tuple[Mapping[Admission, int], ...], columns: EventColumns
 ) -> MergedEntries | None:
     """The entries of a merged template; None where no trend can exist for want of events.
 
     Args:
         merged: the merged template.
         classes: for each state the bits of what its queries ask of single events.
-        codes: the keys by attribute.
         columns: the events.
     """
+    codes = {
+        key.attribute: KeyCodes.of(key, columns) for query in merged.queries for key in query.keys
+    }
     taken = [_taken(merged, number, bits, codes, columns) for number, bits in enumerate(classes)]
-    template = _as_template(merged)
+    template = merged.as_template()
     filled = frozenset(number for number, (rows, _) in enumerate(taken) if rows.size)
     if not leads_through(template, filled):
         return None
@@ -106,26 +105,6 @@ def _owners(
         [frame["partition"].to_numpy() for frame in placed],
         [frame["row"].to_numpy() for frame in placed],
         _group_texts(merged, partitions, codes),
-    )
-
-
-def _as_template(merged: MergedTemplate) -> Template:
-    """States and transitions of all queries together: every trend of each is a way through it."""
-    number = {attribute: n for n, attribute in enumerate(merged.keys)}
-    nothing: frozenset[int] = frozenset()
-    states = tuple(
-        State(nothing, nothing, nothing, frozenset(number[a] for a in state.keys))
-        for state in merged.states
-    )
-    return Template(
-        keys=frozenset(number.values()),
-        states=states,
-        transitions=tuple(Transition(link.earlier, link.later) for link in merged.links),
-        starts={s: None for s in range(len(states)) if merged.starts(s)},
-        bars={},
-        ends={s: None for s in range(len(states)) if merged.ends(s)},
-        ways_out=(),
-        guards=0,
     )
 
 
