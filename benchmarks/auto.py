@@ -1,4 +1,4 @@
-"""What `auto` picks, against what is quicker: each set by greta, Hamlet, or swept.
+"""What `auto` picks, against what is quicker: each set by greta, Hamlet, order trees, or swept.
 
 `python -m benchmarks.auto [--json]` runs every case all ways and as `auto` picks, and checks that
 the rows agree. The cases are those that could refute a rule of `engine.plan`.
@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.events import EventTable, arrow_schema
@@ -32,6 +33,8 @@ from elsinore.sharing.sharable import sets_of
 from elsinore.timeline import TimeUnit
 
 ROUNDS = 3
+#: Events of a window up to which all pairs of them are looked at in reasonable time.
+_PAIRS = 2_000
 STARTS = 100
 TYPES = ("B", *(f"S{n}" for n in range(STARTS)))
 SCHEMA = StreamSchema(
@@ -55,7 +58,7 @@ LOCAL = "B.x < {n}00"
 
 @dataclass(frozen=True)
 class Case:
-    """Queries over a stream of bursts; `{n}` is a query's number.
+    """Queries over a stream of bursts; `{n}` is a query's number, `{m}` its last digit.
 
     In each partition one event of each start type comes before each burst of B.
 
@@ -91,11 +94,12 @@ class Case:
         keys = "[k]" if self.partitions > 1 else ""
         conditions = " AND ".join(filter(None, (keys, self.where)))
         where = f"WHERE {conditions}" if conditions else ""
-        texts = (
-            f"QUERY q{n} RETURN {self.returns} PATTERN {self.pattern} {where} WITHIN {within}"
-            f" SLIDE {max(within // self.overlap, 1)};".replace("{n}", str(n))
-            for n in range(self.queries)
+        text = (
+            f"QUERY q{{n}} RETURN {self.returns} PATTERN {self.pattern} {where} WITHIN {within}"
+            f" SLIDE {max(within // self.overlap, 1)};"
         )
+        numbers = range(self.queries)
+        texts = (text.replace("{n}", str(n)).replace("{m}", str(n % 10)) for n in numbers)
         return bind_workload(parse_workload("".join(texts)), SCHEMA)
 
     def stream(self) -> EventTable:
@@ -132,13 +136,32 @@ CASES = (
     Case("general, each its own, 10 queries", 10, 50, 8_000, 400, DIFFERING),
     Case("general, 5,000 partitions, 10 queries", 10, 5, 100_000, 1_000, GENERAL, partitions=5_000),
     Case("general, 50 partitions, 5 queries", 5, 20, 60_000, 200, GENERAL, partitions=50),
-    Case("comparison, 10 queries", 10, 50, 8_000, 400, COMPARISON),
-    Case("comparison, windows of 50, 20 queries", 20, 25, 8_000, 50, COMPARISON),
-    Case("comparison, windows of 2,000, 20 queries", 20, 100, 20_000, 2_000, COMPARISON),
-    Case("comparison, windows of 10,000, 5 queries", 5, 100, 30_000, 10_000, COMPARISON),
     Case("general, AVG and MAX, 10 queries", 10, 50, 8_000, 300, GENERAL,
          returns="COUNT(*), AVG(B.x), MAX(B.y)"),
     Case("general, very few events", 5, 10, 200, 100, GENERAL),
+    Case("comparison, 10 queries", 10, 50, 8_000, 400, COMPARISON),
+    Case("comparison, windows of 50, 20 queries", 20, 25, 8_000, 50, COMPARISON),
+    Case("comparison, windows of 2,000, 20 queries", 20, 100, 20_000, 2_000, COMPARISON),
+    Case("comparison, windows of 10,000, 20 queries", 20, 100, 200_000, 10_000, COMPARISON),
+    Case("comparison, windows of 100,000, 5 queries", 5, 100, 200_000, 100_000, COMPARISON),
+    Case("comparison, overlap 20, 2 queries", 2, 25, 30_000, 200, COMPARISON, overlap=20),
+    Case("comparison, overlap 100, 20 queries", 20, 25, 10_000, 400, COMPARISON, overlap=100),
+    Case("comparison, 5,000 partitions, 10 queries", 10, 5, 100_000, 1_000, COMPARISON,
+         partitions=5_000),
+    Case("comparison, MIN, windows of 50, 5 queries", 5, 25, 8_000, 50, COMPARISON,
+         returns="MIN(B.y)"),
+    Case("comparison, MIN, windows of 2,000, 5 queries", 5, 25, 20_000, 2_000, COMPARISON,
+         returns="MIN(B.y)"),
+    Case("comparison, MIN, windows of 600, 20 queries", 20, 25, 20_000, 600, COMPARISON,
+         returns="MIN(B.y)"),
+    Case("collapsed, SUM and MAX, 1 query", 1, 20, 300_000, 60, returns="SUM(B.x), MAX(B.y)"),
+    Case("collapsed, SUM and MAX, overlap 10, 1 query", 1, 20, 60_000, 60,
+         returns="SUM(B.x), MAX(B.y)", overlap=10),
+    Case("collapsed, SUM and MAX, 10 queries", 10, 20, 60_000, 60, returns="SUM(B.x), MAX(B.y)"),
+    Case("collapsed, overlap 1,000, 2 queries", 2, 20, 3_000, 2_000, overlap=1_000),
+    Case("collapsed, 1,000 queries of 10 kinds", 1_000, 20, 10_000, 60, pattern="SEQ(S0, B+)",
+         starts=1, where="B.x < {m}00"),
+    Case("collapsed, 100,000 partitions, 2 queries", 2, 5, 1_000_000, 10, partitions=100_000),
 )  # fmt: skip
 
 
@@ -160,11 +183,15 @@ def measured(case: Case) -> dict[str, object]:
     statistics = observe(workload, events)
     plan, greta = compile_plan(workload, statistics), RuntimePlan.of(workload.queries)
     ways: dict[str, Callable[[], Any]] = {"greta": partial(_run, greta, events)}
-    if sets := sets_of(workload).sets:
+    sets = sets_of(workload).sets
+    if sets and case.window <= _PAIRS:
         hamlet = RuntimePlan.of(workload.queries, sets=sets)
         ways["hamlet"] = partial(_run, hamlet, events)
+    if ordered := [part for each in filter(only_compares, sets) for part in ordered_sets(each)]:
+        trees = RuntimePlan.of(workload.queries, ordered=ordered)
+        ways["order"] = partial(_run, trees, events)
     if swept := sweep_sets(workload.queries).sets:
-        ways["sweep"] = lambda: [aggregate_sweep(swept[0], events)]
+        ways["sweep"] = lambda: [aggregate_sweep(found, events) for found in swept]
     executors = list(ways)
     ways |= {
         "auto": partial(_run, plan, events),
@@ -178,8 +205,8 @@ def measured(case: Case) -> dict[str, object]:
     return {
         "case": case.name,
         **{name: times[name] / 1e6 if name in times else "" for name in
-           ("greta", "hamlet", "sweep", "auto", "counting", "choosing")},
-        "picks": ", ".join(dict.fromkeys(choice.executor for choice in plan.choices)),
+           ("greta", "hamlet", "order", "sweep", "auto", "counting", "choosing")},
+        "picks": "order" if plan.ordered else ", ".join({c.executor: 0 for c in plan.choices}),
         "auto/best": times["auto"] / fastest,
     }  # fmt: skip
 

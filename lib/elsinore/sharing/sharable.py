@@ -187,9 +187,12 @@ def _told_apart(
 
     What neighbours have in common is one operation on all of their lanes.
     """
-    demands = [_demands(query, templates[query.name]) for query in sharing]
-    first = {demand: demands.index(demand) for demand in demands}
-    places = sorted(range(len(sharing)), key=lambda n: first[demands[n]])
+    numbers: dict[object, int] = {}
+    demands = [
+        numbers.setdefault(_demands(query, templates[query.name]), len(numbers))
+        for query in sharing
+    ]
+    places = sorted(range(len(sharing)), key=demands.__getitem__)
     ordered = [sharing[n] for n in places]
     while True:
         merged = merge_templates(ordered, [templates[query.name] for query in ordered])

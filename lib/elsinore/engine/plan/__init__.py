@@ -2,7 +2,7 @@
 
 from elsinore.engine.plan.compile_plan import compile_plan
 from elsinore.engine.plan.executors import REFUSALS, Executor, plan_for, require
-from elsinore.engine.plan.runtime_plan import Choice, RuntimePlan
+from elsinore.engine.plan.runtime_plan import RuntimePlan
 from elsinore.engine.plan.units import (
     EVERYTHING,
     GRETA,
@@ -11,6 +11,7 @@ from elsinore.engine.plan.units import (
     SWEEP,
     TWOSTEP,
     AloneUnit,
+    Choice,
     HamletUnit,
     Request,
     Unit,

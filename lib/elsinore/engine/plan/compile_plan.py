@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from elsinore.engine.plan.alike import alike
-from elsinore.engine.plan.runtime_plan import Choice, RuntimePlan
+from elsinore.engine.plan.runtime_plan import RuntimePlan
 from elsinore.engine.plan.sets import SetChoice, choose_sets
 from elsinore.engine.plan.sweeps import swept_queries
-from elsinore.engine.plan.units import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP
+from elsinore.engine.plan.units import SEGMENTS, SWEEP, TWOSTEP, Choice
 from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
 from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.segments.predict import predict
@@ -117,5 +117,4 @@ def _choice(
         )
     if refusals := greta_refusals(query):
         return Choice(name, TWOSTEP, "; ".join(refusals))
-    together = any(query in found.queries for found in sets.hamlet)
-    return Choice(name, HAMLET if together else GRETA, sets.reasons[name])
+    return sets.by_query[name]

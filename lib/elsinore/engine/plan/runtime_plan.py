@@ -16,6 +16,7 @@ from elsinore.engine.plan.alike import Alike, alike, for_all
 from elsinore.engine.plan.units import (
     EVERYTHING,
     AloneUnit,
+    Choice,
     HamletUnit,
     OrderedUnit,
     Request,
@@ -29,21 +30,6 @@ from elsinore.query.bound import BoundQuery
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.sharable import SharableSet, sharable_sets
 from elsinore.template.support import aseq_refusals, greta_refusals
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Who runs a query, and why.
-
-    Attributes:
-        query: its name.
-        executor: `SEGMENTS`, `SWEEP`, `HAMLET`, `GRETA` or `TWOSTEP`.
-        why: in words, for people.
-    """
-
-    query: str
-    executor: str
-    why: str
 
 
 @dataclass(frozen=True, eq=False)

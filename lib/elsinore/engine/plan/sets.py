@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
-from elsinore.query.bound import Workload
+from elsinore.engine.plan.units import GRETA, HAMLET, Choice
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.sharable import SharableSet, sets_of, sharable_sets
 from elsinore.sharing.statistics import Statistics
 
@@ -17,12 +19,25 @@ class SetChoice:
     Attributes:
         ordered: sets that share order trees.
         hamlet: sets that run by Hamlet; all sets are disjoint.
-        reasons: by query, for those that run by themselves, too.
+        by_query: who runs each query, and why; those that run by themselves, too.
     """
 
-    ordered: list[SharableSet]
-    hamlet: list[SharableSet]
-    reasons: dict[str, str]
+    ordered: list[SharableSet] = field(default_factory=list)
+    hamlet: list[SharableSet] = field(default_factory=list)
+    by_query: dict[str, Choice] = field(default_factory=dict)
+
+    def alone(self, beside: Iterable[tuple[BoundQuery, str]]) -> None:
+        """Adds queries that run by themselves."""
+        for query, why in beside:
+            self.by_query[query.name] = Choice(query.name, GRETA, why)
+
+    def add(self, found: SharableSet, executor: str, text: str) -> None:
+        """Adds the queries of a set; `{}` in the text is what they have in common."""
+        kinds = sorted({found.merged.states[state].type for state in found.merged.kleene})
+        number = len(found.queries) - 1
+        others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
+        for query in found.queries:
+            self.by_query[query.name] = Choice(query.name, executor, text.format(others))
 
 
 def choose_sets(workload: Workload, statistics: Statistics | None) -> SetChoice:
@@ -40,14 +55,14 @@ def choose_sets(workload: Workload, statistics: Statistics | None) -> SetChoice:
     Raises:
         ParameterError: the statistics lack a type of a set.
     """
-    sharing = sets_of(workload)
-    choice = SetChoice([], [], {query.name: why for query, why in sharing.beside})
+    sharing, choice = sets_of(workload), SetChoice()
+    choice.alone(sharing.beside)
     for found in sharing.sets:
         if only_compares(found):
             _choose_by_order(found, statistics, choice)
         else:
             choice.hamlet.append(found)
-            choice.reasons |= _reasons(found, "shares {}")
+            choice.add(found, HAMLET, "shares {}")
     return choice
 
 
@@ -58,18 +73,16 @@ def _choose_by_order(found: SharableSet, statistics: Statistics | None, choice: 
     left = sharable_sets([query for query in found.queries if query.name not in taken])
     choice.ordered.extend(ordered)
     for part in ordered:
-        choice.reasons |= _reasons(part, "shares {} and the order of values")
-    choice.reasons |= {query.name: why for query, why in left.beside}
+        choice.add(part, GRETA, "shares {} and the order of values")
+    choice.alone(left.beside)
     for part in left.sets:
         events = 0.0 if statistics is None else _events_of_window(part, statistics)
         if events > _by_trees(len(part.queries)):
-            large = (
-                f"could share {{}}, but compares values in windows of about {events:,.0f} events"
-            )
-            choice.reasons |= _reasons(part, large)
+            large = f"compares values in windows of about {events:,.0f} events"
+            choice.add(part, GRETA, f"could share {{}}, but {large}")
         else:
             choice.hamlet.append(part)
-            choice.reasons |= _reasons(part, "shares {}")
+            choice.add(part, HAMLET, "shares {}")
 
 
 def _by_trees(queries: int) -> int:
@@ -89,11 +102,3 @@ def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
         sum(statistics.rate(name, query.window.within) for name in query.event_types) / partitions
         for query in found.queries
     )
-
-
-def _reasons(found: SharableSet, text: str) -> dict[str, str]:
-    """For each query of a set what is said of it; `{}` is what the set has in common."""
-    kinds = sorted({found.merged.states[state].type for state in found.merged.kleene})
-    number = len(found.queries) - 1
-    others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
-    return {query.name: text.format(others) for query in found.queries}

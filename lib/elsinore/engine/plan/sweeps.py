@@ -22,8 +22,7 @@ def swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None) 
     """The names of the queries that are swept, each with the reason why, and with how many others.
 
     Collapsed queries always: by their rows of `benchmarks.auto` that is never slower than greta or
-    Hamlet, but for a single query with sums, a third. Those of fixed length by `_is_quicker`, which
-    is not known without statistics.
+    Hamlet. Those of fixed length by `_is_quicker`, which is not known without statistics.
 
     Raises:
         ParameterError: the statistics lack a type of the queries.

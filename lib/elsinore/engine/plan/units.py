@@ -30,6 +30,21 @@ TWOSTEP = "twostep"
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """Who runs a query, and why.
+
+    Attributes:
+        query: its name.
+        executor: `SEGMENTS`, `SWEEP`, `HAMLET`, `GRETA` or `TWOSTEP`.
+        why: in words, for people.
+    """
+
+    query: str
+    executor: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What is asked of all units alike.
 
