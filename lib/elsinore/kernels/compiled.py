@@ -14,7 +14,7 @@ from numba import config, njit
 from numba.core.caching import FunctionCache
 from numba.core.ccallback import CFunc
 
-from elsinore.kernels.fragments import BriefCompiler, FragmentCompiler, LeanCompiler
+from elsinore.kernels.fragments import BriefCompiler, FragmentCompiler, LeanCompiler, OnceCompiler
 
 
 class QuickCache(FunctionCache):
@@ -61,7 +61,7 @@ def by_address(function: Any, arguments: tuple[Any, ...], result: Any) -> int:
 
     Not a lean one: Hamlet's run over blocks and many lanes, and took a quarter longer so.
     """
-    compiled: Any = CFunc(function, (arguments, result), {}, {"_nrt": False})
+    compiled: Any = CFunc(function, (arguments, result), {}, {"_nrt": False}, OnceCompiler)
     compiled._cache = QuickCache(function)
     compiled.compile()
     _BY_ADDRESS.append(compiled)  # which keeps its code

@@ -44,14 +44,23 @@ class Fragment(JITCodeLibrary):
 class Lean(JITCodeLibrary):
     """A kernel whose loops become SIMD, but no loop is written out several times."""
 
-    simd = True
+    simd, unrolled = True, False
 
     def _optimize_final_module(self) -> None:
         options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_interleaving = options.loop_unrolling = False
-        options.loop_vectorization, options.slp_vectorization = self.simd, False
+        options.loop_interleaving = options.loop_unrolling = self.unrolled
+        options.loop_vectorization, options.slp_vectorization = self.simd, self.unrolled
         builder = llvm.PassBuilder(self._codegen._tm, options)
         builder.getModulePassManager().run(self._final_module, builder)
+
+
+class Once(Lean):
+    """A kernel that is brought through all of LLVM, but once: Numba does so three times."""
+
+    unrolled = True
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
 
 
 class Brief(Lean):
@@ -77,6 +86,12 @@ class LeanCompiler(FragmentCompiler):
     """Compiles to a `Lean` kernel."""
 
     library = Lean
+
+
+class OnceCompiler(FragmentCompiler):
+    """Compiles to a `Once` kernel."""
+
+    library = Once
 
 
 class BriefCompiler(FragmentCompiler):

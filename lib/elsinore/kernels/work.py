@@ -90,6 +90,7 @@ def widened(graph: Graph, work: Work, limbs: int) -> Work:
     """The same state of a plain pass, with counts of more limbs; at least 2."""
     return work._replace(
         states=widened_rows(work.states, limbs),
+        slides=make_slides(graph, work.upkeep, 0, limbs),  # none, but of the rung's type
         entries=widened_rows(work.entries, limbs),
         limbs=np.empty(limbs, np.uint64),
         trees=widened_trees(graph, work.orders, work.trees, limbs),
