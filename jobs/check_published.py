@@ -7,7 +7,7 @@ from typing import Any
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.orchestration.run_step import Arguments
-from elsinore.quality.published_hours import published_hours
+from elsinore.quality.lake import published_hours
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 

@@ -21,10 +21,6 @@ from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
-from great_expectations.render.renderer_configuration import (
-    RendererConfiguration,
-    RendererValueType,
-)
 from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import pass_context
 
@@ -103,11 +99,9 @@ def shorten(text: str) -> str:
 
 
 class FrameExpectation(BatchExpectation, ABC):
-    """An expectation on a pandas batch as a whole; subclasses define `find` and `sentence`."""
+    """An expectation on a pandas batch as a whole; subclasses define `find`."""
 
     metric_dependencies: ClassVar[tuple[str, ...]] = (_FRAME,)
-    #: What is expected, as a sentence; Data Docs show a suite's own description instead.
-    sentence: ClassVar[str]
 
     @abstractmethod
     def find(self, frame: pd.DataFrame) -> Finding:
@@ -134,16 +128,6 @@ class FrameExpectation(BatchExpectation, ABC):
             },
         }
 
-    @classmethod
-    def _prescriptive_template(
-        cls, renderer_configuration: RendererConfiguration
-    ) -> RendererConfiguration:
-        renderer_configuration.add_param(
-            name="sentence", param_type=RendererValueType.STRING, value=cls.sentence
-        )
-        renderer_configuration.template_str = "$sentence"
-        return renderer_configuration
-
 
 class ExpectLandedRowsToAddUp(FrameExpectation):
     """Every line of a landing was accepted, was a duplicate, or was quarantined.
@@ -151,8 +135,6 @@ class ExpectLandedRowsToAddUp(FrameExpectation):
     Where the batch says how many rows `events` and `quarantine` really hold of a landing (columns
     `event_rows` and `quarantine_rows`), these must be the accepted and quarantined ones.
     """
-
-    sentence: ClassVar[str] = "lines = accepted + duplicates + quarantined for every landing"
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Compare whole numbers, row by row."""
@@ -184,8 +166,6 @@ def _account_faults(row: dict[str, object]) -> list[str]:
 
 class ExpectPlansToBeWhatWasWritten(FrameExpectation):
     """Each body reads back as statistics or as a plan, and its fingerprints are the row's."""
-
-    sentence: ClassVar[str] = "Every stored body reads back and has the fingerprints of its row."
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Read every body anew."""
@@ -222,7 +202,6 @@ class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
     share: float = pydantic.Field(ge=0, le=1)
 
     success_keys: ClassVar[tuple[str, ...]] = ("share",)
-    sentence: ClassVar[str] = "Few lines of each landing are quarantined."
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Compare each landing's share."""
@@ -243,8 +222,6 @@ class ExpectPublishedToEqualReference(FrameExpectation):
     Equality was decided where the rows were compared, integers exactly; this judges the column
     `mismatch` alone. A checked row of which it is not known whether it differs counts as one.
     """
-
-    sentence: ClassVar[str] = "Every checked aggregate equals the two-step reference."
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Name the mismatches."""
@@ -280,7 +257,6 @@ class ExpectRuleToHold(FrameExpectation):
     rule: str
 
     success_keys: ClassVar[tuple[str, ...]] = ("rule",)
-    sentence: ClassVar[str] = "No row breaks the rule."
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Look the counts up; a rule that nobody counted is an error."""
@@ -294,8 +270,6 @@ class ExpectRuleToHold(FrameExpectation):
 
 class ExpectResultsToBeValidated(FrameExpectation):
     """At least one aggregate was checked; otherwise the results count as not validated."""
-
-    sentence: ClassVar[str] = "At least one aggregate was compared with the reference."
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Count rows by status, and the reasons of the skipped ones."""

@@ -176,8 +176,17 @@ def print_length(ticks: int) -> str:
         ((unit, length) for unit, length in UNITS.items() if ticks % length == 0),
         key=lambda each: each[1] if ticks else -each[1],
     )
-    count = ticks // length
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+    return count_of(ticks // length, unit)
+
+
+def count_of(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> count_of(1, "hour"), count_of(2_000, "query")
+    ('1 hour', '2,000 queries')
+    """
+    many = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
 
 
 class _Printer:

@@ -16,7 +16,7 @@ from rich.table import Table
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.orchestration.callbacks import TaskProgress
-from elsinore.quality.judgement import load_judgement
+from elsinore.quality.judge import load_judgement
 from elsinore.quality.lake import ResultCounts, TopResult, count_results, read_rows
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
@@ -156,7 +156,7 @@ def _cells(query: str, counts: ResultCounts) -> tuple[str, ...]:
     top = counts.top
     if top is None:
         return query, f"{counts.rows:,}", "", "", "", ""
-    group = ", ".join(f"{name}={value}" for name, value in json.loads(top.group).items())
+    group = ", ".join(f"{name}={value}" for name, value in json.loads(top.group_key).items())
     window = f"{top.window_start:%m-%d %H:%M} to {top.window_end:%m-%d %H:%M}"
     return query, f"{counts.rows:,}", top.aggregate, shorten(top), group, window
 

@@ -11,7 +11,7 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.quality.published_hours import PublishedHours, published_hours
+from elsinore.quality.lake import PublishedHours, published_hours
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint

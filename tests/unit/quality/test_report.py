@@ -1,25 +1,49 @@
-"""The report: one self-contained page that says first what matters, and escapes everything."""
+"""The report: one self-contained page that says first what matters, and escapes everything.
+
+And what it is made of: coverage and what it can find, days, fields, publishing, links both ways.
+"""
 
 from __future__ import annotations
 
 import copy
 import html
 import re
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import sharing_metrics
-from elsinore.quality.charts import HEIGHT, stacked_bars
-from elsinore.quality.judgement import Judgement, Verdict
-from elsinore.quality.report import write_report
+from elsinore.quality.judge import Judgement, Verdict
+from elsinore.quality.lake import ResultCounts
+from elsinore.quality.report import (
+    HEIGHT,
+    TREND_HEIGHT,
+    link_back,
+    stacked_bars,
+    trend_charts,
+    write_report,
+)
+from elsinore.quality.report_data import (
+    FieldRange,
+    power,
+    query_results,
+    read_day_figures,
+    read_landed_events,
+    read_publishing,
+    read_runs,
+)
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
 from elsinore.timeline import HOUR, Interval
+from tests.golden_cases import stream_schema
 from tests.property.random_cases import SCHEMA
 from tests.unit.quality import lake
 
@@ -40,13 +64,15 @@ def _judgement(success: bool = True, severity: str = "critical") -> Judgement:
             "observed": SCRIPT,
         }
     )  # fmt: skip
-    return Judgement(run_name=lake.RUN, verdicts=(verdict,), docs_index="unused")
+    return Judgement(run_name=lake.RUN, verdicts=(verdict,), docs_index=None)
 
 
 def _page(folder: Path, rows: Rows, judgement: Judgement | None) -> str:
     root = lake.write_lake(folder / "lake", rows)
-    docs = folder / "quality" / "index.html"
-    return write_report(root, folder / "reports", lake.INTERVAL, docs, judgement).read_text("utf-8")
+    if judgement:
+        docs = str(folder / "quality" / "index.html")
+        judgement = judgement.model_copy(update={"docs_index": docs})
+    return write_report(root, folder / "reports", lake.INTERVAL, judgement).read_text("utf-8")
 
 
 def _headline(page: str) -> str:
@@ -252,7 +278,7 @@ def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
     ]  # fmt: skip
     interval = Interval.parse("2013-01-01", "2013-01-05")
     root = lake.write_lake(tmp_path / "lake", rows)
-    page = write_report(root, tmp_path, interval, None, _judgement()).read_text("utf-8")
+    page = write_report(root, tmp_path, interval, _judgement()).read_text("utf-8")
     assert "Lines by day of landing, UTC" in page
     assert re.findall(r"<title>(.*? accepted)</title>", page) == [
         f"2013-01-0{day}: 24 accepted" for day in range(1, 5)
@@ -276,13 +302,14 @@ def test_bars_stack_from_the_base_to_the_total() -> None:
     assert drawing is not None
     first = [part for part in drawing.rectangles if part.title.startswith("a:")]
     assert [part.title for part in first] == ["a: 60 good", "a: 40 bad"]
-    assert first[0].y + first[0].height == pytest.approx(drawing.base)
+    base = max(line.y for line in drawing.grid)
+    assert first[0].y + first[0].height == pytest.approx(base)
     assert first[1].y + first[1].height == pytest.approx(first[0].y)
     # The total of 100 is the top of the scale.
     assert first[1].y == pytest.approx(min(line.y for line in drawing.grid))
     assert 0 < first[1].y < HEIGHT
     (lone,) = (part for part in drawing.rectangles if part.title.startswith("b:"))
-    assert lone.height == pytest.approx((drawing.base - first[1].y) / 2)
+    assert lone.height == pytest.approx((base - first[1].y) / 2)
     assert stacked_bars(["a"], {"good": [0]}) is None
     assert stacked_bars([], {"good": []}) is None
 
@@ -319,3 +346,157 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
     assert cells[at + 1 : at + 4] == ["5 s", "3 s", "60.0%"]
     assert "5,000 snapshots at event level." in page
     assert "executor of" not in page, "the step's figures do not repeat them"
+
+
+def test_the_power_of_a_sample_is_hypergeometric() -> None:
+    assert power(200, 50, 1) == 0.25
+    # Of 4 results 2 are wrong and 2 are checked: 1 of the 6 pairs holds no wrong one.
+    assert power(4, 2, 2) == pytest.approx(5 / 6)
+    assert power(7, 7, 1) == 1.0
+    assert power(7, 0, 3) == 0.0
+
+
+def test_coverage_counts_results_and_not_places_without_one() -> None:
+    at = datetime(2013, 1, 1, tzinfo=UTC)
+    checks = pd.DataFrame(
+        [
+            ("q", "a", at, "checked", "enumerated", "1", 1.0),
+            ("q", "a", at, "checked", "enumerated", None, 0.5),
+            ("q", "b", at, "checked", "counted", "9", 9.0),
+            ("q", "c", at, "skipped", None, "9", 9.0),
+            ("q", "z", at, "checked", "enumerated", None, None),
+        ],
+        columns=["query", "group_key", "window_start", "status", "method", "published_exact",
+                 "published_value"],
+    ).assign(mismatch=False)  # fmt: skip
+    staged = {"q": ResultCounts(10, 30), "other": ResultCounts(1, 1)}
+    other, q = query_results({}, staged, checks)
+    assert (other.query, other.results, other.results_checked) == ("other", 1, 0)
+    assert (other.finds_one, other.finds_percent) == (0.0, 0.0)
+    assert (q.results, q.results_checked, q.results_counted, q.results_skipped) == (10, 2, 1, 1)
+    assert (q.checked, q.skipped) == (4, 1)
+    assert (q.finds_one, q.finds_percent) == pytest.approx((0.2, 0.2))
+
+
+def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
+    before = rows["landings"][0] | {"landing": "2012-12-30T23", "reasons": '{"superseded": 4}'}
+    rows["landings"].append(before)
+    rows["validations"].append(lake.check("delays", "{}", 1, 2))
+    # A place without a result is checked, and is no part of what was published.
+    rows["validations"].append(
+        lake.check("delays", "{}", 1, 1, published_exact=None, reference_exact=None)
+    )
+    days = read_day_figures(lake.write_lake(tmp_path, rows), lake.INTERVAL)
+    assert list(days.index) == ["2012-12-30", "2012-12-31", "2013-01-01"]
+    first = {"lines": 5, "accepted": 3, "duplicates": 1, "quarantined": 1, "superseded": 4}
+    last = {"lines": 9, "accepted": 6, "duplicates": 2, "quarantined": 1, "rows": 8, "checked": 3,
+            "mismatches": 1, "events": 6, "seconds": 20}  # fmt: skip
+    found = [{name: n for name, n in row.items() if n} for _, row in days.iterrows()]
+    assert found == [first, {}, last]
+    charts = {chart.title: chart.latest for chart in trend_charts(days)}
+    assert charts["of these checked"] == "37.5%"
+    assert [chart.title for chart in trend_charts(days) if chart.critical] == ["mismatches"]
+    nothing = lake.write_lake(tmp_path / "empty", {table: [] for table in rows})
+    assert trend_charts(read_day_figures(nothing, lake.INTERVAL)) == ()
+
+
+def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
+    names = [
+        "quarantined",
+        "duplicates",
+        "superseded",
+        "checked",
+        "mismatches",
+        "events",
+        "seconds",
+    ]
+    days = pd.DataFrame({"lines": [100, 50], "rows": [0, 1]} | dict.fromkeys(names, 0),
+                        index=["2013-01-01", "2013-01-02"])  # fmt: skip
+    lines, *_, rate = trend_charts(days)
+    assert [bar.title for bar in lines.bars] == ["2013-01-01: 100", "2013-01-02: 50"]
+    assert [bar.height for bar in lines.bars] == [TREND_HEIGHT, TREND_HEIGHT / 2]
+    assert all(bar.y + bar.height == TREND_HEIGHT for bar in lines.bars)
+    assert lines.latest == "50"
+    assert [bar.height for bar in rate.bars] == [0, 0], "what was not measured has no bar"
+    assert trend_charts(days[:1]) == ()
+
+
+def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path) -> None:
+    stream = stream_schema({"A": {"x": "double", "g": "string"}, "B": {"x": "double"}}, time="iso")
+    rows = [
+        ("A", lake.at(10, 5), "2013-01-01T10", 1.5, "one"),
+        ("A", lake.at(7), "2013-01-01T10", None, SCRIPT),
+        ("B", lake.at(9, 59), "2013-01-01T11", -2.0, None),
+        ("B", lake.at(9, 59), "2013-01-01T12", 99.0, None),  # another run's landing
+    ]
+    names = ["event_type", "event_time", "landing", "x", "g"]
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+    write_deltalake(str(tmp_path / "events"), table)
+    found = read_landed_events(tmp_path, lake.INTERVAL, stream)
+    assert found.fields == (
+        FieldRange("A", "x", 2, 1, "1.5", "1.5"),
+        FieldRange("A", "g", 2, 0, SCRIPT, "one"),
+        FieldRange("B", "x", 1, 0, "-2", "-2"),
+    )
+    # One came 3 hours before its landing's hour began, one an hour and a minute.
+    assert (found.late, found.longest) == (2, timedelta(hours=3))
+    assert read_landed_events(tmp_path, lake.INTERVAL, None).fields == ()
+
+
+def test_hours_that_are_not_published_are_named(tmp_path: Path, rows: Rows) -> None:
+    del rows["publications"][1]
+    found = read_publishing(lake.write_lake(tmp_path, rows), lake.INTERVAL)
+    assert found.missing == ("2013-01-01T11",)
+    assert (found.hours, found.last, found.workloads) == (2, lake.at(12), ("test",))
+    page = write_report(tmp_path, tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
+    assert "1 of 2 hours are not published: 2013-01-01T11" in page
+
+
+def test_the_night_shows_its_runs_and_links_their_pages(tmp_path: Path, rows: Rows) -> None:
+    day = Interval.parse("2013-01-01", "2013-01-02")
+    for key, outcome, wrong in (
+        (lake.RUN, "validated", 0.0),
+        ("2013-01-01T12_2013-01-01T13", "wrong", 3.0),
+        ("2013-01-02T00_2013-01-02T01", "validated", 0.0),  # the next day's
+    ):
+        figures = {"results": 40.0, "results_of_sample": 10.0, "mismatches": wrong,
+                   "strata": 6.0, "strata_covered": 5.0}  # fmt: skip
+        rows["run_metrics"] += [
+            lake.metric("validate", name, value) | {"run_key": key}
+            for name, value in figures.items()
+        ]
+        rows["run_metrics"].append(
+            lake.metric("validate", "outcome", None, outcome) | {"run_key": key}
+        )
+    root = lake.write_lake(tmp_path / "lake", rows)
+    out = tmp_path / "reports"
+    write_report(root, out, lake.INTERVAL)
+    runs = read_runs(root, day, out)
+    assert [(run.key, run.outcome, run.checked, run.page) for run in runs] == [
+        (lake.RUN, "validated", 10, f"{lake.RUN}.html"),
+        ("2013-01-01T12_2013-01-01T13", "wrong", 10, None),
+    ]
+    path = write_report(root, out, day, night=True)
+    assert path.name == "night_2013-01-01.html"
+    page = path.read_text("utf-8")
+    assert f'<a href="{lake.RUN}.html">2013-01-01 10h to 12h</a>' in page
+    assert "2 runs, 1 not validated" in page
+    assert "run 2013-01-01T12_2013-01-01T13: 3 values differ from the reference" in page
+    assert "5 of 6" in page
+    assert "22 of 24 hours are not published" in page
+
+
+def test_data_docs_link_back_once_for_each_report(tmp_path: Path) -> None:
+    index = tmp_path / "quality" / "docs" / "index.html"
+    index.parent.mkdir(parents=True)
+    index.write_text("<html><body class='x'><h1>Docs</h1></body></html>", encoding="utf-8")
+    run, night = tmp_path / "reports" / "run.html", tmp_path / "reports" / "night.html"
+    for page in (run, night, run):
+        link_back(index, page, f"Report {page.stem} {SCRIPT}")
+    text = index.read_text(encoding="utf-8")
+    assert text.count("<a href=") == 2
+    assert text.count('href="../../reports/run.html"') == 1
+    assert text.index("night.html") < text.index("run.html") < text.index("<h1>")
+    assert SCRIPT not in text
+    link_back(tmp_path / "nowhere.html", run, "x")
+    assert not (tmp_path / "nowhere.html").exists()

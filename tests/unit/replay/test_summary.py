@@ -12,7 +12,7 @@ from rich.console import Console
 
 from elsinore.errors import DataError
 from elsinore.orchestration.callbacks import TaskProgress
-from elsinore.quality.judgement import Judgement, judgement_file
+from elsinore.quality.judge import Judgement, judgement_file
 from elsinore.replay.summary import ProgressPrinter, ReplaySummary, print_summary, read_summary
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
