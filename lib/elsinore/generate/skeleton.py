@@ -1,4 +1,4 @@
-"""The options that all generated streams have, and the skeleton of a stream: who sends what when.
+"""What all generated streams have: options, a schema, and a skeleton: who sends what when.
 
 A unit is an event of a lead type, then a burst of the main type, all of one slot (a driver, a
 company, a mapper's job). The units of a slot are cut into trips: the first unit of a trip has the
@@ -9,16 +9,31 @@ a loop over events.
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
+from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.errors import ParameterError
-from elsinore.timeline import EPOCH, MAX_INSTANT, MICROSECOND, MILLISECOND, MINUTE, SECOND
+from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.timeline import (
+    EPOCH,
+    MAX_INSTANT,
+    MICROSECOND,
+    MILLISECOND,
+    MINUTE,
+    SECOND,
+    TimeUnit,
+)
 
 #: Events a minute; event times are distinct microseconds, of which a minute has sixty millions.
 FASTEST = 6_000_000.0
@@ -55,14 +70,21 @@ def share(default: float | None, meaning: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamOptions:
+class StreamOptions(ABC):
     """Size, rate and burstiness; the other options of a stream are its own.
 
     A stream is made of units: an event of some other type, then a burst of the stream's main type
     (Hamlet, Definition 4.1), all of one key and next to each other. So the bursts have the lengths
     asked for in the whole stream and in each of its partitions alike. Times are those of a Poisson
     process. The same options give the same events.
+
+    Attributes:
+        schema: what the events are; their records have `id`, `time` (ISO 8601) and `type`.
+        notes: lines of comment for the schema's file.
     """
+
+    schema: ClassVar[StreamSchema]
+    notes: ClassVar[tuple[str, ...]]
 
     events: int = option(100_000, "How many events.", 1, MOST_EVENTS)
     rate: float = option(10_000.0, "Mean number of events a minute.")
@@ -104,6 +126,32 @@ class StreamOptions:
         aware = self.start if self.start.tzinfo else self.start.replace(tzinfo=UTC)
         return (aware - EPOCH) // timedelta(microseconds=1)
 
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many drivers, companies or the like there are."""
+
+    @property
+    @abstractmethod
+    def script(self) -> Script:
+        """What trips are made of."""
+
+    @abstractmethod
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+        """Of each attribute of the schema a whole column, one value an event."""
+
+    @classmethod
+    def yaml(cls) -> str:
+        """The text of the schema's file."""
+        return schema_yaml(cls.schema, cls.notes)
+
+    def make(self) -> EventTable:
+        """The events, in order of time."""
+        dice = np.random.default_rng(self.seed)
+        times = arrival_times(dice, self)
+        found = draw_skeleton(dice, self)
+        return event_table(self.schema, times, found.types, self.columns(dice, found))
+
 
 def require_range(name: str, value: float, low: float, high: float) -> None:
     """Refuse a number outside of `[low, high]`, NaN included.
@@ -117,7 +165,7 @@ def require_range(name: str, value: float, low: float, high: float) -> None:
 
 @dataclass(frozen=True)
 class Script:
-    """What trips are made of, as codes of types.
+    """What trips are made of, by names of event types.
 
     Attributes:
         main: the type of the bursts.
@@ -129,11 +177,11 @@ class Script:
         units: mean number of units of a trip, 2 or more.
     """
 
-    main: int
-    start: int | None
-    middle: tuple[int, ...]
+    main: str
+    start: str | None
+    middle: tuple[str, ...]
     weights: tuple[float, ...]
-    end: tuple[int, ...] = ()
+    end: tuple[str, ...] = ()
     units: float = 2.0
 
 
@@ -156,23 +204,22 @@ class Skeleton:
     most_trips: int
 
 
-def draw_skeleton(
-    dice: np.random.Generator, options: StreamOptions, slots: int, script: Script
-) -> Skeleton:
+def draw_skeleton(dice: np.random.Generator, options: StreamOptions) -> Skeleton:
     """The skeleton of exactly `options.events` events; each unit has a slot at random."""
+    script, codes = options.script, options.schema.type_codes
     count = int(options.events / (options.burst + 1) * 1.2) + 64
     while True:
-        slot = dice.integers(0, slots, count)
+        slot = dice.integers(0, options.slots, count)
         trips, begins, ends = _cut_into_trips(dice, slot, script)
         sizes = np.where(ends, 1, burst_lengths(dice, count, options) + 1)
         if sizes.sum() >= options.events:
             break
         count *= 2
     unit = np.repeat(np.arange(count), sizes)[: options.events]
-    types = np.full(options.events, script.main, np.int64)
+    types = np.full(options.events, codes[script.main], np.int64)
     firsts = np.cumsum(sizes) - sizes
     inside = firsts < options.events
-    types[firsts[inside]] = _leads(dice, begins, ends, script)[inside]
+    types[firsts[inside]] = _leads(dice, begins, ends, options)[inside]
     return Skeleton(types, slot[unit], running_numbers(slot)[unit], trips[unit], count)
 
 
@@ -198,15 +245,17 @@ def _cut_into_trips(
 
 
 def _leads(
-    dice: np.random.Generator, begins: np.ndarray, ends: np.ndarray, script: Script
+    dice: np.random.Generator, begins: np.ndarray, ends: np.ndarray, options: StreamOptions
 ) -> np.ndarray:
     """The type of each unit's first event."""
+    script, codes = options.script, options.schema.type_codes
     weights = np.array(script.weights, float)
     chosen = dice.choice(weights.size, begins.size, p=weights / weights.sum())
-    leads = np.array(script.middle, np.int64)[chosen]
+    leads = np.array([codes[name] for name in script.middle], np.int64)[chosen]
     if script.start is not None:
-        leads[begins] = script.start
-        leads[ends] = dice.choice(np.array(script.end, np.int64), int(ends.sum()))
+        leads[begins] = codes[script.start]
+        last = np.array([codes[name] for name in script.end], np.int64)
+        leads[ends] = dice.choice(last, int(ends.sum()))
     return leads
 
 
@@ -280,3 +329,113 @@ def walk(
     steps = dice.standard_exponential(keys.size) * step * np.where(down, -1.0, 1.0)
     starts = dice.random(int(keys.max()) + 1) * height
     return (starts[keys] + running_sums(keys, steps)) % height
+
+
+# ---- schemas, and columns of NumPy as a table of their events
+
+
+def text(name: str, *allowed: str) -> Attribute:
+    """An attribute of text; of these values only, where some are given."""
+    return Attribute(name, AttributeType.STRING, allowed=allowed or None)
+
+
+def long(name: str, minimum: int = 0, maximum: int | None = None) -> Attribute:
+    """An integer attribute."""
+    return Attribute(name, AttributeType.LONG, minimum=minimum, maximum=maximum)
+
+
+def double(name: str, minimum: float = 0.0, maximum: float | None = None) -> Attribute:
+    """An attribute of doubles."""
+    return Attribute(name, AttributeType.DOUBLE, minimum=minimum, maximum=maximum)
+
+
+def stream_schema(name: str, types: Mapping[str, tuple[Attribute, ...]]) -> StreamSchema:
+    """A stream whose records have `id`, `time` (ISO 8601) and `type`."""
+    kinds = tuple(EventType(kind, attributes) for kind, attributes in types.items())
+    return StreamSchema(name, "time", TimeUnit.ISO, "type", "id", kinds)
+
+
+def schema_yaml(schema: StreamSchema, notes: tuple[str, ...] = ()) -> str:
+    """The YAML file that `load_schema` reads as this schema.
+
+    Args:
+        schema: without timestamps among its attributes.
+        notes: lines of comment for the beginning.
+    """
+    lines = [f"# {note}" for note in notes]
+    lines += [
+        f"stream: {schema.name}",
+        f"time: {{field: {_yaml_name(schema.time_field)}, unit: {schema.time_unit}}}",
+        f"type: {{field: {_yaml_name(schema.type_field)}}}",
+    ]
+    if schema.id_field is not None:
+        lines.append(f"id: {{field: {_yaml_name(schema.id_field)}}}")
+    lines.append("types:")
+    for kind in schema.types:
+        lines.append(f"  {kind.name}:" if kind.attributes else f"  {kind.name}: {{}}")
+        lines += [f"    {item.name}: {_entry(item)}" for item in kind.attributes]
+    return "\n".join(lines) + "\n"
+
+
+def _yaml_name(field: str) -> str:
+    """A field's name, quoted where YAML might take it for something else."""
+    return field if re.fullmatch("[a-z]{2,}", field) else json.dumps(field)
+
+
+def _entry(item: Attribute) -> str:
+    limits = {"min": item.minimum, "max": item.maximum, "allowed": item.allowed}
+    # JSON is YAML too, and quotes what has to be.
+    said = [f"{name}: {json.dumps(value)}" for name, value in limits.items() if value is not None]
+    if item.nullable:
+        said.insert(0, "nullable: true")
+    return f"{{{', '.join([f'type: {item.type}', *said])}}}" if said else str(item.type)
+
+
+@dataclass(frozen=True)
+class Names:
+    """A column of text with few distinct values.
+
+    Attributes:
+        codes: int64, one an event; whatever they are where the event lacks the attribute.
+        labels: the text of each code.
+    """
+
+    codes: np.ndarray
+    labels: tuple[str, ...]
+
+    @classmethod
+    def numbered(cls, prefix: str, codes: np.ndarray, count: int) -> Names:
+        """`d0`, `d1` and so on."""
+        return cls(codes, tuple(f"{prefix}{number}" for number in range(count)))
+
+
+def event_table(
+    schema: StreamSchema,
+    times: np.ndarray,
+    types: np.ndarray,
+    attributes: Mapping[str, np.ndarray | Names],
+) -> EventTable:
+    """Events in the order given; an event has those attributes that its type has.
+
+    Args:
+        schema: the stream.
+        times: int64 microseconds.
+        types: codes of event types.
+        attributes: for each attribute of the schema a whole column, one value an event.
+    """
+    columns: dict[str, pa.Array] = {
+        TIME_COLUMN: pa.array(times),
+        TYPE_COLUMN: pa.array(types.astype(np.int32)),
+    }
+    for name in schema.attributes:
+        carriers = schema.carriers(name)
+        lacking = np.array([kind.name not in carriers for kind in schema.types])[types]
+        columns[name] = _column(attributes[name], lacking, ARROW_TYPES[schema.attributes[name]])
+    return EventTable(schema, pa.table(columns, schema=arrow_schema(schema)))
+
+
+def _column(values: np.ndarray | Names, lacking: np.ndarray, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, Names):
+        codes = pa.array(np.where(lacking, 0, values.codes), pa.int64(), mask=lacking)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(values.labels)).cast(kind)
+    return pa.array(values, kind, mask=lacking)

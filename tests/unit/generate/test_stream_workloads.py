@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from elsinore.events import EventTable
-from elsinore.generate.cluster import ClusterOptions
-from elsinore.generate.linear_road import LinearRoadOptions
-from elsinore.generate.ridesharing import RidesharingOptions
 from elsinore.generate.skeleton import StreamOptions
-from elsinore.generate.stock import StockOptions
-from elsinore.generate.streams import STREAMS, make_events
+from elsinore.generate.streams import (
+    STREAMS,
+    ClusterOptions,
+    LinearRoadOptions,
+    RidesharingOptions,
+    StockOptions,
+)
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget
@@ -47,7 +49,7 @@ SMALL: dict[str, StreamOptions] = {
 @cache
 def small(name: str) -> tuple[Workload, EventTable]:
     path = WORKLOADS / f"{name.replace('-', '_')}.sase"
-    return load_workload(path, STREAMS[name].schema), make_events(SMALL[name])
+    return load_workload(path, STREAMS[name].schema), SMALL[name].make()
 
 
 @pytest.mark.parametrize("name", STREAMS)
