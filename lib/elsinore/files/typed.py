@@ -17,10 +17,8 @@ from elsinore.events import ARROW_TYPES
 from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.timeline import (
     MAX_INSTANT,
-    MICROSECOND,
-    MILLISECOND,
     MIN_INSTANT,
-    SECOND,
+    NUMBER_LENGTHS,
     TICKS,
     Interval,
     TimeUnit,
@@ -30,12 +28,6 @@ from elsinore.timeline import (
 #: Integers that a double holds without a doubt: beyond, `9007199254740993.0` reads as ...992.
 EXACT_IN_DOUBLE = 2**53
 MIN_LONG, MAX_LONG = -(2**63), 2**63 - 1
-_FACTORS = {
-    TimeUnit.SECONDS: SECOND,
-    TimeUnit.MILLISECONDS: MILLISECOND,
-    TimeUnit.MICROSECONDS: MICROSECOND,
-    TimeUnit.INTEGER: 1,
-}
 #: The spelling that Arrow parses as `parse_instant` does; anything else is read value by value.
 _PLAIN_ISO = r"^[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$"
 
@@ -145,7 +137,7 @@ def _iso_instant(text: str, wrong: Reason) -> int | Fault:
 
 def numeric_times(values: list[Any], unit: TimeUnit) -> Typed:
     """Times of numbers counted in `unit` (not ISO); fractions are rounded to the microsecond."""
-    factor = _FACTORS[unit]
+    factor = NUMBER_LENGTHS[unit]
     if set(map(type, values)) <= {int, type(None)}:
         try:
             return Typed(pc.multiply_checked(pa.array(values, pa.int64()), factor), [])

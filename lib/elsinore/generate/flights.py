@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,14 @@ import numpy as np
 import pandas as pd
 
 from elsinore.errors import DataError, SetupError
-from elsinore.timeline import EPOCH, HOUR, MAX_INSTANT, MIN_INSTANT, Interval, hour_label
+from elsinore.timeline import (
+    HOUR,
+    MAX_INSTANT,
+    MIN_INSTANT,
+    Interval,
+    hour_label,
+    instant_of,
+)
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 #: A middling level: level 9 takes three times as long for one per cent.
@@ -100,19 +107,14 @@ def generate_flights(
         DataError: its data cannot be read.
     """
     span = Interval(
-        MIN_INSTANT if start is None else _micros(start),
-        MAX_INSTANT if end is None else _micros(end),
+        MIN_INSTANT if start is None else instant_of(start),
+        MAX_INSTANT if end is None else instant_of(end),
     )
     tables = flight_events(read_flight_tables(), span)
     lines = pd.concat([_as_lines(table) for table in tables], ignore_index=True)
     files = write_hours(output, _by_hour(lines), on_file)
     counts = lines["type"].value_counts()
     return FlightsSummary(files, {str(kind): int(n) for kind, n in counts.sort_index().items()})
-
-
-def _micros(moment: datetime) -> int:
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - EPOCH) // timedelta(microseconds=1)
 
 
 def _as_lines(table: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -26,13 +26,13 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.errors import ParameterError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.timeline import (
-    EPOCH,
     MAX_INSTANT,
     MICROSECOND,
     MILLISECOND,
     MINUTE,
     SECOND,
     TimeUnit,
+    instant_of,
 )
 
 #: Events a minute; event times are distinct microseconds, of which a minute has sixty millions.
@@ -123,8 +123,7 @@ class StreamOptions(ABC):
     @property
     def start_micros(self) -> int:
         """The instant before the first event, microseconds since the epoch."""
-        aware = self.start if self.start.tzinfo else self.start.replace(tzinfo=UTC)
-        return (aware - EPOCH) // timedelta(microseconds=1)
+        return instant_of(self.start)
 
     @property
     @abstractmethod

@@ -18,7 +18,7 @@ from typing import Any
 import deltalake
 from deltalake.exceptions import CommitFailedError
 
-from elsinore.errors import ConflictError, DataError, ElsinoreError, SetupError
+from elsinore.errors import ConflictError, DataError, ElsinoreError, disk_error
 
 #: Commits that change no row.
 _KEEP_ROWS = frozenset(
@@ -34,9 +34,6 @@ _KEEP_ROWS = frozenset(
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
-_UNWRITABLE = re.compile(
-    r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
-)
 _SHOWN = 300
 
 #: Seconds after which nobody is still at work on a log that has no commit: making one takes a
@@ -137,20 +134,11 @@ def _last_touched(folder: Path) -> float:
 
 def write_failure(error: Exception, table: str = "") -> ElsinoreError | None:
     """Why delta-rs or the system could not write, in our terms; None if that is not known."""
-    text = f"{type(error).__name__}: {error}"
     if isinstance(error, CommitFailedError):
         writer = f"another writer of {table}" if table else "another writer"
-        return ConflictError(f"{writer} got there first: {first_line(text)}")
-    return unwritable(text)
-
-
-def unwritable(text: str) -> SetupError | None:
-    """What a full or read-only disk makes of a report of an error; None where it tells of none."""
-    found = _UNWRITABLE.search(text)
-    if found is None:
-        return None
-    hint = "make room, or the lake writable, and run it again"
-    return SetupError(f"cannot write: {found[0]}", hint=hint)
+        text = first_line(f"{type(error).__name__}: {error}")
+        return ConflictError(f"{writer} got there first: {text}")
+    return disk_error(error)
 
 
 def first_line(text: str) -> str:

@@ -31,7 +31,7 @@ from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
 from elsinore.reference.trends import Trend, group_of, trend_of
 from elsinore.results.published import group_text
-from elsinore.timeline import EPOCH, Instant
+from elsinore.timeline import EPOCH, Instant, instant_of
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 
@@ -110,7 +110,7 @@ def why(lake: Path, query: str, group: Mapping[str, Any], window_start: int) -> 
         query_fingerprint=first["query_fingerprint"],
         group=first["group_key"],
         window_start=window_start,
-        window_end=(first["window_end"] - EPOCH) // timedelta(microseconds=1),
+        window_end=instant_of(first["window_end"]),
         owned_hour=hour,
         values={row["aggregate"]: _value(row) for row in rows},
         publication=publication,
