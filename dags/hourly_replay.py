@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
-from elsinore.orchestration.dag_params import optional_hours
-from elsinore.orchestration.house_rules import dag_rules
+from elsinore.orchestration.house_rules import dag_rules, optional_hours
 from elsinore.orchestration.replay_tasks import replay_tasks
 
 DOC = """

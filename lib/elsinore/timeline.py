@@ -42,10 +42,8 @@ def instant_of(moment: datetime) -> int:
 
 
 #: Instants outside of the years 1 to 9999 cannot be written as text.
-MIN_INSTANT, MAX_INSTANT = (
-    instant_of(border.replace(tzinfo=UTC))
-    for border in (datetime.min, datetime.max)  # noqa: DTZ901
-)
+MIN_INSTANT = instant_of(datetime.min.replace(tzinfo=UTC))
+MAX_INSTANT = instant_of(datetime.max.replace(tzinfo=UTC))
 
 
 class TimeUnit(StrEnum):

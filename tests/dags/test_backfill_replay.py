@@ -73,7 +73,7 @@ def test_an_hour_must_be_given_and_whole(dag: Any, name: str, value: object) -> 
 
 
 def test_start_and_end_have_no_default() -> None:
-    from elsinore.orchestration.dag_params import required_hours
+    from elsinore.orchestration.house_rules import required_hours
 
     assert {name: param.has_value for name, param in required_hours().items()} == {
         "start": False,

@@ -41,7 +41,7 @@ def main(arguments, settings):
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Calls a program as the job `trial` of a root that holds nothing else."""
-    from elsinore.orchestration.step_task import step_task
+    from elsinore.orchestration.replay_tasks import step_task
 
     monkeypatch.setenv("ELSINORE_ROOT", str(tmp_path))
     monkeypatch.setattr(sys, "path", sys.path.copy())
@@ -158,7 +158,7 @@ def test_mapped_tasks_are_named_by_their_slices() -> None:
 def test_a_process_of_the_steps_tells_figures_and_errors_and_is_replaced_when_it_dies(
     call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from elsinore.orchestration import run_step, step_task
+    from elsinore.orchestration import replay_tasks, run_step
 
     program = """
 import os, signal, sys
@@ -176,7 +176,7 @@ def main(arguments, settings):
         return call(program, {**HOURS, "run_id": name})
 
     monkeypatch.setattr(run_step, "import_libraries", lambda: None)
-    monkeypatch.setattr(step_task, "_BESIDE", run_step.StepProcess())
+    monkeypatch.setattr(replay_tasks, "_BESIDE", run_step.StepProcess())
     first = run("1")
     assert first["rows"] == 3
     assert first["process"] != os.getpid()

@@ -11,12 +11,11 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import ARROW_TYPES
-from elsinore.files.json_values import json_ids, json_times, json_values, parse_json
 from elsinore.files.read_lines import LINES_SCHEMA
 from elsinore.files.read_parquet import ArrowRecords
 from elsinore.files.rejection import Fault, printable
 from elsinore.files.type_records import Decoded, Rows, concat_decoded, type_records
-from elsinore.files.typed import Typed
+from elsinore.files.typed import Typed, json_ids, json_times, json_values, parse_json
 from elsinore.timeline import Interval, TimeUnit
 
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and

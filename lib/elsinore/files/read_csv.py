@@ -13,11 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.files.json_values import json_values, whole_number
 from elsinore.files.read_lines import DEFAULT_LIMITS, RawLine, ReadLimits, raw_lines
 from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
 from elsinore.files.type_records import Decoded, Rows, type_records
-from elsinore.files.typed import Typed, iso_instants, nothing, numeric_times, one_chunk
+from elsinore.files.typed import (
+    Typed,
+    iso_instants,
+    json_values,
+    nothing,
+    numeric_times,
+    one_chunk,
+    whole_number,
+)
 from elsinore.timeline import Interval, TimeUnit
 
 _AT_ONCE = 8_192

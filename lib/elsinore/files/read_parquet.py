@@ -20,11 +20,18 @@ from pyarrow import types
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import ARROW_TYPES
-from elsinore.files.json_values import json_ids, json_times, json_values
 from elsinore.files.read_lines import DEFAULT_LIMITS, ReadLimits, open_unpacked, too_large
 from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
 from elsinore.files.type_records import Decoded, Rows, type_records
-from elsinore.files.typed import Typed, iso_instants, nothing, one_chunk
+from elsinore.files.typed import (
+    Typed,
+    iso_instants,
+    json_ids,
+    json_times,
+    json_values,
+    nothing,
+    one_chunk,
+)
 from elsinore.timeline import (
     DAY,
     MAX_INSTANT,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elsinore.plot.diagram import Sheet, sheet_of
-from elsinore.plot.draw_diagram import Drawing, draw, drawing_of
+from elsinore.plot.diagram import Drawing, Sheet, draw, drawing_of, sheet_of
 from elsinore.plot.ink import (
     BODY,
     CROSSED,

@@ -20,9 +20,8 @@ from elsinore.query.bound import (
 )
 from elsinore.query.expressions import Both, BoundExpression, fields_of, sides_of
 from elsinore.query.faults import in_text_order, some_of, suggest
-from elsinore.query.pattern import check_pattern, normal_form
 from elsinore.query.print_query import print_query
-from elsinore.query.resolve import BindFault, Scope
+from elsinore.query.resolve import BindFault, Scope, check_pattern, normal_form
 from elsinore.query.syntax import (
     Aggregate,
     Conjunction,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from elsinore.files import decode as decode_module
 from elsinore.files.decode import parse_clean_block
-from elsinore.files.json_values import MAX_DEPTH
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.files.type_records import MAX_FIELD_NAMES, OTHER_FIELDS, decoded_schema
+from elsinore.files.typed import MAX_DEPTH
 from elsinore.timeline import HOUR, Interval, TimeUnit
 from tests.draws import draws
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel

@@ -6,8 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from elsinore.plot.diagram import sheet_of
-from elsinore.plot.draw_diagram import RADIUS, Drawing, capsule_width, drawing_of, label_width
+from elsinore.plot.diagram import RADIUS, Drawing, capsule_width, drawing_of, label_width, sheet_of
 from elsinore.plot.ink import LABEL, NOTE, block_height, block_width
 from tests.golden_cases import bound_query, stream_schema
 

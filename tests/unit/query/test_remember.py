@@ -9,9 +9,8 @@ import pytest
 
 from elsinore.catalog.stream import EventType, StreamSchema
 from elsinore.query.bind_query import bind_workload
-from elsinore.query.bound import BoundQuery
+from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.parse import parse_workload
-from elsinore.query.remember import of_query
 from elsinore.timeline import TimeUnit
 
 SCHEMA = StreamSchema("s", "time", TimeUnit.INTEGER, "type", None, (EventType("A", ()),))

@@ -9,7 +9,7 @@ import pytest
 from elsinore.query.bound import BoundQuery
 from elsinore.reference.evaluate import holds
 from elsinore.reference.event import Event
-from elsinore.template.satisfiable import can_meet, told_apart
+from elsinore.template.subsets import can_meet, told_apart
 from elsinore.template.support import greta_refusals
 from tests.golden_cases import bound_query, stream_schema
 
