@@ -6,7 +6,6 @@ Blocks of clean JSON are such records too.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -20,8 +19,15 @@ from pyarrow import types
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import ARROW_TYPES
-from elsinore.files.read_lines import DEFAULT_LIMITS, ReadLimits, open_unpacked, too_large
-from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
+from elsinore.files.read_lines import (
+    DEFAULT_LIMITS,
+    ReadLimits,
+    column_problem,
+    open_unpacked,
+    too_large,
+    unreadable,
+)
+from elsinore.files.rejection import Fault, Reason, printable
 from elsinore.files.type_records import Decoded, Rows, type_records
 from elsinore.files.typed import (
     Typed,
@@ -39,7 +45,6 @@ from elsinore.timeline import (
     MILLISECOND,
     MIN_INSTANT,
     SECOND,
-    Interval,
     TimeUnit,
 )
 
@@ -49,11 +54,7 @@ _SCALES = {"s": SECOND, "ms": MILLISECOND, "us": MICROSECOND}
 
 
 def read_parquet(
-    path: Path,
-    schema: StreamSchema,
-    *,
-    limits: ReadLimits = DEFAULT_LIMITS,
-    plausible: Interval | None = None,
+    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[Decoded]:
     """Typed events of a Parquet file, some ten thousand rows at a time; see `ArrowRecords`.
 
@@ -63,7 +64,6 @@ def read_parquet(
         path: a `.parquet` file; `.parquet.gz` is unpacked in memory.
         schema: what events may be.
         limits: bounds on what is read.
-        plausible: as for `decode_lines`.
 
     Raises:
         DataError: the file cannot be read.
@@ -79,7 +79,7 @@ def read_parquet(
             size = batch.num_rows
             numbers = pa.array(range(position, position + size), pa.int64())
             where = pa.table({"file": pa.repeat(label, size), "position": numbers})
-            yield type_records(ArrowRecords(batch), where, {}, schema, plausible)
+            yield type_records(ArrowRecords(batch), where, {}, schema)
             position += size
 
 
@@ -96,26 +96,16 @@ def _batches(
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise UnreadableFile(
-            f"{path} is no sound Parquet file: {str(error).splitlines()[0][:200]}",
-            reason_code=Reason.CORRUPT_FILE,
-            hint="write it anew",
-            file=str(path),
-        ) from error
+        problem = f" is no sound Parquet file: {str(error).splitlines()[0][:200]}"
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
 
 
 def _check_columns(path: Path, file: Any, schema: StreamSchema, limits: ReadLimits) -> None:
-    names = file.schema_arrow.names
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
-    size = sum(group.total_byte_size for group in groups)
-    if size > limits.file_bytes:
+    if sum(group.total_byte_size for group in groups) > limits.file_bytes:
         raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
-    needed = [schema.time_field, schema.type_field, schema.id_field]
-    lacking = [name for name in needed if name is not None and name not in names]
-    twice = [name for name in names if names.count(name) > 1]
-    if lacking or twice:
-        problem = f"column {lacking[0]!r} is missing" if lacking else f"{twice[0]!r} occurs twice"
-        raise UnreadableFile(f"{path}: {problem}", reason_code=Reason.BAD_HEADER, file=str(path))
+    if problem := column_problem(file.schema_arrow.names, schema):
+        raise unreadable(path, f": {problem}", Reason.BAD_HEADER)
 
 
 class ArrowRecords:
@@ -178,15 +168,6 @@ class ArrowRecords:
                 column, AttributeType.STRING, Reason.WRONG_TYPE, f"a {column.type} is no id"
             )
         return json_ids(_python_values(column))
-
-    def other_fields(self, known: frozenset[str]) -> Counter[str]:
-        """Values in the columns that are not among the known ones."""
-        counts: Counter[str] = Counter()
-        for name in self._table.column_names:
-            column = self._table[name]
-            if name not in known and column.null_count < len(column):
-                counts[name] = len(column) - column.null_count
-        return counts
 
     def texts(self) -> list[str]:
         """Each row as a JSON object, values that JSON lacks as text."""

@@ -79,7 +79,7 @@ def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def plausible_times(unit: TimeUnit) -> Interval:
-    """The event times that are taken for real, unless a caller says otherwise.
+    """The event times that are taken for real.
 
     Years 1900 to 2199. Times written as numbers begin in 1971: read in too fine a unit (seconds
     as milliseconds, or as microseconds) today's times fall into the first weeks of 1970, read in

@@ -58,7 +58,6 @@ def test_rows_become_what_json_lines_become(
     assert decoded.events.select(unplaced) == expected.select(unplaced)
     assert decoded.events["position"].to_pylist() == [2, 4]
     assert set(decoded.events["file"].to_pylist()) == {str(path)}
-    assert decoded.extra_fields == {"stops": 1, "shared": 1, "booked": 1}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,6 @@ def test_columns_may_be_lacking_or_unknown(tmp_path: Path) -> None:
     decoded = rows(tmp_path, *lines, header="id,time,type,driver,color")
     assert decoded.events["event_id"].to_pylist() == ["1", "3"]
     assert faults(decoded) == [(3, "missing_attribute")]
-    assert decoded.extra_fields == {"color": 1}
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", HEADER, "\n" + HEADER + "\n\n"])
