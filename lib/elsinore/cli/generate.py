@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from elsinore.cli.progress import progress_line
+from elsinore.cli.main import progress_line
 from elsinore.errors import ParameterError
 from elsinore.generate.flights import generate_flights
 from elsinore.generate.skeleton import StreamOptions

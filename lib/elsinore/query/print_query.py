@@ -5,6 +5,7 @@ A query is printed in its canonical spelling: what is printed parses to an equal
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from elsinore.catalog.stream import AttributeType
@@ -182,11 +183,13 @@ def print_length(ticks: int) -> str:
 def count_of(number: int, noun: str) -> str:
     """A number of things.
 
-    >>> count_of(1, "hour"), count_of(2_000, "query")
-    ('1 hour', '2,000 queries')
+    >>> count_of(1, "hour"), count_of(2_000, "query"), count_of(0, "mismatch")
+    ('1 hour', '2,000 queries', '0 mismatches')
     """
-    many = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else many}"
+    if number != 1:
+        ending = "es" if noun.endswith("ch") else "s"
+        noun = re.sub("(?<![aeiou])y$", "ie", noun) + ending
+    return f"{number:,} {noun}"
 
 
 class _Printer:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from elsinore import replay
 from elsinore.errors import ParameterError
 from elsinore.generate.flights import hour_path
-from elsinore.replay import run
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of
 
@@ -31,9 +32,9 @@ def generated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     def stop(*arguments: Any) -> Path:
         raise Stopped
 
-    monkeypatch.setattr(run, "generate_flights", generate)
-    monkeypatch.setattr(run, "run_dag", stop)
-    monkeypatch.setattr(run, "server_url", lambda settings: "")
+    monkeypatch.setattr(replay, "generate_flights", generate)
+    monkeypatch.setattr(replay, "run_dag", stop)
+    monkeypatch.setattr(replay, "server_url", lambda settings: "")
     return calls
 
 
@@ -58,7 +59,7 @@ def test_only_missing_hours_are_generated(
             # However its owner named the rest of it.
             path.with_name(path.name.replace(".jsonl.gz", "-corrected.jsonl")).touch()
     with pytest.raises(Stopped):
-        run.replay(settings, "2013-02-08T00:00", "2013-02-08T06:00")
+        replay.replay(settings, "2013-02-08T00:00", "2013-02-08T06:00", Console())
     assert generated == expected
 
 
@@ -71,5 +72,5 @@ def test_a_bad_stretch_is_refused_before_anything_is_made(
     tmp_path: Path, generated: list[tuple[str, str]], start: str, end: str
 ) -> None:
     with pytest.raises(ParameterError):
-        run.replay(Settings(home=tmp_path), start, end)
+        replay.replay(Settings(home=tmp_path), start, end, Console())
     assert generated == []

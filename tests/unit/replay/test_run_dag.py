@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from elsinore import replay as module
 from elsinore.errors import AuthorError, ElsinoreError, SetupError
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
-from elsinore.replay import run as module
-from elsinore.replay.run import run_dag
+from elsinore.replay import run_dag
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
 

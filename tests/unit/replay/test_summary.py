@@ -13,7 +13,7 @@ from rich.console import Console
 from elsinore.errors import DataError
 from elsinore.orchestration.callbacks import TaskProgress
 from elsinore.quality.judge import Judgement, judgement_file
-from elsinore.replay.summary import ProgressPrinter, ReplaySummary, print_summary, read_summary
+from elsinore.replay import ProgressPrinter, print_results
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
 
@@ -77,74 +77,47 @@ def settings(tmp_path: Path) -> Settings:
     return settings
 
 
-def summary_of(settings: Settings) -> ReplaySummary:
-    return read_summary(settings, INTERVAL, log=settings.home / "a.log", seconds=12.4)
+def printed(settings: Settings, *, terminal: bool = False) -> str:
+    console = Console(record=True, force_terminal=terminal, width=160)
+    print_results(settings, INTERVAL, console, log=settings.home / "a.log", seconds=12.4)
+    return console.export_text()
 
 
-def test_only_the_replayed_hours_count(settings: Settings) -> None:
-    summary = summary_of(settings)
-    assert summary.landed == {
-        "files": 2, "lines": 1500, "accepted": 1494, "duplicates": 4, "quarantined": 2,
-    }  # fmt: skip
-    assert (summary.checked, summary.mismatches, summary.skipped) == (2, 1, 1)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_replayed_hours_alone_count_and_each_query_has_its_largest_count(
+    settings: Settings, terminal: bool
+) -> None:
+    text = printed(settings, terminal=terminal)
+    assert "1,500 lines of 2 files: 1,494 accepted, 4 duplicates, 2 quarantined" in text
+    assert "2 values against the reference: 1 mismatch, 1 skipped" in text
+    assert "401 digits, 2^1328.8" in text
+    assert HUGE not in text
+    assert "carrier=[red]UA" in text, "a group is no markup"
+    if not terminal:
+        chains, delays, longest = (line.split() for line in text.splitlines()[:3])
+        assert chains[:3] == ["chains", "3", "COUNT(*)"]
+        assert chains[-5:] == ["02-08", "07:00", "to", "02-08", "08:00"]
+        assert delays[:4] == ["delays", "1", "COUNT(D)", "7"]
+        assert longest == ["longest", "1"]
 
 
-def test_each_query_has_its_rows_and_its_largest_count(settings: Settings) -> None:
-    found = summary_of(settings).queries
-    assert {name: query.rows for name, query in found.items()} == {
-        "chains": 3, "delays": 1, "longest": 1,
-    }  # fmt: skip
-    chains, delays = found["chains"].top, found["delays"].top
-    assert chains is not None
-    assert (chains.aggregate, chains.exact) == ("COUNT(*)", HUGE)
-    assert chains.window_start == datetime(2013, 2, 8, 7, tzinfo=UTC)
-    assert delays is not None
-    assert (delays.aggregate, delays.exact) == ("COUNT(D)", "7")
-    assert found["longest"].top is None
-
-
-def test_the_report_of_this_run_is_found(settings: Settings) -> None:
-    assert summary_of(settings).report is None
+def test_the_pages_of_this_run_are_found(settings: Settings) -> None:
+    assert "report    none\nData Docs none\n" in printed(settings)
     for run in ("2013-02-08T07_2013-02-08T09", "2013-02-01T00_2013-02-02T00"):
-        path = settings.reports / f"{run}.html"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("x")
-    pages = {
-        run: judged(settings.quality, run)
-        for run in ("2013-02-01T00_2013-02-02T00", "2013-02-08T07_2013-02-08T09")
-    }
-    summary = summary_of(settings)
-    assert summary.report == settings.reports / "2013-02-08T07_2013-02-08T09.html"
-    assert summary.data_docs == pages["2013-02-08T07_2013-02-08T09"]
-
-
-def judged(quality: Path, run: str) -> Path:
-    """Leaves a judgement behind as `judge` does; returns its Data Docs page."""
-    page = quality / run / "docs" / "index.html"
-    path = judgement_file(quality, run)
-    path.parent.mkdir(parents=True)
-    found = Judgement(run_name=run, verdicts=(), docs_index=str(page))
-    path.write_text(found.model_dump_json())
-    return page
+        settings.reports.mkdir(exist_ok=True)
+        (settings.reports / f"{run}.html").write_text("x")
+        path = judgement_file(settings.quality, run)
+        path.parent.mkdir(parents=True)
+        found = Judgement(run_name=run, verdicts=(), docs_index=f"/docs of {run}")
+        path.write_text(found.model_dump_json())
+    text = printed(settings)
+    report = settings.reports / "2013-02-08T07_2013-02-08T09.html"
+    assert f"report    {report}\nData Docs /docs of 2013-02-08T07_2013-02-08T09\n" in text
 
 
 def test_a_missing_table_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot read the table landings"):
-        summary_of(Settings(home=tmp_path))
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_long_counts_are_shortened_and_groups_are_no_markup(
-    settings: Settings, terminal: bool
-) -> None:
-    console = Console(record=True, force_terminal=terminal, width=160)
-    print_summary(summary_of(settings), console)
-    text = console.export_text()
-    assert "401 digits, 2^1328.8" in text
-    assert HUGE not in text
-    assert "carrier=[red]UA" in text
-    assert "1,500 lines of 2 files: 1,494 accepted, 4 duplicates, 2 quarantined" in text
-    assert "2 values against the reference: 1 mismatches, 1 skipped" in text
+        printed(Settings(home=tmp_path))
 
 
 def test_progress_is_a_line_for_each_step() -> None:
