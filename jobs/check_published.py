@@ -15,9 +15,4 @@ from elsinore.settings import Settings
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Figures that `orchestration.run_params` decides by; without a lake, nothing is there."""
     workload = load_workload(settings.workload_file, load_schema(settings.schema_file))
-    found = published_hours(settings.lake, workload, arguments.interval)
-    return {
-        "hours": found.hours,
-        "published_hours": found.published,
-        "other_queries": list(found.other_queries),
-    }
+    return published_hours(settings.lake, workload, arguments.interval)

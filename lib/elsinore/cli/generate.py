@@ -20,6 +20,7 @@ from elsinore.generate.flights import generate_flights
 from elsinore.generate.skeleton import StreamOptions
 from elsinore.generate.streams import STREAMS
 from elsinore.generate.write_events import require_format, write_events
+from elsinore.query.print_query import count_of
 
 generate_app = typer.Typer(help="Write event files.", no_args_is_help=True)
 _Output = Annotated[
@@ -66,7 +67,7 @@ def flights(
 
 def _command(kind: type[StreamOptions]) -> Any:
     def command(output: Path | None, schema: Path | None, print_schema: bool, **given: Any) -> None:
-        generate(kind, given, output=output, schema=schema, print_schema=print_schema)
+        _generate(kind, given, output=output, schema=schema, print_schema=print_schema)
 
     hints = get_type_hints(kind)
     parameters = [
@@ -86,7 +87,7 @@ def _parameter(name: str, default: Any, kind: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def generate(
+def _generate(
     kind: type[StreamOptions],
     given: dict[str, Any],
     *,
@@ -94,18 +95,7 @@ def generate(
     schema: Path | None,
     print_schema: bool,
 ) -> None:
-    """Write the events to `output`, and the schema beside it unless told otherwise.
-
-    Args:
-        kind: which stream.
-        given: its options.
-        output: the file of events; None writes none.
-        schema: the schema's file; None: named like the output, or none where it is printed.
-        print_schema: show the schema on standard output.
-
-    Raises:
-        ParameterError: a value is out of range, or a file cannot be written.
-    """
+    """Write the events to `output`, and the schema beside it unless told otherwise."""
     options = kind(**given)
     if output is None and schema is None and not print_schema:
         raise ParameterError("--output is missing", hint="--print-schema goes without")
@@ -122,20 +112,16 @@ def generate(
                 lambda count: progress.update(task, description=f"{output.name}: {count:,} events"),
             )
     if schema is not None:
-        _write_schema(kind, schema)
+        try:
+            schema.parent.mkdir(parents=True, exist_ok=True)
+            schema.write_text(kind.yaml(), encoding="utf-8")
+        except OSError as error:
+            raise ParameterError(f"cannot write {schema}: {error.strerror}") from error
     if print_schema:
         typer.echo(kind.yaml(), nl=False)
     if output is not None:
         told = f", schema in {schema}" if schema is not None else ""
-        typer.echo(f"{options.events:,} events in {output}{told}", err=print_schema)
-
-
-def _write_schema(kind: type[StreamOptions], path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(kind.yaml(), encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+        typer.echo(f"{count_of(options.events, 'event')} in {output}{told}", err=print_schema)
 
 
 for _name, _stream in STREAMS.items():

@@ -27,10 +27,8 @@ from elsinore.errors import ParameterError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.timeline import (
     MAX_INSTANT,
-    MICROSECOND,
-    MILLISECOND,
     MINUTE,
-    SECOND,
+    NUMBER_LENGTHS,
     TimeUnit,
     instant_of,
 )
@@ -53,7 +51,7 @@ class Resolution(StrEnum):
     @property
     def micros(self) -> int:
         """The unit in microseconds."""
-        return {"us": MICROSECOND, "ms": MILLISECOND, "s": SECOND}[self.value]
+        return NUMBER_LENGTHS[TimeUnit(self)]
 
 
 def option(default: Any, meaning: str, low: float | None = None, high: float = math.inf) -> Any:

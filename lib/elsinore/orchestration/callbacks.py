@@ -68,9 +68,13 @@ def raise_alert(alert: Alert) -> None:
     _LOG.error("ALERT %s", line)
     file = Settings.load().alerts
     file.parent.mkdir(parents=True, exist_ok=True)
-    # One short write in append mode: alerts that come together do not mix their lines.
+    _append(file, line)
+
+
+def _append(file: Path, line: str) -> None:
+    # One short write in append mode: lines that come together do not mix.
     with file.open("a", encoding="utf-8") as stream:
-        stream.write(line + "\n")
+        stream.write(f"{line}\n")
 
 
 def alert_task_failed(context: Mapping[str, Any]) -> None:
@@ -139,8 +143,8 @@ class TaskProgress:
     exit_code: int = 0
 
     def to_line(self) -> str:
-        """One line of JSON, with its line end."""
-        return json.dumps(asdict(self)) + "\n"
+        """One line of JSON."""
+        return json.dumps(asdict(self))
 
     @classmethod
     def from_line(cls, line: str) -> TaskProgress:
@@ -163,8 +167,6 @@ def note_progress(state: str) -> Callable[[Mapping[str, Any]], None]:
             reason="" if error is None else str(error),
             exit_code=0 if error is None else getattr(error, "exit_code", 1),
         )
-        # One short write in append mode: tasks that end together do not mix their lines.
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(step.to_line())
+        _append(Path(path), step.to_line())
 
     return note

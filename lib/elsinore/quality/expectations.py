@@ -11,8 +11,7 @@ import html
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 from great_expectations.compatibility import pydantic
@@ -58,8 +57,7 @@ class FrameMetric(TableMetricProvider):
         return frame
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What an expectation found in a batch.
 
     Attributes:
@@ -75,16 +73,16 @@ class Finding:
     unexpected_count: int
     element_count: int
 
-    @classmethod
-    def of_rows(cls, unexpected: Iterable[str], element_count: int, *, noun: str) -> Finding:
-        """The finding that no row should be among `unexpected`; `noun` says what a row is."""
-        texts = [shorten(text) for text in unexpected]
-        named = tuple(texts[:MAX_NAMED])
-        observed = f"{element_count} {noun} checked"
-        if texts:
-            more = "; ..." if len(texts) > len(named) else ""
-            observed = f"{len(texts)} of {element_count} {noun}: {'; '.join(named[:3])}{more}"
-        return cls(not texts, observed, named, len(texts), element_count)
+
+def no_row_among(unexpected: Iterable[str], element_count: int, noun: str) -> Finding:
+    """The finding that no row should be among `unexpected`; `noun` says what a row is."""
+    texts = [shorten(text) for text in unexpected]
+    named = tuple(texts[:MAX_NAMED])
+    observed = f"{element_count} {noun} checked"
+    if texts:
+        more = "; ..." if len(texts) > len(named) else ""
+        observed = f"{len(texts)} of {element_count} {noun}: {'; '.join(named[:3])}{more}"
+    return Finding(not texts, observed, named, len(texts), element_count)
 
 
 def shorten(text: str) -> str:
@@ -140,7 +138,7 @@ class ExpectLandedRowsToAddUp(FrameExpectation):
         """Compare whole numbers, row by row."""
         faults = (_account_faults(row) for row in frame.to_dict("records"))
         wrong = (", and ".join(found) for found in faults if found)
-        return Finding.of_rows(wrong, len(frame), noun="landings")
+        return no_row_among(wrong, len(frame), "landings")
 
 
 def _account_faults(row: dict[str, object]) -> list[str]:
@@ -170,7 +168,7 @@ class ExpectPlansToBeWhatWasWritten(FrameExpectation):
     def find(self, frame: pd.DataFrame) -> Finding:
         """Read every body anew."""
         texts = (fault for row in frame.to_dict("records") if (fault := _plan_fault(row)))
-        return Finding.of_rows(texts, len(frame), noun="statistics and plans")
+        return no_row_among(texts, len(frame), "statistics and plans")
 
 
 def _plan_fault(row: dict[str, object]) -> str | None:
@@ -213,7 +211,7 @@ class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
             for landing, share in zip(frame["landing"], shares, strict=True)
             if share > self.share
         ]
-        return Finding.of_rows(wrong, len(frame), noun="landings")
+        return no_row_among(wrong, len(frame), "landings")
 
 
 class ExpectPublishedToEqualReference(FrameExpectation):
@@ -230,7 +228,7 @@ class ExpectPublishedToEqualReference(FrameExpectation):
         # A mismatch is one whatever the row's status claims.
         wrong = frame[mismatch.fillna(False) | (checked & mismatch.isna())]
         texts = (_describe(row) for row in wrong.to_dict("records"))
-        return Finding.of_rows(texts, int(checked.sum()), noun="aggregates")
+        return no_row_among(texts, int(checked.sum()), "aggregates")
 
 
 def _describe(row: dict[str, Any]) -> str:

@@ -22,10 +22,9 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
 import pydantic
@@ -154,18 +153,12 @@ def load_judgement(quality_dir: Path, run_name: str) -> Judgement | None:
 # ---- suites
 
 
-@dataclass(frozen=True, slots=True)
-class TableSuite:
+class TableSuite(NamedTuple):
     """What one suite expects of one table's rows."""
 
     suite: str
     table: str
     entries: tuple[Entry, ...]
-
-    @property
-    def name(self) -> str:
-        """Its name in Data Docs."""
-        return f"{self.suite}.{self.table}"
 
 
 class Entry(_Strict):
@@ -369,20 +362,21 @@ def _run_one(
     from great_expectations.core.run_identifier import RunIdentifier
 
     file = expectations_dir / f"{part.suite}.yaml"
+    name = f"{part.suite}.{part.table}"  # in Data Docs
     expectations = [_expectation(entry, n, file) for n, entry in enumerate(part.entries)]
     asset = context.data_sources.add_pandas(part.suite + "_" + part.table).add_dataframe_asset(
         part.table
     )
     checkpoint = context.checkpoints.add(
         gx.Checkpoint(
-            name=part.name,
+            name=name,
             validation_definitions=[
                 context.validation_definitions.add(
                     gx.ValidationDefinition(
-                        name=part.name,
+                        name=name,
                         data=asset.add_batch_definition_whole_dataframe("run"),
                         suite=context.suites.add(
-                            gx.ExpectationSuite(name=part.name, expectations=expectations)
+                            gx.ExpectationSuite(name=name, expectations=expectations)
                         ),
                     )
                 )

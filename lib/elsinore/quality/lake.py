@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -203,32 +203,21 @@ def _tops(rows: pa.Table) -> list[tuple[str, TopResult]]:
 # ---- what is published
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedHours:
-    """What the lake holds of some hours.
-
-    Attributes:
-        hours: how many hours were asked for.
-        published: how many of them were published for the workload, and hold what they should: no
-            event of their windows has changed since.
-        other_queries: names of queries with results there that the workload does not have, or not
-            with the same text.
-    """
-
-    hours: int
-    published: int
-    other_queries: tuple[str, ...]
-
-
-def published_hours(lake: Path, workload: Workload, interval: Interval) -> PublishedHours:
+def published_hours(lake: Path, workload: Workload, interval: Interval) -> dict[str, Any]:
     """Look up what is published of an interval's hours; without a lake, nothing is.
+
+    Returns:
+        For JSON: how many `hours` were asked for; `published_hours`, how many of them were
+        published for the workload and hold what they should, no event of their windows having
+        changed since; `other_queries`, names of queries with results there that the workload does
+        not have, or not with the same text.
 
     Raises:
         DataError: a table cannot be read.
     """
     labels = [hour_label(hour) for hour in hours_of(interval)]
     if not DeltaTable.is_deltatable(str(lake / PUBLICATIONS)):
-        return PublishedHours(len(labels), 0, ())
+        return {"hours": len(labels), "published_hours": 0, "other_queries": []}
     wanted = workload_fingerprint(workload)
     stale = {
         hour_label(hour)
@@ -245,5 +234,5 @@ def published_hours(lake: Path, workload: Workload, interval: Interval) -> Publi
     rows = read_rows(lake, PUBLISHED, columns=columns, where=owned)
     held = {tuple(row.values()) for row in rows.group_by(columns).aggregate([]).to_pylist()}
     known = {(query.name, query.fingerprint) for query in workload.queries}
-    others = tuple(sorted({name for name, _ in held - known}))
-    return PublishedHours(len(labels), len(done), others)
+    others = sorted({name for name, _ in held - known})
+    return {"hours": len(labels), "published_hours": len(done), "other_queries": others}

@@ -140,8 +140,7 @@ def power(results: int, checked: int, wrong: int) -> float:
     return 1.0 - missed
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A step's figures: seconds, events a second where both are known, and all the rest."""
 
     name: str
@@ -150,8 +149,7 @@ class Step:
     others: tuple[Figure, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunLine:
+class RunLine(NamedTuple):
     """A run that validated results of these hours, by what it reported.
 
     Attributes:
@@ -172,8 +170,7 @@ class RunLine:
     page: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Publishing:
+class Publishing(NamedTuple):
     """What of some hours is published.
 
     Attributes:
@@ -282,27 +279,26 @@ def read_report_data(
     published = count_results(lake, PUBLISHED, owned, tops=True)
     staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)
-    origins = staged_origins(lake, interval)
+    named = sorted({origin.plan for origin in staged_origins(lake, interval).values()})
+    found = read_rows(lake, "plans", kind=["plan"], fingerprint=named).sort_by("fingerprint")
+    plans = [StaticPlan.from_json(body) for body in found["body"].to_pylist()]
     skipped = checks["reason"][checks["status"] == "skipped"]
     return ReportData(
         interval=interval,
         hours=tuple(LandedHour(**row | {"reasons": json.loads(row["reasons"])}) for row in rows),
-        landed=read_landed_events(lake, interval, schema),
+        landed=_landed_events(lake, interval, schema),
         unusable=tuple(_unusable_files(lake, interval)),
         stream=_stream(lake, metrics),
-        plans=tuple(
-            (plan, explain_plan(plan))
-            for plan in _plans(lake, sorted({o.plan for o in origins.values()}))
-        ),
+        plans=tuple((plan, explain_plan(plan)) for plan in plans),
         sharing=_details(metrics, SHARING),
         run_time=run_time_sharing(_figures(metrics)),
-        queries=tuple(query_results(published, staged, checks)),
+        queries=tuple(_query_results(published, staged, checks)),
         steps=tuple(_steps(metrics)),
         seconds=_wall_time(metrics, interval),
         skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
         days=read_day_figures(lake, interval),
-        publishing=read_publishing(lake, interval),
-        runs=None if pages is None else read_runs(lake, interval, pages),
+        publishing=_publishing(lake, interval),
+        runs=None if pages is None else _runs(lake, interval, pages),
     )
 
 
@@ -324,23 +320,12 @@ def _stream(lake: Path, metrics: pd.DataFrame) -> StreamProfile | None:
     return StreamProfile.from_json(bodies[0]) if bodies else None
 
 
-def _plans(lake: Path, fingerprints: list[str]) -> list[StaticPlan]:
-    rows = read_rows(lake, "plans", kind=["plan"], fingerprint=fingerprints).sort_by("fingerprint")
-    return [StaticPlan.from_json(body) for body in rows["body"].to_pylist()]
-
-
-def query_results(
+def _query_results(
     published: Mapping[str, ResultCounts],
     staged: Mapping[str, ResultCounts],
     checks: pd.DataFrame,
 ) -> Iterator[QueryResults]:
-    """The results of each query, by name.
-
-    Args:
-        published: what the published table holds.
-        staged: what the staged one does.
-        checks: `CHECK_COLUMNS` of the validations.
-    """
+    """The results of each query, by name."""
     # A place without a result can be checked too; it is no result.
     there = checks["published_exact"].notna() | checks["published_value"].notna()
     drawn = checks[there].drop_duplicates([*PLACE, "status", "method"])
@@ -414,7 +399,11 @@ def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
     """Steps in the order of the pipeline; steps that it does not know come last."""
     by_step = {str(name): rows for name, rows in metrics.groupby("step")}
     for name in sorted(by_step, key=_place):
-        figures = [row for row in _figures(by_step[name]) if not _is_told_elsewhere(row[0])]
+        figures = [
+            row
+            for row in _figures(by_step[name])
+            if not (is_of_sharing(row[0]) or is_of_coverage(row[0]))
+        ]
         seconds = _seconds(by_step[name])
         events = sum(value or 0.0 for metric, value, _ in figures if metric == "events")
         yield Step(
@@ -423,10 +412,6 @@ def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
             throughput=events / seconds if seconds and events else None,
             others=_added_up(figures),
         )
-
-
-def _is_told_elsewhere(metric: str) -> bool:
-    return is_of_sharing(metric) or is_of_coverage(metric)
 
 
 def _figures(metrics: pd.DataFrame) -> list[Figure]:
@@ -456,12 +441,7 @@ def _added_up(figures: list[Figure]) -> tuple[Figure, ...]:
 # ---- beside the run's own figures: what is published, files, fields, days
 
 
-def read_publishing(lake: Path, interval: Interval) -> Publishing:
-    """What is published of an interval's hours.
-
-    Raises:
-        DataError: a table is missing or damaged.
-    """
+def _publishing(lake: Path, interval: Interval) -> Publishing:
     labels = [hour_label(hour) for hour in hours_of(interval)]
     found = read_publications(lake, labels)
     return Publishing(
@@ -473,43 +453,29 @@ def read_publishing(lake: Path, interval: Interval) -> Publishing:
     )
 
 
-def read_runs(lake: Path, interval: Interval, pages: Path) -> tuple[RunLine, ...]:
-    """The runs that lie within an interval, by their hours.
-
-    Args:
-        lake: folder of the Delta tables.
-        interval: whole hours.
-        pages: folder of the reports, to see which runs have one.
-
-    Raises:
-        DataError: the table of metrics is missing or cannot be read.
-    """
+def _runs(lake: Path, interval: Interval, pages: Path) -> tuple[RunLine, ...]:
+    """The runs that lie within an interval, by their hours."""
     start, end = hour_label(interval.start), hour_label(interval.end)
     key = pc.field("run_key")
     rows = read_rows(lake, "run_metrics", where=(key >= start) & (key < end), step=["validate"])
-    runs: dict[str, dict[str, float | str]] = defaultdict(dict)
+    runs: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in rows.to_pylist():
         first, last = row["run_key"].split("_")
         if start <= first and last <= end:
-            told = row["detail"] if row["value"] is None else row["value"]
+            told = row["detail"] if row["value"] is None else int(row["value"])
             runs[row["run_key"]][row["metric"]] = told
-    return tuple(_line(key, figures, pages) for key, figures in sorted(runs.items()))
-
-
-def _line(key: str, figures: dict[str, float | str], pages: Path) -> RunLine:
-    def number(metric: str) -> int:
-        return int(float(figures.get(metric, 0)))
-
-    name = f"{key}.html"
-    return RunLine(
-        key=key,
-        outcome=str(figures.get("outcome", "unknown")),
-        results=number("results"),
-        checked=number("results_of_sample"),
-        mismatches=number("mismatches"),
-        strata=number("strata"),
-        strata_covered=number("strata_covered"),
-        page=name if (pages / name).is_file() else None,
+    return tuple(
+        RunLine(
+            key=key,
+            outcome=figures.get("outcome", "unknown"),
+            results=figures.get("results", 0),
+            checked=figures.get("results_of_sample", 0),
+            mismatches=figures.get("mismatches", 0),
+            strata=figures.get("strata", 0),
+            strata_covered=figures.get("strata_covered", 0),
+            page=f"{key}.html" if (pages / f"{key}.html").is_file() else None,
+        )
+        for key, figures in sorted(runs.items())
     )
 
 
@@ -522,17 +488,8 @@ def _unusable_files(lake: Path, interval: Interval) -> Iterator[tuple[str, str]]
         yield row["file"], row["reason"].removeprefix(f"{row['file']} ")
 
 
-def read_landed_events(lake: Path, interval: Interval, schema: StreamSchema | None) -> LandedEvents:
-    """Look through the events that came with the landings of an interval, part by part.
-
-    Args:
-        lake: folder of the Delta tables.
-        interval: the hours of the landings.
-        schema: says which type has which attributes; None: none are looked at.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
+def _landed_events(lake: Path, interval: Interval, schema: StreamSchema | None) -> LandedEvents:
+    """Look through the events that came with the landings of an interval, part by part."""
     names = list(schema.attributes) if schema else []
     nulls = pc.CountOptions(mode="only_null")
     hour = pc.strptime(pc.field("landing"), format="%Y-%m-%dT%H", unit="us").cast(pa.int64())

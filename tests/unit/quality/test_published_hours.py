@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, write_deltalake
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.quality.lake import PublishedHours, published_hours
+from elsinore.quality.lake import published_hours
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -72,35 +73,40 @@ def each_hour(workload: Workload, *hours: int) -> dict[str, Workload]:
     return {f"2013-01-01T{hour:02}": workload for hour in hours}
 
 
+def told(published: int, *others: str) -> dict[str, Any]:
+    """Of three hours."""
+    return {"hours": 3, "published_hours": published, "other_queries": list(others)}
+
+
 def test_without_a_lake_nothing_is_published(tmp_path: Path) -> None:
-    assert published_hours(tmp_path, ONE, THREE_HOURS) == PublishedHours(3, 0, ())
+    assert published_hours(tmp_path, ONE, THREE_HOURS) == told(0)
 
 
 def test_the_hours_of_the_interval_that_are_published_count(tmp_path: Path) -> None:
     found = published_hours(lake(tmp_path, each_hour(ONE, 9, 10, 12), {}), ONE, THREE_HOURS)
-    assert found == PublishedHours(3, 2, ())
+    assert found == told(2)
 
 
 def test_an_hour_with_an_event_that_has_changed_since_does_not_count(tmp_path: Path) -> None:
     held = lake(tmp_path, each_hour(ONE, 10, 11, 12), {}, changed="2013-01-01T11:30Z")
-    assert published_hours(held, ONE, THREE_HOURS) == PublishedHours(3, 2, ())
+    assert published_hours(held, ONE, THREE_HOURS) == told(2)
 
 
 def test_what_another_workload_published_does_not_count(tmp_path: Path) -> None:
     held = lake(tmp_path, each_hour(TWO, 10, 11, 12), each_hour(TWO, 11))
     found = published_hours(held, ONE, THREE_HOURS)
-    assert found == PublishedHours(3, 0, ("two",))
+    assert found == told(0, "two")
 
 
 def test_a_query_of_the_same_name_with_another_text_is_another(tmp_path: Path) -> None:
     other = read_workload(QUERY.format("one").replace("1 hour", "2 hours"), SCHEMA)
     held = lake(tmp_path, each_hour(ONE, 10, 11, 12), each_hour(other, 12))
     found = published_hours(held, ONE, THREE_HOURS)
-    assert found == PublishedHours(3, 3, ("one",))
+    assert found == told(3, "one")
 
 
 @pytest.mark.parametrize("hour", [9, 13])
 def test_hours_beside_the_interval_do_not_matter(tmp_path: Path, hour: int) -> None:
     held = lake(tmp_path, each_hour(TWO, hour), each_hour(TWO, hour))
     found = published_hours(held, ONE, THREE_HOURS)
-    assert found.other_queries == ()
+    assert found["other_queries"] == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import html
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import sharing_metrics
 from elsinore.quality.judge import Judgement, Verdict
-from elsinore.quality.lake import ResultCounts
 from elsinore.quality.report import (
     HEIGHT,
     TREND_HEIGHT,
@@ -31,13 +30,9 @@ from elsinore.quality.report import (
     write_report,
 )
 from elsinore.quality.report_data import (
-    FieldRange,
+    ReportData,
     power,
-    query_results,
-    read_day_figures,
-    read_landed_events,
-    read_publishing,
-    read_runs,
+    read_report_data,
 )
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
@@ -348,6 +343,11 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
     assert "executor of" not in page, "the step's figures do not repeat them"
 
 
+def read(folder: Path, rows: Rows) -> ReportData:
+    root = lake.write_lake(folder / "lake", rows)
+    return read_report_data(root, lake.INTERVAL, None, pages=None)
+
+
 def test_the_power_of_a_sample_is_hypergeometric() -> None:
     assert power(200, 50, 1) == 0.25
     # Of 4 results 2 are wrong and 2 are checked: 1 of the 6 pairs holds no wrong one.
@@ -356,22 +356,24 @@ def test_the_power_of_a_sample_is_hypergeometric() -> None:
     assert power(7, 0, 3) == 0.0
 
 
-def test_coverage_counts_results_and_not_places_without_one() -> None:
-    at = datetime(2013, 1, 1, tzinfo=UTC)
-    checks = pd.DataFrame(
-        [
-            ("q", "a", at, "checked", "enumerated", "1", 1.0),
-            ("q", "a", at, "checked", "enumerated", None, 0.5),
-            ("q", "b", at, "checked", "counted", "9", 9.0),
-            ("q", "c", at, "skipped", None, "9", 9.0),
-            ("q", "z", at, "checked", "enumerated", None, None),
-        ],
-        columns=["query", "group_key", "window_start", "status", "method", "published_exact",
-                 "published_value"],
-    ).assign(mismatch=False)  # fmt: skip
-    staged = {"q": ResultCounts(10, 30), "other": ResultCounts(1, 1)}
-    other, q = query_results({}, staged, checks)
-    assert (other.query, other.results, other.results_checked) == ("other", 1, 0)
+def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows: Rows) -> None:
+    rows["trend_aggregates_staged"] = [
+        lake.result("q", f'{{"g": {n}}}', 1, aggregate=name)
+        for n in range(10) for name in ("COUNT(*)", "SUM(A.x)")
+    ] + [lake.result("other", "{}", 1)]  # fmt: skip
+    rows["validations"] = [
+        lake.check("q", group, 1, 1) | {"status": status, "method": method, **other}
+        for group, status, method, other in (
+            ("a", "checked", "enumerated", {}),
+            ("a", "checked", "enumerated", {"published_exact": None, "published_value": 0.5}),
+            ("b", "checked", "counted", {}),
+            ("c", "skipped", None, {}),
+            ("z", "checked", "enumerated", {"published_exact": None}),
+        )
+    ]
+    found = {one.query: one for one in read(tmp_path, rows).queries}
+    other, q = found["other"], found["q"]
+    assert (other.results, other.results_checked, other.checked) == (1, 0, 0)
     assert (other.finds_one, other.finds_percent) == (0.0, 0.0)
     assert (q.results, q.results_checked, q.results_counted, q.results_skipped) == (10, 2, 1, 1)
     assert (q.checked, q.skipped) == (4, 1)
@@ -386,7 +388,7 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
     rows["validations"].append(
         lake.check("delays", "{}", 1, 1, published_exact=None, reference_exact=None)
     )
-    days = read_day_figures(lake.write_lake(tmp_path, rows), lake.INTERVAL)
+    days = read(tmp_path, rows).days
     assert list(days.index) == ["2012-12-30", "2012-12-31", "2013-01-01"]
     first = {"lines": 5, "accepted": 3, "duplicates": 1, "quarantined": 1, "superseded": 4}
     last = {"lines": 9, "accepted": 6, "duplicates": 2, "quarantined": 1, "rows": 8, "checked": 3,
@@ -396,8 +398,7 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
     charts = {chart.title: chart.latest for chart in trend_charts(days)}
     assert charts["of these checked"] == "37.5%"
     assert [chart.title for chart in trend_charts(days) if chart.critical] == ["mismatches"]
-    nothing = lake.write_lake(tmp_path / "empty", {table: [] for table in rows})
-    assert trend_charts(read_day_figures(nothing, lake.INTERVAL)) == ()
+    assert trend_charts(read(tmp_path / "empty", {table: [] for table in rows}).days) == ()
 
 
 def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
@@ -421,34 +422,38 @@ def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
     assert trend_charts(days[:1]) == ()
 
 
-def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path) -> None:
+def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: Rows) -> None:
     stream = stream_schema({"A": {"x": "double", "g": "string"}, "B": {"x": "double"}}, time="iso")
-    rows = [
+    del rows["events"]
+    root = lake.write_lake(tmp_path, rows)
+    events = [
         ("A", lake.at(10, 5), "2013-01-01T10", 1.5, "one"),
         ("A", lake.at(7), "2013-01-01T10", None, SCRIPT),
         ("B", lake.at(9, 59), "2013-01-01T11", -2.0, None),
         ("B", lake.at(9, 59), "2013-01-01T12", 99.0, None),  # another run's landing
     ]
     names = ["event_type", "event_time", "landing", "x", "g"]
-    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
-    write_deltalake(str(tmp_path / "events"), table)
-    found = read_landed_events(tmp_path, lake.INTERVAL, stream)
-    assert found.fields == (
-        FieldRange("A", "x", 2, 1, "1.5", "1.5"),
-        FieldRange("A", "g", 2, 0, SCRIPT, "one"),
-        FieldRange("B", "x", 1, 0, "-2", "-2"),
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in events])
+    write_deltalake(str(root / "events"), table)
+    assert read_report_data(root, lake.INTERVAL, stream, pages=None).landed == (
+        (
+            ("A", "x", 2, 1, "1.5", "1.5"),
+            ("A", "g", 2, 0, SCRIPT, "one"),
+            ("B", "x", 1, 0, "-2", "-2"),
+        ),
+        # One came 3 hours before its landing's hour began, one an hour and a minute.
+        2,
+        timedelta(hours=3),
     )
-    # One came 3 hours before its landing's hour began, one an hour and a minute.
-    assert (found.late, found.longest) == (2, timedelta(hours=3))
-    assert read_landed_events(tmp_path, lake.INTERVAL, None).fields == ()
+    assert read_report_data(root, lake.INTERVAL, None, pages=None).landed.fields == ()
 
 
 def test_hours_that_are_not_published_are_named(tmp_path: Path, rows: Rows) -> None:
     del rows["publications"][1]
-    found = read_publishing(lake.write_lake(tmp_path, rows), lake.INTERVAL)
+    found = read(tmp_path, rows).publishing
     assert found.missing == ("2013-01-01T11",)
     assert (found.hours, found.last, found.workloads) == (2, lake.at(12), ("test",))
-    page = write_report(tmp_path, tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
+    page = write_report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
     assert "1 of 2 hours are not published: 2013-01-01T11" in page
 
 
@@ -471,8 +476,8 @@ def test_the_night_shows_its_runs_and_links_their_pages(tmp_path: Path, rows: Ro
     root = lake.write_lake(tmp_path / "lake", rows)
     out = tmp_path / "reports"
     write_report(root, out, lake.INTERVAL)
-    runs = read_runs(root, day, out)
-    assert [(run.key, run.outcome, run.checked, run.page) for run in runs] == [
+    runs = read_report_data(root, day, None, pages=out).runs
+    assert [(run.key, run.outcome, run.checked, run.page) for run in runs or ()] == [
         (lake.RUN, "validated", 10, f"{lake.RUN}.html"),
         ("2013-01-01T12_2013-01-01T13", "wrong", 10, None),
     ]

@@ -30,7 +30,7 @@ def replace_airflow(
 ) -> None:
     program = (
         f"import os, sys, time\nfor line in {[step.to_line() for step in steps]!r}:\n"
-        f"    with open(os.environ['{PROGRESS_FILE}'], 'a') as file: file.write(line)\n"
+        f"    with open(os.environ['{PROGRESS_FILE}'], 'a') as file: file.write(line + chr(10))\n"
         f"print('the log')\n{then}\nsys.exit({code})"
     )
     monkeypatch.setattr(module, "_command", lambda interval: [sys.executable, "-c", program])
