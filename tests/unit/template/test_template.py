@@ -135,3 +135,13 @@ def test_greta_refuses_with_the_reason(query: str, reason: str) -> None:
 )
 def test_greta_runs_every_operator(pattern: str) -> None:
     assert greta_refusals(query_of(pattern)) == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "states"), [("SEQ(A a+, A b+)", 2), ("SEQ(A a+, A b+, A c+)", 3)]
+)
+def test_an_ambiguous_pattern_has_a_state_for_each_set_of_positions(
+    pattern: str, states: int
+) -> None:
+    """After i events a trend of A+ A+ can be at a, or at a or b; and so on."""
+    assert len(template_of(pattern).states) == states
