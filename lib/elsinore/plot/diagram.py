@@ -16,23 +16,8 @@ from typing import TYPE_CHECKING
 
 from elsinore.lowering.merged import anonymous_condition
 from elsinore.lowering.sharable import SharableSet
-from elsinore.plot.ink import (
-    CROSSED,
-    FAINT,
-    LABEL,
-    LEADING,
-    LINE,
-    NAME,
-    NEGATIVE_FILL,
-    NOTE,
-    POSITIVE_FILL,
-    TEXT,
-    Point,
-    block_height,
-    block_width,
-    text_width,
-    write,
-)
+from elsinore.plot import ink
+from elsinore.plot.ink import Point
 from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.print_query import print_bound, print_pattern
@@ -366,7 +351,7 @@ def drawing_of(diagram: Diagram) -> Drawing:
     notes = max((len(circle.note.splitlines()) for circle in diagram.circles), default=0)
     up = max([RADIUS + RING, *(3.0 + label_height(a.label) for a in level)]) + _LIFT / 2
     down = max(
-        RADIUS + RING + 2.0 + block_height(notes, NOTE),
+        RADIUS + RING + 2.0 + ink.block_height(notes, ink.NOTE),
         *(RADIUS + _SLANT + label_height(arrow.label) for arrow in aslant),
         0.0,
     )
@@ -400,20 +385,23 @@ def drawing_of(diagram: Diagram) -> Drawing:
 
 def capsule_width(circle: Circle) -> float:
     """Width of the rounded shape around a state's name: a circle where the name is short."""
-    return max(2 * RADIUS, text_width(circle.name, NAME) + RADIUS)
+    return max(2 * RADIUS, ink.text_width(circle.name, ink.NAME) + RADIUS)
 
 
 def label_width(label: tuple[Line, ...]) -> float:
     """Width of an arrow's label."""
     return max(
-        (text_width(line.text, LABEL) + (_CROSS if line.crossed else 0.0) for line in label),
+        (
+            ink.text_width(line.text, ink.LABEL) + (_CROSS if line.crossed else 0.0)
+            for line in label
+        ),
         default=0.0,
     )
 
 
 def label_height(label: tuple[Line, ...]) -> float:
     """Height of an arrow's label."""
-    return block_height(len(label), LABEL)
+    return ink.block_height(len(label), ink.LABEL)
 
 
 def _is_level(arrow: Arrow, circles: int) -> bool:
@@ -440,7 +428,8 @@ def _columns(diagram: Diagram) -> list[tuple[float, float, float]]:
     end = 0.0
     for number, circle in enumerate(diagram.circles):
         half = max(
-            capsule_width(circle) / 2 + RING, block_width(circle.note.splitlines(), NOTE) / 2
+            capsule_width(circle) / 2 + RING,
+            ink.block_width(circle.note.splitlines(), ink.NOTE) / 2,
         )
         slanted = capsule_width(circle) / 2 + _SLANT
         ways = {(arrow.earlier, arrow.later): arrow.label for arrow in diagram.arrows}
@@ -548,7 +537,7 @@ def draw(axes: Axes, drawing: Drawing, corner: Point) -> None:
 
     for stroke in drawing.strokes:
         _draw_arrow(axes, [at(point) for point in stroke])
-    fill = NEGATIVE_FILL if drawing.diagram.negative else POSITIVE_FILL
+    fill = ink.NEGATIVE_FILL if drawing.diagram.negative else ink.POSITIVE_FILL
     for circle, point in zip(drawing.diagram.circles, drawing.points, strict=True):
         _draw_circle(axes, circle, at(point), fill)
     for arrow, label in zip(drawing.diagram.arrows, drawing.labels, strict=True):
@@ -563,13 +552,13 @@ def _draw_circle(axes: Axes, circle: Circle, at: Point, fill: str) -> None:
         radius, width = RADIUS + ring, capsule_width(circle) + 2 * ring
         axes.add_patch(
             FancyBboxPatch((x - width / 2, y - radius), width, 2 * radius, facecolor=fill,
-                           edgecolor=LINE, linewidth=_THICK, zorder=2,
+                           edgecolor=ink.LINE, linewidth=_THICK, zorder=2,
                            boxstyle=f"round,pad=0,rounding_size={radius}")
         )  # fmt: skip
-    write(axes, at, circle.name, NAME, align="center")
+    ink.write(axes, at, circle.name, ink.NAME, align="center")
     for row, note in enumerate(circle.note.splitlines()):
-        below = y + RADIUS + 5.0 + NOTE * LEADING * (row + 0.5)
-        write(axes, (x, below), note, NOTE, colour=FAINT, align="center", clear=True)
+        below = y + RADIUS + 5.0 + ink.NOTE * ink.LEADING * (row + 0.5)
+        ink.write(axes, (x, below), note, ink.NOTE, colour=ink.FAINT, align="center", clear=True)
 
 
 def _draw_arrow(axes: Axes, corners: Sequence[Point]) -> None:
@@ -584,7 +573,7 @@ def _draw_arrow(axes: Axes, corners: Sequence[Point]) -> None:
     path = Path([*vertices, corners[-1]], [*codes, Path.LINETO])
     axes.add_patch(
         FancyArrowPatch(path=path, arrowstyle="-|>,head_length=5,head_width=2.4", mutation_scale=1,
-                        color=LINE, linewidth=_THICK, shrinkA=0, shrinkB=0)
+                        color=ink.LINE, linewidth=_THICK, shrinkA=0, shrinkB=0)
     )  # fmt: skip
 
 
@@ -600,9 +589,9 @@ def _draw_label(axes: Axes, at: Point, label: tuple[Line, ...]) -> None:
     """Lines of text; before what must not be matched stands a crossed-out circle."""
     left = at[0] - label_width(label) / 2
     for row, line in enumerate(label):
-        y = at[1] - LABEL * LEADING * (len(label) - row - 0.5)
+        y = at[1] - ink.LABEL * ink.LEADING * (len(label) - row - 0.5)
         x = left + (_CROSS if line.crossed else 0.0)
-        colour = CROSSED if line.crossed else TEXT
-        write(axes, (x, y), line.text, LABEL, colour=colour, clear=True)
+        colour = ink.CROSSED if line.crossed else ink.TEXT
+        ink.write(axes, (x, y), line.text, ink.LABEL, colour=colour, clear=True)
         if line.crossed:
-            axes.plot(left + 4.0, y, marker="$⊗$", color=CROSSED, markersize=8.0)
+            axes.plot(left + 4.0, y, marker="$⊗$", color=ink.CROSSED, markersize=8.0)

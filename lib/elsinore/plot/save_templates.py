@@ -7,22 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elsinore.plot import ink
 from elsinore.plot.diagram import Drawing, Sheet, draw, drawing_of, sheet_of
-from elsinore.plot.ink import (
-    BODY,
-    CROSSED,
-    FAINT,
-    LEADING,
-    TITLE,
-    Point,
-    block_height,
-    block_width,
-    page,
-    require_picture,
-    save,
-    text_width,
-    write,
-)
+from elsinore.plot.ink import Point
 from elsinore.query.bound import BoundQuery
 
 if TYPE_CHECKING:
@@ -58,37 +45,40 @@ def save_templates(queries: Iterable[BoundQuery], path: Path) -> None:
     Raises:
         ParameterError: another ending, or the file cannot be written.
     """
-    require_picture(path)
+    ink.require_picture(path)
     blocks = [_block(sheet_of(query)) for query in queries]
     corners, width, height = _corners(blocks)
-    figure, axes = page(width, height)
+    figure, axes = ink.page(width, height)
     for block, corner in zip(blocks, corners, strict=True):
         _draw_block(axes, block, corner)
-    write(axes, (_MARGIN, height - _MARGIN), _LEGEND, BODY, colour=FAINT)
-    save(figure, path)
+    ink.write(axes, (_MARGIN, height - _MARGIN), _LEGEND, ink.BODY, colour=ink.FAINT)
+    ink.save(figure, path)
 
 
 def _block(sheet: Sheet) -> _Block:
     drawings = tuple(map(drawing_of, sheet.diagrams))
-    widths = [text_width(sheet.title, TITLE, bold=True), block_width(list(sheet.lines), BODY)]
+    widths = [
+        ink.text_width(sheet.title, ink.TITLE, bold=True),
+        ink.block_width(list(sheet.lines), ink.BODY),
+    ]
     widths += [drawing.width for drawing in drawings]
-    widths += [text_width(diagram.caption, BODY) for diagram in sheet.diagrams]
+    widths += [ink.text_width(diagram.caption, ink.BODY) for diagram in sheet.diagrams]
     height = _heading(sheet) + sum(_caption(d) + d.height + 8.0 for d in drawings)
     return _Block(sheet, drawings, max(widths), height)
 
 
 def _heading(sheet: Sheet) -> float:
-    return TITLE * LEADING + block_height(len(sheet.lines), BODY) + 8.0
+    return ink.TITLE * ink.LEADING + ink.block_height(len(sheet.lines), ink.BODY) + 8.0
 
 
 def _caption(drawing: Drawing) -> float:
-    return BODY * LEADING + 4.0 if drawing.diagram.caption else 0.0
+    return ink.BODY * ink.LEADING + 4.0 if drawing.diagram.caption else 0.0
 
 
 def _corners(blocks: Sequence[_Block]) -> tuple[list[Point], float, float]:
     """The upper left corner of each block, line by line, and the size of the page."""
     corners: list[Point] = []
-    x, y, lowest, widest = _MARGIN, _MARGIN, _MARGIN, text_width(_LEGEND, BODY)
+    x, y, lowest, widest = _MARGIN, _MARGIN, _MARGIN, ink.text_width(_LEGEND, ink.BODY)
     for block in blocks:
         if x > _MARGIN and x + block.width > _MARGIN + _PAGE:
             x, y = _MARGIN, lowest + _BETWEEN
@@ -101,17 +91,17 @@ def _corners(blocks: Sequence[_Block]) -> tuple[list[Point], float, float]:
 
 def _draw_block(axes: Axes, block: _Block, corner: Point) -> None:
     x, y = corner
-    write(axes, (x, y + TITLE * LEADING / 2), block.sheet.title, TITLE, bold=True)
-    y += TITLE * LEADING
+    ink.write(axes, (x, y + ink.TITLE * ink.LEADING / 2), block.sheet.title, ink.TITLE, bold=True)
+    y += ink.TITLE * ink.LEADING
     for line in block.sheet.lines:
-        write(axes, (x, y + BODY * LEADING / 2), line, BODY, colour=FAINT)
-        y += BODY * LEADING
+        ink.write(axes, (x, y + ink.BODY * ink.LEADING / 2), line, ink.BODY, colour=ink.FAINT)
+        y += ink.BODY * ink.LEADING
     y += 8.0
     for drawing in block.drawings:
         if drawing.diagram.caption:
-            colour = CROSSED if drawing.diagram.negative else FAINT
-            at = (x, y + BODY * LEADING / 2)
-            write(axes, at, drawing.diagram.caption, BODY, colour=colour)
+            colour = ink.CROSSED if drawing.diagram.negative else ink.FAINT
+            at = (x, y + ink.BODY * ink.LEADING / 2)
+            ink.write(axes, at, drawing.diagram.caption, ink.BODY, colour=colour)
         y += _caption(drawing)
         draw(axes, drawing, (x, y))
         y += drawing.height + 8.0

@@ -10,23 +10,11 @@ from typing import NoReturn
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
+from elsinore.query import syntax
 from elsinore.query.automaton import Adjacency, adjacency
 from elsinore.query.bound import Position
 from elsinore.query.expressions import TIME
 from elsinore.query.faults import some_of, suggest
-from elsinore.query.syntax import (
-    Conjunction,
-    Disjunction,
-    EventPattern,
-    KleenePlus,
-    KleeneStar,
-    Maybe,
-    Negation,
-    Pattern,
-    Sequence,
-    event_patterns,
-    parts_of,
-)
 
 
 class BindFault(Exception):
@@ -43,7 +31,7 @@ class Scope:
     """
 
     schema: StreamSchema
-    pattern: Pattern
+    pattern: syntax.Pattern
     faults: list[Diagnostic] = field(default_factory=list)
     well_shaped: bool = True
 
@@ -64,11 +52,13 @@ class Scope:
     def positions(self) -> tuple[Position, ...]:
         """The occurrences of the pattern from left to right."""
         negated = {
-            id(leaf) for negation in _negations(self.pattern) for leaf in event_patterns(negation)
+            id(leaf)
+            for negation in _negations(self.pattern)
+            for leaf in syntax.event_patterns(negation)
         }
         return tuple(
             Position(index, leaf.alias, leaf.type, id(leaf) in negated)
-            for index, leaf in enumerate(event_patterns(self.pattern))
+            for index, leaf in enumerate(syntax.event_patterns(self.pattern))
         )
 
     @cached_property
@@ -138,15 +128,15 @@ class Scope:
         return None
 
 
-def _negations(pattern: Pattern) -> list[Negation]:
-    inner = [found for part in parts_of(pattern) for found in _negations(part)]
-    return [pattern, *inner] if isinstance(pattern, Negation) else inner
+def _negations(pattern: syntax.Pattern) -> list[syntax.Negation]:
+    inner = [found for part in syntax.parts_of(pattern) for found in _negations(part)]
+    return [pattern, *inner] if isinstance(pattern, syntax.Negation) else inner
 
 
 # ---- the one form of a pattern that all later passes read, and the rules that it must keep
 
 
-def normal_form(pattern: Pattern) -> Pattern:
+def normal_form(pattern: syntax.Pattern) -> syntax.Pattern:
     """An equal pattern without needless nesting.
 
     Sequences in sequences and choices in choices are flattened, one-part sequences unwrapped, and
@@ -158,37 +148,40 @@ def normal_form(pattern: Pattern) -> Pattern:
     (KleenePlus(body=EventPattern(type='A', alias='A')), EventPattern(type='B', alias='B'))
     """
     match pattern:
-        case EventPattern():
+        case syntax.EventPattern():
             return pattern
-        case Sequence(parts):
-            flat = _flat(parts, Sequence)
-            alone = len(flat) == 1 and not isinstance(flat[0], Negation)
-            return flat[0] if alone else Sequence(flat, pattern.at)
-        case Disjunction(parts):
-            flat = _flat(parts, Disjunction)
-            return flat[0] if len(flat) == 1 else Disjunction(flat, pattern.at)
-        case Conjunction(parts):
-            return Conjunction(_flat(parts, Conjunction), pattern.at)
-        case Negation(body):
-            return Negation(normal_form(body), pattern.at)
+        case syntax.Sequence(parts):
+            flat = _flat(parts, syntax.Sequence)
+            alone = len(flat) == 1 and not isinstance(flat[0], syntax.Negation)
+            return flat[0] if alone else syntax.Sequence(flat, pattern.at)
+        case syntax.Disjunction(parts):
+            flat = _flat(parts, syntax.Disjunction)
+            return flat[0] if len(flat) == 1 else syntax.Disjunction(flat, pattern.at)
+        case syntax.Conjunction(parts):
+            return syntax.Conjunction(_flat(parts, syntax.Conjunction), pattern.at)
+        case syntax.Negation(body):
+            return syntax.Negation(normal_form(body), pattern.at)
         case _:
             return _repetition(pattern, normal_form(pattern.body))
 
 
 def _flat(
-    parts: tuple[Pattern, ...], kind: type[Sequence | Disjunction | Conjunction]
-) -> tuple[Pattern, ...]:
-    flat: list[Pattern] = []
+    parts: tuple[syntax.Pattern, ...],
+    kind: type[syntax.Sequence | syntax.Disjunction | syntax.Conjunction],
+) -> tuple[syntax.Pattern, ...]:
+    flat: list[syntax.Pattern] = []
     for part in map(normal_form, parts):
         flat += part.parts if isinstance(part, kind) else (part,)
     return tuple(flat)
 
 
-def _repetition(pattern: KleenePlus | KleeneStar | Maybe, body: Pattern) -> Pattern:
-    if isinstance(body, KleenePlus | KleeneStar | Maybe):
+def _repetition(
+    pattern: syntax.KleenePlus | syntax.KleeneStar | syntax.Maybe, body: syntax.Pattern
+) -> syntax.Pattern:
+    if isinstance(body, syntax.KleenePlus | syntax.KleeneStar | syntax.Maybe):
         if type(body) is type(pattern):
             return body
-        return KleeneStar(body.body, pattern.at)  # two different ones make any number
+        return syntax.KleeneStar(body.body, pattern.at)  # two different ones make any number
     return type(pattern)(body, pattern.at)
 
 
@@ -198,7 +191,7 @@ MAX_PARTS = 300
 
 def check_pattern(scope: Scope) -> None:
     """Note every fault of the pattern's shape, types and aliases in the scope."""
-    leaves = list(event_patterns(scope.pattern))
+    leaves = list(syntax.event_patterns(scope.pattern))
     if len(leaves) > MAX_PARTS:
         scope.fault(f"a pattern of more than {MAX_PARTS} event types", leaves[MAX_PARTS].at)
         scope.well_shaped = False
@@ -210,15 +203,15 @@ def check_pattern(scope: Scope) -> None:
             scope.fault(f"the stream has no event type {leaf.type}", leaf.at, hint)
     _check_aliases(scope, leaves)
     before = len(scope.faults)
-    if isinstance(scope.pattern, Negation):
+    if isinstance(scope.pattern, syntax.Negation):
         scope.fault("NOT cannot be a whole pattern", scope.pattern.at, "write SEQ(NOT N, P)")
-    if isinstance(scope.pattern, Conjunction) and len(scope.pattern.parts) != 2:
+    if isinstance(scope.pattern, syntax.Conjunction) and len(scope.pattern.parts) != 2:
         scope.fault("AND joins two patterns", scope.pattern.at)
     _check_shape(scope, scope.pattern)
     scope.well_shaped = len(scope.faults) == before
 
 
-def _check_aliases(scope: Scope, leaves: list[EventPattern]) -> None:
+def _check_aliases(scope: Scope, leaves: list[syntax.EventPattern]) -> None:
     uses = Counter(leaf.alias for leaf in leaves)
     types = {leaf.type for leaf in leaves}
     for leaf in leaves:
@@ -233,12 +226,14 @@ def _check_aliases(scope: Scope, leaves: list[EventPattern]) -> None:
             scope.fault(f"the alias {leaf.alias} is also a type of the pattern", leaf.at)
 
 
-def _check_shape(scope: Scope, pattern: Pattern) -> None:
-    for part in parts_of(pattern):
-        if isinstance(part, Conjunction):
+def _check_shape(scope: Scope, pattern: syntax.Pattern) -> None:
+    for part in syntax.parts_of(pattern):
+        if isinstance(part, syntax.Conjunction):
             scope.fault("AND can only stand at the top of a pattern", part.at)
-        if isinstance(part, Negation) and not isinstance(pattern, Sequence):
+        if isinstance(part, syntax.Negation) and not isinstance(pattern, syntax.Sequence):
             scope.fault("NOT can only stand inside SEQ", part.at, "write SEQ(P, NOT N, Q)")
         _check_shape(scope, part)
-    if isinstance(pattern, Sequence) and all(isinstance(p, Negation) for p in pattern.parts):
+    if isinstance(pattern, syntax.Sequence) and all(
+        isinstance(p, syntax.Negation) for p in pattern.parts
+    ):
         scope.fault("this SEQ has nothing but NOT", pattern.at, "add a part that must occur")

@@ -16,28 +16,26 @@ from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery, Key, of_query
 from elsinore.query.expressions import Both, BoundExpression, Comparison, Either, Field, IsNull
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics
-from elsinore.template.machine import (
-    NOTHING,
-    Accept,
-    Machine,
-    Pairs,
-    accept_by,
-    accept_by_both,
-    guards_of,
-    position_machine,
-    reachable,
-    reached_states,
-)
 from elsinore.template.subsets import NotUnambiguous, is_ambiguous, overlap, subset_machine
 from elsinore.template.template import (
+    NOTHING,
+    Accept,
     Floor,
     Holds,
+    Machine,
+    Pairs,
     Reaches,
     Template,
     Transition,
     WayOut,
+    accept_by,
+    accept_by_both,
     every,
     floor_of,
+    guards_of,
+    position_machine,
+    reachable,
+    reached_states,
 )
 
 #: One template for each set of keys that trends of a pattern carry.

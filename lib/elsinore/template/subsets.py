@@ -31,26 +31,24 @@ from elsinore.query.expressions import (
     anonymous,
 )
 from elsinore.query.syntax import Semantics
-from elsinore.template.machine import (
-    Accept,
-    Machine,
-    Pairs,
-    any_way,
-    keys_at,
-    reachable,
-    transition,
-    way_out,
-)
 from elsinore.template.template import (
     ALWAYS,
+    Accept,
     Condition,
+    Machine,
     Never,
     Open,
+    Pairs,
     State,
     Transition,
     WayOut,
+    any_way,
     every,
+    keys_at,
+    reachable,
     some,
+    transition,
+    way_out,
 )
 
 #: More states than this are refused: their number may double with each position of a pattern.
