@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 
 from elsinore.catalog.stream import AttributeType
@@ -123,11 +122,11 @@ def _bind_all(
 
 
 def _bind_call(scope: Scope, call: Call) -> BoundExpression:
-    known = is_known_call(scope, call)
+    known = _is_known_call(scope, call)
     operands = _bind_all(scope, call.arguments)
     if not known:
         raise BindFault
-    return bind_function(scope, call, operands)
+    return _bind_function(scope, call, operands)
 
 
 def _bind_literal(scope: Scope, literal: Literal) -> Constant:
@@ -185,10 +184,13 @@ def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
         case "IS NULL":
             return IsNull(bind_expression(scope, operation.operands[0]))
         case "LIKE":
-            return bind_like(scope, operation, bind_expression(scope, operation.operands[0]))
-        case "neg" if isinstance(inner := operation.operands[0], Literal) and _is_plain(inner):
-            assert isinstance(inner.value, int | float)
-            return _bind_literal(scope, replace(inner, value=-inner.value))
+            return _bind_like(scope, operation, bind_expression(scope, operation.operands[0]))
+        case "neg":
+            inner = operation.operands[0]
+            number = isinstance(inner, Literal) and inner.unit is None and inner.value
+            # -2^63 is a long, 2^63 is none
+            if isinstance(number, int | float) and not isinstance(number, bool):
+                return _bind_literal(scope, Literal(-number, None, inner.at))
     at = operation.at
     first, *others = _bind_all(scope, operation.operands)
     match operation.name:
@@ -206,12 +208,6 @@ def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
     return _arithmetic(scope, operation.name, first, others[0], at)
 
 
-def _is_plain(literal: Literal) -> bool:
-    """Whether a literal is a number without a unit: -2^63 is a long, 2^63 is none."""
-    number = isinstance(literal.value, int | float) and not isinstance(literal.value, bool)
-    return number and literal.unit is None
-
-
 def _negative(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpression:
     if not operand.type.is_number:
         scope.refuse(f"a minus sign before a {operand.type}", at)
@@ -224,10 +220,10 @@ def _negative(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpr
 def _compare(
     scope: Scope, operator: str, left: BoundExpression, right: BoundExpression, at: Location
 ) -> Comparison:
-    left, right = with_instants(scope, (left, right), at)
+    left, right = _with_instants(scope, (left, right), at)
     if any(isinstance(side, Constant) and side.value is None for side in (left, right)):
         scope.refuse("a comparison with NULL is never true", at, "write IS NULL")
-    if common_type((left, right)) is None:
+    if _common_type((left, right)) is None:
         scope.refuse(f"cannot compare a {left.type} with a {right.type}", at)
     if left.type is _BOOLEAN and operator not in ("=", "!="):
         scope.refuse(f"truth values have no order for {operator}", at)
@@ -261,7 +257,7 @@ def _arithmetic_type(
 # ---- functions, and LIKE: how many operands each takes, of which types, and what it gives
 
 
-def common_type(operands: Sequence[BoundExpression]) -> AttributeType | None:
+def _common_type(operands: Sequence[BoundExpression]) -> AttributeType | None:
     """The one type of all operands, double where longs meet doubles; None where there is none."""
     types = {operand.type for operand in operands}
     if len(types) == 1:
@@ -269,14 +265,10 @@ def common_type(operands: Sequence[BoundExpression]) -> AttributeType | None:
     return AttributeType.DOUBLE if all(kind.is_number for kind in types) else None
 
 
-def with_instants(
+def _with_instants(
     scope: Scope, operands: Sequence[BoundExpression], at: Location
 ) -> list[BoundExpression]:
-    """The operands; string literals beside a timestamp are read as instants.
-
-    Raises:
-        BindFault: such a literal is no instant; noted in the scope.
-    """
+    """The operands; string literals beside a timestamp are read as instants."""
     if all(operand.type is not AttributeType.TIMESTAMP for operand in operands):
         return list(operands)
     return [_instant(scope, operand, at) for operand in operands]
@@ -320,7 +312,7 @@ _PARTS = {"hour": FunctionName.HOUR, "weekday": FunctionName.WEEKDAY}
 _DAY_OF_WEEK = frozenset(["dow", "isodow", "dayofweek", "day_of_week"])
 
 
-def is_known_call(scope: Scope, call: Call) -> bool:
+def _is_known_call(scope: Scope, call: Call) -> bool:
     """Whether a call names a function and gives it as many operands as it takes; faults noted."""
     name, count = call.function, len(call.arguments)
     if name not in _COUNTS:
@@ -352,12 +344,8 @@ def _part_fits(scope: Scope, call: Call) -> bool:
     return True
 
 
-def bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) -> Function:
-    """A call that `is_known_call`, with its operands bound.
-
-    Raises:
-        BindFault: the types of the operands do not fit.
-    """
+def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) -> Function:
+    """A call that `_is_known_call`, with its operands bound."""
     at = call.at
     for operand in operands:
         if isinstance(operand, Constant) and operand.value is None:
@@ -368,19 +356,15 @@ def bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) -> 
             return Function(FunctionName.ABS, tuple(operands), operands[0].type)
         case "lower" | "upper":
             _require(scope, call, operands[0], AttributeType.STRING)
-            require_one_event(scope, call.function, operands[0], at)
+            _require_one_event(scope, call.function, operands[0], at)
             return Function(FunctionName(call.function), tuple(operands), AttributeType.STRING)
         case "extract":
             return _extract(scope, call, operands[0])
     return _choice(scope, FunctionName(call.function), operands, at)
 
 
-def require_one_event(scope: Scope, what: str, operand: BoundExpression, at: Location) -> None:
-    """Refuse an operand that is read from both events of a pair: its values cannot be listed.
-
-    Raises:
-        BindFault: it is.
-    """
+def _require_one_event(scope: Scope, what: str, operand: BoundExpression, at: Location) -> None:
+    """Refuse an operand that is read from both events of a pair: its values cannot be listed."""
     if len(sides_of(operand)) > 1:
         scope.refuse(
             f"{what} of a text that is made of both events",
@@ -411,8 +395,8 @@ def _choice(
     scope: Scope, name: FunctionName, operands: list[BoundExpression], at: Location
 ) -> Function:
     """LEAST, GREATEST and COALESCE: one of the operands, which are of one kind."""
-    alike = with_instants(scope, operands, at)
-    kind = common_type(alike)
+    alike = _with_instants(scope, operands, at)
+    kind = _common_type(alike)
     if kind is None:
         kinds = listed(dict.fromkeys(f"a {operand.type}" for operand in alike))
         scope.refuse(
@@ -429,17 +413,13 @@ def _choice(
 MAX_PATTERN = 1_000
 
 
-def bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> Like:
-    """`operand LIKE 'pattern' ESCAPE 'c'`, with its operand bound.
-
-    Raises:
-        BindFault: the operand is no text of one event, or pattern or escape are not valid.
-    """
+def _bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> Like:
+    """`operand LIKE 'pattern' ESCAPE 'c'`, with its operand bound."""
     at = operation.at
     pattern, *escape = (str(p.value) for p in operation.operands[1:] if isinstance(p, Literal))
     if operand.type is not AttributeType.STRING:
         scope.refuse(f"LIKE takes a string, not a {operand.type}", at)
-    require_one_event(scope, "LIKE", operand, at)
+    _require_one_event(scope, "LIKE", operand, at)
     if len(pattern) > MAX_PATTERN:
         scope.refuse(f"a LIKE pattern of more than {MAX_PATTERN} characters", at)
     if escape:
