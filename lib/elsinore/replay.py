@@ -22,6 +22,7 @@ from rich.table import Table
 
 from elsinore.errors import AuthorError, ElsinoreError, SetupError
 from elsinore.generate.flights import generate_flights, hour_path
+from elsinore.lake.delta_log import read_rows
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.orchestration.airflow_environment import (
@@ -31,7 +32,7 @@ from elsinore.orchestration.airflow_environment import (
 )
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.quality.judge import load_judgement
-from elsinore.quality.lake import ResultCounts, TopResult, count_results, read_rows
+from elsinore.quality.lake import ResultCounts, TopResult, count_results
 from elsinore.query.print_query import count_of
 from elsinore.settings import Settings
 from elsinore.spark.server import server_url

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pydantic
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.catalog.yaml_text import read_yaml
-from elsinore.errors import Diagnostic, Location, SchemaError
+from elsinore.catalog.yaml_text import Strict, read_model
+from elsinore.errors import SchemaError
 
 ColumnType = Literal["string", "long", "double", "boolean", "timestamp", "date"]
 
@@ -93,14 +93,7 @@ def load_tables(folder: Path, stream: StreamSchema) -> dict[str, TableSchema]:
 
 
 def _load(path: Path, stream: StreamSchema) -> TableSchema:
-    try:
-        declared = _TableFile.model_validate(read_yaml(path))
-    except pydantic.ValidationError as error:
-        faults = [
-            Diagnostic(f"{'.'.join(map(str, f['loc']))}: {f['msg']}", Location(str(path)))
-            for f in error.errors()
-        ]
-        raise SchemaError.of(faults) from error
+    declared = read_model(path, _TableFile, "a table")
     if declared.table != path.stem:
         raise SchemaError(f"{path} declares the table {declared.table}", hint="rename the file")
     columns: list[Column] = []
@@ -130,21 +123,17 @@ def _attributes(stream: StreamSchema) -> list[Column]:
     ]
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _ColumnEntry(_Strict):
+class _ColumnEntry(Strict):
     type: ColumnType
     nullable: bool = False
     description: Annotated[str, pydantic.Field(min_length=1)]
 
 
-class _TableFile(_Strict):
+class _TableFile(Strict):
     table: _Name
     description: Annotated[str, pydantic.Field(min_length=1)]
-    partition_by: list[_Name] = []
-    statistics_of: list[_Name] = []
+    partition_by: list[_Name] = pydantic.Field(default_factory=list)
+    statistics_of: list[_Name] = pydantic.Field(default_factory=list)
     record: bool = False
     columns: Annotated[dict[_Name, _ColumnEntry], pydantic.Field(min_length=1)]
     stream_attributes_after: _Name | None = None

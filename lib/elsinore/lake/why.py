@@ -15,12 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import BudgetError, DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.lake.delta_log import read_rows
 from elsinore.lake.event_files import micros
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.query.bound import BoundQuery, Workload
@@ -119,20 +118,6 @@ def why(lake: Path, query: str, group: Mapping[str, Any], window_start: int) -> 
     )
 
 
-def read_version(lake: Path, table: str, where: ds.Expression, version: int | None) -> pa.Table:
-    """Rows of a table at a version; None: the latest.
-
-    Raises:
-        DataError: the table or the version is missing, or files of it are.
-    """
-    try:
-        found = DeltaTable(str(lake / table), version=version)
-        return found.to_pyarrow_dataset().to_table(filter=where)
-    except (DeltaError, OSError, pa.ArrowException) as error:
-        at = "" if version is None else f" at version {version}"
-        raise DataError(f"cannot read the table {table}{at}: {error}") from error
-
-
 def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
     """Whether a group key is the group that was asked for.
 
@@ -154,7 +139,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     start = pa.scalar(window_start, pa.int64()).cast(_INSTANT)
     of_window = (ds.field("query") == query) & (ds.field("window_start") == start)
-    rows = read_version(lake, PUBLISHED, of_window, None).to_pylist()
+    rows = read_rows(lake, PUBLISHED, where=of_window).to_pylist()
     found = [row for row in rows if same_group(row["group_key"], group)]
     if not found:
         groups = sorted({row["group_key"] for row in rows})
@@ -173,13 +158,13 @@ def _value(row: dict[str, Any]) -> int | float | None:
 
 def _finder(lake: Path, fingerprint: str) -> str | None:
     wanted = (ds.field("kind") == "plan") & (ds.field("fingerprint") == fingerprint)
-    found = read_version(lake, "plans", wanted, None)["finder"].to_pylist()
+    found = read_rows(lake, "plans", where=wanted)["finder"].to_pylist()
     return str(found[0]) if found else None
 
 
 def _checked(lake: Path, result: dict[str, Any]) -> Checked:
     of_hour = ds.field("owned_hour") == result["owned_hour"]
-    checks = read_version(lake, "validations", of_hour, None).to_pylist()
+    checks = read_rows(lake, "validations", where=of_hour).to_pylist()
     made = [check for check in checks if check["status"] == "checked"]
     place = ("query", "group_key", "window_start")
     own = [check for check in made if all(check[name] == result[name] for name in place)]
@@ -276,7 +261,8 @@ def _events(lake: Path, found: Why) -> pa.Table:
     )
     time, day = ds.field("event_time"), ds.field("event_day")
     inside = (day >= first.date()) & (day <= last.date()) & (time >= first) & (time < last)
-    return read_version(lake, "events", inside, found.publication.events_version)
+    version = found.publication.events_version
+    return read_rows(lake, "events", where=inside, version=version)
 
 
 def _of_group(query: BoundQuery, rows: pa.Table, group: Mapping[str, Any]) -> pa.Table:

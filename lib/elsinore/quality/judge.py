@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import pandas as pd
 import pydantic
 
-from elsinore.catalog.yaml_text import read_yaml
+from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import (
     DataError,
     Diagnostic,
@@ -56,11 +56,7 @@ _Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
 _Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200, pattern=r"^[^$]+$")]
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class Verdict(_Strict):
+class Verdict(Strict):
     """What one expectation found.
 
     Attributes:
@@ -81,7 +77,7 @@ class Verdict(_Strict):
     observed: str
 
 
-class Judgement(_Strict):
+class Judgement(Strict):
     """All verdicts on one run.
 
     Attributes:
@@ -161,7 +157,7 @@ class TableSuite(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-class Entry(_Strict):
+class Entry(Strict):
     """One expectation; `arguments` are its own, as Great Expectations names them.
 
     Descriptions hold no `$`: Data Docs take it for a place-holder.
@@ -170,10 +166,10 @@ class Entry(_Strict):
     expectation: _Name
     description: _Sentence
     severity: Severity
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = pydantic.Field(default_factory=dict)
 
 
-class _SuiteFile(_Strict):
+class _SuiteFile(Strict):
     """One file a suite, which reads::
 
     suite: raw_events
@@ -204,17 +200,7 @@ def load_suites(directory: Path) -> tuple[TableSuite, ...]:
 
 
 def _load(path: Path) -> list[TableSuite]:
-    try:
-        document = _SuiteFile.model_validate(read_yaml(path))
-    except pydantic.ValidationError as error:
-        raise SchemaError.of(
-            [
-                Diagnostic(
-                    ".".join(map(str, fault["loc"])) + f": {fault['msg']}", Location(str(path))
-                )
-                for fault in error.errors()
-            ]
-        ) from error
+    document = read_model(path, _SuiteFile, "a suite")
     if document.suite != path.stem:
         raise SchemaError.of(
             [Diagnostic(f"the suite is called {document.suite}", Location(str(path)))]

@@ -1,12 +1,7 @@
-"""Reads rows of the lake's Delta tables as Arrow, without a JVM.
-
-Counts results by query, and tells which hours are published, and for which queries.
-"""
+"""Results in the lake by query, and which hours are published for which; read without a JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,16 +9,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
-from pyarrow.acero import (
-    AggregateNodeOptions,
-    Declaration,
-    RecordBatchReaderSourceNodeOptions,
-)
 
-from elsinore.errors import DataError
+from elsinore.lake.delta_log import read_by_day, read_rows
 from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, read_publications
 from elsinore.lake.regions import Hours
 from elsinore.lake.stale_hours import stale_hours
@@ -33,93 +21,6 @@ from elsinore.timeline import Interval, hour_label, hours_of
 
 #: What a result is of.
 PLACE = ["query", "group_key", "window_start"]
-
-
-def read_rows(
-    lake: Path,
-    table: str,
-    *,
-    columns: Sequence[str] | None = None,
-    where: ds.Expression | None = None,
-    version: int | None = None,
-    **allowed: Sequence[str],
-) -> pa.Table:
-    """Rows of a table.
-
-    Args:
-        lake: folder of the Delta tables.
-        table: name of the table.
-        columns: columns to read; None: all.
-        where: which rows; None: all.
-        version: of the table; None: the newest.
-        **allowed: by text column, the values that a row must have one of.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
-    condition = where
-    for column, values in allowed.items():
-        one = ds.field(column).isin(pa.array(list(values), pa.string()))
-        condition = one if condition is None else condition & one
-    with _readable(table):
-        dataset = DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
-        return dataset.to_table(columns=list(columns) if columns else None, filter=condition)
-
-
-def read_by_day(
-    lake: Path,
-    table: str,
-    hours: Hours,
-    *,
-    columns: Sequence[str] | None = None,
-    version: int | None = None,
-) -> Iterator[pa.Table]:
-    """Rows of some hours in a table that is partitioned by day, a day at a time.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
-    with _readable(table):
-        dataset = DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
-        yield from hours.rows_by_day(dataset, columns)
-
-
-def aggregate_rows(
-    lake: Path,
-    table: str,
-    columns: dict[str, ds.Expression],
-    wanted: AggregateNodeOptions,
-    *,
-    where: ds.Expression,
-) -> pa.Table:
-    """Aggregates of rows of a table's newest version, which are read a part at a time.
-
-    Args:
-        lake: folder of the Delta tables.
-        table: name of the table.
-        columns: what to aggregate, by name.
-        wanted: aggregates of these columns.
-        where: which rows.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
-    with _readable(table):
-        dataset = DeltaTable(str(lake / table)).to_pyarrow_dataset()
-        reader = dataset.scanner(columns=columns, filter=where).to_reader()
-        source = RecordBatchReaderSourceNodeOptions(reader)
-        rows = Declaration("record_batch_reader_source", source)
-        return Declaration("aggregate", wanted, [rows]).to_table(use_threads=False)
-
-
-@contextmanager
-def _readable(table: str) -> Iterator[None]:
-    try:
-        yield
-    except (DeltaError, OSError, pa.ArrowException) as error:
-        raise DataError(
-            f"cannot read the table {table}: {error}", hint="has the lake been set up?"
-        ) from error
 
 
 class TopResult(NamedTuple):

@@ -18,6 +18,7 @@ from pyarrow.acero import AggregateNodeOptions
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import OF_FILES
+from elsinore.lake.delta_log import aggregate_rows, read_rows
 from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications, staged_origins
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.lake.run_metrics import (
@@ -27,14 +28,7 @@ from elsinore.lake.run_metrics import (
     is_of_sharing,
     run_time_sharing,
 )
-from elsinore.quality.lake import (
-    PLACE,
-    ResultCounts,
-    TopResult,
-    aggregate_rows,
-    count_results,
-    read_rows,
-)
+from elsinore.quality.lake import PLACE, ResultCounts, TopResult, count_results
 from elsinore.sharing.explain import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile

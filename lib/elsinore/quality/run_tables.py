@@ -16,9 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.lake.delta_log import read_by_day, read_rows
 from elsinore.lake.provenance import STAGED, Publication, read_publications, staged_origins
 from elsinore.lake.regions import Hours, Landings
-from elsinore.quality.lake import read_by_day, read_rows
 from elsinore.timeline import Interval, hour_label, hours_of
 
 _CODE = "^[a-z][a-z0-9_]*$"
