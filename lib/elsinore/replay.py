@@ -80,17 +80,18 @@ def replay(settings: Settings, start: str, end: str, console: Console) -> None:
     require_whole_hours(interval)
     began = time.monotonic()
     landing = settings.landing
-    for stretch in stretches(hour for hour in hours_of(interval) if not _has_files(landing, hour)):
+    missing = [
+        hour
+        for hour in hours_of(interval)
+        if not any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
+    ]
+    for stretch in stretches(missing):
         generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
     with ThreadPoolExecutor(1) as thread:
         # While Airflow starts; should it fail, the first task says why.
         thread.submit(server_url, settings)
         log = run_dag(settings, interval, ProgressPrinter(console))
     print_results(settings, interval, console, log=log, seconds=time.monotonic() - began)
-
-
-def _has_files(landing: Path, hour: int) -> bool:
-    return any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
 
 
 def _moment(micros: int) -> datetime:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -272,15 +273,9 @@ def _texts(column: pa.ChunkedArray) -> list[Any]:
     """Values for a person to read: as JSON where it has them, or as text."""
     if _is_plain(column.type):
         return column.to_pylist()
-    try:
+    with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):  # nested, or no text
         return column.cast(pa.string()).to_pylist()
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # Nested, or bytes that are no text.
-        return _spelled(column)
-
-
-def _spelled(column: pa.ChunkedArray) -> list[str | None]:
-    """Values as Python spells them."""
-    try:
+    try:  # as Python spells them
         return [None if value is None else str(value) for value in column.to_pylist()]
     except (ValueError, OverflowError):
         return [f"a {column.type}"] * len(column)  # Instants that Python has no value for.

@@ -414,7 +414,8 @@ class SyntaxBuilder:
             clauses[kind] = clause
         where, group_by = clauses.get("where_clause"), clauses.get("group_clause")
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
-        durations = [self._duration(child) for child in within.children] if within else []
+        lengths = within.children if within else []
+        durations = [syntax.Duration(*self._amount(one), self._at(one)) for one in lengths]
         keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
         return syntax.Query(
             name=str(name.children[0]),
@@ -444,9 +445,6 @@ class SyntaxBuilder:
             f"{function}({inside})",
             self._at(node),
         )
-
-    def _duration(self, node: Tree[Token]) -> syntax.Duration:
-        return syntax.Duration(*self._amount(node), self._at(node))
 
     # ---- patterns
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TypeVar
 
 from elsinore.query.automaton import Automaton, automaton
@@ -88,10 +87,6 @@ class _Builder:
     guards: list[Machine] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
 
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        return {alias: position.index for alias, position in self.query.by_alias.items()}
-
     def templates(self, pattern: Pattern) -> Templates:
         found = self._automaton(pattern)
         pairs = Pairs(self.query, found, self.query.semantics)
@@ -118,7 +113,8 @@ class _Builder:
         return self._assembled(machine) if machine.ends else ()
 
     def _automaton(self, pattern: Pattern) -> Automaton:
-        return automaton(pattern, self._positions.__getitem__, self._guard)
+        places = self.query.by_alias
+        return automaton(pattern, lambda alias: places[alias].index, self._guard)
 
     def _guard(self, negation: Negation) -> int:
         """The number of a NOT; those inside of it have smaller ones."""
