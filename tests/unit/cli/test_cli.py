@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from elsinore.cli import pipeline
 from elsinore.cli.main import run_command
+from elsinore.cli.pipeline import report
+from elsinore.errors import ParameterError
+from elsinore.orchestration.run_step import Arguments
 
 
 @pytest.mark.parametrize(
@@ -29,3 +35,63 @@ def test_bad_usage_is_one_line(
 def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command([command, "--help"]) == 0
     assert f"elsinore {command}" in capsys.readouterr().out
+
+
+# ---- `elsinore report`: a run by its name or hours, or a day, becomes one job over whole hours
+
+
+RUN = "[2013-02-08T05:00:00.000000Z, 2013-02-08T07:00:00.000000Z)"
+DAY = "[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)"
+
+
+@pytest.fixture(name="called")
+def _called(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+
+    def run_step(job: str, arguments: Arguments, settings: Any) -> dict[str, Any]:
+        del settings
+        found.append((job, str(arguments.interval)))
+        return {"report": "page"}
+
+    monkeypatch.setattr(pipeline, "run_step", run_step)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "job"),
+    [
+        ({"run": "2013-02-08T05_2013-02-08T07"}, ("report_quality", RUN)),
+        ({"start": "2013-02-08T05:00", "end": "2013-02-08T07:00"}, ("report_quality", RUN)),
+        ({"night": "2013-02-08"}, ("report_night", DAY)),
+    ],
+)
+def test_one_job_is_called_and_its_figures_are_a_line(
+    called: list[tuple[str, str]],
+    given: dict[str, str],
+    job: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert report(**given) == 0
+    assert called == [job]
+    assert capsys.readouterr().out == f'{{"job": "{job[0]}", "report": "page"}}\n'
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"night": "2013-02-30"},
+        {"night": "../2013-02-08"},
+        {"run": "2013-02-08T05_2013-02-08T07/../x"},
+        {"run": "2013-02-08T07_2013-02-08T05"},
+        {"start": "2013-02-08T05:00"},
+        {"start": "2013-02-08T05:30", "end": "2013-02-08T07:00"},
+        {"run": "2013-02-08T05_2013-02-08T07", "night": "2013-02-08"},
+    ],
+)
+def test_what_is_no_run_and_no_day_calls_nothing(
+    called: list[tuple[str, str]], given: dict[str, str]
+) -> None:
+    with pytest.raises(ParameterError):
+        report(**given)
+    assert called == []

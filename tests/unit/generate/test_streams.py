@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,8 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
+from elsinore.files.read_events import read_events
+from elsinore.generate import write_events as module
 from elsinore.generate.skeleton import Resolution, StreamOptions, schema_yaml, walk
 from elsinore.generate.streams import (
     MIDDLE_TYPES,
@@ -26,7 +31,14 @@ from elsinore.generate.streams import (
     RidesharingOptions,
     StockOptions,
 )
-from elsinore.timeline import MINUTE, SECOND, TimeUnit, parse_instant
+from elsinore.generate.write_events import write_events
+from elsinore.query.bound import Workload
+from elsinore.query.load_workload import load_workload
+from elsinore.reference.budget import Budget
+from elsinore.reference.two_step import two_step
+from elsinore.template.support import greta_refusals
+from elsinore.timeline import MINUTE, SECOND, TimeUnit, format_instant, parse_instant
+from tests.property.compare import assert_same_rows, greta
 
 ROOT = Path(__file__).parents[3]
 KINDS = list(STREAMS.values())
@@ -328,3 +340,108 @@ def test_an_option_of_every_stream_has_its_meaning() -> None:
 def test_a_million_events_are_a_table_of_plain_columns() -> None:
     events = RidesharingOptions(events=10).make()
     assert events.table.schema.field("driver").type == pa.string()
+
+
+# ---- generated events as files: read back as they were, the same bytes each time
+
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_event_is_accepted_as_it_was(
+    name: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a file is written in many parts."""
+    monkeypatch.setattr(module, "_AT_ONCE", 700)
+    stream = STREAMS[name]
+    events = stream(events=5_000, seed=3).make()
+    path = tmp_path / f"events{suffix}"
+    told: list[int] = []
+    write_events(events, path, told.append)
+    found, report = read_events([path], stream.schema, max_bad_share=0)
+    assert found.table.combine_chunks().equals(events.table.combine_chunks())
+    assert (report.lines, report.accepted) == (5_000, 5_000)
+    assert told == [*range(700, 5_000, 700), 5_000]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_same_events_give_the_same_bytes(suffix: str, tmp_path: Path) -> None:
+    options = STREAMS["stock"](events=2_000, seed=1)
+    for name in ("a", "b"):
+        write_events(options.make(), tmp_path / f"{name}{suffix}")
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+def test_a_line_is_a_record_of_its_type(tmp_path: Path) -> None:
+    events = STREAMS["linear-road"](events=300).make()
+    write_events(events, tmp_path / "e.jsonl.gz")
+    lines = gzip.decompress((tmp_path / "e.jsonl.gz").read_bytes()).decode().splitlines()
+    for number, (line, row) in enumerate(zip(lines, events.table.to_pylist(), strict=True)):
+        kind = events.schema.types[row["_type"]]
+        assert json.loads(line) == {
+            "id": number + 1,
+            "time": format_instant(row["_time"]),
+            "type": kind.name,
+            **{name: row[name] for name in kind.by_name},
+        }
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events", ".parquet", "events.gz"])
+def test_a_name_that_says_no_format_is_refused(name: str, tmp_path: Path) -> None:
+    events = STREAMS["stock"](events=1).make()
+    with pytest.raises(ParameterError, match=r"\.jsonl\.gz"):
+        write_events(events, tmp_path / name)
+
+
+def test_what_cannot_be_written_is_the_callers_fault(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    events = STREAMS["stock"](events=1).make()
+    with pytest.raises(ParameterError, match="cannot write"):
+        write_events(events, tmp_path / "file" / "e.jsonl")
+
+
+# ---- the workloads of the generated streams: they bind, every query gives rows, and the right ones
+
+
+WORKLOADS = Path(__file__).parents[3] / "schemas" / "workloads"
+#: Where every query has trends, and few enough to enumerate.
+SMALL: dict[str, StreamOptions] = {
+    "ridesharing": RidesharingOptions(
+        seed=6,
+        events=250,
+        rate=200,
+        burst=2,
+        fixed_bursts=True,
+        types=7,
+        drivers=30,
+        riders=60,
+        districts=2,
+        units=2.8,
+    ),
+    "stock": StockOptions(events=160, rate=120, burst=2, companies=40, sectors=3, volatility=0.05),
+    "cluster": ClusterOptions(events=400, rate=400, burst=2, mappers=6, jobs=6),
+    "linear-road": LinearRoadOptions(
+        events=400, rate=100, burst=3, vehicles=20, segments=5, accidents=0.1
+    ),
+}
+
+
+@cache
+def small(name: str) -> tuple[Workload, EventTable]:
+    path = WORKLOADS / f"{name.replace('-', '_')}.sase"
+    return load_workload(path, STREAMS[name].schema), SMALL[name].make()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_query_gives_the_rows_of_the_reference(name: str) -> None:
+    workload, events = small(name)
+    assert 5 <= len(workload.queries) <= 10
+    for query in workload.queries:
+        assert greta_refusals(query) == ()
+        rows = greta(query, events)
+        assert rows, query.name
+        reference = two_step(query, events, budget=Budget(300_000))
+        assert_same_rows(rows, reference)

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from elsinore.plot.diagram import Arrow, Circle, Line, Sheet, sheet_of
+from itertools import combinations
+
+import pytest
+
+from elsinore.plot.diagram import (
+    RADIUS,
+    Arrow,
+    Circle,
+    Drawing,
+    Line,
+    Sheet,
+    capsule_width,
+    drawing_of,
+    label_width,
+    sheet_of,
+)
+from elsinore.plot.ink import LABEL, NOTE, block_height, block_width
 from tests.golden_cases import bound_query, stream_schema
 
 SCHEMA = stream_schema({name: {"v": "long"} for name in "ABCDEN"} | {"K": {"k": "long"}})
@@ -63,3 +79,82 @@ def test_a_query_without_a_template_says_why() -> None:
     assert found.diagrams == ()
     text = " ".join(found.lines)
     assert "no template: one event of a trend can stand for x or y" in text
+
+
+# ---- nothing that is drawn lies upon anything else
+
+
+MANY = stream_schema(
+    {name: {"v": "long"} for name in "ABCDEFGHIJMN"} | {"Cancellation": {"v": "long", "k": "long"}}
+)
+QUERIES = [
+    "SEQ(A, B, C, D, E, F, G, H, I, J) WHERE A.v < NEXT(B).v AND C.v < NEXT(D).v",
+    "(SEQ(A+, (SEQ(B+, C+))+, D+))+ WHERE B.v < NEXT(B).v AND B.v < NEXT(C).v",
+    "(SEQ(A+, NOT SEQ(C, NOT E, D), B))+",
+    "SEQ(A, (SEQ(B, C) OR D+ OR SEQ(E, F, G)), H)",
+    "SEQ(NOT N, A, NOT N n2, B?, NOT M, C, NOT M m2)",
+    "SEQ(A?, B?, C?, D?, E?)",
+    "SEQ(A x+, A y+) WHERE x.v > 1 AND y.v > 2 AND x.v < NEXT(x).v",
+    "SEQ(A a1+, B b1?) AND SEQ(A a2?, B b2)",
+    "SEQ(A, Cancellation C1+, Cancellation C2*) WHERE C1.v % 7 + 3 < NEXT(C1).v AND [A.v] "
+    "GROUP-BY k",
+]
+
+#: Left, top, right, bottom.
+Rectangle = tuple[float, float, float, float]
+
+
+def drawings(query: str) -> list[Drawing]:
+    text = f"RETURN COUNT(*) PATTERN {query} WITHIN 5"
+    sheet = sheet_of(bound_query(text, MANY))
+    assert sheet.diagrams
+    return [drawing_of(diagram) for diagram in sheet.diagrams]
+
+
+def circles(drawing: Drawing) -> list[Rectangle]:
+    found = []
+    for circle, (x, y) in zip(drawing.diagram.circles, drawing.points, strict=True):
+        half, notes = capsule_width(circle) / 2, circle.note.splitlines()
+        found.append((x - half, y - RADIUS, x + half, y + RADIUS))
+        if notes:
+            wide = block_width(notes, NOTE) / 2
+            below = y + RADIUS + 5 + block_height(len(notes), NOTE)
+            found.append((x - wide, y + RADIUS + 5, x + wide, below))
+    return found
+
+
+def labels(drawing: Drawing) -> list[Rectangle]:
+    return [
+        (x - width / 2, y - block_height(len(arrow.label), LABEL), x + width / 2, y)
+        for arrow, (x, y) in zip(drawing.diagram.arrows, drawing.labels, strict=True)
+        if (width := label_width(arrow.label))
+    ]
+
+
+def apart(one: Rectangle, other: Rectangle) -> bool:
+    return (
+        one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_circles_and_labels_lie_apart(query: str) -> None:
+    for drawing in drawings(query):
+        for one, other in combinations([*circles(drawing), *labels(drawing)], 2):
+            assert apart(one, other)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_everything_lies_on_the_sheet(query: str) -> None:
+    for drawing in drawings(query):
+        boxes = [*circles(drawing), *labels(drawing)]
+        assert min(min(box[:2]) for box in boxes) >= 0
+        assert max(box[2] for box in boxes) <= drawing.width
+        assert max(box[3] for box in boxes) <= drawing.height
+
+
+def test_circles_go_from_left_to_right() -> None:
+    (drawing,) = drawings(QUERIES[0])
+    x = [x for x, _ in drawing.points[:10]]
+    assert x == sorted(x)
+    assert len({round(y, 6) for _, y in drawing.points}) == 1

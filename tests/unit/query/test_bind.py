@@ -25,6 +25,7 @@ from elsinore.query.expressions import (
     rebuild,
 )
 from elsinore.query.parse import parse_workload
+from elsinore.query.print_query import print_bound
 from elsinore.windows import Window
 from tests.golden_cases import bound_query, stream_schema
 
@@ -329,3 +330,56 @@ def test_what_was_worked_out_from_a_query_is_kept_as_long_as_that_lives() -> Non
     del first
     gc.collect()
     assert found() is None
+
+
+# ---- bound conditions as text: what is printed binds to the same condition
+
+
+ATTRIBUTES = {"v": "long", "x": "double", "s": "string", "b": "boolean", "at": "timestamp"}
+LETTERS = stream_schema({"A": ATTRIBUTES, "B": ATTRIBUTES}, "iso")
+
+
+def letters_query(where: str) -> BoundQuery:
+    text = f"RETURN COUNT(*) PATTERN SEQ(A, B) WHERE {where} WITHIN 5 minutes"
+    return bound_query(text, LETTERS)
+
+
+def printed(query: BoundQuery) -> list[str]:
+    aliases = {position.index: position.alias for position in query.positions}
+    conditions = [predicate.condition for predicate in query.local_predicates]
+    conditions += [predicate.condition for predicate in query.edge_predicates]
+    return [print_bound(condition, aliases) for condition in conditions]
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("A.v > -3", "A.v > -3"),
+        ("A.v+1 <= next(B).v*2", "(A.v + 1) <= (NEXT(B).v * 2)"),
+        ("A.v IN (1, 2, 3)", "A.v IN (1, 2, 3)"),
+        ("A.v NOT IN (1, 2)", "NOT (A.v IN (1, 2))"),
+        ("A.v = 1 OR A.x > 2", "(A.v = 1) OR (A.x > 2)"),
+        ("A.v = 1 OR A.x > .5", "(A.v = 1) OR (A.x > 0.5)"),
+        ("NEXT(B).v BETWEEN A.v AND 9", "NEXT(B).v BETWEEN A.v AND 9"),
+        ("A.s IS NOT NULL", "A.s IS NOT NULL"),
+        ("(A.v % 2) IS NULL", "(A.v % 2) IS NULL"),
+        ("A.s = 'it''s'", "A.s = 'it''s'"),
+        ("A.b", "A.b"),
+        ("A.b = TRUE", "A.b = TRUE"),
+        ("NOT A.b", "NOT A.b"),
+        ("-A.v < 3", "-A.v < 3"),
+        ("abs(A.v - 1) > coalesce(A.x, 0.5)", "abs(A.v - 1) > coalesce(A.x, 0.5)"),
+        ("lower(A.s) LIKE 'b!%%' ESCAPE '!'", "lower(A.s) LIKE 'b!%%' ESCAPE '!'"),
+        ("A.s NOT LIKE '%x'", "A.s NOT LIKE '%x'"),
+        ("extract(hour FROM A.time) = 7", "extract(hour FROM A.time) = 7"),
+        ("NEXT(B).time - A.time < 90 minutes", "(NEXT(B).time - A.time) < 90 minutes"),
+        ("NEXT(B).at > A.at + 1 day", "NEXT(B).at > (A.at + 1 day)"),
+        ("A.at < '2013-02-08T09:00Z'", "A.at < '2013-02-08T09:00:00.000000Z'"),
+    ],
+)
+def test_a_condition_as_text(where: str, text: str) -> None:
+    query = letters_query(where)
+    assert printed(query) == [text]
+    again = letters_query(text)
+    assert again.local_predicates == query.local_predicates
+    assert again.edge_predicates == query.edge_predicates
