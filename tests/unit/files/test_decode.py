@@ -143,15 +143,6 @@ def test_each_reason(code: str, line: str) -> None:
     assert reason(line) == code
 
 
-def test_ten_kinds_of_bad_line_in_one_file() -> None:
-    ten = dict(BAD_LINES)  # the last of each
-    lines = [line for bad in ten.values() for line in (GOOD, bad)]
-    decoded = decode(*lines)
-    assert len(ten) >= 10
-    assert decoded.events["position"].to_pylist() == list(range(1, len(lines), 2))
-    assert faults(decoded) == [(2 * i + 2, code) for i, code in enumerate(ten)]
-
-
 @pytest.mark.parametrize(
     ("record", "code"),
     [
@@ -307,6 +298,7 @@ def nearly_good_lines(draw: st.DrawFn) -> str:
     record |= draw(st.dictionaries(FIELDS, SCALARS, max_size=2))
     separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" , ", "\t: ")]))
     line = json.dumps(record, ensure_ascii=draw(st.booleans()), separators=separators)
+    line = line.replace("NaN", draw(st.sampled_from(["NaN", "-NaN", "nan", '"NaN"'])))
     if draw(st.integers(0, 9)) == 0:
         at = draw(st.integers(0, len(line)))
         line = line[:at] + draw(st.text('{}[]",:\\ 0eE-.ntf/', max_size=3)) + line[at:]
@@ -321,7 +313,7 @@ def test_the_fast_way_reads_as_the_careful_way(lines: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decode_module, "parse_clean_block", lambda *_: None)
         careful = decode(*lines)
-    assert fast == careful
+    assert repr(fast) == repr(careful)  # NaN is NaN
     assert fast.lines == len(lines)
 
 

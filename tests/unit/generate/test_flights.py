@@ -19,12 +19,10 @@ from elsinore.generate.flights import (
     FlightTables,
     flight_events,
     generate_flights,
-    hour_path,
     read_flight_tables,
     real_arrivals,
 )
-from elsinore.query.load_workload import load_workload
-from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Interval, parse_instant
+from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Interval
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 BLIZZARD = (datetime(2013, 2, 8, tzinfo=UTC), datetime(2013, 2, 10, tzinfo=UTC))
@@ -268,15 +266,4 @@ def test_a_stretch_that_runs_backwards_is_refused(tmp_path: Path) -> None:
         generate_flights(tmp_path, start=BLIZZARD[1], end=BLIZZARD[0])
 
 
-def test_hour_path() -> None:
-    found = hour_path(Path("zone"), parse_instant("2014-01-01T03:59:59Z"))
-    assert found == Path("zone/2014/01/01/events-2014-01-01T03.jsonl.gz")
-
-
 # ---- the workload
-
-
-def test_the_workload_binds_to_the_schema() -> None:
-    schema = load_schema(SCHEMAS / "events" / "flights.yaml")
-    workload = load_workload(SCHEMAS / "workloads" / "flights.sase", schema)
-    assert len(workload.queries) >= 12

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from elsinore.catalog.load_schema import load_schema
@@ -335,11 +334,6 @@ def test_yaml_of_a_schema_is_read_as_that_schema(tmp_path: Path) -> None:
 def test_an_option_of_every_stream_has_its_meaning() -> None:
     for kind in KINDS:
         assert all(item.metadata["help"] for item in dataclasses.fields(kind))
-
-
-def test_a_million_events_are_a_table_of_plain_columns() -> None:
-    events = RidesharingOptions(events=10).make()
-    assert events.table.schema.field("driver").type == pa.string()
 
 
 # ---- generated events as files: read back as they were, the same bytes each time

@@ -69,11 +69,6 @@ def test_each_set_of_keys_is_drawn() -> None:
     assert captions == ["trends that carry no key", "trends that carry k"]
 
 
-def test_both_sides_of_and_are_drawn() -> None:
-    captions = [d.caption for d in sheet("A x+ AND SEQ(A y, B?) WITHIN 5").diagrams]
-    assert captions == ["left side of AND", "right side of AND", "both sides of AND at once"]
-
-
 def test_a_query_without_a_template_says_why() -> None:
     found = sheet("SEQ(A x+, A y+) WITHIN 5", "COUNT(x)")
     assert found.diagrams == ()
@@ -151,10 +146,3 @@ def test_everything_lies_on_the_sheet(query: str) -> None:
         assert min(min(box[:2]) for box in boxes) >= 0
         assert max(box[2] for box in boxes) <= drawing.width
         assert max(box[3] for box in boxes) <= drawing.height
-
-
-def test_circles_go_from_left_to_right() -> None:
-    (drawing,) = drawings(QUERIES[0])
-    x = [x for x, _ in drawing.points[:10]]
-    assert x == sorted(x)
-    assert len({round(y, 6) for _, y in drawing.points}) == 1

@@ -8,20 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from elsinore.catalog.stream import AttributeType
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.expressions import (
-    Comparison,
-    Constant,
-    Field,
-    Function,
-    FunctionName,
-    Inverse,
-    Like,
-    fields_of,
-    operands_of,
     rebuild,
 )
 from elsinore.query.parse import parse_workload
@@ -205,25 +195,6 @@ def test_between_is_two_conditions_where_each_stands_alone() -> None:
     )
     assert len(query.local_predicates) == 2  # 1 <= T.speed, and the one about 5 as a whole
     assert len(query.edge_predicates) == 2
-
-
-def test_functions_bind_to_their_nodes() -> None:
-    query = bound_query(
-        "RETURN COUNT(*) PATTERN Travel T WHERE LEAST(T.speed, 2.5) > 1 "
-        "AND T.driver NOT LIKE 'a!%' ESCAPE '!' AND extract(WEEKDAY FROM T.at) = 1 WITHIN 9",
-        SCHEMA,
-    )
-    least, like, weekday = (predicate.condition for predicate in query.local_predicates)
-    speed = Field(0, "speed", AttributeType.LONG)
-    two = Constant(2.5, AttributeType.DOUBLE)
-    assert isinstance(least, Comparison)
-    assert least.left == Function(FunctionName.LEAST, (speed, two), AttributeType.DOUBLE)
-    assert operands_of(least.left) == (speed, two)
-    assert like == Inverse(Like(Field(0, "driver", AttributeType.STRING), "a!%", "!"))
-    assert isinstance(weekday, Comparison)
-    instant = Field(0, "at", AttributeType.TIMESTAMP)
-    assert weekday.left == Function(FunctionName.WEEKDAY, (instant,), AttributeType.LONG)
-    assert list(fields_of(weekday)) == [instant]
 
 
 def test_rebuilt_over_other_fields() -> None:

@@ -62,33 +62,11 @@ def test_figure_5_inner_guards_come_first() -> None:
     assert floors == {(0, 1): Floor(ways({1})), (3, 4): Floor(ways({0}))}
 
 
-def test_leading_and_trailing_not_stand_at_start_and_end() -> None:
-    template = template_of("SEQ(NOT N, A, NOT M)")
-    assert (template.starts[0], template.ends[0]) == (Floor(ways({0})), Floor(ways({1})))
-
-
-def test_not_around_an_option_is_passed_together_or_apart() -> None:
-    template = template_of("SEQ(A, NOT N, B?, NOT M, C)")
-    floors = {(t.earlier, t.later): t.floor for t in template.transitions}
-    assert floors == {
-        (0, 1): Floor(ways({0})),
-        (1, 2): Floor(ways({1})),
-        (0, 2): Floor(ways({0, 1})),
-    }
-
-
 def test_edge_predicates_stand_on_their_transition() -> None:
     template = template_of("SEQ(A+, B)", "WHERE A.x < NEXT(A).x")
     conditions = {(t.earlier, t.later): t.condition for t in template.transitions}
     assert isinstance(conditions[0, 0], Holds)
     assert conditions[0, 1] is None
-
-
-def test_optional_keys_part_the_trends() -> None:
-    """(A) carries no key, (A, K) carries k."""
-    without, with_key = build_templates(query_of("SEQ(A, K?)", "GROUP-BY k"))
-    assert (without.keys, len(without.states)) == (frozenset(), 1)
-    assert (with_key.keys, pairs(with_key)) == (frozenset([0]), {(0, 1)})
 
 
 def test_both_sides_of_and_are_the_trends_that_both_match() -> None:
@@ -141,14 +119,6 @@ def test_ambiguity(pattern: str, ambiguous: bool) -> None:
 )
 def test_greta_refuses_with_the_reason(query: str, reason: str) -> None:
     assert greta_refusals(bound_query(f"RETURN {query} WITHIN 5", SCHEMA)) == (reason,)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    ["SEQ(A, NOT B, C)", "A OR B", "SEQ(A*, B?)", "A AND B", "SEQ(A a+, A b+)", "SEQ(A, B+)"],
-)
-def test_greta_runs_every_operator(pattern: str) -> None:
-    assert greta_refusals(query_of(pattern)) == ()
 
 
 @pytest.mark.parametrize(
