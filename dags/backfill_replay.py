@@ -12,7 +12,7 @@ from elsinore.orchestration.house_rules import (
     assets,
     dag_rules,
     force,
-    required_hours,
+    hours,
     workload,
 )
 from elsinore.orchestration.replay_tasks import call_step, replay_tasks
@@ -41,7 +41,7 @@ with DAG(
     doc_md=DOC,
     schedule=None,
     start_date=datetime(2013, 1, 1, tzinfo=UTC),
-    params=required_hours() | workload() | force(),
+    params=hours(optional=False) | workload() | force(),
     tags=["elsinore", "replay", "backfill"],
     **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
 ) as dag:

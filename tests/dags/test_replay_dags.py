@@ -105,10 +105,10 @@ def test_parameters_are_taken_or_refused(
 
 
 def test_defaults(load_dag: Load) -> None:
-    from elsinore.orchestration.house_rules import required_hours
+    from elsinore.orchestration.house_rules import hours
 
     params = load_dag("backfill_replay").params
-    assert [param.has_value for param in required_hours().values()] == [False, False]
+    assert [param.has_value for param in hours(optional=False).values()] == [False, False]
     assert params.get_param("workload").resolve() == "flights"
     assert params.get_param("force").resolve() is False
     hourly = load_dag("hourly_replay").params

@@ -122,25 +122,17 @@ _HOUR = "A whole hour in UTC, such as 2013-02-08T00:00:00Z"
 _BORDERS = {"start": "The first hour", "end": "The end of the last hour"}
 
 
-def optional_hours() -> dict[str, Param]:
-    """`start` and `end`, both or neither; without them a run has its data interval."""
-    both = "Both or none of the two; none means the data interval of the run."
+def hours(*, optional: bool) -> dict[str, Param]:
+    """`start` and `end`; optional ones are given both or neither: the run's data interval."""
+    both = " Both or none of the two; none means the data interval of the run." * optional
     return {
         name: Param(
-            None,
+            *([None] if optional else []),
             title=title,
-            type=["null", "string"],
+            type=["null", "string"] if optional else "string",
             pattern=WHOLE_HOUR_PATTERN,
-            description=f"{_HOUR}. {both}",
+            description=f"{_HOUR}.{both}",
         )
-        for name, title in _BORDERS.items()
-    }
-
-
-def required_hours() -> dict[str, Param]:
-    """`start` and `end`, which have no default."""
-    return {
-        name: Param(title=title, type="string", pattern=WHOLE_HOUR_PATTERN, description=f"{_HOUR}.")
         for name, title in _BORDERS.items()
     }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -36,20 +36,10 @@ MAX_STRING = 10_000
 _TOKEN = re.compile(r"--[^\n]*|'[^']*'|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[^\sA-Za-z0-9_]")
 
 
-class TooLarge(NamedTuple):
-    """Where a statement goes beyond a limit, as an offset into it, and which one."""
-
-    offset: int
-    message: str
-
-
-def find_too_large(statement: str) -> TooLarge | None:
-    """The first place where a statement is too long, or has a name or string that is.
+def _find_too_large(statement: str) -> tuple[int, str] | None:
+    """The first place where a statement is too long, or has a name or string that is: its offset.
 
     Reads no further than `MAX_TOKENS`, whatever the length of the text.
-
-    >>> find_too_large("QUERY " + "q" * 201)
-    TooLarge(offset=6, message='a name of more than 200 characters')
     """
     tokens = 0
     start = stop = -1  # of the string that the last token ended
@@ -59,13 +49,13 @@ def find_too_large(statement: str) -> TooLarge | None:
             continue
         tokens += 1
         if tokens > MAX_TOKENS:
-            return TooLarge(found.start(), f"the query has more than {MAX_TOKENS} words and signs")
+            return found.start(), f"the query has more than {MAX_TOKENS} words and signs"
         if text[0] == "'" and len(text) > 1:
             start, stop = start if found.start() == stop else found.start(), found.end()
             if stop - start > MAX_STRING:
-                return TooLarge(start, f"a string of more than {MAX_STRING} characters")
+                return start, f"a string of more than {MAX_STRING} characters"
         elif len(text) > MAX_NAME and not text[0].isdigit():
-            return TooLarge(found.start(), f"a name of more than {MAX_NAME} characters")
+            return found.start(), f"a name of more than {MAX_NAME} characters"
     return None
 
 
@@ -283,9 +273,9 @@ class _Statement:
 
     def parsed(self) -> tuple[list[Query], list[Diagnostic]]:
         """Its query, or its faults; both where it is several for want of a `;`."""
-        too_large = find_too_large(self.text)
-        if too_large is not None:
-            return [], [Diagnostic(too_large.message, self._at(too_large.offset))]
+        if too_large := _find_too_large(self.text):
+            offset, message = too_large
+            return [], [Diagnostic(message, self._at(offset))]
         try:
             return [self._query()], []
         except UnexpectedInput as error:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from elsinore.orchestration.callbacks import (
-    Alert,
     alert_run_failed,
     alert_run_late,
     alert_task_failed,
@@ -33,14 +32,14 @@ def alerts(file: Path) -> list[dict[str, Any]]:
 
 def test_an_alert_is_one_line_in_both_places(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        raise_alert(Alert("task_failed", "d", "r", 'two\nlines, "quoted" %s', at="now"))
+        raise_alert("task_failed", "d", "r", 'two\nlines, "quoted" %s')
     (line,) = file.read_text().splitlines()
     assert json.loads(line)["reason"] == 'two\nlines, "quoted" %s'
     assert [record.getMessage() for record in caplog.records] == [f"ALERT {line}"]
 
 
 def test_a_long_reason_is_cut(file: Path) -> None:
-    raise_alert(Alert("task_failed", "d", "r", "x" * 100_000))
+    raise_alert("task_failed", "d", "r", "x" * 100_000)
     assert 1_000 < file.stat().st_size < 4_000
 
 
