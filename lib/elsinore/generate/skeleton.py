@@ -9,20 +9,20 @@ a loop over events.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.timeline import (
@@ -78,11 +78,9 @@ class StreamOptions(ABC):
 
     Attributes:
         schema: what the events are; their records have `id`, `time` (ISO 8601) and `type`.
-        notes: lines of comment for the schema's file.
     """
 
     schema: ClassVar[StreamSchema]
-    notes: ClassVar[tuple[str, ...]]
 
     events: int = option(100_000, "How many events.", 1, MOST_EVENTS)
     rate: float = option(10_000.0, "Mean number of events a minute.")
@@ -140,7 +138,7 @@ class StreamOptions(ABC):
     @classmethod
     def yaml(cls) -> str:
         """The text of the schema's file."""
-        return schema_yaml(cls.schema, cls.notes)
+        return _schema_file(cls.schema.name).read_text(encoding="utf-8")
 
     def make(self) -> EventTable:
         """The events, in order of time."""
@@ -331,61 +329,13 @@ def walk(
 # ---- schemas, and columns of NumPy as a table of their events
 
 
-def text(name: str, *allowed: str) -> Attribute:
-    """An attribute of text; of these values only, where some are given."""
-    return Attribute(name, AttributeType.STRING, allowed=allowed or None)
+def schema_of(stream: str) -> StreamSchema:
+    """The schema of a stream, from the file beside this module."""
+    return load_schema(_schema_file(stream))
 
 
-def long(name: str, minimum: int = 0, maximum: int | None = None) -> Attribute:
-    """An integer attribute."""
-    return Attribute(name, AttributeType.LONG, minimum=minimum, maximum=maximum)
-
-
-def double(name: str, minimum: float = 0.0, maximum: float | None = None) -> Attribute:
-    """An attribute of doubles."""
-    return Attribute(name, AttributeType.DOUBLE, minimum=minimum, maximum=maximum)
-
-
-def stream_schema(name: str, types: Mapping[str, tuple[Attribute, ...]]) -> StreamSchema:
-    """A stream whose records have `id`, `time` (ISO 8601) and `type`."""
-    kinds = tuple(EventType(kind, attributes) for kind, attributes in types.items())
-    return StreamSchema(name, "time", TimeUnit.ISO, "type", "id", kinds)
-
-
-def schema_yaml(schema: StreamSchema, notes: tuple[str, ...] = ()) -> str:
-    """The YAML file that `load_schema` reads as this schema.
-
-    Args:
-        schema: without timestamps among its attributes.
-        notes: lines of comment for the beginning.
-    """
-    lines = [f"# {note}" for note in notes]
-    lines += [
-        f"stream: {schema.name}",
-        f"time: {{field: {_yaml_name(schema.time_field)}, unit: {schema.time_unit}}}",
-        f"type: {{field: {_yaml_name(schema.type_field)}}}",
-    ]
-    if schema.id_field is not None:
-        lines.append(f"id: {{field: {_yaml_name(schema.id_field)}}}")
-    lines.append("types:")
-    for kind in schema.types:
-        lines.append(f"  {kind.name}:" if kind.attributes else f"  {kind.name}: {{}}")
-        lines += [f"    {item.name}: {_entry(item)}" for item in kind.attributes]
-    return "\n".join(lines) + "\n"
-
-
-def _yaml_name(field: str) -> str:
-    """A field's name, quoted where YAML might take it for something else."""
-    return field if re.fullmatch("[a-z]{2,}", field) else json.dumps(field)
-
-
-def _entry(item: Attribute) -> str:
-    limits = {"min": item.minimum, "max": item.maximum, "allowed": item.allowed}
-    # JSON is YAML too, and quotes what has to be.
-    said = [f"{name}: {json.dumps(value)}" for name, value in limits.items() if value is not None]
-    if item.nullable:
-        said.insert(0, "nullable: true")
-    return f"{{{', '.join([f'type: {item.type}', *said])}}}" if said else str(item.type)
+def _schema_file(stream: str) -> Path:
+    return Path(__file__).with_name(f"{stream}.yaml")
 
 
 @dataclass(frozen=True)

@@ -20,39 +20,23 @@ from elsinore.generate.skeleton import (
     Script,
     Skeleton,
     StreamOptions,
-    double,
-    long,
     option,
     require_range,
     running_numbers,
+    schema_of,
     share,
-    stream_schema,
-    text,
     walk,
 )
 
 # ---- rides
 
-_RIDE = (text("driver"), text("rider"))
-_PLACED = (*_RIDE, text("district"))
 _ENDS = ("Dropoff", "Cancel")
+_RIDES = schema_of("ridesharing")
 #: What may happen between two bursts of travelling, beside a pickup.
-MIDDLE_TYPES = (
-    "Surge", "Detour", "Accept", "Assign", "Arrive", "Wait", "Stop", "Toll", "Message", "Call",
-    "Reroute", "Refuel", "Share", "Tip", "Break",
+MIDDLE_TYPES = tuple(
+    kind.name for kind in _RIDES.types
+    if kind.name not in ("Request", "Travel", "Pickup", *_ENDS)
 )  # fmt: skip
-#: Requests and pickups have no district: they belong to every district that their ride is in.
-_RIDES = stream_schema(
-    "ridesharing",
-    {
-        "Request": (*_RIDE, text("kind", "Pool", "Single")),
-        "Travel": (*_PLACED, double("speed"), long("duration"), double("price")),
-        "Pickup": _RIDE,
-        "Dropoff": (*_PLACED, double("price")),
-        "Cancel": _PLACED,
-    }
-    | dict.fromkeys(MIDDLE_TYPES, _PLACED),
-)
 _FEWEST_TYPES = len(_RIDES.types) - len(MIDDLE_TYPES) + 1
 #: Miles per hour below which traffic is slow, as in query q3, and which no ride reaches.
 _SLOW, _FASTEST = 10, 60
@@ -66,10 +50,6 @@ class RidesharingOptions(StreamOptions):
     """
 
     schema: ClassVar = _RIDES
-    notes: ClassVar = (
-        "Rides of drivers with their riders, generated (`elsinore generate ridesharing`).",
-        "Speed in miles per hour, duration in seconds, price in dollars.",
-    )
 
     types: int = option(
         len(_RIDES.types), "How many event types occur.", _FEWEST_TYPES, len(_RIDES.types)
@@ -116,7 +96,6 @@ class RidesharingOptions(StreamOptions):
 
 # ---- stock trades
 
-_COMPANY = (text("company"), text("sector"))
 #: Prices lie within this factor of each other, from a dollar on, before they split.
 _PRICES = 1_000.0
 
@@ -133,19 +112,7 @@ class StockOptions(StreamOptions):
     of the Hamlet paper, sectors those of GRETA.
     """
 
-    schema: ClassVar = stream_schema(
-        "stock",
-        {
-            "Stock": (*_COMPANY, text("kind", "sell", "buy"), double("price"), long("volume", 1)),
-            "Quote": (*_COMPANY, double("bid"), double("ask")),
-            "News": (*_COMPANY, double("mood", -1.0, 1.0)),
-            "Halt": _COMPANY,
-        },
-    )
-    notes: ClassVar = (
-        "Trades of companies, generated (`elsinore generate stock`), with quotes, news and halts",
-        "of trading between bursts of trades. Prices in dollars.",
-    )
+    schema: ClassVar = schema_of("stock")
 
     rate: float = option(4_500.0, "Mean number of events a minute.")
     burst: float = option(120.0, "Mean number of events of a burst.", 1, 1_000_000)
@@ -189,7 +156,6 @@ class StockOptions(StreamOptions):
 
 #: Table 2: bounds of CPU and memory, bound of the load, and its mean.
 _CPU, _LOAD, _MEAN_LOAD = 1_000, 10_000, 100
-_JOB = (long("job"), long("mapper"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,23 +166,7 @@ class ClusterOptions(StreamOptions):
     independent of each other, unless `rising` makes the load of a mapper's job walk.
     """
 
-    schema: ClassVar = stream_schema(
-        "cluster",
-        {
-            "Start": _JOB,
-            "Measurement": (
-                *_JOB,
-                long("cpu", 0, _CPU),
-                long("memory", 0, _CPU),
-                long("load", 0, _LOAD),
-            ),
-            "Progress": (*_JOB, long("percent", 0, 100)),
-            "End": _JOB,
-        },
-    )
-    notes: ClassVar = (
-        "Measurements of the mappers of jobs, generated (`elsinore generate cluster`).",
-    )
+    schema: ClassVar = schema_of("cluster")
 
     rate: float = option(180_000.0, "Mean number of events a minute.")
     mappers: int = option(10, "How many mappers.", 1, MOST_KEYS)
@@ -284,25 +234,7 @@ class LinearRoadOptions(StreamOptions):
     starts off at full speed. What `falling` is to prices in `StockOptions`, `slowing` is to speeds.
     """
 
-    schema: ClassVar = stream_schema(
-        "linear_road",
-        {
-            "Position": (
-                long("vehicle"),
-                long("segment"),
-                long("lane", 0, _LANES - 1),
-                double("speed", 0.0, _TOP_SPEED),
-                long("location"),
-            ),
-            "Accident": (long("segment"),),
-            "Toll": (long("vehicle"), long("segment"), long("amount")),
-        },
-    )
-    notes: ClassVar = (
-        "Position reports of vehicles on an expressway, accidents, and tolls for entering a "
-        "segment,",
-        "generated (`elsinore generate linear-road`). Speed in miles per hour, location in feet.",
-    )
+    schema: ClassVar = schema_of("linear_road")
 
     rate: float = option(240_000.0, "Mean number of events a minute.")
     vehicles: int = option(1_000, "How many vehicles.", 1, MOST_KEYS)

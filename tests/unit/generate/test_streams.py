@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate import write_events as module
-from elsinore.generate.skeleton import Resolution, StreamOptions, schema_yaml, walk
+from elsinore.generate.skeleton import Resolution, StreamOptions, walk
 from elsinore.generate.streams import (
     MIDDLE_TYPES,
     STREAMS,
@@ -36,7 +34,7 @@ from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.template.support import greta_refusals
-from elsinore.timeline import MINUTE, SECOND, TimeUnit, format_instant, parse_instant
+from elsinore.timeline import MINUTE, SECOND, format_instant, parse_instant
 from tests.property.compare import assert_same_rows, greta
 
 ROOT = Path(__file__).parents[3]
@@ -297,38 +295,6 @@ def test_vehicles_report_from_where_they_are() -> None:
 
 
 # ---- schemas
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_committed_schemas_are_those_of_the_streams(name: str) -> None:
-    path = ROOT / "schemas" / "events" / f"{name.replace('-', '_')}.yaml"
-    assert path.read_text(encoding="utf-8") == STREAMS[name].yaml()
-    assert load_schema(path) == STREAMS[name].schema
-
-
-def test_yaml_of_a_schema_is_read_as_that_schema(tmp_path: Path) -> None:
-    schema = StreamSchema(
-        "odd",
-        "at",
-        TimeUnit.INTEGER,
-        "kind: of # event",
-        None,
-        (
-            EventType("Nothing", ()),
-            EventType(
-                "All",
-                (
-                    Attribute("a", AttributeType.STRING, True, allowed=("no", "1", 'a "b"', "ä")),
-                    Attribute("b", AttributeType.LONG, minimum=-3, maximum=2**63 - 1),
-                    Attribute("c", AttributeType.DOUBLE, True, minimum=-1.5),
-                    Attribute("d", AttributeType.BOOLEAN),
-                ),
-            ),
-        ),
-    )
-    path = tmp_path / "s.yaml"
-    path.write_text(schema_yaml(schema, ("a note",)), encoding="utf-8")
-    assert load_schema(path) == schema
 
 
 def test_an_option_of_every_stream_has_its_meaning() -> None:
