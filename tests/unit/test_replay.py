@@ -88,7 +88,7 @@ def test_a_bad_stretch_is_refused_before_anything_is_made(
 
 # ---- following a run of the DAG
 
-TWO_HOURS = Interval.parse("2013-02-08T07:00", "2013-02-08T09:00")
+INTERVAL = Interval.parse("2013-02-08T07:00", "2013-02-08T09:00")
 
 DONE = [TaskProgress("land", "started"), TaskProgress("land", "done")]
 
@@ -114,7 +114,7 @@ def test_every_step_is_passed_on_and_the_log_is_kept(
 ) -> None:
     replace_airflow(monkeypatch, DONE, 0)
     heard: list[TaskProgress] = []
-    log = run_dag(Settings(home=tmp_path), TWO_HOURS, heard.append)
+    log = run_dag(Settings(home=tmp_path), INTERVAL, heard.append)
     assert heard == DONE
     assert log == tmp_path / "logs" / "2013-02-08T07_2013-02-08T09.log"
     assert log.read_text() == "the log\n"
@@ -125,7 +125,7 @@ def test_airflow_gets_this_processes_settings(
 ) -> None:
     names = "print(os.environ['ELSINORE_HOME'], os.environ['ELSINORE_SLICES'])"
     replace_airflow(monkeypatch, [], 0, then=names)
-    log = run_dag(Settings(home=tmp_path, slices=7), TWO_HOURS, lambda step: None)
+    log = run_dag(Settings(home=tmp_path, slices=7), INTERVAL, lambda step: None)
     assert log.read_text().splitlines()[1] == f"{tmp_path} 7"
 
 
@@ -136,7 +136,7 @@ def test_the_first_failed_task_is_named_in_its_own_words(
     failed = TaskProgress("aggregate", "failed", "07 to 08", "no such column", exit_code)
     replace_airflow(monkeypatch, [*DONE, failed, TaskProgress("x", "failed")], 1)
     with pytest.raises(ElsinoreError, match=r"aggregate \(07 to 08\) failed: no such") as caught:
-        run_dag(Settings(home=tmp_path), TWO_HOURS, lambda step: None)
+        run_dag(Settings(home=tmp_path), INTERVAL, lambda step: None)
     assert type(caught.value) is kind
     assert str(tmp_path / "logs") in str(caught.value)
 
@@ -147,7 +147,7 @@ def test_a_task_that_recovered_is_no_failure(
     steps = [TaskProgress("land", "retried", reason="conflict", exit_code=1), *DONE]
     replace_airflow(monkeypatch, steps, 0)
     heard: list[TaskProgress] = []
-    run_dag(Settings(home=tmp_path), TWO_HOURS, heard.append)
+    run_dag(Settings(home=tmp_path), INTERVAL, heard.append)
     assert heard == steps
 
 
@@ -156,7 +156,7 @@ def test_airflow_that_ends_without_a_failed_task_is_a_fault_of_the_set_up(
 ) -> None:
     replace_airflow(monkeypatch, DONE, 3)
     with pytest.raises(SetupError, match="exit code 3"):
-        run_dag(Settings(home=tmp_path), TWO_HOURS, lambda step: None)
+        run_dag(Settings(home=tmp_path), INTERVAL, lambda step: None)
 
 
 def test_airflow_does_not_outlive_the_command(
@@ -169,13 +169,12 @@ def test_airflow_does_not_outlive_the_command(
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run_dag(Settings(home=tmp_path), TWO_HOURS, interrupt)
+        run_dag(Settings(home=tmp_path), INTERVAL, interrupt)
     assert time.monotonic() - began < 60
 
 
 # ---- what is printed of tables of a few rows
 
-INTERVAL = Interval.parse("2013-02-08T07:00", "2013-02-08T09:00")
 HUGE = "1" + "0" * 400
 
 

@@ -125,8 +125,10 @@ def power(results: int, checked: int, wrong: int) -> float:
 
     Hypergeometric: one less the chance that all wrong results are among those left out.
 
-    >>> power(100, 25, 1), power(10, 5, 2), power(10, 10, 1), power(0, 0, 0)
-    (0.25, 0.7777777777777778, 1.0, 0.0)
+    Of 4 results 2 are wrong and 2 are checked: 1 of the 6 pairs holds no wrong one.
+
+    >>> power(100, 25, 1), power(4, 2, 2), power(10, 10, 1), power(7, 0, 3), power(0, 0, 0)
+    (0.25, 0.8333333333333334, 1.0, 0.0, 0.0)
     """
     missed = 1.0
     for drawn in range(min(wrong, results)):

@@ -31,7 +31,6 @@ from elsinore.quality.report import (
 )
 from elsinore.quality.report_data import (
     ReportData,
-    power,
     read_report_data,
 )
 from elsinore.query.bind_query import bind_workload
@@ -79,8 +78,6 @@ def _headline(page: str) -> str:
 class _Tags(HTMLParser):
     """Collects tags and checks that they nest."""
 
-    VOID = frozenset({"meta", "line", "rect"})
-
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[tuple[str, dict[str, str | None]]] = []
@@ -98,6 +95,14 @@ class _Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+def nested(page: str) -> list[tuple[str, dict[str, str | None]]]:
+    """Tags and their attributes; all that are opened are closed."""
+    parser = _Tags()
+    parser.feed(page)
+    assert parser.open == []
+    return parser.seen
+
+
 def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) -> None:
     page = _page(tmp_path, rows, _judgement())
     assert _headline(page) == "Published and validated"
@@ -113,6 +118,11 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
     # Six events in 12.5 and in 20 seconds.
     assert ">0.48<" in page
     assert ">0.30<" in page
+    names = {tag for tag, _ in nested(page)}
+    assert not names & {"script", "link", "img", "iframe", "object"}, "it needs nothing beside it"
+    assert [a["href"] for _, a in nested(page) if "href" in a] == ["../quality/index.html"]
+    assert page == _page(tmp_path / "again", rows, _judgement())
+    assert [path.name for path in (tmp_path / "reports").iterdir()] == [f"{lake.RUN}.html"]
 
 
 def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> None:
@@ -127,16 +137,6 @@ def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> 
     assert f"<td>{escaped}</td><td>cut</td>" in page
     assert "<td>b</td><td>is void</td>" in page
     assert "c has it" not in page, "a line, not a file"
-
-
-def test_the_page_needs_nothing_beside_it_and_nests(tmp_path: Path, rows: Rows) -> None:
-    parser = _Tags()
-    parser.feed(_page(tmp_path, rows, _judgement()))
-    assert parser.open == []
-    names = {tag for tag, _ in parser.seen}
-    assert not names & {"script", "link", "img", "iframe", "object"}
-    links = [a["href"] for _, a in parser.seen if "href" in a]
-    assert links == ["../quality/index.html"]
 
 
 def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
@@ -161,6 +161,7 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
         ("warned", "Published and validated, with warnings", "Rows are right. Found:"),
         ("unchecked", "Not validated", "no aggregate was compared with the reference"),
         ("unjudged", "Published and validated, with warnings", "no expectations were judged"),
+        ("nothing happened", "Not validated", "Nothing landed in these hours."),
     ],
 )
 def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reason: str) -> None:
@@ -180,15 +181,11 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
             rows["validations"] = []
         case "unjudged":
             judgement = None
+        case "nothing happened":
+            rows = {table: [] for table in rows}
     page = _page(tmp_path, rows, judgement)
     assert _headline(page) == headline
     assert reason in page
-
-
-def test_a_run_in_which_nothing_happened(tmp_path: Path, rows: Rows) -> None:
-    page = _page(tmp_path, {table: [] for table in rows}, _judgement())
-    assert _headline(page) == "Not validated"
-    assert "Nothing landed in these hours." in page
 
 
 def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -> None:
@@ -222,9 +219,7 @@ def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -
     queries = f"one, {html.escape(SCRIPT).replace('&#x27;', '&#39;')}"
     assert ["A", "carrier", "2 hours", "4", "1.25", "1", "2", queries] in cells
     assert ["carrier", "4", "2", "1", "5", "62.5%"] in [row[:-1] for row in cells]
-    parser = _Tags()
-    parser.feed(page)
-    assert parser.open == []
+    assert nested(page)
 
 
 def test_figures_of_a_step_in_slices_are_added_up(tmp_path: Path, rows: Rows) -> None:
@@ -278,12 +273,6 @@ def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
     assert re.findall(r"<title>(.*? accepted)</title>", page) == [
         f"2013-01-0{day}: 24 accepted" for day in range(1, 5)
     ]
-
-
-def test_the_same_tables_give_the_same_page(tmp_path: Path, rows: Rows) -> None:
-    first = _page(tmp_path / "a", rows, _judgement())
-    assert first == _page(tmp_path / "b", rows, _judgement())
-    assert [path.name for path in (tmp_path / "a" / "reports").iterdir()] == [f"{lake.RUN}.html"]
 
 
 def test_a_missing_table_is_named(tmp_path: Path, rows: Rows) -> None:
@@ -346,14 +335,6 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
 def read(folder: Path, rows: Rows) -> ReportData:
     root = lake.write_lake(folder / "lake", rows)
     return read_report_data(root, lake.INTERVAL, None, pages=None)
-
-
-def test_the_power_of_a_sample_is_hypergeometric() -> None:
-    assert power(200, 50, 1) == 0.25
-    # Of 4 results 2 are wrong and 2 are checked: 1 of the 6 pairs holds no wrong one.
-    assert power(4, 2, 2) == pytest.approx(5 / 6)
-    assert power(7, 7, 1) == 1.0
-    assert power(7, 0, 3) == 0.0
 
 
 def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows: Rows) -> None:
