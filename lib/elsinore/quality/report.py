@@ -24,7 +24,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.quality.judge import Judgement
-from elsinore.quality.report_data import LandedHour, Publishing, ReportData, read_report_data
+from elsinore.quality.report_data import LandedHour, ReportData, read_report_data
 from elsinore.query.print_query import count_of, print_length
 from elsinore.timeline import Interval, hour_label
 
@@ -253,33 +253,20 @@ def _figures_wrong(data: ReportData) -> list[str]:
 
 
 def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str]:
-    found = []
-    if not data.hours:
-        found.append("nothing landed in these hours")
-    if not any(query.aggregates for query in data.queries):
-        found.append("no trend was found")
-    if not any(query.checked for query in data.queries):
-        found.append("no aggregate was compared with the reference")
-    found += _publishing_doubtful(data.publishing)
+    missing, unsettled = data.publishing.missing, data.publishing.unsettled
     unchecked = tuple(one.query for one in data.queries if one.results and not one.results_checked)
-    if unchecked and len(unchecked) < sum(one.has_results for one in data.queries):
-        found.append(f"no result was checked of: {first_words(unchecked)}")
-    if judgement is None:
-        found.append("no expectations were judged for this run")
-    return found
-
-
-def _publishing_doubtful(publishing: Publishing) -> list[str]:
-    found = []
-    if missing := publishing.missing:
-        found.append(
-            f"{len(missing)} of {publishing.hours} hours are not published: {first_words(missing)}"
-        )
-    if publishing.unsettled:
-        found.append(
-            f"a run ended between two commits, publish again: {first_words(publishing.unsettled)}"
-        )
-    return found
+    others = len(unchecked) < sum(one.has_results for one in data.queries)
+    doubts = {
+        "nothing landed in these hours": not data.hours,
+        "no trend was found": not any(query.aggregates for query in data.queries),
+        "no aggregate was compared with the reference": not any(q.checked for q in data.queries),
+        f"{len(missing)} of {count_of(data.publishing.hours, 'hour')} are not published: "
+        f"{first_words(missing)}": missing,
+        f"a run ended between two commits, publish again: {first_words(unsettled)}": unsettled,
+        f"no result was checked of: {first_words(unchecked)}": unchecked and others,
+        "no expectations were judged for this run": judgement is None,
+    }
+    return [text for text, is_so in doubts.items() if is_so]
 
 
 def _judged(judgement: Judgement | None, severity: str) -> list[str]:

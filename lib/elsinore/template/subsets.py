@@ -10,7 +10,7 @@ exists and the query is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, combinations
@@ -122,15 +122,23 @@ def _add_starts(found: _Subsets) -> None:
     _refuse_torn(found.pairs.query, frozenset(first))
     for symbol in found.symbols:
         ways = {q: first[q] for q in sorted(frozenset(first) & symbol.meets)}
-        sure = frozenset(q for q, way in ways.items() if way == OPEN_WAY)
-        unsure = list(dict.fromkeys(way for way in ways.values() if way != OPEN_WAY))
-        for chosen in _combinations(_few(unsure)):
-            entered = sure | {q for q, way in ways.items() if way in chosen}
-            if entered:
-                number = found.number(entered, symbol)
-                found.starts[number] = reduce(one_after_another, chosen, OPEN_WAY)
-                if len(chosen) < len(unsure):
-                    found.bars[number] = any_way([way for way in unsure if way not in chosen])
+        for entered, passed, barred in _entered(ways, OPEN_WAY):
+            number = found.number(entered, symbol)
+            found.starts[number] = reduce(one_after_another, passed, OPEN_WAY)
+            if barred:
+                found.bars[number] = any_way(barred)
+
+
+def _entered(
+    ways: Mapping[int, Part], always: Part
+) -> Iterator[tuple[Positions, tuple[Part, ...], list[Part]]]:
+    """Which positions an event may take, with what holds for that, and what does not."""
+    sure = frozenset(q for q, way in ways.items() if way == always)
+    unsure = _few(list(dict.fromkeys(way for way in ways.values() if way != always)))
+    for chosen in _combinations(unsure):
+        entered = sure | {q for q, way in ways.items() if way in chosen}
+        if entered:
+            yield entered, chosen, [way for way in unsure if way not in chosen]
 
 
 def _add_arrows(found: _Subsets, number: int, positions: Positions) -> None:
@@ -139,23 +147,11 @@ def _add_arrows(found: _Subsets, number: int, positions: Positions) -> None:
     closing = _one_by_one(found, positions)
     closes = found.pairs.semantics is Semantics.NEXT and not closing
     for symbol in found.symbols:
-        for target, condition in _targets(found.pairs, positions, symbol, opened=closing):
+        ways = _conditions(found.pairs, positions, symbol, opened=closing)
+        for target, held, barred in _entered(ways, ALWAYS):
+            condition = every(*held, *map(Never, barred))
             later = found.number(target, symbol)
             found.arrows.append(transition(number, later, condition, closes=closes))
-
-
-def _targets(
-    pairs: Pairs, positions: Positions, symbol: Symbol, *, opened: bool
-) -> Iterator[tuple[Positions, Condition]]:
-    """Which positions an event may take after some others, and on what condition."""
-    ways = _conditions(pairs, positions, symbol, opened=opened)
-    sure = frozenset(q for q, condition in ways.items() if condition == ALWAYS)
-    unsure = dict.fromkeys(condition for condition in ways.values() if condition != ALWAYS)
-    for chosen in _combinations(_few(list(unsure))):
-        target = sure | {q for q, condition in ways.items() if condition in chosen}
-        if target:
-            barred = [Never(condition) for condition in unsure if condition not in chosen]
-            yield target, every(*chosen, *barred)
 
 
 def _conditions(
