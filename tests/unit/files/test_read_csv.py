@@ -177,15 +177,11 @@ def test_text_that_looks_like_a_mark_is_text(tmp_path: Path) -> None:
     ("unit", "text", "expected"),
     [
         (TimeUnit.SECONDS, "1357034400.000001", TEN + 1),
-        (TimeUnit.MILLISECONDS, "1357034400000", TEN),
         (TimeUnit.INTEGER, "-5", -5),
         (TimeUnit.SECONDS, "1357034400000", "time_out_of_range"),
         (TimeUnit.SECONDS, "9" * 500, "time_out_of_range"),
         (TimeUnit.SECONDS, "2013-01-01", "bad_time"),
-        (TimeUnit.SECONDS, "nan", "bad_time"),
         (TimeUnit.INTEGER, "5.5", "bad_time"),
-        (TimeUnit.INTEGER, "4611686018427387903", 2**62 - 1),
-        (TimeUnit.INTEGER, "4611686018427387904", "time_out_of_range"),
         (TimeUnit.INTEGER, "9" * 500, "time_out_of_range"),
     ],
 )
