@@ -14,8 +14,8 @@ from rich.text import Text
 from elsinore.catalog.load_schema import load_schema
 from elsinore.engine.plan import REFUSALS, Executor
 from elsinore.lowering.layout import answered_by_order
+from elsinore.plot.diagram import save_templates
 from elsinore.plot.ink import require_picture
-from elsinore.plot.save_templates import save_templates
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import print_bound, print_length, print_pattern

@@ -107,13 +107,13 @@ def _lines(found: Why, trends: Trends) -> Iterator[tuple[str, list[str]]]:
     yield "values", [f"{name} = {value}" for name, value in found.values.items()]
     yield from _origin_lines(found)
     checked = found.checked
-    if checked.values:
-        outcome = f"{checked.mismatches} differ" if checked.mismatches else "all agree"
-        own = f"{checked.own} of this result" if checked.own else "none of this result"
-        text = f"{checked.values} values of the hour, {outcome}; {own}"
+    if checked["values"]:
+        outcome = f"{checked['mismatches']} differ" if checked["mismatches"] else "all agree"
+        own = f"{checked['own']} of this result" if checked["own"] else "none of this result"
+        text = f"{checked['values']} values of the hour, {outcome}; {own}"
     else:
         text = "no value of the hour: not validated"
-    yield "checked", [f"{text}; {checked.skipped} skipped" if checked.skipped else text]
+    yield "checked", [f"{text}; {checked['skipped']} skipped" if checked["skipped"] else text]
     yield "trends", _trend_lines(trends)
 
 
@@ -195,23 +195,6 @@ STEPS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """What the reference has checked; values, that is, aggregates of results.
-
-    Attributes:
-        values: checked in the whole hour.
-        mismatches: of these, how many differ.
-        skipped: values of the hour whose check was given up.
-        own: checked of the very result.
-    """
-
-    values: int
-    mismatches: int
-    skipped: int
-    own: int
-
-
-@dataclass(frozen=True, slots=True)
 class Why:
     """One published result and where it comes from.
 
@@ -223,7 +206,8 @@ class Why:
         values: the published values by aggregate; integers in full, None where there is none.
         publication: where the hour's results come from; None where a killed run never said.
         finder: the algorithm that found the plan; None where the plan is not stored.
-        checked: what was validated of the hour.
+        checked: values of the whole hour that the reference has checked, `mismatches` of them that
+            differ, those `skipped` whose check was given up, and those checked of its `own`.
     """
 
     query: str
@@ -235,7 +219,7 @@ class Why:
     values: Mapping[str, int | float | None]
     publication: Publication | None
     finder: str | None
-    checked: Checked
+    checked: Mapping[str, int]
 
 
 def _find(lake: Path, query: str, group: Mapping[str, Any], window_start: int) -> Why:
@@ -302,14 +286,15 @@ def _finder(lake: Path, fingerprint: str) -> str | None:
     return str(found[0]) if found else None
 
 
-def _checked(lake: Path, result: dict[str, Any]) -> Checked:
+def _checked(lake: Path, result: dict[str, Any]) -> dict[str, int]:
     of_hour = ds.field("owned_hour") == result["owned_hour"]
     checks = read_rows(lake, "validations", where=of_hour).to_pylist()
     made = [check for check in checks if check["status"] == "checked"]
     place = ("query", "group_key", "window_start")
     own = [check for check in made if all(check[name] == result[name] for name in place)]
     wrong = sum(check["mismatch"] for check in made)
-    return Checked(len(made), wrong, len(checks) - len(made), len(own))
+    skipped = len(checks) - len(made)
+    return {"values": len(made), "mismatches": wrong, "skipped": skipped, "own": len(own)}
 
 
 class TrendEvent(NamedTuple):

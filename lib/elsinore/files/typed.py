@@ -322,9 +322,17 @@ def _iso_column(values: list[Any], kinds: set[type], wrong: Reason) -> Typed:
     return Typed(typed.array, sorted(faults + typed.faults))
 
 
+def _wrong(value: Any, noun: str) -> Fault:
+    return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a {noun}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _string(value: Any) -> str | Fault:
     if not isinstance(value, str):
-        return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a string")
+        return _wrong(value, "string")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -333,38 +341,32 @@ def _string(value: Any) -> str | Fault:
 
 
 def _id(value: Any) -> str | Fault:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return _string(value)
+    return _string(str(value) if isinstance(value, int) and _is_number(value) else value)
 
 
 def _long(value: Any) -> int | Fault:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a long")
+    if not _is_number(value):
+        return _wrong(value, "long")
     if isinstance(value, float):
         if not math.isfinite(value):
             return Fault(Reason.NOT_FINITE, f"{shown(value)} is not finite")
         if not value.is_integer() or abs(value) > EXACT_IN_DOUBLE:
-            return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a whole number for sure")
+            return _wrong(value, "whole number for sure")
         return int(value)
     if not MIN_LONG <= value <= MAX_LONG:
         return Fault(Reason.WRONG_TYPE, f"{shown(value)} does not fit 64 bits")
-    return value
+    return int(value)
 
 
 def _double(value: Any) -> float | Fault:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a double")
     try:
-        return float(value)
+        return float(value) if _is_number(value) else _wrong(value, "double")
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 
 
 def _boolean(value: Any) -> bool | Fault:
-    if not isinstance(value, bool):
-        return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a boolean")
-    return value
+    return value if isinstance(value, bool) else _wrong(value, "boolean")
 
 
 _CONVERTERS: dict[AttributeType, Callable[[Any], Any]] = {

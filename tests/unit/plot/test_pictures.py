@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from elsinore.errors import AuthorError, SetupError
+from elsinore.plot.diagram import save_templates
 from elsinore.plot.draw_decisions import MOST_DOTS, SetDecisions, draw_decisions
 from elsinore.plot.draw_plan import draw_plan
-from elsinore.plot.save_templates import save_templates
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.statistics import Statistics
@@ -126,7 +126,7 @@ def test_a_plan_of_many_vertices_and_of_none(tmp_path: Path) -> None:
 
 
 def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
-    program = "import sys, elsinore.plot.save_templates; print('matplotlib' in sys.modules)"
+    program = "import sys, elsinore.plot.diagram; print('matplotlib' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
