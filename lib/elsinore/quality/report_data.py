@@ -198,20 +198,6 @@ class FieldRange(NamedTuple):
     most: str | None
 
 
-class LandedEvents(NamedTuple):
-    """What the events hold that landed.
-
-    Attributes:
-        fields: ranges by event type and attribute.
-        late: events that landed in a later hour than they happened in.
-        longest: by how much at most; None where none is late.
-    """
-
-    fields: tuple[FieldRange, ...]
-    late: int
-    longest: timedelta | None
-
-
 @dataclass(frozen=True, slots=True)
 class ReportData:
     """Everything that a page shows.
@@ -219,7 +205,9 @@ class ReportData:
     Attributes:
         interval: the hours.
         hours: what landed in them; those without a file are left out.
-        landed: what the events hold that landed.
+        fields: ranges of the events that landed, by event type and attribute.
+        late: how many of them landed in a later hour than they happened in.
+        longest: by how much at most; None where none is late.
         unusable: path below the landing zone and reason of each file that is quarantined whole.
         stream: None where it was not measured.
         plans: those that the results name, each with its candidates.
@@ -236,7 +224,9 @@ class ReportData:
 
     interval: Interval
     hours: tuple[LandedHour, ...]
-    landed: LandedEvents
+    fields: tuple[FieldRange, ...]
+    late: int
+    longest: timedelta | None
     unusable: tuple[tuple[str, str], ...]
     stream: StreamProfile | None
     plans: tuple[tuple[StaticPlan, tuple[ExplainedCandidate, ...]], ...]
@@ -275,6 +265,7 @@ def read_report_data(
     published = count_results(lake, PUBLISHED, owned, tops=True)
     staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)
+    fields, late, longest = _landed_events(lake, interval, schema)
     named = sorted({origin.plan for origin in staged_origins(lake, interval).values()})
     found = read_rows(lake, "plans", kind=["plan"], fingerprint=named).sort_by("fingerprint")
     plans = [StaticPlan.from_json(body) for body in found["body"].to_pylist()]
@@ -282,7 +273,9 @@ def read_report_data(
     return ReportData(
         interval=interval,
         hours=tuple(LandedHour(**row | {"reasons": json.loads(row["reasons"])}) for row in rows),
-        landed=_landed_events(lake, interval, schema),
+        fields=fields,
+        late=late,
+        longest=longest,
         unusable=tuple(_unusable_files(lake, interval)),
         stream=_stream(lake, metrics),
         plans=tuple((plan, explain_plan(plan)) for plan in plans),
@@ -484,7 +477,9 @@ def _unusable_files(lake: Path, interval: Interval) -> Iterator[tuple[str, str]]
         yield row["file"], row["reason"].removeprefix(f"{row['file']} ")
 
 
-def _landed_events(lake: Path, interval: Interval, schema: StreamSchema | None) -> LandedEvents:
+def _landed_events(
+    lake: Path, interval: Interval, schema: StreamSchema | None
+) -> tuple[tuple[FieldRange, ...], int, timedelta | None]:
     """Look through the events that came with the landings of an interval, part by part."""
     names = list(schema.attributes) if schema else []
     nulls = pc.CountOptions(mode="only_null")
@@ -517,7 +512,7 @@ def _landed_events(lake: Path, interval: Interval, schema: StreamSchema | None) 
         if (row := by_type.get(kind.name))
         for one in kind.attributes
     )  # fmt: skip
-    return LandedEvents(tuple(fields), late, timedelta(microseconds=longest) if late else None)
+    return tuple(fields), late, timedelta(microseconds=longest) if late else None
 
 
 def _text(value: Any) -> str | None:

@@ -243,7 +243,10 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate | No
         known = list(AggregateFunction.__members__)
         hint = suggest(item.function, known) or f"there are {', '.join(known)}"
         scope.fault(f"there is no aggregate {item.function}", item.at, hint)
-        _check_target(scope, item)
+        # What else is wrong in its parentheses is noted too.
+        carriers = scope.named(item.target, item.at) if item.target != "*" else ()
+        if carriers and item.attribute is not None:
+            scope.column(carriers[0], item.attribute, item.at)
         return None
     function = AggregateFunction[item.function]
     counting = function is AggregateFunction.COUNT
@@ -273,13 +276,6 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate | No
         scope.fault(f"{item.function} of a {column[1]} has no meaning", item.at)
         return None
     return BoundAggregate(item.label, function, positions, column[0], column[1])
-
-
-def _check_target(scope: Scope, item: syntax.Aggregate) -> None:
-    """Note what is wrong in the parentheses of an aggregate that is not known itself."""
-    carriers = scope.named(item.target, item.at) if item.target != "*" else ()
-    if carriers and item.attribute is not None:
-        scope.column(carriers[0], item.attribute, item.at)
 
 
 # ---- WITHIN and SLIDE

@@ -142,7 +142,7 @@ def normal_form(pattern: syntax.Pattern) -> syntax.Pattern:
     Sequences in sequences and choices in choices are flattened, one-part sequences unwrapped, and
     repeated repetitions folded: `(P+)+` is `P+`, `(P*)+`, `(P+)?` and `(P?)*` are `P*`.
 
-    >>> from elsinore.query.syntax import EventPattern as E
+    >>> from elsinore.query.syntax import EventPattern as E, KleenePlus, Sequence
     >>> a, b = E("A", "A"), E("B", "B")
     >>> normal_form(Sequence((Sequence((KleenePlus(KleenePlus(a)), b)),))).parts
     (KleenePlus(body=EventPattern(type='A', alias='A')), EventPattern(type='B', alias='B'))
@@ -162,7 +162,12 @@ def normal_form(pattern: syntax.Pattern) -> syntax.Pattern:
         case syntax.Negation(body):
             return syntax.Negation(normal_form(body), pattern.at)
         case _:
-            return _repetition(pattern, normal_form(pattern.body))
+            body = normal_form(pattern.body)
+            if type(body) is type(pattern):
+                return body
+            if isinstance(body, syntax.KleenePlus | syntax.KleeneStar | syntax.Maybe):
+                return syntax.KleeneStar(body.body, pattern.at)  # two different ones: any number
+            return type(pattern)(body, pattern.at)
 
 
 def _flat(
@@ -173,16 +178,6 @@ def _flat(
     for part in map(normal_form, parts):
         flat += part.parts if isinstance(part, kind) else (part,)
     return tuple(flat)
-
-
-def _repetition(
-    pattern: syntax.KleenePlus | syntax.KleeneStar | syntax.Maybe, body: syntax.Pattern
-) -> syntax.Pattern:
-    if isinstance(body, syntax.KleenePlus | syntax.KleeneStar | syntax.Maybe):
-        if type(body) is type(pattern):
-            return body
-        return syntax.KleeneStar(body.body, pattern.at)  # two different ones make any number
-    return type(pattern)(body, pattern.at)
 
 
 #: Event types of a pattern, alike or not: as many may follow each other in any order.
