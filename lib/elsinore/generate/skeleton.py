@@ -48,11 +48,6 @@ class Resolution(StrEnum):
     MILLISECONDS = "ms"
     SECONDS = "s"
 
-    @property
-    def micros(self) -> int:
-        """The unit in microseconds."""
-        return NUMBER_LENGTHS[TimeUnit(self)]
-
 
 def option(default: Any, meaning: str, low: float | None = None, high: float = math.inf) -> Any:
     """A field of an options class, with what it means; the command line shows it as help.
@@ -203,10 +198,11 @@ def draw_skeleton(dice: np.random.Generator, options: StreamOptions) -> Skeleton
     """The skeleton of exactly `options.events` events; each unit has a slot at random."""
     script, codes = options.script, options.schema.type_codes
     count = int(options.events / (options.burst + 1) * 1.2) + 64
+    fixed = round(options.burst) if options.fixed_bursts else None
     while True:
         slot = dice.integers(0, options.slots, count)
         trips, begins, ends = _cut_into_trips(dice, slot, script)
-        sizes = np.where(ends, 1, burst_lengths(dice, count, options) + 1)
+        sizes = np.where(ends, 1, (fixed or dice.geometric(1 / options.burst, count)) + 1)
         if sizes.sum() >= options.events:
             break
         count *= 2
@@ -268,15 +264,8 @@ def arrival_times(dice: np.random.Generator, options: StreamOptions) -> np.ndarr
     ticks = np.floor(times).astype(np.int64)
     numbers = np.arange(options.events)
     ticks = np.maximum.accumulate(ticks - numbers) + numbers
-    unit = options.resolution.micros
+    unit = NUMBER_LENGTHS[TimeUnit(options.resolution)]
     return (options.start_micros + ticks) // unit * unit
-
-
-def burst_lengths(dice: np.random.Generator, count: int, options: StreamOptions) -> np.ndarray:
-    """Lengths of bursts, int64, all 1 or more."""
-    if options.fixed_bursts:
-        return np.full(count, round(options.burst), np.int64)
-    return dice.geometric(1 / options.burst, count).astype(np.int64)
 
 
 def running_numbers(keys: np.ndarray) -> np.ndarray:

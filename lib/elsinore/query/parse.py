@@ -223,8 +223,9 @@ def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...]
         return (), [Diagnostic("half of a character (a surrogate)", Location(file, line, column))]
     statements = list(islice(_statements(text), MAX_QUERIES + 1))
     if len(statements) > MAX_QUERIES:
-        first = _Statement(statements[-1][0], file, *statements[-1][1:])
-        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", first.begin)]
+        text, *place = statements[-1]
+        begin = _Statement(text, file, *place).at(len(text) - len(text.lstrip()))
+        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", begin)]
     queries: list[Query] = []
     faults: list[Diagnostic] = []
     for statement, line, column in statements:
@@ -275,7 +276,7 @@ class _Statement:
         """Its query, or its faults; both where it is several for want of a `;`."""
         if too_large := _find_too_large(self.text):
             offset, message = too_large
-            return [], [Diagnostic(message, self._at(offset))]
+            return [], [Diagnostic(message, self.at(offset))]
         try:
             return [self._query()], []
         except UnexpectedInput as error:
@@ -284,7 +285,7 @@ class _Statement:
             if begins:
                 return self._several(begins)
             offset, message, hint = describe_fault(error, clear)
-            return [], [Diagnostic(message, self._at(offset), hint)]
+            return [], [Diagnostic(message, self.at(offset), hint)]
         except BuildFault as fault:
             return [], [fault.diagnostic]
 
@@ -301,7 +302,7 @@ class _Statement:
         queries: list[Query] = []
         faults: list[Diagnostic] = []
         for start, stop in pairwise([0, *begins, len(self.text)]):
-            place = self._at(start)
+            place = self.at(start)
             if start:
                 message = "found QUERY; expected ';' before it"
                 faults.append(Diagnostic(message, place, "queries end with ';'"))
@@ -311,12 +312,8 @@ class _Statement:
             faults += wrong
         return queries, faults
 
-    @property
-    def begin(self) -> Location:
-        """Where it begins, space aside."""
-        return self._at(len(self.text) - len(self.text.lstrip()))
-
-    def _at(self, offset: int) -> Location:
+    def at(self, offset: int) -> Location:
+        """Where an offset into it is."""
         _, line, column = _placed(self.text, offset, offset)
         return self._locate(line, column)
 
