@@ -178,20 +178,14 @@ def test_airflow_does_not_outlive_the_command(
 HUGE = "1" + "0" * 400
 
 
-def result(
-    hour: int, query: str, aggregate: str, exact: str, group: str = "AA"
-) -> dict[str, object]:
+def result(hour: int, query: str, aggregate: str, exact: str, group: str = "AA") -> dict[str, Any]:
+    start, end = (datetime(2013, 2, 8, border, tzinfo=UTC) for border in (hour - 1, hour))
     return {
-        "owned_day": date(2013, 2, 8),
-        "owned_hour": f"2013-02-08T{hour:02}",
-        "query": query,
-        "group_key": f'{{"carrier":"{group}"}}',
-        "window_start": datetime(2013, 2, 8, hour - 1, tzinfo=UTC),
-        "window_end": datetime(2013, 2, 8, hour, tzinfo=UTC),
-        "aggregate": aggregate,
-        "exact": exact,
+        "owned_day": date(2013, 2, 8), "owned_hour": f"2013-02-08T{hour:02}", "query": query,
+        "group_key": f'{{"carrier":"{group}"}}', "window_start": start, "window_end": end,
+        "aggregate": aggregate, "exact": exact,
         "log2": 1328.8 if exact == HUGE else float(len(exact)),
-    }
+    }  # fmt: skip
 
 
 RESULTS = [

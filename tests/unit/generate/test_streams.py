@@ -70,37 +70,21 @@ def runs(keys: list[Any]) -> Iterator[tuple[Any, int]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_options_give_the_same_events_and_another_seed_others(
+def test_events_are_as_many_as_asked_for_each_of_its_type_and_the_same_again(
     kind: type[StreamOptions],
 ) -> None:
-    first, again = kind(events=3_000, seed=5).make(), kind(events=3_000, seed=5).make()
-    assert first.table.equals(again.table)
-    other = kind(events=3_000, seed=6).make()
-    assert not other.table.equals(first.table)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("events", [1, 2, 999])
-def test_there_are_as_many_events_as_asked_for(kind: type[StreamOptions], events: int) -> None:
-    assert len(kind(events=events).make()) == events
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_times_are_distinct_and_increase(kind: type[StreamOptions]) -> None:
-    """Also at the highest rate, at which several are due in many a microsecond."""
-    for rate in (1_000.0, 6_000_000.0):
-        times = times_of(kind(events=20_000, rate=rate).make())
-        assert (np.diff(times) > 0).all()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_events_have_the_attributes_of_their_type_and_no_others(
-    kind: type[StreamOptions],
-) -> None:
-    events = kind(events=2_000).make()
+    for number in (1, 2, 999):
+        assert len(kind(events=number).make()) == number
+    events = kind(events=3_000, seed=5).make()
+    assert events.table.equals(kind(events=3_000, seed=5).make().table)
+    assert not events.table.equals(kind(events=3_000, seed=6).make().table)
     for row, name in zip(events.table.to_pylist(), names_of(events), strict=True):
         given = {key for key, value in row.items() if value is not None}
         assert given == {"_time", "_type", *events.schema.by_name[name].by_name}
+    # Also at the highest rate, at which several are due in many a microsecond.
+    for rate in (1_000.0, 6_000_000.0):
+        times = times_of(kind(events=20_000, rate=rate).make())
+        assert (np.diff(times) > 0).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
