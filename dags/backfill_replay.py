@@ -7,11 +7,16 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
-from elsinore.orchestration.dag_params import force, required_hours, workload
-from elsinore.orchestration.house_rules import LIGHT, assets, dag_rules
-from elsinore.orchestration.replay_tasks import replay_tasks
+from elsinore.orchestration.house_rules import (
+    LIGHT,
+    assets,
+    dag_rules,
+    force,
+    hours,
+    workload,
+)
+from elsinore.orchestration.replay_tasks import call_step, replay_tasks
 from elsinore.orchestration.run_params import is_worth_replaying
-from elsinore.orchestration.step_task import call_step
 
 DOC = """
 ### Replay of history in one run
@@ -36,7 +41,7 @@ with DAG(
     doc_md=DOC,
     schedule=None,
     start_date=datetime(2013, 1, 1, tzinfo=UTC),
-    params=required_hours() | workload() | force(),
+    params=hours(optional=False) | workload() | force(),
     tags=["elsinore", "replay", "backfill"],
     **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
 ) as dag:

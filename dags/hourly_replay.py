@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
-from elsinore.orchestration.dag_params import optional_hours
-from elsinore.orchestration.house_rules import dag_rules
+from elsinore.orchestration.house_rules import dag_rules, hours
 from elsinore.orchestration.replay_tasks import replay_tasks
 
 DOC = """
@@ -41,7 +40,7 @@ with DAG(
     # By name: a bare cron string yields data intervals of no width.
     schedule=CronDataIntervalTimetable("0 * * * *", timezone="UTC"),
     start_date=datetime(2013, 1, 1, tzinfo=UTC),
-    params=optional_hours(),
+    params=hours(optional=True),
     tags=["elsinore", "replay", "trends"],
     **dag_rules(due=timedelta(hours=1), timeout=timedelta(hours=6)),
 ) as dag:

@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, chain
 
-from elsinore.orchestration.dag_params import optional_day
-from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, dag_rules
-from elsinore.orchestration.replay_tasks import find_plan_task
-from elsinore.orchestration.step_task import HoursSensor, step_task
+from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, dag_rules, optional_day
+from elsinore.orchestration.replay_tasks import HoursSensor, find_plan_task, step_task
 
 DOC = """
 ### What is done once for a day

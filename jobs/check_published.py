@@ -7,7 +7,7 @@ from typing import Any
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.orchestration.run_step import Arguments
-from elsinore.quality.published_hours import published_hours
+from elsinore.quality.lake import published_hours
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 
@@ -15,9 +15,4 @@ from elsinore.settings import Settings
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Figures that `orchestration.run_params` decides by; without a lake, nothing is there."""
     workload = load_workload(settings.workload_file, load_schema(settings.schema_file))
-    found = published_hours(settings.lake, workload, arguments.interval)
-    return {
-        "hours": found.hours,
-        "published_hours": found.published,
-        "other_queries": list(found.other_queries),
-    }
+    return published_hours(settings.lake, workload, arguments.interval)

@@ -7,8 +7,7 @@ from typing import Any
 
 from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_step import Arguments
-from elsinore.quality.checkpoint import judge
-from elsinore.quality.judgement import require_accepted
+from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.settings import Settings
 

@@ -9,7 +9,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import ParameterError
 from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_step import Arguments
-from elsinore.quality.judgement import load_judgement
+from elsinore.quality.judge import load_judgement
 from elsinore.quality.report import write_report
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
@@ -27,14 +27,8 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
             f"{interval} is no day", hint="give midnight to midnight, UTC, as start and end"
         )
     judgement = load_judgement(settings.quality, run_key(interval))
-    docs_index = judgement.docs if judgement else None
+    stream = load_schema(settings.schema_file)
     page = write_report(
-        settings.lake,
-        settings.reports,
-        interval,
-        docs_index,
-        judgement,
-        stream=load_schema(settings.schema_file),
-        night=True,
+        settings.lake, settings.reports, interval, judgement, stream=stream, night=True
     )
-    return {"report": str(page), "data_docs": str(docs_index) if docs_index else None}
+    return {"report": str(page), "data_docs": judgement and judgement.docs_index}

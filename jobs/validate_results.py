@@ -11,8 +11,7 @@ from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
 from elsinore.lake.stale_hours import reopened_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
-from elsinore.quality.checkpoint import judge
-from elsinore.quality.judgement import require_accepted
+from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings

@@ -31,8 +31,7 @@ from benchmarks.hamlet_paper.experiments import (
 from benchmarks.hamlet_paper.measure import EXECUTORS, Found, Task, measure, prepare
 from benchmarks.hamlet_paper.page import print_tables, write_page
 from benchmarks.hamlet_paper.queries import second_workload
-from elsinore.generate.stock import StockOptions
-from elsinore.generate.streams import make_events
+from elsinore.generate.streams import StockOptions
 
 #: Seconds of CPU time after which an executor is given up, at this point and at all later ones.
 LIMIT, QUICK_LIMIT = 6, 2
@@ -68,7 +67,7 @@ def run_experiment(experiment: Experiment, *, quick: bool) -> list[Point]:
 def warm_up() -> None:
     """Compile or load all that is measured; the first time this takes some minutes."""
     tasks = (low_setting(3, 200), high_setting(3, 500), high_setting(3, 3_000, edge=""))
-    stocks = Task(second_workload(10), make_events(StockOptions(events=2_000, companies=5)))
+    stocks = Task(second_workload(10), StockOptions(events=2_000, companies=5).make())
     for task in (*tasks, high_setting(4, 500, own=own_predicates(0.5)), stocks):
         for name in EXECUTORS if task.flat else ONLINE:
             measure_here(name, task)

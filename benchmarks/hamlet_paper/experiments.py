@@ -9,9 +9,7 @@ from functools import partial
 from benchmarks.hamlet_paper.measure import EXECUTORS, Found, Task
 from benchmarks.hamlet_paper.queries import EDGE, first_workload, second_workload
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
-from elsinore.generate.ridesharing import SCHEMA, RidesharingOptions
-from elsinore.generate.stock import StockOptions
-from elsinore.generate.streams import make_events
+from elsinore.generate.streams import RidesharingOptions, StockOptions
 from elsinore.timeline import MINUTE
 
 ONLINE = ("hamlet", "hamlet-static", "greta")
@@ -59,18 +57,17 @@ class Point:
 
 def low_setting(queries: int, rate: float) -> Task:
     """Figures 8 and 9: 200 drivers, each a partition, with few events each."""
-    events = make_events(
-        RidesharingOptions(
-            events=int(2 * rate), rate=rate, drivers=200, riders=1, burst=3, fixed_bursts=True
-        )
-    )
+    events = RidesharingOptions(
+        events=int(2 * rate), rate=rate, drivers=200, riders=1, burst=3, fixed_bursts=True
+    ).make()
     flat = partial(first_workload, queries, "driver, rider", flat=longest_match(events))
     return Task(first_workload(queries, "driver, rider"), events, flat)
 
 
 def longest_match(events: EventTable) -> int:
     """The most events of type Travel that one driver has in a minute."""
-    table = events.table.filter(events.table[TYPE_COLUMN].to_numpy() == SCHEMA.type_codes["Travel"])
+    travel = events.schema.type_codes["Travel"]
+    table = events.table.filter(events.table[TYPE_COLUMN].to_numpy() == travel)
     keys = zip(
         table["driver"].to_pylist(), (table[TIME_COLUMN].to_numpy() // MINUTE).tolist(), strict=True
     )
@@ -93,13 +90,13 @@ def high_setting(
     options = RidesharingOptions(
         events=int(rate), rate=rate, districts=10, burst=burst, fixed_bursts=fixed
     )
-    return Task(first_workload(queries, "district", edge=edge, own=own), make_events(options))
+    return Task(first_workload(queries, "district", edge=edge, own=own), options.make())
 
 
 def stock_setting(queries: int, rate: float) -> Task:
     """Figures 11 and 12: bursts of 120 trades on average."""
     options = StockOptions(events=int(STOCK_MINUTES * rate), rate=rate)
-    return Task(second_workload(queries), make_events(options))
+    return Task(second_workload(queries), options.make())
 
 
 def own_predicates(differing: float) -> tuple[str, ...]:

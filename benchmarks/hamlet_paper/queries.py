@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from elsinore.generate import ridesharing, stock
-from elsinore.generate.ridesharing import MIDDLE_TYPES
+from elsinore.generate.streams import MIDDLE_TYPES, RidesharingOptions, StockOptions
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
@@ -53,7 +52,7 @@ def _bind_first(queries: int, keys: str, edge: str, own: tuple[str, ...], flat: 
                 f"QUERY q{number}{suffix} RETURN COUNT(*) PATTERN SEQ({begin} x, {travels}{end})"
                 f" {clause} WITHIN 1 minute;"
             )
-    return bind_workload(parse_workload("\n".join(texts)), ridesharing.SCHEMA)
+    return bind_workload(parse_workload("\n".join(texts)), RidesharingOptions.schema)
 
 
 def _lengths(most: int) -> dict[str, str]:
@@ -98,4 +97,4 @@ def second_workload(queries: int) -> Workload:
             f"QUERY q{number} RETURN {group}, {aggregate} PATTERN {pattern} WHERE {where}"
             f" GROUP-BY {group} WITHIN {dice.choice((5, 10))} minutes;"
         )
-    return bind_workload(parse_workload("\n".join(texts)), stock.SCHEMA)
+    return bind_workload(parse_workload("\n".join(texts)), StockOptions.schema)

@@ -7,7 +7,7 @@ alone. Errors carry fields beside their text and survive process borders (they p
 
 from __future__ import annotations
 
-import errno
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -177,15 +177,18 @@ class LostWorkerError(ElsinoreError):
     transient = True
 
 
-#: What a system says where nothing more can be written.
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+#: What a system says where nothing more can be written; delta-rs and the JVM quote it.
+_FULL = re.compile(
+    "No space left on device|Disk quota exceeded|File too large|Read-only file system"
+)
 
 
 def disk_error(error: BaseException | None) -> SetupError | None:
-    """What a full or read-only disk comes to, where that is a cause of an error; else None."""
+    """What a full or read-only disk comes to, where an error or a cause of it tells of one."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in _FULL:
+        if found := _FULL.search(str(error)):
+            named = isinstance(error, OSError) and error.filename
             hint = "make room, or the folder writable, and run it again"
-            return SetupError(f"cannot write: {error}", hint=hint)
+            return SetupError(f"cannot write: {error if named else found[0]}", hint=hint)
         error = error.__cause__ or error.__context__
     return None

@@ -7,6 +7,7 @@ no unit. Nothing here reads a clock.
 from __future__ import annotations
 
 import re
+from calendar import timegm
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -33,9 +34,16 @@ UNITS: dict[str, int] = {
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+
+def instant_of(moment: datetime) -> int:
+    """Microseconds since the epoch; a time without a zone is in UTC."""
+    # Airflow's datetimes subtract into a class of their own that cannot be divided.
+    return timegm(moment.utctimetuple()) * SECOND + moment.microsecond
+
+
 #: Instants outside of the years 1 to 9999 cannot be written as text.
-MIN_INSTANT = (datetime.min.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
-MAX_INSTANT = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+MIN_INSTANT = instant_of(datetime.min.replace(tzinfo=UTC))
+MAX_INSTANT = instant_of(datetime.max.replace(tzinfo=UTC))
 
 
 class TimeUnit(StrEnum):
@@ -86,8 +94,7 @@ def parse_instant(text: str) -> int:
         int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0),
         tzinfo=UTC,
     )  # fmt: skip
-    micros = (moment - EPOCH) // timedelta(microseconds=1)
-    micros += int((fraction or "0")[:6].ljust(6, "0"))
+    micros = instant_of(moment) + int((fraction or "0")[:6].ljust(6, "0"))
     if offset and offset not in "Zz":
         shift = int(offset[1:3]) * HOUR + int(offset[-2:]) * MINUTE
         micros -= shift if offset[0] == "+" else -shift

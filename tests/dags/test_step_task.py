@@ -41,7 +41,7 @@ def main(arguments, settings):
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Calls a program as the job `trial` of a root that holds nothing else."""
-    from elsinore.orchestration.step_task import step_task
+    from elsinore.orchestration.replay_tasks import step_task
 
     monkeypatch.setenv("ELSINORE_ROOT", str(tmp_path))
     monkeypatch.setattr(sys, "path", sys.path.copy())
@@ -68,21 +68,22 @@ def test_the_figures_are_the_result_as_plain_data(call: Callable[..., Any]) -> N
     }
 
 
-def test_the_job_gets_the_data_interval_and_its_run(call: Callable[..., Any]) -> None:
-    told = call(TOLD)
-    assert told["interval"] == "[2013-02-08T07:00:00.000000Z, 2013-02-08T08:00:00.000000Z)"
-    assert told["run"] == "manual__2013"
-
-
-def test_a_slice_comes_before_the_interval(call: Callable[..., Any]) -> None:
-    part = {"start": "2013-02-08T09:00:00Z", "end": "2013-02-08T11:00:00Z"}
-    told = call(TOLD, time_slice=part)
-    assert told["interval"] == "[2013-02-08T09:00:00.000000Z, 2013-02-08T11:00:00.000000Z)"
-
-
-def test_a_day_comes_before_the_interval(call: Callable[..., Any]) -> None:
-    told = call(TOLD, {**HOURS, "params": {"day": "2013-01-31"}})
-    assert told["interval"] == "[2013-01-31T00:00:00.000000Z, 2013-02-01T00:00:00.000000Z)"
+@pytest.mark.parametrize(
+    ("params", "part", "interval"),
+    [
+        ({}, None, "[2013-02-08T07:00:00.000000Z, 2013-02-08T08:00:00.000000Z)"),
+        ({}, ("2013-02-08T09:00:00Z", "2013-02-08T11:00:00Z"),
+         "[2013-02-08T09:00:00.000000Z, 2013-02-08T11:00:00.000000Z)"),
+        ({"day": "2013-01-31"}, None,
+         "[2013-01-31T00:00:00.000000Z, 2013-02-01T00:00:00.000000Z)"),
+    ],
+)  # fmt: skip
+def test_the_job_gets_its_run_and_the_data_interval_but_a_slice_or_a_day_comes_first(
+    call: Callable[..., Any], params: dict[str, str], part: Any, interval: str
+) -> None:
+    time_slice = part and dict(zip(("start", "end"), part, strict=True))
+    told = call(TOLD, {**HOURS, "params": params}, time_slice=time_slice)
+    assert (told["interval"], told["run"]) == (interval, "manual__2013")
 
 
 def test_an_interval_of_no_width_fails_loudly(call: Callable[..., Any]) -> None:
@@ -158,7 +159,7 @@ def test_mapped_tasks_are_named_by_their_slices() -> None:
 def test_a_process_of_the_steps_tells_figures_and_errors_and_is_replaced_when_it_dies(
     call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from elsinore.orchestration import run_step, step_task
+    from elsinore.orchestration import replay_tasks, run_step
 
     program = """
 import os, signal, sys
@@ -176,7 +177,7 @@ def main(arguments, settings):
         return call(program, {**HOURS, "run_id": name})
 
     monkeypatch.setattr(run_step, "import_libraries", lambda: None)
-    monkeypatch.setattr(step_task, "_BESIDE", run_step.StepProcess())
+    monkeypatch.setattr(replay_tasks, "_BESIDE", run_step.StepProcess())
     first = run("1")
     assert first["rows"] == 3
     assert first["process"] != os.getpid()

@@ -8,17 +8,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    ValidationError,
     model_validator,
 )
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.catalog.yaml_text import plain, read_yaml
-from elsinore.errors import Diagnostic, Location, SchemaError
+from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.timeline import TimeUnit, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
@@ -39,39 +35,20 @@ def load_schema(path: Path) -> StreamSchema:
     Raises:
         SchemaError: the file is missing or is no valid schema; every fault is listed.
     """
-    document = read_yaml(path, hint="name a schema by --schema or ELSINORE_SCHEMA_FILE")
-    if not isinstance(document, dict):
-        raise SchemaError.of([Diagnostic("a schema is a mapping", Location(str(path)))])
-    try:
-        return _SchemaFile.model_validate(document).to_schema()
-    except ValidationError as error:
-        raise SchemaError.of(_diagnose(path, error)) from error
+    hint = "name a schema by --schema or ELSINORE_SCHEMA_FILE"
+    return read_model(path, _SchemaFile, "a schema", hint=hint).to_schema()
 
 
-def _diagnose(path: Path, error: ValidationError) -> list[Diagnostic]:
-    found = []
-    for fault in error.errors():
-        where = ".".join(str(part) for part in fault["loc"])
-        message = fault["msg"].removeprefix("Value error, ")
-        text = plain(f"{where}: {message}" if where else message)
-        found.append(Diagnostic(text, Location(str(path))))
-    return found
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _TimeField(_Strict):
+class _TimeField(Strict):
     field: FieldName
     unit: Annotated[TimeUnit, Field(strict=False)]
 
 
-class _PlainField(_Strict):
+class _PlainField(Strict):
     field: FieldName
 
 
-class _AttributeEntry(_Strict):
+class _AttributeEntry(Strict):
     type: Annotated[AttributeType, Field(strict=False)]
     nullable: bool = False
     min: Scalar | None = None
@@ -140,7 +117,7 @@ _Entry = Annotated[_AttributeEntry, BeforeValidator(_entry)]
 _Entries = Annotated[dict[Name, _Entry] | None, AfterValidator(lambda value: value or {})]
 
 
-class _SchemaFile(_Strict):
+class _SchemaFile(Strict):
     stream: Name
     time: _TimeField
     type: _PlainField

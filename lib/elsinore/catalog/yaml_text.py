@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import pydantic
 import yaml
 
 from elsinore.errors import Diagnostic, Location, SchemaError
@@ -77,6 +78,36 @@ def read_yaml(path: Path, *, hint: str | None = None) -> Any:
         return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise SchemaError.of([_diagnose(path, error)]) from error
+
+
+class Strict(pydantic.BaseModel):
+    """What a YAML file must be like: no other fields, no types that are brought into line."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+_Model = TypeVar("_Model", bound=Strict)
+
+
+def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None = None) -> _Model:
+    """The one document of a YAML file as a model; `what` it is (a schema), and a hint for errors.
+
+    Raises:
+        SchemaError: as `read_yaml`, or the document is not as the model asks; with every fault.
+    """
+    document = read_yaml(path, hint=hint)
+    if not isinstance(document, dict):
+        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(str(path)))])
+    try:
+        return model.model_validate(document)
+    except pydantic.ValidationError as error:
+        faults = []
+        for fault in error.errors():
+            where = ".".join(map(str, fault["loc"]))
+            message = fault["msg"].removeprefix("Value error, ")
+            text = plain(f"{where}: {message}" if where else message)
+            faults.append(Diagnostic(text, Location(str(path))))
+        raise SchemaError.of(faults) from error
 
 
 def _diagnose(path: Path, error: Exception) -> Diagnostic:

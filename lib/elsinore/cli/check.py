@@ -14,16 +14,14 @@ from rich.text import Text
 from elsinore.catalog.load_schema import load_schema
 from elsinore.engine.plan import REFUSALS, Executor
 from elsinore.lowering.layout import answered_by_order
+from elsinore.plot.diagram import save_templates
 from elsinore.plot.ink import require_picture
-from elsinore.plot.save_templates import save_templates
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import print_bound, print_length, print_pattern
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
-from elsinore.template.subsets import NotUnambiguous
 from elsinore.template.support import greta_refusals
-from elsinore.template.template import Template
 
 #: Columns that the titles of lines take.
 _MARGIN = 13
@@ -73,7 +71,12 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
         yield "template", _template_lines(template, of_several=len(found["templates"]) > 1)
     local = [f"{p['alias']}: {p['condition']}" for p in found["local_predicates"]]
     yield "local", local or ["-"]
-    yield "edge", [_edge_line(edge) for edge in found["edge_predicates"]] or ["-"]
+    edges = [
+        f"{edge['earlier']} to {edge['later']}: {edge['condition']}"
+        + ("  (by order)" if edge["by_order"] else "")  # more than a look at every pair
+        for edge in found["edge_predicates"]
+    ]
+    yield "edge", edges or ["-"]
     yield "keys", [_key_line(key) for key in found["keys"]] or ["-"]
     yield "returns", [", ".join(found["aggregates"])]
     yield "window", [found["window"]]
@@ -90,12 +93,6 @@ def _template_lines(template: dict[str, Any], *, of_several: bool) -> list[str]:
     side = "" if template["of"] == WHOLE else f"{template['of']}, "
     keys = ", ".join(template["keys"]) or "no key"
     return [f"{side}trends that carry {keys}:", *(f"  {line}" for line in template["text"])]
-
-
-def _edge_line(edge: dict[str, Any]) -> str:
-    """An edge predicate, and whether it is more than a look at every pair."""
-    suffix = "  (by order)" if edge["by_order"] else ""
-    return f"{edge['earlier']} to {edge['later']}: {edge['condition']}{suffix}"
 
 
 def _key_line(key: dict[str, Any]) -> str:
@@ -122,7 +119,7 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     """
     refusals = greta_refusals(query)
     executors = [name for name, refused in REFUSALS.items() if not refused(query)]
-    parts = _parts(query)
+    parts = [] if refusals else template_parts(query)
     aliases = {position.index: position.alias for position in query.positions}
     return {
         "query": query.name,
@@ -132,7 +129,14 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
             {"number": found.number, "pattern": print_pattern(found.body), "inside": found.inside}
             for found in numbered_nots(query)
         ],
-        "templates": _templates(query, parts),
+        "templates": [
+            {
+                "of": side,
+                "keys": carried_keys(query, template),
+                "text": describe_template(query, template),
+            }
+            for side, template in parts
+        ],
         "local_predicates": [
             {"alias": aliases[p.position], "condition": print_bound(p.condition, aliases)}
             for p in query.local_predicates
@@ -153,24 +157,6 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
     }
-
-
-def _parts(query: BoundQuery) -> list[tuple[str, Template]]:
-    try:
-        return template_parts(query)
-    except NotUnambiguous:
-        return []
-
-
-def _templates(query: BoundQuery, parts: list[tuple[str, Template]]) -> list[dict[str, Any]]:
-    return [
-        {
-            "of": side,
-            "keys": carried_keys(query, template),
-            "text": describe_template(query, template),
-        }
-        for side, template in parts
-    ]
 
 
 def _key(query: BoundQuery, key: Key) -> dict[str, Any]:

@@ -14,11 +14,13 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from elsinore.cli.progress import progress_line
+from elsinore.cli.main import progress_line
 from elsinore.errors import ParameterError
 from elsinore.generate.flights import generate_flights
-from elsinore.generate.streams import STREAMS, Stream
+from elsinore.generate.skeleton import StreamOptions
+from elsinore.generate.streams import STREAMS
 from elsinore.generate.write_events import require_format, write_events
+from elsinore.query.print_query import count_of
 
 generate_app = typer.Typer(help="Write event files.", no_args_is_help=True)
 _Output = Annotated[
@@ -63,17 +65,17 @@ def flights(
     typer.echo(f"{summary.files:,} files, {summary.events:,} events ({kinds}) below {output}")
 
 
-def _command(stream: Stream) -> Any:
+def _command(kind: type[StreamOptions]) -> Any:
     def command(output: Path | None, schema: Path | None, print_schema: bool, **given: Any) -> None:
-        generate(stream, given, output=output, schema=schema, print_schema=print_schema)
+        _generate(kind, given, output=output, schema=schema, print_schema=print_schema)
 
-    hints = get_type_hints(stream.options)
+    hints = get_type_hints(kind)
     parameters = [
         _parameter("output", None, _Output),
         _parameter("schema", None, _Schema),
         _parameter("print_schema", False, _PrintSchema),
     ]
-    for item in fields(stream.options):
+    for item in fields(kind):
         shown = typer.Option(item.default, help=item.metadata["help"])
         parameters.append(_parameter(item.name, shown, hints[item.name]))
     vars(command)["__signature__"] = Signature(parameters)
@@ -85,27 +87,16 @@ def _parameter(name: str, default: Any, kind: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def generate(
-    stream: Stream,
+def _generate(
+    kind: type[StreamOptions],
     given: dict[str, Any],
     *,
     output: Path | None,
     schema: Path | None,
     print_schema: bool,
 ) -> None:
-    """Write the events to `output`, and the schema beside it unless told otherwise.
-
-    Args:
-        stream: which one.
-        given: fields of its options class.
-        output: the file of events; None writes none.
-        schema: the schema's file; None: named like the output, or none where it is printed.
-        print_schema: show the schema on standard output.
-
-    Raises:
-        ParameterError: a value is out of range, or a file cannot be written.
-    """
-    options = stream.options(**given)
+    """Write the events to `output`, and the schema beside it unless told otherwise."""
+    options = kind(**given)
     if output is None and schema is None and not print_schema:
         raise ParameterError("--output is missing", hint="--print-schema goes without")
     if output is not None:
@@ -114,27 +105,23 @@ def generate(
             schema = output.with_name(output.name[: -len(suffix)] + ".yaml")
         with progress_line() as progress:
             task = progress.add_task(f"drawing {options.events:,} events")
-            events = stream.make(options)
+            events = options.make()
             write_events(
                 events,
                 output,
                 lambda count: progress.update(task, description=f"{output.name}: {count:,} events"),
             )
     if schema is not None:
-        _write_schema(stream, schema)
+        try:
+            schema.parent.mkdir(parents=True, exist_ok=True)
+            schema.write_text(kind.yaml(), encoding="utf-8")
+        except OSError as error:
+            raise ParameterError(f"cannot write {schema}: {error.strerror}") from error
     if print_schema:
-        typer.echo(stream.yaml, nl=False)
+        typer.echo(kind.yaml(), nl=False)
     if output is not None:
         told = f", schema in {schema}" if schema is not None else ""
-        typer.echo(f"{options.events:,} events in {output}{told}", err=print_schema)
-
-
-def _write_schema(stream: Stream, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(stream.yaml, encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+        typer.echo(f"{count_of(options.events, 'event')} in {output}{told}", err=print_schema)
 
 
 for _name, _stream in STREAMS.items():

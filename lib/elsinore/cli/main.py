@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
 from elsinore import __version__
-from elsinore.errors import AuthorError, ElsinoreError
+from elsinore.errors import AuthorError, ElsinoreError, SetupError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 #: Where each command is. Only the one that is called for is imported: `run` needs neither solver
 #: nor lake, and each of them is felt.
@@ -23,7 +29,7 @@ COMMANDS = {
     "plan": "elsinore.cli.plan:plan",
     "explain": "elsinore.cli.explain:explain",
     "why": "elsinore.cli.why:why",
-    "bench": "elsinore.cli.bench:bench",
+    "bench": "elsinore.cli.main:bench",
     "replay": "elsinore.cli.pipeline:replay_flights",
     "generate": "elsinore.cli.generate:generate_app",
     "land": "elsinore.cli.pipeline:land",
@@ -101,3 +107,55 @@ def _show(error: ElsinoreError) -> None:
     lines = error.diagnostics if isinstance(error, AuthorError) else (error,)
     for line in lines:
         typer.echo(f"elsinore: {' '.join(str(line).split())}", err=True)
+
+
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which ones; all of them where none is named.")
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Say which there are, their bars and last figures.")
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Take the results over into docs/benchmarks.md.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A line for each, for programs.")] = False,
+) -> int:
+    """Measure the claims on speed and memory; 1 if an answer was wrong, however fast."""
+    runner = _runner(Path(__file__).parents[3])
+    if list_:
+        runner.show_list(as_lines=as_json)
+        return 0
+    return 0 if runner.run(names or [], as_lines=as_json, keep=keep) else 1
+
+
+def _runner(checkout: Path) -> ModuleType:
+    """The benchmarks are no part of the package.
+
+    Raises:
+        SetupError: the package does not stand in a checkout.
+    """
+    if not (checkout / "benchmarks" / "registry.py").is_file():
+        raise SetupError(
+            "the benchmarks are not installed with the package",
+            hint="run this in a checkout of the repository, after `make setup`",
+        )
+    if str(checkout) not in sys.path:
+        sys.path.insert(0, str(checkout))
+    return importlib.import_module("benchmarks.run")
+
+
+def progress_line() -> Progress:
+    """A line on standard error, on a terminal only, that disappears when the work is done."""
+    from rich.console import Console  # where nothing is long, nothing is imported for it
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

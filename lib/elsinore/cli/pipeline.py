@@ -13,8 +13,7 @@ from rich.console import Console
 from elsinore.errors import ParameterError
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
-from elsinore.replay.run import DEFAULT_END, DEFAULT_START, replay
-from elsinore.replay.summary import ProgressPrinter, print_summary
+from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
 from elsinore.settings import Settings
 from elsinore.spark.server import stop_server
 from elsinore.timeline import Interval, require_whole_hours
@@ -25,9 +24,7 @@ End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
 
 def replay_flights(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
     """Replay real flights through the whole pipeline in Airflow; print the top results."""
-    console = Console()
-    summary = replay(Settings.load(), start, end, ProgressPrinter(console))
-    print_summary(summary, console)
+    replay(Settings.load(), start, end, Console())
 
 
 def report(

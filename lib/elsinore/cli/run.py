@@ -14,7 +14,7 @@ import typer
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
-from elsinore.cli.progress import progress_line
+from elsinore.cli.main import progress_line
 from elsinore.cli.report_decisions import DecisionsReport
 from elsinore.engine.finish import finish
 from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for, require

@@ -1,23 +1,41 @@
-"""`elsinore why`: what a published result comes from, and the trends behind it."""
+"""`elsinore why`: what a published result comes from, and the trends behind it.
+
+Read from the tables without a JVM; trends are built by the two-step reference.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.errors import ParameterError
-from elsinore.lake.why import Trends, Why, trends_of
-from elsinore.lake.why import why as find_why
+from elsinore.catalog.stream import AttributeType
+from elsinore.errors import BudgetError, DataError, ParameterError
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.lake.delta_log import read_rows
+from elsinore.lake.event_files import micros
+from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
+from elsinore.query.syntax import Conjunction
+from elsinore.reference.budget import Budget, Meter
+from elsinore.reference.event import read_events
+from elsinore.reference.keys import Keys
+from elsinore.reference.match import Matcher
+from elsinore.reference.trends import Trend, group_of, trend_of
+from elsinore.results.published import group_text
 from elsinore.results.row import plain_value
 from elsinore.settings import Settings
-from elsinore.timeline import format_instant, parse_instant
+from elsinore.timeline import EPOCH, Instant, format_instant, instant_of, parse_instant
 
 #: Columns that the titles of lines take.
 _MARGIN = 11
@@ -42,8 +60,8 @@ def why(
         workload or settings.workload_file, load_schema(schema or settings.schema_file)
     )
     tables = lake or settings.lake
-    found = find_why(tables, query, wanted, start)
-    trends = trends_of(tables, queries, found, limit=limit)
+    found = _find(tables, query, wanted, start)
+    trends = _trends_of(tables, queries, found, limit=limit)
     if as_json:
         told = _as_json(found, trends)
         typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
@@ -89,13 +107,13 @@ def _lines(found: Why, trends: Trends) -> Iterator[tuple[str, list[str]]]:
     yield "values", [f"{name} = {value}" for name, value in found.values.items()]
     yield from _origin_lines(found)
     checked = found.checked
-    if checked.values:
-        outcome = f"{checked.mismatches} differ" if checked.mismatches else "all agree"
-        own = f"{checked.own} of this result" if checked.own else "none of this result"
-        text = f"{checked.values} values of the hour, {outcome}; {own}"
+    if checked["values"]:
+        outcome = f"{checked['mismatches']} differ" if checked["mismatches"] else "all agree"
+        own = f"{checked['own']} of this result" if checked["own"] else "none of this result"
+        text = f"{checked['values']} values of the hour, {outcome}; {own}"
     else:
         text = "no value of the hour: not validated"
-    yield "checked", [f"{text}; {checked.skipped} skipped" if checked.skipped else text]
+    yield "checked", [f"{text}; {checked['skipped']} skipped" if checked["skipped"] else text]
     yield "trends", _trend_lines(trends)
 
 
@@ -105,12 +123,7 @@ def _origin_lines(found: Why) -> Iterator[tuple[str, list[str]]]:
         yield "published", ["by a run that was killed before it said so; publish the hour again"]
         return
     if not publication.settled:
-        yield (
-            "warning",
-            [
-                "the results are newer than what is said here: publish the hour again",
-            ],
-        )
+        yield "warning", ["the results are newer than what is said here: publish the hour again"]
     finder = f"found by {found.finder}" if found.finder else "not stored"
     yield "workload", [f"{publication.workload}  ({publication.workload_fingerprint[:12]})"]
     yield "plan", [f"{publication.plan_fingerprint[:12]}, {finder}"]
@@ -164,3 +177,252 @@ def _as_json(found: Why, trends: Trends) -> dict[str, Any]:
         "reason": trends.reason,
     }  # fmt: skip
     return told
+
+
+# ---- what leads to a published result
+
+
+_INSTANT = pa.timestamp("us", tz="UTC")
+
+#: How many of the groups that there are an error names.
+_NAMED = 5
+
+#: Windows with more events are not searched: the reference holds each as an object.
+MAX_EVENTS = 20_000
+
+#: Steps of the search, some microseconds each.
+STEPS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """One published result and where it comes from.
+
+    Attributes:
+        query, query_fingerprint: the query's name, and which text of it was run.
+        group: the group as its canonical JSON object.
+        window_start, window_end: microseconds since the epoch.
+        owned_hour: the hour whose run computed it.
+        values: the published values by aggregate; integers in full, None where there is none.
+        publication: where the hour's results come from; None where a killed run never said.
+        finder: the algorithm that found the plan; None where the plan is not stored.
+        checked: values of the whole hour that the reference has checked, `mismatches` of them that
+            differ, those `skipped` whose check was given up, and those checked of its `own`.
+    """
+
+    query: str
+    query_fingerprint: str
+    group: str
+    window_start: int
+    window_end: int
+    owned_hour: str
+    values: Mapping[str, int | float | None]
+    publication: Publication | None
+    finder: str | None
+    checked: Mapping[str, int]
+
+
+def _find(lake: Path, query: str, group: Mapping[str, Any], window_start: int) -> Why:
+    """Find a published result and what leads to it; values of a group may be given as text."""
+    rows = _rows(lake, query, group, window_start)
+    first = rows[0]
+    hour = first["owned_hour"]
+    publication = read_publications(lake, [hour]).get(hour)
+    return Why(
+        query=query,
+        query_fingerprint=first["query_fingerprint"],
+        group=first["group_key"],
+        window_start=window_start,
+        window_end=instant_of(first["window_end"]),
+        owned_hour=hour,
+        values={row["aggregate"]: _value(row) for row in rows},
+        publication=publication,
+        finder=_finder(lake, publication.plan_fingerprint) if publication else None,
+        checked=_checked(lake, first),
+    )
+
+
+def _same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
+    """Whether a group key is the group that was asked for.
+
+    >>> _same_group('{"carrier": "UA", "hub": 7}', {"hub": "7", "carrier": "UA"})
+    True
+    """
+    held = json.loads(canonical)
+    return {name: _text(value) for name, value in held.items()} == {
+        name: _text(value) for name, value in wanted.items()
+    }
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _rows(
+    lake: Path, query: str, group: Mapping[str, Any], window_start: int
+) -> list[dict[str, Any]]:
+    start = pa.scalar(window_start, pa.int64()).cast(_INSTANT)
+    of_window = (ds.field("query") == query) & (ds.field("window_start") == start)
+    rows = read_rows(lake, PUBLISHED, where=of_window).to_pylist()
+    found = [row for row in rows if _same_group(row["group_key"], group)]
+    if not found:
+        groups = sorted({row["group_key"] for row in rows})
+        more = f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else ""
+        named = ", ".join(groups[:_NAMED]) + more if groups else "none of the query at all"
+        raise DataError(
+            f"nothing is published of query {query} for this group in the window",
+            hint=f"published in this window: {named}",
+        )
+    return sorted(found, key=lambda row: str(row["aggregate"]))
+
+
+def _value(row: dict[str, Any]) -> int | float | None:
+    return int(row["exact"]) if row["exact"] is not None else row["value"]
+
+
+def _finder(lake: Path, fingerprint: str) -> str | None:
+    wanted = (ds.field("kind") == "plan") & (ds.field("fingerprint") == fingerprint)
+    found = read_rows(lake, "plans", where=wanted)["finder"].to_pylist()
+    return str(found[0]) if found else None
+
+
+def _checked(lake: Path, result: dict[str, Any]) -> dict[str, int]:
+    of_hour = ds.field("owned_hour") == result["owned_hour"]
+    checks = read_rows(lake, "validations", where=of_hour).to_pylist()
+    made = [check for check in checks if check["status"] == "checked"]
+    place = ("query", "group_key", "window_start")
+    own = [check for check in made if all(check[name] == result[name] for name in place)]
+    wrong = sum(check["mismatch"] for check in made)
+    skipped = len(checks) - len(made)
+    return {"values": len(made), "mismatches": wrong, "skipped": skipped, "own": len(own)}
+
+
+class TrendEvent(NamedTuple):
+    """One event of a trend; `id` is None in a stream without ids."""
+
+    type: str
+    time: int
+    id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trends:
+    """Trends of a result.
+
+    Attributes:
+        listed: the first ones by time, or the first found where there are too many to build.
+        count: how many there are in all; None where that is not known.
+        reason: why not all could be built; None where they could.
+    """
+
+    listed: tuple[tuple[TrendEvent, ...], ...]
+    count: int | None
+    reason: str | None
+
+    @property
+    def left_out(self) -> int | None:
+        """How many are not listed; None where that is not known."""
+        return None if self.count is None else self.count - len(self.listed)
+
+
+def _trends_of(lake: Path, workload: Workload, found: Why, *, limit: int) -> Trends:
+    """Build the trends of a result from the very version of the events that it was computed from.
+
+    Where the workload does not hold the result's query, nothing is built.
+    """
+    published = found.values.get("COUNT(*)")
+    known = published if isinstance(published, int) else None
+    query = workload.by_name.get(found.query)
+    if query is None or query.fingerprint != found.query_fingerprint:
+        return Trends((), known, "the workload at hand has another query of this name, or none")
+    if isinstance(query.pattern, Conjunction):
+        return Trends((), known, "the query counts pairs of trends")
+    if found.publication is None:
+        return Trends((), known, "nothing says which version of the events was read")
+    try:
+        rows = _events(lake, found)
+    except DataError as error:
+        return Trends((), known, str(error))
+    if rows.num_rows > MAX_EVENTS:
+        return Trends((), known, f"the window holds more than {MAX_EVENTS} events")
+    rows = _of_group(query, rows, json.loads(found.group))
+    return _search(query, workload, rows, found, limit, known)
+
+
+def _search(
+    query: BoundQuery, workload: Workload, rows: pa.Table, found: Why, limit: int, known: int | None
+) -> Trends:
+    table = EventTable(workload.schema, _columns(workload, rows))
+    meter = Meter(query.name, Budget(STEPS))
+    meter.window = found.window_start // query.window.slide
+    keys = Keys(query, workload.schema)
+    matcher = Matcher(query, keys, read_events(query, table), meter)
+    built: dict[Trend, None] = {}
+    reason = None
+    try:
+        for match in matcher.trends(query.pattern):
+            if _group_text(query, group_of(query, match.values)) == found.group:
+                built.setdefault(trend_of(match))
+    except BudgetError:
+        reason = f"there are more trends than {STEPS} steps can build"
+    events = _by_row(rows)
+    listed = [tuple(events[row] for row in trend) for trend in built]
+    if reason is None:
+        listed.sort(key=lambda trend: [(event.time, event.id or "") for event in trend])
+    count = len(built) if reason is None else known
+    return Trends(tuple(listed[:limit]), count, reason)
+
+
+def _events(lake: Path, found: Why) -> pa.Table:
+    """The window's events; at most one more than are searched."""
+    assert found.publication is not None
+    first, last = (
+        EPOCH + timedelta(microseconds=t) for t in (found.window_start, found.window_end)
+    )
+    time, day = ds.field("event_time"), ds.field("event_day")
+    inside = (day >= first.date()) & (day <= last.date()) & (time >= first) & (time < last)
+    version = found.publication.events_version
+    return read_rows(lake, "events", where=inside, version=version)
+
+
+def _of_group(query: BoundQuery, rows: pa.Table, group: Mapping[str, Any]) -> pa.Table:
+    """Without the events that belong to another group for certain."""
+    for key in query.group_keys:
+        free = {p.type for p in query.positions if p.index not in key.positions}
+        bound = sorted(query.event_types - free)
+        wanted = group[str(key.group_label)]
+        column = rows[key.attribute]
+        if key.type is AttributeType.TIMESTAMP:
+            texts = [None if v is None else str(Instant(v)) for v in micros(column).to_pylist()]
+            column = pa.array(texts, pa.string())
+        same = column.is_null() if wanted is None else pc.fill_null(pc.equal(column, wanted), False)
+        is_bound = pc.is_in(rows["event_type"], value_set=pa.array(bound, pa.string()))
+        rows = rows.filter(pc.or_(pc.invert(is_bound), same))
+    return rows
+
+
+def _columns(workload: Workload, rows: pa.Table) -> pa.Table:
+    """Rows of the table `events` as the columns of `arrow_schema`."""
+    schema = workload.schema
+    codes = [schema.type_codes[name] for name in rows["event_type"].to_pylist()]
+    columns = {
+        TIME_COLUMN: micros(rows["event_time"]),
+        TYPE_COLUMN: pa.array(codes, pa.int32()),
+    }
+    for name, kind in schema.attributes.items():
+        stored = rows[name]
+        columns[name] = micros(stored) if kind is AttributeType.TIMESTAMP else stored
+    return pa.table(columns, schema=arrow_schema(schema))
+
+
+def _by_row(rows: pa.Table) -> list[TrendEvent]:
+    columns = rows["event_type"], micros(rows["event_time"]), rows["event_id"]
+    return [TrendEvent(*row) for row in zip(*(c.to_pylist() for c in columns), strict=True)]
+
+
+def _group_text(query: BoundQuery, group: tuple[Any, ...]) -> str:
+    labelled = []
+    for key, value in zip(query.group_keys, group, strict=True):
+        instant = key.type is AttributeType.TIMESTAMP and value is not None
+        labelled.append((str(key.group_label), Instant(value) if instant else value))
+    return group_text(tuple(labelled))

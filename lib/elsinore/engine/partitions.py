@@ -19,8 +19,7 @@ from elsinore.engine.key_codes import KeyCodes, group_texts, join_keys
 from elsinore.engine.sorting import ascending
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import admission_of, type_of
-from elsinore.template.machine import reached_states
-from elsinore.template.template import Template
+from elsinore.template.template import Template, reached_states
 
 
 @dataclass(frozen=True)

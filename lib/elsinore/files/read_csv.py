@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,12 +12,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.files.json_values import json_values, whole_number
-from elsinore.files.read_lines import DEFAULT_LIMITS, RawLine, ReadLimits, raw_lines
-from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
+from elsinore.files.read_lines import (
+    DEFAULT_LIMITS,
+    RawLine,
+    ReadLimits,
+    column_problem,
+    raw_lines,
+    unreadable,
+)
+from elsinore.files.rejection import Fault, Reason, printable
 from elsinore.files.type_records import Decoded, Rows, type_records
-from elsinore.files.typed import Typed, iso_instants, nothing, numeric_times, one_chunk
-from elsinore.timeline import Interval, TimeUnit
+from elsinore.files.typed import (
+    Typed,
+    iso_instants,
+    json_values,
+    nothing,
+    numeric_times,
+    one_chunk,
+    whole_number,
+)
+from elsinore.timeline import TimeUnit
 
 _AT_ONCE = 8_192
 #: Spellings that Arrow parses as Python does; it takes hexadecimal integers too.
@@ -31,11 +44,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def read_csv(
-    path: Path,
-    schema: StreamSchema,
-    *,
-    limits: ReadLimits = DEFAULT_LIMITS,
-    plausible: Interval | None = None,
+    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[Decoded]:
     """Typed events of a CSV file (comma, double quotes, UTF-8), some thousand rows at a time.
 
@@ -48,7 +57,6 @@ def read_csv(
         path: a `.csv` or `.csv.gz` file.
         schema: what events may be.
         limits: bounds on what is read.
-        plausible: as for `decode_lines`.
 
     Raises:
         DataError: the file cannot be read.
@@ -66,10 +74,10 @@ def read_csv(
     for record in records:
         block.append(record)
         if len(block) == _AT_ONCE:
-            yield _decode(block, columns, label, schema, plausible)
+            yield _decode(block, columns, label, schema)
             block = []
     if block:
-        yield _decode(block, columns, label, schema, plausible)
+        yield _decode(block, columns, label, schema)
 
 
 class _Record(NamedTuple):
@@ -122,23 +130,10 @@ def _records(path: Path, limits: ReadLimits) -> Iterator[_Record]:
 
 
 def _check_header(path: Path, header: _Record, schema: StreamSchema) -> None:
-    twice = [name for name, count in Counter(header.cells).items() if count > 1]
-    needed = [schema.time_field, schema.type_field, schema.id_field]
-    lacking = [name for name in needed if name is not None and name not in header.cells]
-    if header.fault:
-        problem = header.fault.text
-    elif twice:
-        problem = f"column {twice[0]!r} occurs twice"
-    elif lacking:
-        problem = f"column {lacking[0]!r} is missing"
-    else:
-        return
-    raise UnreadableFile(
-        f"{path}:{header.position}: {problem}",
-        reason_code=Reason.BAD_HEADER,
-        hint="the first line of a CSV file names its columns",
-        file=str(path),
-    )
+    problem = header.fault.text if header.fault else column_problem(header.cells, schema)
+    if problem:
+        hint = "the first line of a CSV file names its columns"
+        raise unreadable(path, f":{header.position}: {problem}", Reason.BAD_HEADER, hint)
 
 
 def _decode(
@@ -146,7 +141,6 @@ def _decode(
     columns: dict[str, int],
     label: str,
     schema: StreamSchema,
-    plausible: Interval | None,
 ) -> Decoded:
     faults: dict[int, Fault] = {}
     for row, record in enumerate(block):
@@ -157,7 +151,7 @@ def _decode(
             faults[row] = Fault(Reason.BAD_CSV, text)
     positions = pa.array([record.position for record in block], pa.int64())
     where = pa.table({"file": pa.repeat(label, len(block)), "position": positions})
-    return type_records(_CsvRecords(block, columns), where, faults, schema, plausible)
+    return type_records(_CsvRecords(block, columns), where, faults, schema)
 
 
 class _CsvRecords:
@@ -180,14 +174,6 @@ class _CsvRecords:
 
     def ids(self, field: str) -> Typed:
         return text_values(self._texts_of(field), AttributeType.STRING)
-
-    def other_fields(self, known: frozenset[str]) -> Counter[str]:
-        counts: Counter[str] = Counter()
-        for name in self._columns.keys() - known:
-            filled = sum(text is not None for text in self._texts_of(name))
-            if filled:
-                counts[name] = filled
-        return counts
 
     def texts(self) -> list[str]:
         return [record.text for record in self._records]

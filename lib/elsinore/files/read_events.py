@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,11 +18,11 @@ from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
-from elsinore.files.read_lines import ReadLimits, read_lines
+from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import read_parquet
 from elsinore.files.rejection import REJECTED_SCHEMA, Reason, count_reasons, shown
 from elsinore.files.type_records import Decoded, concat_decoded
-from elsinore.timeline import Interval, format_instant
+from elsinore.timeline import format_instant
 
 #: Called after each batch with the file last read and the number of lines decoded so far in all.
 OnProgress = Callable[[Path, int], None]
@@ -44,8 +44,6 @@ class ReadReport:
         accepted: events that are in the table.
         duplicates: events that equal an accepted one with the same id.
         rejected: columns of `REJECTED_SCHEMA`, one row a line.
-        extra_fields: see `Decoded`.
-        ignored_files: files below a folder whose names say no format that is read.
     """
 
     files: int
@@ -53,8 +51,6 @@ class ReadReport:
     accepted: int
     duplicates: int
     rejected: pa.Table
-    extra_fields: Mapping[str, int]
-    ignored_files: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
         if self.lines != self.accepted + self.duplicates + self.rejected.num_rows:
@@ -81,8 +77,6 @@ def read_events(
     *,
     max_bad_share: float,
     progress: OnProgress | None = None,
-    limits: ReadLimits | None = None,
-    plausible: Interval | None = None,
 ) -> tuple[EventTable, ReadReport]:
     """Typed events of files, one of each id, and what became of every line.
 
@@ -95,18 +89,16 @@ def read_events(
         schema: what events may be.
         max_bad_share: share of rejected lines, of all lines together, above which to refuse.
         progress: told of each batch.
-        limits: bounds on what is read; None: the defaults of `ReadLimits`.
-        plausible: as for `decode_lines`.
 
     Raises:
         ParameterError: a name says no known format, or a file is given twice.
         DataError: a file is missing or unreadable, a folder holds no files, or too many lines
             are bad; then the field `report` holds the `ReadReport`.
     """
-    files, ignored = _files(paths)
+    files = _files(paths)
     parts: list[Decoded] = []
     lines = 0
-    for path, count, part in _decoded(files, schema, limits or ReadLimits(), plausible):
+    for path, count, part in _decoded(files, schema):
         parts.append(part)
         lines += count
         if progress is not None:
@@ -120,40 +112,34 @@ def read_events(
         events.num_rows,
         distinct.duplicates,
         pa.concat_tables([decoded.rejected, distinct.superseded]),
-        decoded.extra_fields,
-        tuple(str(path) for path in ignored),
     )
     if report.bad_share > max_bad_share:
         raise _too_many_bad(report, max_bad_share)
     return EventTable(schema, events), report
 
 
-def _decoded(
-    files: list[Path], schema: StreamSchema, limits: ReadLimits, plausible: Interval | None
-) -> Iterator[tuple[Path, int, Decoded]]:
+def _decoded(files: list[Path], schema: StreamSchema) -> Iterator[tuple[Path, int, Decoded]]:
     """Decoded batches with the file last read and the number of lines that went into each."""
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
         if _format(path) in _JSON_LINES:
-            for batch in read_lines(path, limits=limits):
+            for batch in read_lines(path):
                 waiting.append(batch)
                 if sum(lines.num_rows for lines in waiting) >= _AT_ONCE:
-                    yield path, *_decode_all(waiting, schema, plausible)
+                    yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
         reader = read_csv if _format(path) == ".csv" else read_parquet
-        for part in reader(path, schema, limits=limits, plausible=plausible):
+        for part in reader(path, schema):
             yield path, part.lines, part
     if waiting:
-        yield files[-1], *_decode_all(waiting, schema, plausible)
+        yield files[-1], *_decode_all(waiting, schema)
 
 
-def _decode_all(
-    batches: list[pa.RecordBatch], schema: StreamSchema, plausible: Interval | None
-) -> tuple[int, Decoded]:
+def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[int, Decoded]:
     lines = pa.Table.from_batches(batches)
-    return lines.num_rows, decode_lines(lines, schema, plausible=plausible)
+    return lines.num_rows, decode_lines(lines, schema)
 
 
 def _format(path: Path) -> str | None:
@@ -161,18 +147,15 @@ def _format(path: Path) -> str | None:
     return next((suffix for suffix in _FORMATS if name.endswith(suffix)), None)
 
 
-def _files(paths: list[Path]) -> tuple[list[Path], list[Path]]:
-    """The files to read, and those below folders that are left out."""
+def _files(paths: list[Path]) -> list[Path]:
+    """The files to read; those below folders whose names say no format are left out."""
     files: list[Path] = []
-    ignored: list[Path] = []
     for path in paths:
         if path.is_dir():
-            below = _below(path)
-            chosen = [file for file in below if _format(file) is not None]
+            chosen = [file for file in _below(path) if _format(file) is not None]
             if not chosen:
                 raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
             files += chosen
-            ignored += [file for file in below if _format(file) is None]
         elif not path.exists():
             raise DataError(f"no such file: {path}", hint="check the path", file=str(path))
         elif _format(path) is None:
@@ -184,7 +167,7 @@ def _files(paths: list[Path]) -> tuple[list[Path], list[Path]]:
         if file.resolve() in seen:
             raise ParameterError(f"{file} is given twice", hint="name it once", file=str(file))
         seen.add(file.resolve())
-    return files, ignored
+    return files
 
 
 def _below(folder: Path) -> list[Path]:
@@ -238,13 +221,11 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
         events: columns of `decoded_schema`.
         schema: the stream's.
     """
-    none = REJECTED_SCHEMA.empty_table()
     events = events.combine_chunks()
-    if schema.id_field is None or not events.num_rows:
-        return Distinct(events, 0, none)
+    ids = events["event_id"]
+    if schema.id_field is None or pc.count_distinct(ids).as_py() == len(ids):
+        return Distinct(events, 0, REJECTED_SCHEMA.empty_table())
     earlier, last = _repeated(events)
-    if not len(earlier):
-        return Distinct(events, 0, none)
     names = [field.name for field in arrow_schema(schema)]
     before, after = events.select(names).take(earlier), events.select(names).take(last)
     equal = np.ones(len(earlier), np.bool_)
@@ -258,25 +239,16 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
 
 def _repeated(events: pa.Table) -> tuple[_Rows, _Rows]:
     """Rows whose id a later row has, by (file, position), and the last of these rows."""
-    ids = _codes(events["event_id"])
-    files = _codes(events["file"])
-    order = np.lexsort((events["position"].to_numpy(), files, ids))
-    ends = np.ones(len(order), np.bool_)
-    ends[:-1] = ids[order[1:]] != ids[order[:-1]]
+    keys = [(name, "ascending") for name in ("event_id", "file", "position")]
+    order = pc.sort_indices(events, keys).to_numpy().astype(np.int64)
+    ids = events["event_id"].combine_chunks().dictionary_encode().indices.to_numpy()[order]
+    ends = np.append(ids[1:] != ids[:-1], True)
     # The run of a row is as many runs along as ended before it.
-    run: _Rows = np.cumsum(ends) - ends
-    last_of_run = np.flatnonzero(ends)[run]
-    earlier, last = order[~ends], order[last_of_run][~ends]
+    run = np.cumsum(ends) - ends
+    earlier, last = order[~ends], order[ends][run][~ends]
     # By row, so that rejected ones come out in the order of the input.
     by_row = np.argsort(earlier)
     return earlier[by_row], last[by_row]
-
-
-def _codes(column: pa.ChunkedArray) -> _Rows:
-    """Integers in the order of the texts (by code point)."""
-    encoded = column.combine_chunks().dictionary_encode()
-    rank = pc.rank(encoded.dictionary).to_numpy().astype(np.int64)
-    return rank[encoded.indices.to_numpy()]
 
 
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool_]:

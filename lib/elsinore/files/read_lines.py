@@ -6,7 +6,8 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 
@@ -83,11 +85,8 @@ def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
             position += 1
             if position == 1:
                 if raw.startswith(_OTHER_BOMS):
-                    raise UnreadableFile(
-                        f"{path} is UTF-16 text",
-                        reason_code=Reason.BAD_ENCODING,
-                        hint="files are UTF-8",
-                        file=str(path),
+                    raise unreadable(
+                        path, " is UTF-16 text", Reason.BAD_ENCODING, "files are UTF-8"
                     )
                 raw = raw.removeprefix(_UTF8_BOM)
             yield _raw_line(position, raw, stream, limits)
@@ -145,12 +144,8 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
             else:
                 yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UnreadableFile(
-            f"{path} is damaged: {str(error)[:200]}",
-            reason_code=Reason.CORRUPT_FILE,
-            hint="write it anew",
-            file=str(path),
-        ) from error
+        problem = f" is damaged: {str(error)[:200]}"
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
 
@@ -170,9 +165,22 @@ def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
 
 def too_large(path: Path, what: str) -> UnreadableFile:
     """The error of a file whose size is what it says."""
-    return UnreadableFile(
-        f"{path} {what}", reason_code=Reason.TOO_LARGE, hint="split it", file=str(path)
-    )
+    return unreadable(path, f" {what}", Reason.TOO_LARGE, "split it")
+
+
+def unreadable(path: Path, problem: str, code: Reason, hint: str | None = None) -> UnreadableFile:
+    """The error of a file of which nothing can be used; `problem` goes on after its path."""
+    return UnreadableFile(f"{path}{problem}", reason_code=code, hint=hint, file=str(path))
+
+
+def column_problem(names: Sequence[str], schema: StreamSchema) -> str | None:
+    """What is wrong with the columns of a file: one is there twice, or one is lacking."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        return f"column {twice[0]!r} occurs twice"
+    needed = [schema.time_field, schema.type_field, schema.id_field]
+    lacking = [name for name in needed if name is not None and name not in names]
+    return f"column {lacking[0]!r} is missing" if lacking else None
 
 
 DEFAULT_LIMITS = ReadLimits()

@@ -6,8 +6,8 @@ Blocks of clean JSON are such records too.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,25 @@ from pyarrow import types
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import ARROW_TYPES
-from elsinore.files.json_values import json_ids, json_times, json_values
-from elsinore.files.read_lines import DEFAULT_LIMITS, ReadLimits, open_unpacked, too_large
-from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
+from elsinore.files.read_lines import (
+    DEFAULT_LIMITS,
+    ReadLimits,
+    column_problem,
+    open_unpacked,
+    too_large,
+    unreadable,
+)
+from elsinore.files.rejection import Fault, Reason, printable
 from elsinore.files.type_records import Decoded, Rows, type_records
-from elsinore.files.typed import Typed, iso_instants, nothing, one_chunk
+from elsinore.files.typed import (
+    Typed,
+    iso_instants,
+    json_ids,
+    json_times,
+    json_values,
+    nothing,
+    one_chunk,
+)
 from elsinore.timeline import (
     DAY,
     MAX_INSTANT,
@@ -32,7 +46,6 @@ from elsinore.timeline import (
     MILLISECOND,
     MIN_INSTANT,
     SECOND,
-    Interval,
     TimeUnit,
 )
 
@@ -42,11 +55,7 @@ _SCALES = {"s": SECOND, "ms": MILLISECOND, "us": MICROSECOND}
 
 
 def read_parquet(
-    path: Path,
-    schema: StreamSchema,
-    *,
-    limits: ReadLimits = DEFAULT_LIMITS,
-    plausible: Interval | None = None,
+    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[Decoded]:
     """Typed events of a Parquet file, some ten thousand rows at a time; see `ArrowRecords`.
 
@@ -56,7 +65,6 @@ def read_parquet(
         path: a `.parquet` file; `.parquet.gz` is unpacked in memory.
         schema: what events may be.
         limits: bounds on what is read.
-        plausible: as for `decode_lines`.
 
     Raises:
         DataError: the file cannot be read.
@@ -72,7 +80,7 @@ def read_parquet(
             size = batch.num_rows
             numbers = pa.array(range(position, position + size), pa.int64())
             where = pa.table({"file": pa.repeat(label, size), "position": numbers})
-            yield type_records(ArrowRecords(batch), where, {}, schema, plausible)
+            yield type_records(ArrowRecords(batch), where, {}, schema)
             position += size
 
 
@@ -89,26 +97,16 @@ def _batches(
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise UnreadableFile(
-            f"{path} is no sound Parquet file: {str(error).splitlines()[0][:200]}",
-            reason_code=Reason.CORRUPT_FILE,
-            hint="write it anew",
-            file=str(path),
-        ) from error
+        problem = f" is no sound Parquet file: {str(error).splitlines()[0][:200]}"
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
 
 
 def _check_columns(path: Path, file: Any, schema: StreamSchema, limits: ReadLimits) -> None:
-    names = file.schema_arrow.names
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
-    size = sum(group.total_byte_size for group in groups)
-    if size > limits.file_bytes:
+    if sum(group.total_byte_size for group in groups) > limits.file_bytes:
         raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
-    needed = [schema.time_field, schema.type_field, schema.id_field]
-    lacking = [name for name in needed if name is not None and name not in names]
-    twice = [name for name in names if names.count(name) > 1]
-    if lacking or twice:
-        problem = f"column {lacking[0]!r} is missing" if lacking else f"{twice[0]!r} occurs twice"
-        raise UnreadableFile(f"{path}: {problem}", reason_code=Reason.BAD_HEADER, file=str(path))
+    if problem := column_problem(file.schema_arrow.names, schema):
+        raise unreadable(path, f": {problem}", Reason.BAD_HEADER)
 
 
 class ArrowRecords:
@@ -171,15 +169,6 @@ class ArrowRecords:
                 column, AttributeType.STRING, Reason.WRONG_TYPE, f"a {column.type} is no id"
             )
         return json_ids(_python_values(column))
-
-    def other_fields(self, known: frozenset[str]) -> Counter[str]:
-        """Values in the columns that are not among the known ones."""
-        counts: Counter[str] = Counter()
-        for name in self._table.column_names:
-            column = self._table[name]
-            if name not in known and column.null_count < len(column):
-                counts[name] = len(column) - column.null_count
-        return counts
 
     def texts(self) -> list[str]:
         """Each row as a JSON object, values that JSON lacks as text."""
@@ -284,15 +273,9 @@ def _texts(column: pa.ChunkedArray) -> list[Any]:
     """Values for a person to read: as JSON where it has them, or as text."""
     if _is_plain(column.type):
         return column.to_pylist()
-    try:
+    with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):  # nested, or no text
         return column.cast(pa.string()).to_pylist()
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # Nested, or bytes that are no text.
-        return _spelled(column)
-
-
-def _spelled(column: pa.ChunkedArray) -> list[str | None]:
-    """Values as Python spells them."""
-    try:
+    try:  # as Python spells them
         return [None if value is None else str(value) for value in column.to_pylist()]
     except (ValueError, OverflowError):
         return [f"a {column.type}"] * len(column)  # Instants that Python has no value for.

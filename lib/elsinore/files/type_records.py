@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -19,9 +18,6 @@ from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
 from elsinore.files.typed import Typed, nothing, plausible_times, ticks_text
 from elsinore.timeline import Interval, TimeUnit, format_instant
 
-#: More names of unknown fields than this are counted together, under `OTHER_FIELDS`.
-MAX_FIELD_NAMES = 1_000
-OTHER_FIELDS = "(others)"
 Rows = npt.NDArray[np.int64]
 _ROW = "_row"
 
@@ -33,13 +29,10 @@ class Decoded:
     Attributes:
         events: columns of `decoded_schema`, in the order of the input.
         rejected: columns of `REJECTED_SCHEMA`, in the order of the input.
-        extra_fields: how many records of a known type carried each field that their type does not
-            have. Such fields are no fault; a count shows that a producer changed.
     """
 
     events: pa.Table
     rejected: pa.Table
-    extra_fields: dict[str, int]
 
     @property
     def lines(self) -> int:
@@ -65,21 +58,10 @@ def decoded_schema(schema: StreamSchema) -> pa.Schema:
 def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
     """Several parts as one; no parts give empty tables."""
     events, rejected = [decoded_schema(schema).empty_table()], [REJECTED_SCHEMA.empty_table()]
-    fields: Counter[str] = Counter()
     for part in parts:
         events.append(part.events)
         rejected.append(part.rejected)
-        fields.update(part.extra_fields)
-    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), bounded(fields))
-
-
-def bounded(fields: Counter[str]) -> dict[str, int]:
-    """Counts by name, so many names at most that hostile input cannot fill the memory."""
-    names = Counter(fields)
-    others = names.pop(OTHER_FIELDS, 0)
-    named = dict(names.most_common(MAX_FIELD_NAMES))
-    others += sum(names.values()) - sum(named.values())
-    return {**named, OTHER_FIELDS: others} if others else named
+    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected))
 
 
 class Records(Protocol):
@@ -97,9 +79,6 @@ class Records(Protocol):
     def ids(self, field: str) -> Typed:
         """A field as event ids; NULL where missing or empty."""
 
-    def other_fields(self, known: frozenset[str]) -> Counter[str]:
-        """How many records have a value in each field that is not among the known ones."""
-
     def texts(self) -> list[str]:
         """Each record as it came."""
 
@@ -109,9 +88,10 @@ def type_records(
     where: pa.Table,
     faults: dict[int, Fault],
     schema: StreamSchema,
-    plausible: Interval | None = None,
 ) -> Decoded:
     """Typed events, and every record that is none with the first fault found in it.
+
+    Fields that an event's type does not have are no fault.
 
     Faults are looked for in this order: those given, time, type, id, then the attributes in the
     schema's order.
@@ -121,7 +101,6 @@ def type_records(
         where: columns `file` and `position` of each.
         faults: by row, records known to be unusable as a whole; their fields are not looked at.
         schema: what they may be.
-        plausible: event times that are taken for real; None: those of `plausible_times`.
 
     Raises:
         EngineError: events and rejected lines do not add up to the records.
@@ -129,12 +108,10 @@ def type_records(
     found = _Faults(faults)
     rows = np.setdiff1d(np.arange(where.num_rows, dtype=np.int64), list(faults))
     usable = records.select(rows)
-    plausible = plausible or plausible_times(schema.time_unit)
-    times = _times(usable, rows, schema, plausible, found)
+    times = _times(usable, rows, schema, found)
     codes = _types(usable, rows, schema, found)
     ids = _ids(usable, rows, schema, found)
 
-    extra: Counter[str] = Counter()
     parts: list[pa.Table] = []
     for code, event_type in enumerate(schema.types):
         of_type = np.flatnonzero(codes == code)
@@ -149,7 +126,6 @@ def type_records(
         }
         attributes = _attributes(chosen, rows[of_type], schema, event_type, found)
         parts.append(pa.table(fixed | attributes))
-        extra += chosen.other_fields(_fields_of(schema, event_type))
     events = _in_order(parts, where, found.first, schema)
     rejected = _rejected(records, where, found.first)
     if events.num_rows + rejected.num_rows != where.num_rows:
@@ -157,7 +133,7 @@ def type_records(
             f"{events.num_rows} events and {rejected.num_rows} rejected lines "
             f"out of {where.num_rows}"
         )
-    return Decoded(events, rejected, bounded(extra))
+    return Decoded(events, rejected)
 
 
 class _Faults:
@@ -178,10 +154,8 @@ class _Faults:
         self.add(rows, ((index, missing) for index in positions(pc.is_null(values))))
 
 
-def _times(
-    records: Records, rows: Rows, schema: StreamSchema, plausible: Interval, found: _Faults
-) -> pa.Array:
-    field = schema.time_field
+def _times(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> pa.Array:
+    field, plausible = schema.time_field, plausible_times(schema.time_unit)
     typed = records.times(field, schema.time_unit)
     found.add(rows, typed.faults, field)
     found.add_missing(rows, typed.array, Reason.MISSING_TIME, field)
@@ -251,11 +225,6 @@ def _attributes(
         # Adding zero makes -0.0 plain 0.0: as a group or key the two would differ.
         columns[name] = pc.add(typed.array, 0.0) if kind is AttributeType.DOUBLE else typed.array
     return columns
-
-
-def _fields_of(schema: StreamSchema, event_type: EventType) -> frozenset[str]:
-    fixed = {schema.time_field, schema.type_field, schema.id_field or schema.type_field}
-    return frozenset(fixed | event_type.by_name.keys())
 
 
 def _in_order(

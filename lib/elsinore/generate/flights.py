@@ -11,9 +11,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,14 @@ import numpy as np
 import pandas as pd
 
 from elsinore.errors import DataError, SetupError
-from elsinore.timeline import EPOCH, HOUR, MAX_INSTANT, MIN_INSTANT, Interval, hour_label
+from elsinore.timeline import (
+    HOUR,
+    MAX_INSTANT,
+    MIN_INSTANT,
+    Interval,
+    hour_label,
+    instant_of,
+)
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 #: A middling level: level 9 takes three times as long for one per cent.
@@ -100,39 +107,25 @@ def generate_flights(
         DataError: its data cannot be read.
     """
     span = Interval(
-        MIN_INSTANT if start is None else _micros(start),
-        MAX_INSTANT if end is None else _micros(end),
+        MIN_INSTANT if start is None else instant_of(start),
+        MAX_INSTANT if end is None else instant_of(end),
     )
     tables = flight_events(read_flight_tables(), span)
     lines = pd.concat([_as_lines(table) for table in tables], ignore_index=True)
-    files = write_hours(output, _by_hour(lines), on_file)
+    by_hour = lines.sort_values(["time", "id"]).groupby("hour")["line"]
+    files = write_hours(output, ((int(hour), list(group)) for hour, group in by_hour), on_file)
     counts = lines["type"].value_counts()
     return FlightsSummary(files, {str(kind): int(n) for kind, n in counts.sort_index().items()})
-
-
-def _micros(moment: datetime) -> int:
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - EPOCH) // timedelta(microseconds=1)
 
 
 def _as_lines(table: pd.DataFrame) -> pd.DataFrame:
     """Each event as one line of JSON, beside what orders it: `hour`, `time`, `id`, and `type`."""
     fields = table.drop(columns="hour")
-    columns = [_json_values(fields[name]) for name in fields]
+    # Missing values, of whatever kind, become None.
+    columns = [fields[name].astype(object).where(fields[name].notna(), None) for name in fields]
     names = list(fields)
     lines = [_encode(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
     return table[["hour", "time", "id", "type"]].assign(line=lines)
-
-
-def _json_values(column: pd.Series) -> list[object]:
-    """Values as JSON knows them: missing ones, of whatever kind, become None."""
-    values = column.astype(object)
-    return list(values.where(column.notna(), None))
-
-
-def _by_hour(lines: pd.DataFrame) -> Iterator[tuple[int, list[str]]]:
-    for hour, group in lines.sort_values(["time", "id"]).groupby("hour"):
-        yield int(hour), list(group["line"])
 
 
 def hour_path(output: Path, hour: int) -> Path:
@@ -209,7 +202,11 @@ def _records(kind: str, rows: pd.DataFrame, instants: pd.Series, span: Interval)
     for name in _INTEGERS:
         if name in table:
             table[name] = table[name].astype("Int64")
-    labels = _weather_labels(rows) if kind == "Weather" else _flight_labels(rows)
+    if kind == "Weather":
+        # `2013-11-03T05Z-EWR`: in UTC, since the local hour 01 occurs twice on that day.
+        labels = rows["time_hour"].dt.strftime("%Y-%m-%dT%HZ-") + rows["origin"]
+    else:
+        labels = _flight_labels(rows)
     table.insert(0, "hour", hours[inside])
     table.insert(1, "id", f"{kind[0]}-" + labels)
     table.insert(2, "time", instants.dt.strftime("%Y-%m-%dT%H:%M:%SZ"))
@@ -222,11 +219,6 @@ def _flight_labels(rows: pd.DataFrame) -> pd.Series:
     date = _padded(rows["year"], 4) + "-" + _padded(rows["month"], 2)
     date += "-" + _padded(rows["day"], 2)
     return date + "-" + rows["carrier"] + rows["flight"].astype(str) + "-" + rows["origin"]
-
-
-def _weather_labels(rows: pd.DataFrame) -> pd.Series:
-    """`2013-11-03T05Z-EWR`: in UTC, since the local hour 01 occurs twice on that day."""
-    return rows["time_hour"].dt.strftime("%Y-%m-%dT%HZ-") + rows["origin"]
 
 
 def _padded(numbers: pd.Series, width: int) -> pd.Series:

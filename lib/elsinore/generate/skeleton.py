@@ -1,4 +1,4 @@
-"""The options that all generated streams have, and the skeleton of a stream: who sends what when.
+"""What all generated streams have: options, a schema, and a skeleton: who sends what when.
 
 A unit is an event of a lead type, then a burst of the main type, all of one slot (a driver, a
 company, a mapper's job). The units of a slot are cut into trips: the first unit of a trip has the
@@ -10,15 +10,28 @@ a loop over events.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
+from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ParameterError
-from elsinore.timeline import EPOCH, MAX_INSTANT, MICROSECOND, MILLISECOND, MINUTE, SECOND
+from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.timeline import (
+    MAX_INSTANT,
+    MINUTE,
+    NUMBER_LENGTHS,
+    TimeUnit,
+    instant_of,
+)
 
 #: Events a minute; event times are distinct microseconds, of which a minute has sixty millions.
 FASTEST = 6_000_000.0
@@ -35,11 +48,6 @@ class Resolution(StrEnum):
     MILLISECONDS = "ms"
     SECONDS = "s"
 
-    @property
-    def micros(self) -> int:
-        """The unit in microseconds."""
-        return {"us": MICROSECOND, "ms": MILLISECOND, "s": SECOND}[self.value]
-
 
 def option(default: Any, meaning: str, low: float | None = None, high: float = math.inf) -> Any:
     """A field of an options class, with what it means; the command line shows it as help.
@@ -55,14 +63,19 @@ def share(default: float | None, meaning: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamOptions:
+class StreamOptions(ABC):
     """Size, rate and burstiness; the other options of a stream are its own.
 
     A stream is made of units: an event of some other type, then a burst of the stream's main type
     (Hamlet, Definition 4.1), all of one key and next to each other. So the bursts have the lengths
     asked for in the whole stream and in each of its partitions alike. Times are those of a Poisson
     process. The same options give the same events.
+
+    Attributes:
+        schema: what the events are; their records have `id`, `time` (ISO 8601) and `type`.
     """
+
+    schema: ClassVar[StreamSchema]
 
     events: int = option(100_000, "How many events.", 1, MOST_EVENTS)
     rate: float = option(10_000.0, "Mean number of events a minute.")
@@ -101,8 +114,33 @@ class StreamOptions:
     @property
     def start_micros(self) -> int:
         """The instant before the first event, microseconds since the epoch."""
-        aware = self.start if self.start.tzinfo else self.start.replace(tzinfo=UTC)
-        return (aware - EPOCH) // timedelta(microseconds=1)
+        return instant_of(self.start)
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many drivers, companies or the like there are."""
+
+    @property
+    @abstractmethod
+    def script(self) -> Script:
+        """What trips are made of."""
+
+    @abstractmethod
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+        """Of each attribute of the schema a whole column, one value an event."""
+
+    @classmethod
+    def yaml(cls) -> str:
+        """The text of the schema's file."""
+        return _schema_file(cls.schema.name).read_text(encoding="utf-8")
+
+    def make(self) -> EventTable:
+        """The events, in order of time."""
+        dice = np.random.default_rng(self.seed)
+        times = arrival_times(dice, self)
+        found = draw_skeleton(dice, self)
+        return event_table(self.schema, times, found.types, self.columns(dice, found))
 
 
 def require_range(name: str, value: float, low: float, high: float) -> None:
@@ -117,7 +155,7 @@ def require_range(name: str, value: float, low: float, high: float) -> None:
 
 @dataclass(frozen=True)
 class Script:
-    """What trips are made of, as codes of types.
+    """What trips are made of, by names of event types.
 
     Attributes:
         main: the type of the bursts.
@@ -129,11 +167,11 @@ class Script:
         units: mean number of units of a trip, 2 or more.
     """
 
-    main: int
-    start: int | None
-    middle: tuple[int, ...]
+    main: str
+    start: str | None
+    middle: tuple[str, ...]
     weights: tuple[float, ...]
-    end: tuple[int, ...] = ()
+    end: tuple[str, ...] = ()
     units: float = 2.0
 
 
@@ -156,23 +194,23 @@ class Skeleton:
     most_trips: int
 
 
-def draw_skeleton(
-    dice: np.random.Generator, options: StreamOptions, slots: int, script: Script
-) -> Skeleton:
+def draw_skeleton(dice: np.random.Generator, options: StreamOptions) -> Skeleton:
     """The skeleton of exactly `options.events` events; each unit has a slot at random."""
+    script, codes = options.script, options.schema.type_codes
     count = int(options.events / (options.burst + 1) * 1.2) + 64
+    fixed = round(options.burst) if options.fixed_bursts else None
     while True:
-        slot = dice.integers(0, slots, count)
+        slot = dice.integers(0, options.slots, count)
         trips, begins, ends = _cut_into_trips(dice, slot, script)
-        sizes = np.where(ends, 1, burst_lengths(dice, count, options) + 1)
+        sizes = np.where(ends, 1, (fixed or dice.geometric(1 / options.burst, count)) + 1)
         if sizes.sum() >= options.events:
             break
         count *= 2
     unit = np.repeat(np.arange(count), sizes)[: options.events]
-    types = np.full(options.events, script.main, np.int64)
+    types = np.full(options.events, codes[script.main], np.int64)
     firsts = np.cumsum(sizes) - sizes
     inside = firsts < options.events
-    types[firsts[inside]] = _leads(dice, begins, ends, script)[inside]
+    types[firsts[inside]] = _leads(dice, begins, ends, options)[inside]
     return Skeleton(types, slot[unit], running_numbers(slot)[unit], trips[unit], count)
 
 
@@ -198,15 +236,17 @@ def _cut_into_trips(
 
 
 def _leads(
-    dice: np.random.Generator, begins: np.ndarray, ends: np.ndarray, script: Script
+    dice: np.random.Generator, begins: np.ndarray, ends: np.ndarray, options: StreamOptions
 ) -> np.ndarray:
     """The type of each unit's first event."""
+    script, codes = options.script, options.schema.type_codes
     weights = np.array(script.weights, float)
     chosen = dice.choice(weights.size, begins.size, p=weights / weights.sum())
-    leads = np.array(script.middle, np.int64)[chosen]
+    leads = np.array([codes[name] for name in script.middle], np.int64)[chosen]
     if script.start is not None:
-        leads[begins] = script.start
-        leads[ends] = dice.choice(np.array(script.end, np.int64), int(ends.sum()))
+        leads[begins] = codes[script.start]
+        last = np.array([codes[name] for name in script.end], np.int64)
+        leads[ends] = dice.choice(last, int(ends.sum()))
     return leads
 
 
@@ -224,15 +264,8 @@ def arrival_times(dice: np.random.Generator, options: StreamOptions) -> np.ndarr
     ticks = np.floor(times).astype(np.int64)
     numbers = np.arange(options.events)
     ticks = np.maximum.accumulate(ticks - numbers) + numbers
-    unit = options.resolution.micros
+    unit = NUMBER_LENGTHS[TimeUnit(options.resolution)]
     return (options.start_micros + ticks) // unit * unit
-
-
-def burst_lengths(dice: np.random.Generator, count: int, options: StreamOptions) -> np.ndarray:
-    """Lengths of bursts, int64, all 1 or more."""
-    if options.fixed_bursts:
-        return np.full(count, round(options.burst), np.int64)
-    return dice.geometric(1 / options.burst, count).astype(np.int64)
 
 
 def running_numbers(keys: np.ndarray) -> np.ndarray:
@@ -280,3 +313,65 @@ def walk(
     steps = dice.standard_exponential(keys.size) * step * np.where(down, -1.0, 1.0)
     starts = dice.random(int(keys.max()) + 1) * height
     return (starts[keys] + running_sums(keys, steps)) % height
+
+
+# ---- schemas, and columns of NumPy as a table of their events
+
+
+def schema_of(stream: str) -> StreamSchema:
+    """The schema of a stream, from the file beside this module."""
+    return load_schema(_schema_file(stream))
+
+
+def _schema_file(stream: str) -> Path:
+    return Path(__file__).with_name(f"{stream}.yaml")
+
+
+@dataclass(frozen=True)
+class Names:
+    """A column of text with few distinct values.
+
+    Attributes:
+        codes: int64, one an event; whatever they are where the event lacks the attribute.
+        labels: the text of each code.
+    """
+
+    codes: np.ndarray
+    labels: tuple[str, ...]
+
+    @classmethod
+    def numbered(cls, prefix: str, codes: np.ndarray, count: int) -> Names:
+        """`d0`, `d1` and so on."""
+        return cls(codes, tuple(f"{prefix}{number}" for number in range(count)))
+
+
+def event_table(
+    schema: StreamSchema,
+    times: np.ndarray,
+    types: np.ndarray,
+    attributes: Mapping[str, np.ndarray | Names],
+) -> EventTable:
+    """Events in the order given; an event has those attributes that its type has.
+
+    Args:
+        schema: the stream.
+        times: int64 microseconds.
+        types: codes of event types.
+        attributes: for each attribute of the schema a whole column, one value an event.
+    """
+    columns: dict[str, pa.Array] = {
+        TIME_COLUMN: pa.array(times),
+        TYPE_COLUMN: pa.array(types.astype(np.int32)),
+    }
+    for name in schema.attributes:
+        carriers = schema.carriers(name)
+        lacking = np.array([kind.name not in carriers for kind in schema.types])[types]
+        columns[name] = _column(attributes[name], lacking, ARROW_TYPES[schema.attributes[name]])
+    return EventTable(schema, pa.table(columns, schema=arrow_schema(schema)))
+
+
+def _column(values: np.ndarray | Names, lacking: np.ndarray, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, Names):
+        codes = pa.array(np.where(lacking, 0, values.codes), pa.int64(), mask=lacking)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(values.labels)).cast(kind)
+    return pa.array(values, kind, mask=lacking)

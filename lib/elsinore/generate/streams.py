@@ -1,57 +1,287 @@
-"""The generated streams by name."""
+"""The streams of the papers' experiments.
+
+Rides are the Hamlet paper's own stream, of 20 event types and bursts of `Travel` (section 5.1);
+stock trades are in the setting of GRETA section 10.1 and Hamlet 5.1, the load of a cluster's
+mappers has the distributions of GRETA Table 2, and position reports on an expressway are after the
+Linear Road benchmark (GRETA section 10.1).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-from elsinore.catalog.stream import StreamSchema
-from elsinore.events import EventTable
-from elsinore.generate import cluster, linear_road, ridesharing, stock
-from elsinore.generate.schemas import schema_yaml
-from elsinore.generate.skeleton import StreamOptions
+import numpy as np
+
+from elsinore.generate.skeleton import (
+    MOST_KEYS,
+    Names,
+    Script,
+    Skeleton,
+    StreamOptions,
+    option,
+    require_range,
+    running_numbers,
+    schema_of,
+    share,
+    walk,
+)
+
+# ---- rides
+
+_ENDS = ("Dropoff", "Cancel")
+_RIDES = schema_of("ridesharing")
+#: What may happen between two bursts of travelling, beside a pickup.
+MIDDLE_TYPES = tuple(
+    kind.name for kind in _RIDES.types
+    if kind.name not in ("Request", "Travel", "Pickup", *_ENDS)
+)  # fmt: skip
+_FEWEST_TYPES = len(_RIDES.types) - len(MIDDLE_TYPES) + 1
+#: Miles per hour below which traffic is slow, as in query q3, and which no ride reaches.
+_SLOW, _FASTEST = 10, 60
 
 
-@dataclass(frozen=True)
-class Stream:
-    """A kind of stream.
+@dataclass(frozen=True, kw_only=True)
+class RidesharingOptions(StreamOptions):
+    """Rides: a request, bursts of travelling with other events between, a dropoff or a cancel.
 
-    Attributes:
-        schema: what its events are.
-        notes: comment for the schema file.
-        options: the class of its options, a subclass of `StreamOptions`.
-        make: options to events, in order of time.
+    `slow` and `pool` are the selectivities of the local predicates of the paper's q3 and q2.
     """
 
-    schema: StreamSchema
-    notes: tuple[str, ...]
-    options: type[StreamOptions]
-    make: Callable[[Any], EventTable]
+    schema: ClassVar = _RIDES
+
+    types: int = option(
+        len(_RIDES.types), "How many event types occur.", _FEWEST_TYPES, len(_RIDES.types)
+    )
+    districts: int = option(10, "How many districts; a ride lies in one.", 1, MOST_KEYS)
+    drivers: int = option(100, "How many drivers; each has one ride after the other.", 1, MOST_KEYS)
+    riders: int = option(1_000, "How many riders; each ride has one at random.", 1, MOST_KEYS)
+    units: float = option(
+        4.0, "Mean number of parts of a ride; all but the last have a burst.", 2, 1_000_000
+    )
+    slow: float = share(0.3, "Share of Travel events below 10 miles per hour.")
+    pool: float = share(0.5, "Share of requests of kind Pool.")
 
     @property
-    def yaml(self) -> str:
-        """The text of its schema file."""
-        return schema_yaml(self.schema, self.notes)
+    def slots(self) -> int:
+        """Drivers."""
+        return self.drivers
+
+    @property
+    def script(self) -> Script:
+        """Rides; every other time that something happens between two bursts it is a pickup."""
+        middle = MIDDLE_TYPES[: self.types - _FEWEST_TYPES + 1]
+        weights = (float(len(middle)), *(1.0 for _ in middle))
+        return Script("Travel", "Request", ("Pickup", *middle), weights, _ENDS, self.units)
+
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+        """Of each attribute a column."""
+        size = self.events
+        riders = dice.integers(0, self.riders, found.most_trips)[found.trips]
+        districts = dice.integers(0, self.districts, found.most_trips)[found.trips]
+        slow = dice.random(size) < self.slow
+        low = dice.integers(0, _SLOW * 10, size)
+        high = dice.integers(_SLOW * 10, _FASTEST * 10, size)
+        return {
+            "driver": Names.numbered("v", found.slots, self.drivers),
+            "rider": Names.numbered("r", riders, self.riders),
+            "district": Names.numbered("d", districts, self.districts),
+            "kind": Names((dice.random(size) >= self.pool).astype(np.int64), ("Pool", "Single")),
+            "speed": np.where(slow, low, high) / 10,
+            "duration": dice.integers(10, 301, size),
+            "price": dice.integers(100, 10_001, size) / 100,
+        }
 
 
-STREAMS: Mapping[str, Stream] = {
-    name: Stream(module.SCHEMA, module.NOTES, options, make)
-    for name, module, options, make in (
-        ("ridesharing", ridesharing, ridesharing.RidesharingOptions, ridesharing.ridesharing),
-        ("stock", stock, stock.StockOptions, stock.stock),
-        ("cluster", cluster, cluster.ClusterOptions, cluster.cluster),
-        ("linear-road", linear_road, linear_road.LinearRoadOptions, linear_road.linear_road),
-    )
-}
+# ---- stock trades
+
+#: Prices lie within this factor of each other, from a dollar on, before they split.
+_PRICES = 1_000.0
 
 
-def make_events(options: StreamOptions) -> EventTable:
-    """The events of whichever stream has these options, in order of time, without files.
+@dataclass(frozen=True, kw_only=True)
+class StockOptions(StreamOptions):
+    """Bursts of trades (`Stock`) of one company each; a quote, news or a halt before each burst.
 
-    >>> from elsinore.generate.stock import StockOptions
-    >>> len(make_events(StockOptions(events=50)))
-    50
+    A company's price takes a step an event. Beyond 1,000 dollars it goes on at 1 dollar, and the
+    other way round, as stocks are split and merged.
+
+    `falling` is the selectivity of `S.price > NEXT(S).price` for trades next to each other; for
+    those far apart the selectivity is further from one half. Rate, bursts and companies are those
+    of the Hamlet paper, sectors those of GRETA.
     """
-    (stream,) = (stream for stream in STREAMS.values() if stream.options is type(options))
-    return stream.make(options)
+
+    schema: ClassVar = schema_of("stock")
+
+    rate: float = option(4_500.0, "Mean number of events a minute.")
+    burst: float = option(120.0, "Mean number of events of a burst.", 1, 1_000_000)
+    companies: int = option(220, "How many companies.", 1, MOST_KEYS)
+    sectors: int = option(10, "How many sectors; companies belong to them in turn.", 1, MOST_KEYS)
+    falling: float = share(0.5, "Share of steps by which a price goes down.")
+    volatility: float = option(
+        0.005, "Mean size of a price's step, relative to the price.", 1e-6, 1
+    )
+    sell: float = share(0.5, "Share of trades that sell.")
+
+    @property
+    def slots(self) -> int:
+        """Companies."""
+        return self.companies
+
+    @property
+    def script(self) -> Script:
+        """Trades, with something else before each burst."""
+        return Script("Stock", None, ("Quote", "News", "Halt"), (6.0, 3.0, 1.0))
+
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+        """Of each attribute a column."""
+        size = self.events
+        height = float(np.log(_PRICES))
+        prices = np.exp(walk(dice, found.slots, self.falling, self.volatility, height))
+        spreads = prices * 0.0005
+        return {
+            "company": Names.numbered("c", found.slots, self.companies),
+            "sector": Names.numbered("s", found.slots % self.sectors, self.sectors),
+            "kind": Names((dice.random(size) >= self.sell).astype(np.int64), ("sell", "buy")),
+            "price": np.round(prices, 4),
+            "volume": 1 + np.floor(dice.lognormal(5, 1, size)).astype(np.int64),
+            "bid": np.round(prices - spreads, 4),
+            "ask": np.round(prices + spreads, 4),
+            "mood": np.round(dice.uniform(-1, 1, size), 2),
+        }
+
+
+# ---- a cluster
+
+#: Table 2: bounds of CPU and memory, bound of the load, and its mean.
+_CPU, _LOAD, _MEAN_LOAD = 1_000, 10_000, 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions(StreamOptions):
+    """A job's mapper starts, is measured in bursts with reports of progress between, and ends.
+
+    Every mapper works on every job, again and again. Loads are Poisson with mean 100 and
+    independent of each other, unless `rising` makes the load of a mapper's job walk.
+    """
+
+    schema: ClassVar = schema_of("cluster")
+
+    rate: float = option(180_000.0, "Mean number of events a minute.")
+    mappers: int = option(10, "How many mappers.", 1, MOST_KEYS)
+    jobs: int = option(10, "How many jobs; each runs on every mapper.", 1, MOST_KEYS)
+    units: float = option(
+        3.0,
+        "Mean number of parts of a job's run on a mapper; all but the last have a burst.",
+        2,
+        1_000_000,
+    )
+    rising: float | None = share(
+        None, "Share of steps by which a load goes up; none: loads are independent, Poisson."
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what no stream can have.
+
+        Raises:
+            ParameterError: a value is out of range.
+        """
+        super().__post_init__()
+        require_range("mappers times jobs", self.mappers * self.jobs, 1, MOST_KEYS)
+
+    @property
+    def slots(self) -> int:
+        """Jobs on mappers."""
+        return self.mappers * self.jobs
+
+    @property
+    def script(self) -> Script:
+        """Runs of a job on a mapper."""
+        return Script("Measurement", "Start", ("Progress",), (1.0,), ("End",), self.units)
+
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+        """Of each attribute a column."""
+        size = self.events
+        return {
+            "job": found.slots % self.jobs,
+            "mapper": found.slots // self.jobs,
+            "cpu": dice.integers(0, _CPU + 1, size),
+            "memory": dice.integers(0, _CPU + 1, size),
+            "load": self._loads(dice, found.slots),
+            "percent": dice.integers(0, 101, size),
+        }
+
+    def _loads(self, dice: np.random.Generator, slots: np.ndarray) -> np.ndarray:
+        if self.rising is None:
+            return np.minimum(dice.poisson(_MEAN_LOAD, slots.size), _LOAD)
+        # Steps of 1 at least, lest many be equal once rounded.
+        walked = walk(dice, slots, 1 - self.rising, float(_MEAN_LOAD), float(_LOAD))
+        return walked.astype(np.int64)
+
+
+# ---- an expressway
+
+#: Linear Road: the greatest speed in miles per hour, lanes, feet of a segment.
+_TOP_SPEED, _LANES, _FEET = 100, 5, 5_280
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearRoadOptions(StreamOptions):
+    """A vehicle pays a toll and reports from the segment that it enters, burst by burst.
+
+    It drives from one segment to the next, and from the last to the first. Who has come to a stop
+    starts off at full speed. What `falling` is to prices in `StockOptions`, `slowing` is to speeds.
+    """
+
+    schema: ClassVar = schema_of("linear_road")
+
+    rate: float = option(240_000.0, "Mean number of events a minute.")
+    vehicles: int = option(1_000, "How many vehicles.", 1, MOST_KEYS)
+    segments: int = option(100, "How many segments the expressway has.", 1, MOST_KEYS)
+    slowing: float = share(0.5, "Share of steps by which a vehicle's speed goes down.")
+    accidents: float = share(
+        0.02, "Share of bursts with an accident in the segment before them, and no toll."
+    )
+
+    @property
+    def slots(self) -> int:
+        """Vehicles."""
+        return self.vehicles
+
+    @property
+    def script(self) -> Script:
+        """Reports from a segment, with a toll or an accident before them."""
+        weights = (1 - self.accidents, self.accidents)
+        return Script("Position", None, ("Toll", "Accident"), weights)
+
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+        """Of each attribute a column."""
+        size = self.events
+        entered = dice.integers(0, self.segments, self.vehicles)[found.slots]
+        segments = (entered + found.units) % self.segments
+        speeds = walk(dice, found.slots, self.slowing, 2.0, float(_TOP_SPEED))
+        return {
+            "vehicle": found.slots,
+            "segment": segments,
+            "lane": dice.integers(0, _LANES, size),
+            "speed": np.floor(speeds * 100) / 100,
+            "location": segments * _FEET + _feet_into_segment(found),
+            "amount": dice.integers(1, 11, size),
+        }
+
+
+def _feet_into_segment(found: Skeleton) -> np.ndarray:
+    """Reports of a burst are spread evenly over the segment, in the direction of travel."""
+    places = running_numbers(found.trips)
+    sizes = np.bincount(found.trips)[found.trips]
+    return places * _FEET // sizes
+
+
+#: By name, as the command line has them.
+STREAMS: Mapping[str, type[StreamOptions]] = {
+    "ridesharing": RidesharingOptions,
+    "stock": StockOptions,
+    "cluster": ClusterOptions,
+    "linear-road": LinearRoadOptions,
+}

@@ -1,4 +1,4 @@
-"""The logs of Delta tables without Spark: what they say, left unfinished, or failed to be written.
+"""Delta tables without Spark: what their logs say, left unfinished or failed to be written; rows.
 
 A note is in the commit itself (`userMetadata`): what it says of the rows is true of exactly this
 version of the table, whoever is killed when.
@@ -10,15 +10,20 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import deltalake
-from deltalake.exceptions import CommitFailedError
+import pyarrow as pa
+import pyarrow.dataset as ds
+from deltalake.exceptions import CommitFailedError, DeltaError
+from pyarrow.acero import AggregateNodeOptions, Declaration, RecordBatchReaderSourceNodeOptions
 
-from elsinore.errors import ConflictError, DataError, ElsinoreError, SetupError
+from elsinore.errors import ConflictError, DataError, ElsinoreError, disk_error
+from elsinore.lake.regions import Hours
 
 #: Commits that change no row.
 _KEEP_ROWS = frozenset(
@@ -34,9 +39,6 @@ _KEEP_ROWS = frozenset(
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
-_UNWRITABLE = re.compile(
-    r"No space left on device|Disk quota exceeded|File too large|Read-only file system"
-)
 _SHOWN = 300
 
 #: Seconds after which nobody is still at work on a log that has no commit: making one takes a
@@ -137,23 +139,102 @@ def _last_touched(folder: Path) -> float:
 
 def write_failure(error: Exception, table: str = "") -> ElsinoreError | None:
     """Why delta-rs or the system could not write, in our terms; None if that is not known."""
-    text = f"{type(error).__name__}: {error}"
     if isinstance(error, CommitFailedError):
         writer = f"another writer of {table}" if table else "another writer"
-        return ConflictError(f"{writer} got there first: {first_line(text)}")
-    return unwritable(text)
-
-
-def unwritable(text: str) -> SetupError | None:
-    """What a full or read-only disk makes of a report of an error; None where it tells of none."""
-    found = _UNWRITABLE.search(text)
-    if found is None:
-        return None
-    hint = "make room, or the lake writable, and run it again"
-    return SetupError(f"cannot write: {found[0]}", hint=hint)
+        text = first_line(f"{type(error).__name__}: {error}")
+        return ConflictError(f"{writer} got there first: {text}")
+    return disk_error(error)
 
 
 def first_line(text: str) -> str:
     """The first line of a text, cut so that a report of it stays one line."""
     line = next((part.strip() for part in text.splitlines() if part.strip()), "")
     return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
+
+
+# ---- rows
+
+
+def read_rows(
+    lake: Path,
+    table: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: ds.Expression | None = None,
+    version: int | None = None,
+    **allowed: Sequence[str],
+) -> pa.Table:
+    """Rows of a table.
+
+    Args:
+        lake: folder of the Delta tables.
+        table: name of the table.
+        columns: columns to read; None: all.
+        where: which rows; None: all.
+        version: of the table; None: the newest.
+        **allowed: by text column, the values that a row must have one of.
+
+    Raises:
+        DataError: the table is missing or cannot be read.
+    """
+    condition = where
+    for column, values in allowed.items():
+        one = ds.field(column).isin(pa.array(list(values), pa.string()))
+        condition = one if condition is None else condition & one
+    with _readable(lake, table, version) as dataset:
+        return dataset.to_table(columns=list(columns) if columns else None, filter=condition)
+
+
+def read_by_day(
+    lake: Path,
+    table: str,
+    hours: Hours,
+    *,
+    columns: Sequence[str] | None = None,
+    version: int | None = None,
+) -> Iterator[pa.Table]:
+    """Rows of some hours in a table that is partitioned by day, a day at a time.
+
+    Raises:
+        DataError: the table is missing or cannot be read.
+    """
+    with _readable(lake, table, version) as dataset:
+        yield from hours.rows_by_day(dataset, columns)
+
+
+def aggregate_rows(
+    lake: Path,
+    table: str,
+    columns: dict[str, ds.Expression],
+    wanted: AggregateNodeOptions,
+    *,
+    where: ds.Expression,
+) -> pa.Table:
+    """Aggregates of rows of a table's newest version, which are read a part at a time.
+
+    Args:
+        lake: folder of the Delta tables.
+        table: name of the table.
+        columns: what to aggregate, by name.
+        wanted: aggregates of these columns.
+        where: which rows.
+
+    Raises:
+        DataError: the table is missing or cannot be read.
+    """
+    with _readable(lake, table, None) as dataset:
+        reader = dataset.scanner(columns=columns, filter=where).to_reader()
+        source = RecordBatchReaderSourceNodeOptions(reader)
+        rows = Declaration("record_batch_reader_source", source)
+        return Declaration("aggregate", wanted, [rows]).to_table(use_threads=False)
+
+
+@contextmanager
+def _readable(lake: Path, table: str, version: int | None) -> Iterator[ds.Dataset]:
+    try:
+        yield deltalake.DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
+    except (DeltaError, OSError, pa.ArrowException) as error:
+        at = "" if version is None else f" at version {version}"
+        raise DataError(
+            f"cannot read the table {table}{at}: {error}", hint="has the lake been set up?"
+        ) from error

@@ -13,12 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
-
 from elsinore.errors import ConflictError, DataError, ValidationError
-from elsinore.lake.delta_log import commits
+from elsinore.lake.delta_log import commits, read_rows
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, hour_label, hours_of, parse_instant
@@ -187,7 +183,7 @@ def read_publications(lake: Path, hours: Collection[str] | None = None) -> dict[
     Raises:
         DataError: a table is missing or damaged.
     """
-    rows = _rows(lake)
+    rows = read_rows(lake, PUBLICATIONS).to_pylist()
     wanted = {row["owned_hour"] for row in rows} if hours is None else set(hours)
     digests = _unrecorded_digests(lake, rows)
     found = {}
@@ -198,17 +194,6 @@ def read_publications(lake: Path, hours: Collection[str] | None = None) -> dict[
             newer = digests.get(label)
             settled = newer is None or newer[0] < version or newer[1] == digest
             found[label] = Publication(**row, settled=settled)
-    return found
-
-
-def _rows(lake: Path) -> list[dict[str, Any]]:
-    try:
-        dataset = DeltaTable(str(lake / PUBLICATIONS)).to_pyarrow_dataset()
-        found: list[dict[str, Any]] = dataset.to_table().to_pylist()
-    except (DeltaError, OSError, pa.ArrowException) as error:
-        raise DataError(
-            f"cannot read the table {PUBLICATIONS}: {error}", hint="has the lake been set up?"
-        ) from error
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
@@ -21,7 +20,7 @@ from elsinore.query.bound import Workload
 from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.observe import count_events, event_types
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import DAY, EPOCH, MICROSECOND, MILLISECOND, Interval
+from elsinore.timeline import DAY, EPOCH, MICROSECOND, MILLISECOND, Interval, instant_of
 
 #: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
 #: and named features (3), deletion vectors among them, under which a file is not what it seems.
@@ -99,14 +98,10 @@ def _file(root: Path, action: dict[str, Any]) -> EventFile:
     return EventFile(
         str(root / unquote(action["path"])),
         action["size_bytes"],
-        day if first is None else _micros(first),
+        day if first is None else instant_of(first),
         # Statistics are cut to milliseconds (Delta's protocol, per-file statistics).
-        day + DAY - MICROSECOND if last is None else _micros(last) + MILLISECOND,
+        day + DAY - MICROSECOND if last is None else instant_of(last) + MILLISECOND,
     )
-
-
-def _micros(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)

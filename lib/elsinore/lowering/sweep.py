@@ -15,9 +15,8 @@ from elsinore.lowering.carriers import Carrier, Carriers
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import type_of
 from elsinore.sharing.sharable import partition_signature, plain_template
-from elsinore.template.machine import reachable
 from elsinore.template.support import refuse_all
-from elsinore.template.template import Template
+from elsinore.template.template import Template, reachable
 
 #: A state of a query, by their numbers.
 Place = tuple[int, int]

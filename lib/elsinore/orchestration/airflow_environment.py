@@ -44,14 +44,14 @@ def airflow_environment(root: Path) -> dict[str, str]:
         "AIRFLOW__API__WORKERS": "1",
         "GX_ANALYTICS_ENABLED": "False",
     }
-    ours = {name: value for name, value in defaults.items() if not _comes_otherwise(name)}
+    # Airflow may have another source for an option, which the variable itself would hide.
+    ours = {
+        name: value
+        for name, value in defaults.items()
+        if not any(f"{name}{source}" in os.environ for source in ("_CMD", "_SECRET"))
+    }
     path = os.environ.get("PATH", os.defpath)
     return {**ours, **os.environ, "PATH": f"{scripts}{os.pathsep}{path}"}
-
-
-def _comes_otherwise(name: str) -> bool:
-    """Whether Airflow has another source for an option, which the variable itself would hide."""
-    return any(f"{name}{source}" in os.environ for source in ("_CMD", "_SECRET"))
 
 
 def prepare_airflow(root: Path) -> None:

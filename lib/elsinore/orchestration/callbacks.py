@@ -34,11 +34,14 @@ _REASON_CUT = 2_000
 PROGRESS_FILE = "ELSINORE_PROGRESS_FILE"
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """Something that a person must look at.
+def raise_alert(
+    kind: str, dag: str, run: str, reason: str, *, task: str = "", label: str = "", log: str = ""
+) -> None:
+    """Log something that a person must look at, and append it to `Settings.alerts`.
 
-    Attributes:
+    It is one line of JSON in both places, with the fields below and `at`, ISO 8601.
+
+    Args:
         kind: `task_failed`, `run_failed` or `run_late`.
         dag: id of the DAG.
         run: id of its run.
@@ -46,77 +49,51 @@ class Alert:
         task: id of the task; empty if it is about the run.
         label: which of several mapped tasks; empty for the others.
         log: page of the task's log; empty where there is none.
-        at: when it was raised, ISO 8601.
     """
-
-    kind: str
-    dag: str
-    run: str
-    reason: str
-    task: str = ""
-    label: str = ""
-    log: str = ""
-    at: str = ""
-
-
-def raise_alert(alert: Alert) -> None:
-    """Log an alert and append it to `Settings.alerts`, one line of JSON in both places."""
-    dated = {**asdict(alert), "at": alert.at or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}
-    dated["reason"] = alert.reason[:_REASON_CUT]
+    at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    alert = {"kind": kind, "dag": dag, "run": run, "reason": reason[:_REASON_CUT]}
     # JSON keeps it one line, whatever a message holds.
-    line = json.dumps(dated)
+    line = json.dumps(alert | {"task": task, "label": label, "log": log, "at": at})
     _LOG.error("ALERT %s", line)
     file = Settings.load().alerts
     file.parent.mkdir(parents=True, exist_ok=True)
-    # One short write in append mode: alerts that come together do not mix their lines.
+    _append(file, line)
+
+
+def _append(file: Path, line: str) -> None:
+    # One short write in append mode: lines that come together do not mix.
     with file.open("a", encoding="utf-8") as stream:
-        stream.write(line + "\n")
+        stream.write(f"{line}\n")
 
 
 def alert_task_failed(context: Mapping[str, Any]) -> None:
     """Airflow's callback for a task that has failed and is not tried again."""
     task = context["task"]
     raise_alert(
-        Alert(
-            kind="task_failed",
-            dag=context["dag"].dag_id,
-            run=context["run_id"],
-            task=task.task_id,
-            label=task_label(task),
-            reason=str(context.get("exception") or "the task ended without a word"),
-            log=getattr(context["ti"], "log_url", ""),
-        )
+        "task_failed",
+        context["dag"].dag_id,
+        context["run_id"],
+        str(context.get("exception") or "the task ended without a word"),
+        task=task.task_id,
+        label=task_label(task),
+        log=getattr(context["ti"], "log_url", ""),
     )
 
 
 def alert_run_failed(context: Mapping[str, Any]) -> None:
     """Airflow's callback for a run that has failed; silent where a task's alert has said why."""
     reason = str(context.get("reason") or "unknown")
-    if reason == _TASK_FAILURE:
-        return
-    raise_alert(
-        Alert(
-            kind="run_failed",
-            dag=context["dag"].dag_id,
-            run=context["run_id"],
-            reason=reason.replace("_", " "),
-        )
-    )
+    if reason != _TASK_FAILURE:
+        dag = context["dag"].dag_id
+        raise_alert("run_failed", dag, context["run_id"], reason.replace("_", " "))
 
 
 def alert_run_late(context: Mapping[str, Any]) -> None:
     """Airflow's callback for a run that is not done by its deadline; silent for backfills."""
     run = context["dag_run"]
-    if run["run_type"] == _BACKFILL:
-        return
-    raise_alert(
-        Alert(
-            kind="run_late",
-            dag=run["dag_id"],
-            run=run["dag_run_id"],
-            reason=f"not done by {context['deadline']['deadline_time']}, but {run['state']}",
-        )
-    )
+    if run["run_type"] != _BACKFILL:
+        reason = f"not done by {context['deadline']['deadline_time']}, but {run['state']}"
+        raise_alert("run_late", run["dag_id"], run["dag_run_id"], reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +116,8 @@ class TaskProgress:
     exit_code: int = 0
 
     def to_line(self) -> str:
-        """One line of JSON, with its line end."""
-        return json.dumps(asdict(self)) + "\n"
+        """One line of JSON."""
+        return json.dumps(asdict(self))
 
     @classmethod
     def from_line(cls, line: str) -> TaskProgress:
@@ -163,8 +140,6 @@ def note_progress(state: str) -> Callable[[Mapping[str, Any]], None]:
             reason="" if error is None else str(error),
             exit_code=0 if error is None else getattr(error, "exit_code", 1),
         )
-        # One short write in append mode: tasks that end together do not mix their lines.
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(step.to_line())
+        _append(Path(path), step.to_line())
 
     return note

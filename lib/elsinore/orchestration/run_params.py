@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from calendar import timegm
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,10 +12,10 @@ from elsinore.errors import ParameterError
 from elsinore.timeline import (
     DAY,
     HOUR,
-    SECOND,
     Interval,
     format_instant,
     hour_label,
+    instant_of,
     parse_instant,
     require_whole_hours,
 )
@@ -65,7 +64,7 @@ def run_interval(
         raise ParameterError("the run has no data interval", hint="give start and end")
     else:
         # A bare cron schedule yields intervals of no width: Interval refuses them.
-        interval = Interval(_micros(data_start), _micros(data_end))
+        interval = Interval(instant_of(data_start), instant_of(data_end))
     require_whole_hours(interval)
     return interval
 
@@ -135,11 +134,6 @@ def task_label(task: Any) -> str:
         return ""
     part = slice_interval(time_slice)
     return f"{hour_label(part.start)} to {hour_label(part.end)}"
-
-
-def _micros(moment: datetime) -> int:
-    # Airflow's datetimes subtract into a class of their own that cannot be divided.
-    return timegm(moment.utctimetuple()) * SECOND + moment.microsecond
 
 
 def known_workloads(root: Path, stream: str) -> tuple[str, ...]:

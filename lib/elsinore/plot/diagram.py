@@ -1,11 +1,22 @@
-"""What is to be drawn of a query or of a sharable set, before it is known where."""
+"""What is drawn of a query or of a sharable set, a place for it, and its ink on Matplotlib axes.
+
+Circles stand in a row, in the order of the pattern. An arrow to the next one is straight; arrows
+that skip circles, and loops, run above the row, those that lead back below it. Everything is in
+points; x grows to the right and y downwards.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, pairwise
+from math import hypot, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from elsinore.plot import ink
+from elsinore.plot.ink import Point
 from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.print_query import print_bound, print_pattern
@@ -25,6 +36,9 @@ from elsinore.template.template import (
     Template,
     Transition,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Characters of a line of a label.
 _LABEL_WIDTH = 32
@@ -288,3 +302,392 @@ def _wrapped(texts: Iterable[str]) -> tuple[Line, ...]:
         for line in textwrap.wrap(text, _WIDTH, subsequent_indent="   ")
     ]
     return tuple(lines) if len(lines) <= _MOST_LINES else (*lines[: _MOST_LINES - 1], Line("…"))
+
+
+# ---- places
+
+RADIUS = 15.0
+#: The outer ring of END states stands off by this.
+RING = 3.0
+#: Width of the cross before what must not be matched.
+_CROSS = 11.0
+#: Between circles at least, and beside a label between two.
+_GAP, _BESIDE = 34.0, 16.0
+#: Length of the arrows from and to nowhere, to each side where they are aslant.
+_STUB, _SLANT = 26.0, 18.0
+#: From one arrow above or below the row to the next, beside their labels.
+_LIFT = 12.0
+#: How far from a circle's middle arrows leave it upwards and downwards, and come in.
+_PORT = 8.0
+#: Radius of an arrow's corners.
+_BEND = 7.0
+_THICK = 1.1
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A diagram and its layout.
+
+    Attributes:
+        diagram: what is drawn.
+        points: the middles of its circles.
+        strokes: for each arrow the corners that it passes, from its tail to its head.
+        labels: for each arrow the middle of its label's lower edge.
+        width, height: of the whole.
+    """
+
+    diagram: Diagram
+    points: tuple[Point, ...]
+    strokes: tuple[tuple[Point, ...], ...]
+    labels: tuple[Point, ...]
+    width: float
+    height: float
+
+
+def drawing_of(diagram: Diagram) -> Drawing:
+    """A place for every circle, arrow and label of a diagram."""
+    columns = _columns(diagram)
+    level = [arrow for arrow in diagram.arrows if _is_level(arrow, len(columns))]
+    aslant = [arrow for arrow in diagram.arrows if _is_aslant(arrow, len(columns))]
+    notes = max((len(circle.note.splitlines()) for circle in diagram.circles), default=0)
+    up = max([RADIUS + RING, *(3.0 + label_height(a.label) for a in level)]) + _LIFT / 2
+    down = max(
+        RADIUS + RING + 2.0 + ink.block_height(notes, ink.NOTE),
+        *(RADIUS + _SLANT + label_height(arrow.label) for arrow in aslant),
+        0.0,
+    )
+    over = [a for a in diagram.arrows if a.earlier is not None and a.later is not None
+            and a not in level]  # fmt: skip
+    rise, top = _tracks([a for a in over if _skips(a)], columns, up)
+    fall, bottom = _tracks([a for a in over if not _skips(a)], columns, down + _LIFT / 2)
+    heights = rise | {arrow: -below for arrow, below in fall.items()}
+    routes = [_route(arrow, diagram, columns, heights.get(arrow)) for arrow in diagram.arrows]
+    sides = [
+        (x - width / 2, x + width / 2)
+        for arrow, (_, (x, _)) in zip(diagram.arrows, routes, strict=True)
+        if (width := label_width(arrow.label))
+    ]
+    edges = [(x - left, x + right) for x, left, right in columns] + sides
+    edges += [(x, x) for stroke, _ in routes for x, _ in stroke]
+    shift = 2.0 - min((left for left, _ in edges), default=0.0)
+
+    def at(point: Point) -> Point:
+        return point[0] + shift, point[1] + top
+
+    return Drawing(
+        diagram,
+        tuple(at((x, 0.0)) for x, _, _ in columns),
+        tuple(tuple(map(at, stroke)) for stroke, _ in routes),
+        tuple(at(label) for _, label in routes),
+        max((right for _, right in edges), default=0.0) + shift + 2.0,
+        top + max(bottom, down),
+    )
+
+
+def capsule_width(circle: Circle) -> float:
+    """Width of the rounded shape around a state's name: a circle where the name is short."""
+    return max(2 * RADIUS, ink.text_width(circle.name, ink.NAME) + RADIUS)
+
+
+def label_width(label: tuple[Line, ...]) -> float:
+    """Width of an arrow's label."""
+    return max(
+        (
+            ink.text_width(line.text, ink.LABEL) + (_CROSS if line.crossed else 0.0)
+            for line in label
+        ),
+        default=0.0,
+    )
+
+
+def label_height(label: tuple[Line, ...]) -> float:
+    """Height of an arrow's label."""
+    return ink.block_height(len(label), ink.LABEL)
+
+
+def _is_level(arrow: Arrow, circles: int) -> bool:
+    """Whether an arrow runs in the row: to the next circle, into the first, out of the last."""
+    if arrow.earlier is None:
+        return arrow.later == 0
+    return arrow.later == (None if arrow.earlier == circles - 1 else arrow.earlier + 1)
+
+
+def _is_aslant(arrow: Arrow, circles: int) -> bool:
+    """Whether an arrow from or to nowhere has a circle beside it in the row."""
+    return None in (arrow.earlier, arrow.later) and not _is_level(arrow, circles)
+
+
+def _skips(arrow: Arrow) -> bool:
+    assert arrow.earlier is not None
+    assert arrow.later is not None
+    return arrow.later >= arrow.earlier
+
+
+def _columns(diagram: Diagram) -> list[tuple[float, float, float]]:
+    """The middle of each circle's column, and how far the column reaches to its left and right."""
+    columns: list[tuple[float, float, float]] = []
+    end = 0.0
+    for number, circle in enumerate(diagram.circles):
+        half = max(
+            capsule_width(circle) / 2 + RING,
+            ink.block_width(circle.note.splitlines(), ink.NOTE) / 2,
+        )
+        slanted = capsule_width(circle) / 2 + _SLANT
+        ways = {(arrow.earlier, arrow.later): arrow.label for arrow in diagram.arrows}
+        enters, leaves = (None, number) in ways and number > 0, (number, None) in ways
+        leaves = leaves and number < len(diagram.circles) - 1
+        left, right = max(half, slanted * enters), max(half, slanted * leaves)
+        gap = 0.0
+        if number:
+            below = label_width(ways.get((number - 1, None), ())) + label_width(
+                ways.get((None, number), ())
+            )
+            straight = label_width(ways.get((number - 1, number), ()))
+            gap = max(_GAP, straight + _BESIDE, below + _BESIDE)
+        end += gap + left
+        columns.append((end, left, right))
+        end += right
+    return columns
+
+
+def _tracks(
+    arrows: Iterable[Arrow], columns: Sequence[tuple[float, float, float]], start: float
+) -> tuple[dict[Arrow, float], float]:
+    """How far from the row each arrow runs, short ones next to it, and where the last one ends."""
+    spans: dict[Arrow, tuple[float, float]] = {}
+    for arrow in arrows:
+        ends = [columns[end][0] for end in (arrow.earlier, arrow.later) if end is not None]
+        half = max((max(ends) - min(ends)) / 2, label_width(arrow.label) / 2) + _PORT + 2.0
+        spans[arrow] = sum(ends) / 2 - half, sum(ends) / 2 + half
+    tracks: list[list[Arrow]] = []
+    for arrow in sorted(spans, key=lambda each: spans[each][1] - spans[each][0]):
+        left, right = spans[arrow]
+        for number in count():
+            if number == len(tracks):
+                tracks.append([])
+            if all(spans[o][1] <= left or right <= spans[o][0] for o in tracks[number]):
+                tracks[number].append(arrow)
+                break
+    places: dict[Arrow, float] = {}
+    for track in tracks:
+        start += _LIFT
+        places |= dict.fromkeys(track, start)
+        start += max(label_height(arrow.label) for arrow in track)
+    return places, start + 4.0
+
+
+def _route(
+    arrow: Arrow,
+    diagram: Diagram,
+    columns: Sequence[tuple[float, float, float]],
+    height: float | None,
+) -> tuple[tuple[Point, ...], Point]:
+    """The corners of an arrow and the place of its label, the row being at 0."""
+    width, tall = label_width(arrow.label), label_height(arrow.label)
+    ends = [None if end is None else (columns[end], diagram.circles[end])
+            for end in (arrow.earlier, arrow.later)]  # fmt: skip
+    if height is not None:
+        side = 1.0 if height > 0 else -1.0
+        (tail, earlier), (head, later) = (end for end in ends if end is not None)
+        begin, end = tail[0] + side * _PORT, head[0] - side * _PORT
+        corners = (
+            (begin, -side * _edge(earlier)), (begin, -height), (end, -height),
+            (end, -side * _edge(later)),
+        )  # fmt: skip
+        below = -height - 2.0 if side > 0 else -height + tall + 2.0
+        return corners, ((begin + end) / 2, below)
+    if None not in ends:
+        (tail, earlier), (head, later) = (end for end in ends if end is not None)
+        corner = tail[0] + _reach(earlier), head[0] - _reach(later)
+        return ((corner[0], 0.0), (corner[1], 0.0)), (sum(corner) / 2, -3.0)
+    ((column, circle),) = (end for end in ends if end is not None)
+    side = -1.0 if arrow.earlier is None else 1.0
+    if _is_level(arrow, len(columns)):
+        near = column[0] + side * _reach(circle)
+        far = near + side * max(_STUB, width)
+        stroke, label = ((near, 0.0), (far, 0.0)), ((near + far) / 2, -3.0)
+    else:
+        low = RADIUS * sqrt(0.5) + (RING if circle.double else 0.0)
+        near = column[0] + side * (capsule_width(circle) / 2 - RADIUS + low)
+        far = column[0] + side * column[1 if side < 0 else 2]
+        stroke = ((near, low), (far, low + _SLANT))
+        label = (far + side * width / 2, low + _SLANT + tall)
+    return (stroke[::-1] if side < 0 else stroke), label
+
+
+def _reach(circle: Circle) -> float:
+    """From a circle's middle to its side."""
+    return capsule_width(circle) / 2 + (RING if circle.double else 0.0)
+
+
+def _edge(circle: Circle) -> float:
+    """From a circle's middle up to its edge at the place where arrows leave."""
+    radius = RADIUS + (RING if circle.double else 0.0)
+    beyond = max(_PORT - (capsule_width(circle) / 2 - RADIUS), 0.0)
+    return sqrt(radius * radius - beyond * beyond)
+
+
+# ---- ink
+
+
+def draw(axes: Axes, drawing: Drawing, corner: Point) -> None:
+    """Draw circles, arrows and labels, the upper left corner at a point."""
+
+    def at(point: Point) -> Point:
+        return point[0] + corner[0], point[1] + corner[1]
+
+    for stroke in drawing.strokes:
+        _draw_arrow(axes, [at(point) for point in stroke])
+    fill = ink.NEGATIVE_FILL if drawing.diagram.negative else ink.POSITIVE_FILL
+    for circle, point in zip(drawing.diagram.circles, drawing.points, strict=True):
+        _draw_circle(axes, circle, at(point), fill)
+    for arrow, label in zip(drawing.diagram.arrows, drawing.labels, strict=True):
+        _draw_label(axes, at(label), arrow.label)
+
+
+def _draw_circle(axes: Axes, circle: Circle, at: Point, fill: str) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    x, y = at
+    for ring in (RING, 0.0) if circle.double else (0.0,):
+        radius, width = RADIUS + ring, capsule_width(circle) + 2 * ring
+        axes.add_patch(
+            FancyBboxPatch((x - width / 2, y - radius), width, 2 * radius, facecolor=fill,
+                           edgecolor=ink.LINE, linewidth=_THICK, zorder=2,
+                           boxstyle=f"round,pad=0,rounding_size={radius}")
+        )  # fmt: skip
+    ink.write(axes, at, circle.name, ink.NAME, align="center")
+    for row, note in enumerate(circle.note.splitlines()):
+        below = y + RADIUS + 5.0 + ink.NOTE * ink.LEADING * (row + 0.5)
+        ink.write(axes, (x, below), note, ink.NOTE, colour=ink.FAINT, align="center", clear=True)
+
+
+def _draw_arrow(axes: Axes, corners: Sequence[Point]) -> None:
+    """A line with round corners and a head."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    vertices, codes = [corners[0]], [Path.MOVETO]
+    for (before, corner), (_, after) in pairwise(pairwise(corners)):
+        vertices += [_towards(corner, before), corner, _towards(corner, after)]
+        codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
+    path = Path([*vertices, corners[-1]], [*codes, Path.LINETO])
+    axes.add_patch(
+        FancyArrowPatch(path=path, arrowstyle="-|>,head_length=5,head_width=2.4", mutation_scale=1,
+                        color=ink.LINE, linewidth=_THICK, shrinkA=0, shrinkB=0)
+    )  # fmt: skip
+
+
+def _towards(corner: Point, other: Point) -> Point:
+    """Where the bend at a corner begins, on the way to another point."""
+    dx, dy = other[0] - corner[0], other[1] - corner[1]
+    length = hypot(dx, dy) or 1.0
+    part = min(_BEND, length / 2) / length
+    return corner[0] + part * dx, corner[1] + part * dy
+
+
+def _draw_label(axes: Axes, at: Point, label: tuple[Line, ...]) -> None:
+    """Lines of text; before what must not be matched stands a crossed-out circle."""
+    left = at[0] - label_width(label) / 2
+    for row, line in enumerate(label):
+        y = at[1] - ink.LABEL * ink.LEADING * (len(label) - row - 0.5)
+        x = left + (_CROSS if line.crossed else 0.0)
+        colour = ink.CROSSED if line.crossed else ink.TEXT
+        ink.write(axes, (x, y), line.text, ink.LABEL, colour=colour, clear=True)
+        if line.crossed:
+            axes.plot(left + 4.0, y, marker="$⊗$", color=ink.CROSSED, markersize=8.0)
+
+
+# ---- the templates of queries, saved as a picture
+
+
+#: Sheets stand side by side up to this width, in points.
+_PAGE = 1_000.0
+_MARGIN = 24.0
+_BETWEEN = 30.0
+_LEGEND = (
+    "An arrow from nowhere leads to where a trend may start; a double ring is where it may end. "
+    "What a crossed circle names must not be matched on the way."
+)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A sheet with its drawings and its size in points."""
+
+    sheet: Sheet
+    drawings: tuple[Drawing, ...]
+    width: float
+    height: float
+
+
+def save_templates(queries: Iterable[BoundQuery], path: Path) -> None:
+    """Draw the templates of queries, each below its name and pattern.
+
+    Args:
+        queries: in the order in which they are drawn.
+        path: a file that ends in .svg or .png.
+
+    Raises:
+        ParameterError: another ending, or the file cannot be written.
+    """
+    ink.require_picture(path)
+    blocks = [_block(sheet_of(query)) for query in queries]
+    corners, width, height = _corners(blocks)
+    figure, axes = ink.page(width, height)
+    for block, corner in zip(blocks, corners, strict=True):
+        _draw_block(axes, block, corner)
+    ink.write(axes, (_MARGIN, height - _MARGIN), _LEGEND, ink.BODY, colour=ink.FAINT)
+    ink.save(figure, path)
+
+
+def _block(sheet: Sheet) -> _Block:
+    drawings = tuple(map(drawing_of, sheet.diagrams))
+    widths = [
+        ink.text_width(sheet.title, ink.TITLE, bold=True),
+        ink.block_width(list(sheet.lines), ink.BODY),
+    ]
+    widths += [drawing.width for drawing in drawings]
+    widths += [ink.text_width(diagram.caption, ink.BODY) for diagram in sheet.diagrams]
+    height = _heading(sheet) + sum(_caption(d) + d.height + 8.0 for d in drawings)
+    return _Block(sheet, drawings, max(widths), height)
+
+
+def _heading(sheet: Sheet) -> float:
+    return ink.TITLE * ink.LEADING + ink.block_height(len(sheet.lines), ink.BODY) + 8.0
+
+
+def _caption(drawing: Drawing) -> float:
+    return ink.BODY * ink.LEADING + 4.0 if drawing.diagram.caption else 0.0
+
+
+def _corners(blocks: Sequence[_Block]) -> tuple[list[Point], float, float]:
+    """The upper left corner of each block, line by line, and the size of the page."""
+    corners: list[Point] = []
+    x, y, lowest, widest = _MARGIN, _MARGIN, _MARGIN, ink.text_width(_LEGEND, ink.BODY)
+    for block in blocks:
+        if x > _MARGIN and x + block.width > _MARGIN + _PAGE:
+            x, y = _MARGIN, lowest + _BETWEEN
+        corners.append((x, y))
+        x += block.width + 2 * _BETWEEN
+        lowest = max(lowest, y + block.height)
+        widest = max(widest, x - 2 * _BETWEEN - _MARGIN)
+    return corners, widest + 2 * _MARGIN, lowest + _BETWEEN + 2 * _MARGIN
+
+
+def _draw_block(axes: Axes, block: _Block, corner: Point) -> None:
+    x, y = corner
+    ink.write(axes, (x, y + ink.TITLE * ink.LEADING / 2), block.sheet.title, ink.TITLE, bold=True)
+    y += ink.TITLE * ink.LEADING
+    for line in block.sheet.lines:
+        ink.write(axes, (x, y + ink.BODY * ink.LEADING / 2), line, ink.BODY, colour=ink.FAINT)
+        y += ink.BODY * ink.LEADING
+    y += 8.0
+    for drawing in block.drawings:
+        if drawing.diagram.caption:
+            colour = ink.CROSSED if drawing.diagram.negative else ink.FAINT
+            at = (x, y + ink.BODY * ink.LEADING / 2)
+            ink.write(axes, at, drawing.diagram.caption, ink.BODY, colour=colour)
+        y += _caption(drawing)
+        draw(axes, drawing, (x, y))
+        y += drawing.height + 8.0

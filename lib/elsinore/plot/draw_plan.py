@@ -22,7 +22,7 @@ _FEW = 20
 _PATTERN = 44
 
 #: Sizes of type in points.
-_TYPE, _SMALL_TYPE = 10, 7
+_TITLE_TYPE, _TYPE, _SMALL_TYPE = 11, 10, 7
 
 #: Colours that stay apart for colour-blind eyes and in grey.
 _FILL = {Fate.CHOSEN: "#0072b2", Fate.PRUNED: "#d9d9d9", Fate.IN_CONFLICT: "#f7e3b5"}
@@ -48,18 +48,25 @@ def draw_plan(plan: StaticPlan, path: Path) -> None:
     many = len(drawn) > _FEW
     radius = max(2.2, len(drawn) * 0.05)
     across, along = _room(drawn, many=many)
-    figure = Figure(figsize=(2 * (radius + across), 2 * (radius + along) + 1.4),
-                    layout="constrained")  # fmt: skip
+    title = _title(plan, len(vertices) - len(drawn))
+    width = max(map(len, title)) * _TITLE_TYPE * 0.66 / 72
+    height = 2 * (radius + along) + 1.4 if drawn else 1.2
+    size = max(2 * (radius + across), width), height
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle("\n".join(title), fontsize=_TITLE_TYPE)
     axes: Any = figure.add_subplot(aspect="equal")
     axes.set_axis_off()
-    axes.set_xlim(-1 - across / radius, 1 + across / radius)
-    axes.set_ylim(-1 - along / radius, 1 + along / radius)
-    angles = np.pi / 2 - 2 * np.pi * np.arange(len(drawn)) / max(1, len(drawn))
-    points = np.column_stack([np.cos(angles), np.sin(angles)])
-    _draw_conflicts(axes, drawn, points)
-    _draw_vertices(axes, drawn, points)
-    _write_labels(axes, drawn, angles, many=many)
-    _write_story(figure, plan, len(vertices) - len(drawn))
+    if drawn:
+        axes.set_xlim(-1 - across / radius, 1 + across / radius)
+        axes.set_ylim(-1 - along / radius, 1 + along / radius)
+        angles = np.pi / 2 - 2 * np.pi * np.arange(len(drawn)) / len(drawn)
+        points = np.column_stack([np.cos(angles), np.sin(angles)])
+        _draw_conflicts(axes, drawn, points)
+        _draw_vertices(axes, drawn, points)
+        _write_labels(axes, drawn, angles, many=many)
+        _write_legend(figure, plan)
+    else:
+        axes.text(0.5, 0.5, "There is nothing to share.", ha="center", fontsize=_TYPE)
     try:
         with mpl.rc_context({"svg.hashsalt": "elsinore", "svg.fonttype": "none"}):
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
@@ -143,8 +150,7 @@ def _text(candidate: PlannedCandidate, *, one_line: bool) -> str:
     return f"{title} ({pattern})" if one_line else f"{title}\n({pattern})"
 
 
-def _write_story(figure: Any, plan: StaticPlan, left_out: int) -> None:
-    """Title and legend."""
+def _write_legend(figure: Any, plan: StaticPlan) -> None:
     fates = [fate for fate in _FILL if any(c.fate is fate for c in plan.candidates)]
     handles = [
         Line2D([], [], marker="o", linestyle="", markersize=10, markeredgecolor="black",
@@ -154,6 +160,9 @@ def _write_story(figure: Any, plan: StaticPlan, left_out: int) -> None:
     handles.append(Line2D([], [], color="#d55e00", label="conflict with a chosen one"))
     handles.append(Line2D([], [], color="#999999", label="other conflict"))
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+
+
+def _title(plan: StaticPlan, left_out: int) -> list[str]:
     bound = "" if plan.bound is None else f", bound {plan.bound:,.6g}"
     lines = [
         f"Sharon graph; plan by {plan.finder}: score {plan.score:,.6g}{bound}"
@@ -161,7 +170,10 @@ def _write_story(figure: Any, plan: StaticPlan, left_out: int) -> None:
     ]
     below = sum(c.fate is Fate.NOT_BENEFICIAL for c in plan.candidates)
     if below:
-        lines.append(f"{below:,} candidates are not beneficial and no vertices")
+        are = "candidate is" if below == 1 else "candidates are"
+        lines.append(
+            f"{below:,} {are} not beneficial and no {'vertex' if below == 1 else 'vertices'}"
+        )
     if left_out:
         lines.append(f"{left_out:,} vertices of smaller benefit are not drawn")
-    figure.suptitle("\n".join(lines), fontsize=11)
+    return lines

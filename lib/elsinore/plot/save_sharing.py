@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elsinore.engine.plan import GRETA, RuntimePlan
-from elsinore.plot.diagram import merged_diagram
-from elsinore.plot.draw_diagram import RADIUS, RING, Drawing, capsule_width, draw, drawing_of
+from elsinore.plot.diagram import (
+    RADIUS,
+    RING,
+    Drawing,
+    capsule_width,
+    draw,
+    drawing_of,
+    merged_diagram,
+)
 from elsinore.plot.draw_sharing import (
     Rows,
     draw_legend,

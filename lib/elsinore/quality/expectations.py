@@ -11,8 +11,7 @@ import html
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 from great_expectations.compatibility import pydantic
@@ -21,10 +20,6 @@ from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
-from great_expectations.render.renderer_configuration import (
-    RendererConfiguration,
-    RendererValueType,
-)
 from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import pass_context
 
@@ -62,8 +57,7 @@ class FrameMetric(TableMetricProvider):
         return frame
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What an expectation found in a batch.
 
     Attributes:
@@ -79,16 +73,16 @@ class Finding:
     unexpected_count: int
     element_count: int
 
-    @classmethod
-    def of_rows(cls, unexpected: Iterable[str], element_count: int, *, noun: str) -> Finding:
-        """The finding that no row should be among `unexpected`; `noun` says what a row is."""
-        texts = [shorten(text) for text in unexpected]
-        named = tuple(texts[:MAX_NAMED])
-        observed = f"{element_count} {noun} checked"
-        if texts:
-            more = "; ..." if len(texts) > len(named) else ""
-            observed = f"{len(texts)} of {element_count} {noun}: {'; '.join(named[:3])}{more}"
-        return cls(not texts, observed, named, len(texts), element_count)
+
+def no_row_among(unexpected: Iterable[str], element_count: int, noun: str) -> Finding:
+    """The finding that no row should be among `unexpected`; `noun` says what a row is."""
+    texts = [shorten(text) for text in unexpected]
+    named = tuple(texts[:MAX_NAMED])
+    observed = f"{element_count} {noun} checked"
+    if texts:
+        more = "; ..." if len(texts) > len(named) else ""
+        observed = f"{len(texts)} of {element_count} {noun}: {'; '.join(named[:3])}{more}"
+    return Finding(not texts, observed, named, len(texts), element_count)
 
 
 def shorten(text: str) -> str:
@@ -103,11 +97,9 @@ def shorten(text: str) -> str:
 
 
 class FrameExpectation(BatchExpectation, ABC):
-    """An expectation on a pandas batch as a whole; subclasses define `find` and `sentence`."""
+    """An expectation on a pandas batch as a whole; subclasses define `find`."""
 
     metric_dependencies: ClassVar[tuple[str, ...]] = (_FRAME,)
-    #: What is expected, as a sentence; Data Docs show a suite's own description instead.
-    sentence: ClassVar[str]
 
     @abstractmethod
     def find(self, frame: pd.DataFrame) -> Finding:
@@ -134,16 +126,6 @@ class FrameExpectation(BatchExpectation, ABC):
             },
         }
 
-    @classmethod
-    def _prescriptive_template(
-        cls, renderer_configuration: RendererConfiguration
-    ) -> RendererConfiguration:
-        renderer_configuration.add_param(
-            name="sentence", param_type=RendererValueType.STRING, value=cls.sentence
-        )
-        renderer_configuration.template_str = "$sentence"
-        return renderer_configuration
-
 
 class ExpectLandedRowsToAddUp(FrameExpectation):
     """Every line of a landing was accepted, was a duplicate, or was quarantined.
@@ -152,13 +134,11 @@ class ExpectLandedRowsToAddUp(FrameExpectation):
     `event_rows` and `quarantine_rows`), these must be the accepted and quarantined ones.
     """
 
-    sentence: ClassVar[str] = "lines = accepted + duplicates + quarantined for every landing"
-
     def find(self, frame: pd.DataFrame) -> Finding:
         """Compare whole numbers, row by row."""
         faults = (_account_faults(row) for row in frame.to_dict("records"))
         wrong = (", and ".join(found) for found in faults if found)
-        return Finding.of_rows(wrong, len(frame), noun="landings")
+        return no_row_among(wrong, len(frame), "landings")
 
 
 def _account_faults(row: dict[str, object]) -> list[str]:
@@ -185,12 +165,10 @@ def _account_faults(row: dict[str, object]) -> list[str]:
 class ExpectPlansToBeWhatWasWritten(FrameExpectation):
     """Each body reads back as statistics or as a plan, and its fingerprints are the row's."""
 
-    sentence: ClassVar[str] = "Every stored body reads back and has the fingerprints of its row."
-
     def find(self, frame: pd.DataFrame) -> Finding:
         """Read every body anew."""
         texts = (fault for row in frame.to_dict("records") if (fault := _plan_fault(row)))
-        return Finding.of_rows(texts, len(frame), noun="statistics and plans")
+        return no_row_among(texts, len(frame), "statistics and plans")
 
 
 def _plan_fault(row: dict[str, object]) -> str | None:
@@ -222,7 +200,6 @@ class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
     share: float = pydantic.Field(ge=0, le=1)
 
     success_keys: ClassVar[tuple[str, ...]] = ("share",)
-    sentence: ClassVar[str] = "Few lines of each landing are quarantined."
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Compare each landing's share."""
@@ -234,7 +211,7 @@ class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
             for landing, share in zip(frame["landing"], shares, strict=True)
             if share > self.share
         ]
-        return Finding.of_rows(wrong, len(frame), noun="landings")
+        return no_row_among(wrong, len(frame), "landings")
 
 
 class ExpectPublishedToEqualReference(FrameExpectation):
@@ -244,8 +221,6 @@ class ExpectPublishedToEqualReference(FrameExpectation):
     `mismatch` alone. A checked row of which it is not known whether it differs counts as one.
     """
 
-    sentence: ClassVar[str] = "Every checked aggregate equals the two-step reference."
-
     def find(self, frame: pd.DataFrame) -> Finding:
         """Name the mismatches."""
         checked = frame["status"] == "checked"
@@ -253,7 +228,7 @@ class ExpectPublishedToEqualReference(FrameExpectation):
         # A mismatch is one whatever the row's status claims.
         wrong = frame[mismatch.fillna(False) | (checked & mismatch.isna())]
         texts = (_describe(row) for row in wrong.to_dict("records"))
-        return Finding.of_rows(texts, int(checked.sum()), noun="aggregates")
+        return no_row_among(texts, int(checked.sum()), "aggregates")
 
 
 def _describe(row: dict[str, Any]) -> str:
@@ -280,7 +255,6 @@ class ExpectRuleToHold(FrameExpectation):
     rule: str
 
     success_keys: ClassVar[tuple[str, ...]] = ("rule",)
-    sentence: ClassVar[str] = "No row breaks the rule."
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Look the counts up; a rule that nobody counted is an error."""
@@ -294,8 +268,6 @@ class ExpectRuleToHold(FrameExpectation):
 
 class ExpectResultsToBeValidated(FrameExpectation):
     """At least one aggregate was checked; otherwise the results count as not validated."""
-
-    sentence: ClassVar[str] = "At least one aggregate was compared with the reference."
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Count rows by status, and the reasons of the skipped ones."""

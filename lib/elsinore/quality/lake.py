@@ -1,106 +1,36 @@
-"""Reads rows of the lake's Delta tables as Arrow, without a JVM, and counts results by query."""
+"""Results in the lake by query, and which hours are published for which; read without a JVM."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
-from elsinore.errors import DataError
+from elsinore.lake.delta_log import read_by_day, read_rows
+from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, read_publications
 from elsinore.lake.regions import Hours
+from elsinore.lake.stale_hours import stale_hours
+from elsinore.query.bound import Workload
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.timeline import Interval, hour_label, hours_of
 
-_PLACE = ["query", "group_key", "window_start"]
-
-
-def read_rows(
-    lake: Path,
-    table: str,
-    *,
-    columns: Sequence[str] | None = None,
-    where: ds.Expression | None = None,
-    version: int | None = None,
-    **allowed: Sequence[str],
-) -> pa.Table:
-    """Rows of a table.
-
-    Args:
-        lake: folder of the Delta tables.
-        table: name of the table.
-        columns: columns to read; None: all.
-        where: which rows; None: all.
-        version: of the table; None: the newest.
-        **allowed: by text column, the values that a row must have one of.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
-    condition = where
-    for column, values in allowed.items():
-        one = ds.field(column).isin(pa.array(list(values), pa.string()))
-        condition = one if condition is None else condition & one
-    with _readable(table):
-        dataset = DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
-        return dataset.to_table(columns=list(columns) if columns else None, filter=condition)
+#: What a result is of.
+PLACE = ["query", "group_key", "window_start"]
 
 
-def read_by_day(
-    lake: Path,
-    table: str,
-    hours: Hours,
-    *,
-    columns: Sequence[str] | None = None,
-    version: int | None = None,
-) -> Iterator[pa.Table]:
-    """Rows of some hours in a table that is partitioned by day, a day at a time.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
-    with _readable(table):
-        dataset = DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
-        yield from hours.rows_by_day(dataset, columns)
-
-
-def read_batches(
-    lake: Path, table: str, *, columns: Sequence[str], where: ds.Expression
-) -> Iterator[pa.RecordBatch]:
-    """Rows of a table's newest version, in no order, a part at a time.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
-    with _readable(table):
-        dataset = DeltaTable(str(lake / table)).to_pyarrow_dataset()
-        yield from dataset.to_batches(columns=list(columns), filter=where)
-
-
-@contextmanager
-def _readable(table: str) -> Iterator[None]:
-    try:
-        yield
-    except (DeltaError, OSError, pa.ArrowException) as error:
-        raise DataError(
-            f"cannot read the table {table}: {error}", hint="has the lake been set up?"
-        ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class TopResult:
+class TopResult(NamedTuple):
     """The largest count of a query over all groups and windows.
 
     Attributes:
         aggregate: the count, as RETURN spells it.
         exact: its digits in full.
         log2: its binary logarithm, for counts beyond what people read; None for zero.
-        group: the group as JSON.
+        group_key: the group as JSON.
         window_start: first instant of the window, UTC.
         window_end: first instant after it, UTC.
     """
@@ -108,14 +38,14 @@ class TopResult:
     aggregate: str
     exact: str
     log2: float | None
-    group: str
+    group_key: str
     window_start: datetime
     window_end: datetime
 
     @property
     def rank(self) -> tuple[bool, int, str, datetime]:
         """By which the largest is told: COUNT(*) before other counts."""
-        return self.aggregate == "COUNT(*)", int(self.exact), self.group, self.window_start
+        return self.aggregate == "COUNT(*)", int(self.exact), self.group_key, self.window_start
 
 
 @dataclass(slots=True)
@@ -142,11 +72,11 @@ def count_results(
         DataError: the table is missing or cannot be read.
     """
     found: dict[str, ResultCounts] = {}
-    columns = [*_PLACE, *(["window_end", "aggregate", "exact", "log2"] if tops else [])]
+    columns = ["query", *TopResult._fields] if tops else PLACE
     for rows in read_by_day(lake, table, hours, columns=columns):
         for query, number in _numbers(rows):
             found.setdefault(query, ResultCounts()).values += number
-        for query, number in _numbers(rows.group_by(_PLACE).aggregate([])):
+        for query, number in _numbers(rows.group_by(PLACE).aggregate([])):
             found[query].rows += number
         for query, top in _tops(rows) if tops else ():
             known = found[query].top
@@ -163,17 +93,47 @@ def _tops(rows: pa.Table) -> list[tuple[str, TopResult]]:
     """For each query the largest counts by their logarithms, among which digits decide."""
     key = ["query", "aggregate"]
     counts = rows.filter(pc.starts_with(rows["aggregate"], "COUNT("))
-    size = pc.fill_null(counts["log2"], -1.0)
-    counts = counts.append_column("size", size)
+    counts = counts.append_column("size", pc.fill_null(counts["log2"], -1.0))
     best = counts.group_by(key).aggregate([("size", "max")])
     near = counts.join(best, key)
-    return [
-        (
-            row["query"],
-            TopResult(
-                row["aggregate"], row["exact"], row["log2"], row["group_key"],
-                row["window_start"], row["window_end"],
-            ),
-        )
-        for row in near.filter(pc.equal(near["size"], near["size_max"])).to_pylist()
-    ]  # fmt: skip
+    near = near.filter(pc.equal(near["size"], near["size_max"]))
+    rows = near.select(["query", *TopResult._fields]).to_pylist()
+    return [(row.pop("query"), TopResult(**row)) for row in rows]
+
+
+# ---- what is published
+
+
+def published_hours(lake: Path, workload: Workload, interval: Interval) -> dict[str, Any]:
+    """Look up what is published of an interval's hours; without a lake, nothing is.
+
+    Returns:
+        For JSON: how many `hours` were asked for; `published_hours`, how many of them were
+        published for the workload and hold what they should, no event of their windows having
+        changed since; `other_queries`, names of queries with results there that the workload does
+        not have, or not with the same text.
+
+    Raises:
+        DataError: a table cannot be read.
+    """
+    labels = [hour_label(hour) for hour in hours_of(interval)]
+    if not DeltaTable.is_deltatable(str(lake / PUBLICATIONS)):
+        return {"hours": len(labels), "published_hours": 0, "other_queries": []}
+    wanted = workload_fingerprint(workload)
+    stale = {
+        hour_label(hour)
+        for part in stale_hours(lake, workload).inside([interval])
+        for hour in hours_of(part)
+    }
+    done = [
+        label
+        for label, publication in read_publications(lake, labels).items()
+        if publication.workload_fingerprint == wanted and label not in stale
+    ]
+    columns = ["query", "query_fingerprint"]
+    owned = Hours(interval).expression(by_day=True)
+    rows = read_rows(lake, PUBLISHED, columns=columns, where=owned)
+    held = {tuple(row.values()) for row in rows.group_by(columns).aggregate([]).to_pylist()}
+    known = {(query.name, query.fingerprint) for query in workload.queries}
+    others = sorted({name for name, _ in held - known})
+    return {"hours": len(labels), "published_hours": len(done), "other_queries": others}

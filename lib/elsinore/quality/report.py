@@ -10,24 +10,26 @@ import html
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import jinja2
+import numpy as np
+import pandas as pd
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
-from elsinore.quality.cells import FILTERS, first_words
-from elsinore.quality.charts import StackedBars, stacked_bars, trend_charts
-from elsinore.quality.judgement import Judgement
-from elsinore.quality.page_data import PageData, Publishing, read_page_data
+from elsinore.quality.judge import Judgement
 from elsinore.quality.report_data import LandedHour, ReportData, read_report_data
+from elsinore.query.print_query import count_of, print_length
 from elsinore.timeline import Interval, hour_label
 
+#: More digits of a count are not shown in full.
+_FULL_DIGITS = 15
 #: More hours are drawn by day.
 _MOST_HOURS = 72
 #: Counts of Hamlet's observers that are parts of each other.
@@ -50,7 +52,6 @@ def write_report(
     lake: Path,
     out: Path,
     interval: Interval,
-    docs_index: Path | None,
     judgement: Judgement | None = None,
     *,
     stream: StreamSchema | None = None,
@@ -64,8 +65,7 @@ def write_report(
         lake: folder of the Delta tables.
         out: folder of the reports; made where missing.
         interval: the run's hours.
-        docs_index: first page of the run's Data Docs, to link to.
-        judgement: what the expectations said of the run.
+        judgement: what the expectations said of the run; names its Data Docs.
         stream: the stream's schema, for NULLs and ranges; None: these are left out.
         night: whether the interval is a day, whose runs are reported on together.
 
@@ -80,22 +80,22 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     name = f"night_{hour_label(interval.start)[:10]}" if night else run_key(interval)
     page = out / f"{name}.html"
-    link = quote(os.path.relpath(docs_index, out)) if docs_index else None
-    data = read_report_data(lake, interval)
-    pages = out if night else None
-    page_data = read_page_data(lake, interval, stream, staged=data.staged, pages=pages)
-    text = render(data, page_data, judgement, link)
-    made = page.with_suffix(f".{os.getpid()}.making")
-    made.write_text(text, encoding="utf-8")
-    made.replace(page)
-    if docs_index is not None:
-        link_back(docs_index, page, f"Report of {'the day' if night else 'the run'}")
+    docs = judgement.docs if judgement else None
+    data = read_report_data(lake, interval, stream, pages=out if night else None)
+    link = quote(os.path.relpath(docs, out)) if docs else None
+    _write_whole(page, _render(data, judgement, link))
+    if docs is not None:
+        link_back(docs, page, f"Report of {'the day' if night else 'the run'}")
     return page
 
 
-def render(
-    data: ReportData, page: PageData, judgement: Judgement | None, docs_link: str | None
-) -> str:
+def _write_whole(path: Path, text: str) -> None:
+    made = path.with_suffix(f".{os.getpid()}.making")
+    made.write_text(text, encoding="utf-8")
+    made.replace(path)
+
+
+def _render(data: ReportData, judgement: Judgement | None, docs_link: str | None) -> str:
     """The page as text; `docs_link` is a relative path to the Data Docs."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("elsinore.quality", "templates"),
@@ -105,57 +105,64 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters |= FILTERS
+    reasons: Counter[str] = sum((Counter(hour.reasons) for hour in data.hours), Counter())
     return environment.get_template("report.html.j2").render(
         data=data,
-        page=page,
-        charts=trend_charts(page.days),
-        verdict=decide(data, page, judgement),
+        charts=trend_charts(data.days),
+        verdict=decide(data, judgement),
         observed=data.stream and Interval(*data.stream.observed),
         judgement=judgement,
         docs_link=docs_link,
-        landed=_landed_bars(data.hours),
+        landed=_bars(data.hours, _landed_lines),
         by="hour" if len(data.hours) <= _MOST_HOURS else "day",
-        quarantine=_quarantine_bars(data.hours),
+        quarantine=_bars(data.hours, _quarantined_lines(reasons)),
         totals=_totals(data),
         shares=_shares(data.run_time),
         counts=_other_counts(data.run_time),
-        reasons=sum((Counter(hour.reasons) for hour in data.hours), Counter()).most_common(),
+        reasons=reasons.most_common(),
     )
 
 
-def _landed_bars(hours: tuple[LandedHour, ...]) -> StackedBars | None:
-    parts = ("accepted", "duplicates", "quarantined")
-    return _bars(hours, {part: [getattr(hour, part) for hour in hours] for part in parts})
+def _landed_lines(hour: LandedHour) -> dict[str, int]:
+    return {part: getattr(hour, part) for part in ("accepted", "duplicates", "quarantined")}
 
 
-def _quarantine_bars(hours: tuple[LandedHour, ...]) -> StackedBars | None:
+def _quarantined_lines(totals: Counter[str]) -> Callable[[LandedHour], dict[str, int]]:
     """By reason: next to the accepted lines they would be too thin to see."""
-    totals = sum((Counter(hour.reasons) for hour in hours), Counter())
     named = [reason for reason, _ in totals.most_common(5)]
-    series = {reason: [hour.reasons.get(reason, 0) for hour in hours] for reason in named}
-    if len(totals) > len(named):
-        series["other reasons"] = [
-            sum(n for reason, n in hour.reasons.items() if reason not in named) for hour in hours
-        ]
-    return _bars(hours, series)
+
+    def lines(hour: LandedHour) -> dict[str, int]:
+        found = dict.fromkeys(named, 0)
+        for reason, number in hour.reasons.items():
+            name = reason if reason in named else "other reasons"
+            found[name] = found.get(name, 0) + number
+        return found
+
+    return lines
 
 
-def _bars(hours: tuple[LandedHour, ...], series: Mapping[str, Sequence[int]]) -> StackedBars | None:
+def _bars(
+    hours: Sequence[LandedHour], lines: Callable[[LandedHour], dict[str, int]]
+) -> StackedBars | None:
     """One bar for each hour, or for each day where there are many."""
-    if len(hours) <= _MOST_HOURS:
-        return stacked_bars([_short(hour.hour) for hour in hours], series)
-    days: dict[str, Counter[str]] = {}
-    for place, hour in enumerate(hours):
-        of_day = {name: values[place] for name, values in series.items()}
-        days.setdefault(hour.hour[:10], Counter()).update(of_day)
-    return stacked_bars([*days], {name: [day[name] for day in days.values()] for name in series})
+    counts: dict[str, Counter[str]] = {}
+    for hour in hours:
+        day = len(hours) > _MOST_HOURS
+        label = hour.landing[:10] if day else f"{hour.landing[5:10]} {hour.landing[11:]}h"
+        counts.setdefault(label, Counter()).update(lines(hour))
+    series = {name: None for found in counts.values() for name in found}
+    return stacked_bars(
+        [*counts], {name: [found[name] for found in counts.values()] for name in series}
+    )
 
 
 def _totals(data: ReportData) -> dict[str, Any]:
-    first = [hour.first_event for hour in data.hours if hour.first_event]
-    last = [hour.last_event for hour in data.hours if hour.last_event]
     parts = ("lines", "accepted", "duplicates", "quarantined")
-    queries = ("rows", "aggregates", "checked", "skipped", "mismatches")
+    queries = ("rows", "checked", "mismatches", "results", "results_checked")
+    first, last = (
+        [moment for hour in data.hours if (moment := getattr(hour, name))]
+        for name in ("first_event", "last_event")
+    )
     return {
         **{part: sum(getattr(hour, part) for hour in data.hours) for part in parts},
         **{part: sum(getattr(query, part) for query in data.queries) for part in queries},
@@ -165,8 +172,7 @@ def _totals(data: ReportData) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
+class _Share(NamedTuple):
     """A part of a whole, to be drawn as a bar."""
 
     name: str
@@ -199,13 +205,7 @@ def _other_counts(found: RunTime) -> list[tuple[str, int]]:
     ]
 
 
-def _short(hour: str) -> str:
-    """'2013-01-01T10' as '01-01 10h'."""
-    return f"{hour[5:10]} {hour[11:]}h"
-
-
-@dataclass(frozen=True, slots=True)
-class RunVerdict:
+class RunVerdict(NamedTuple):
     """One headline, and everything that speaks against the run, the worst first."""
 
     level: Level
@@ -213,10 +213,10 @@ class RunVerdict:
     reasons: tuple[str, ...]
 
 
-def decide(data: ReportData, page: PageData, judgement: Judgement | None) -> RunVerdict:
+def decide(data: ReportData, judgement: Judgement | None) -> RunVerdict:
     """The verdict on a run or a day from its figures and, if there is one, its judgement."""
-    critical = [*_figures_wrong(data), *_runs_wrong(page), *_judged(judgement, "critical")]
-    warnings = [*_figures_doubtful(data, page, judgement), *_judged(judgement, "warning")]
+    critical = [*_figures_wrong(data), *_judged(judgement, "critical")]
+    warnings = [*_figures_doubtful(data, judgement), *_judged(judgement, "warning")]
     reasons = (*critical, *warnings)
     if critical:
         return RunVerdict("critical", "Do not rely on this run", reasons)
@@ -235,53 +235,38 @@ def _figures_wrong(data: ReportData) -> list[str]:
         if query.mismatches
     ]
     found += [
-        f"landing {hour.hour}: {hour.lines} lines are not {hour.accepted} accepted + "
+        f"landing {hour.landing}: {hour.lines} lines are not {hour.accepted} accepted + "
         f"{hour.duplicates} duplicates + {hour.quarantined} quarantined"
         for hour in data.hours
         if not hour.adds_up
     ]
     missing = sum(query.staged != query.aggregates for query in data.queries)
     if missing:
-        found.append(f"the staged results of {missing} queries are not those that are published")
-    return found
-
-
-def _figures_doubtful(data: ReportData, page: PageData, judgement: Judgement | None) -> list[str]:
-    found = []
-    if not data.hours:
-        found.append("nothing landed in these hours")
-    if not any(query.aggregates for query in data.queries):
-        found.append("no trend was found")
-    if not any(query.checked for query in data.queries):
-        found.append("no aggregate was compared with the reference")
-    found += _publishing_doubtful(page.publishing)
-    unchecked = tuple(one.query for one in page.coverage if one.results and not one.checked)
-    if unchecked and len(unchecked) < len(page.coverage):
-        found.append(f"no result was checked of: {first_words(unchecked)}")
-    if judgement is None:
-        found.append("no expectations were judged for this run")
-    return found
-
-
-def _publishing_doubtful(publishing: Publishing) -> list[str]:
-    found = []
-    if missing := publishing.missing:
-        found.append(
-            f"{len(missing)} of {publishing.hours} hours are not published: {first_words(missing)}"
-        )
-    if publishing.unsettled:
-        found.append(
-            f"a run ended between two commits, publish again: {first_words(publishing.unsettled)}"
-        )
-    return found
-
-
-def _runs_wrong(page: PageData) -> list[str]:
-    return [
+        queries = count_of(missing, "query")
+        found.append(f"the staged results of {queries} are not those that are published")
+    found += [
         f"run {run.key}: {run.mismatches} values differ from the reference"
-        for run in page.runs or ()
+        for run in data.runs or ()
         if run.mismatches
     ]
+    return found
+
+
+def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str]:
+    missing, unsettled = data.publishing.missing, data.publishing.unsettled
+    unchecked = tuple(one.query for one in data.queries if one.results and not one.results_checked)
+    others = len(unchecked) < sum(one.has_results for one in data.queries)
+    doubts = {
+        "nothing landed in these hours": not data.hours,
+        "no trend was found": not any(query.aggregates for query in data.queries),
+        "no aggregate was compared with the reference": not any(q.checked for q in data.queries),
+        f"{len(missing)} of {count_of(data.publishing.hours, 'hour')} are not published: "
+        f"{first_words(missing)}": missing,
+        f"a run ended between two commits, publish again: {first_words(unsettled)}": unsettled,
+        f"no result was checked of: {first_words(unchecked)}": unchecked and others,
+        "no expectations were judged for this run": judgement is None,
+    }
+    return [text for text, is_so in doubts.items() if is_so]
 
 
 def _judged(judgement: Judgement | None, severity: str) -> list[str]:
@@ -308,6 +293,246 @@ def link_back(docs_index: Path, page: Path, text: str) -> None:
     block = f'<p data-elsinore="reports" style="{style}">' + " · ".join([*others, link]) + "</p>"
     content = _BLOCK.sub("", content)
     content = _BODY.sub(lambda body: body[0] + block, content, count=1)
-    made = docs_index.with_suffix(f".{os.getpid()}.making")
-    made.write_text(content, encoding="utf-8")
-    made.replace(docs_index)
+    _write_whole(docs_index, content)
+
+
+# ---- charts, as geometry for an inline SVG; colours are the page's affair
+
+#: Size of a chart of stacked bars in its own units; a page scales it to its width.
+WIDTH, HEIGHT = 720, 190
+_LEFT, _BOTTOM, _TOP = 56, 22, 8
+_MAX_LABELS = 8
+_MAX_BAR = 48
+#: Size of a trend chart, likewise.
+TREND_WIDTH, TREND_HEIGHT = 210, 44
+_GAP = 3
+_whole, _percent = "{:,.0f}".format, "{:.1%}".format
+
+
+class Rectangle(NamedTuple):
+    """One part of one bar; `series` counts from 0, `title` is what a pointer over it reads."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    series: int
+    title: str
+
+
+class Label(NamedTuple):
+    """A text at a point."""
+
+    x: float
+    y: float
+    text: str
+
+
+class StackedBars(NamedTuple):
+    """A drawing of `WIDTH` by `HEIGHT`; `series` names the colours in order."""
+
+    series: tuple[str, ...]
+    rectangles: tuple[Rectangle, ...]
+    categories: tuple[Label, ...]
+    grid: tuple[Label, ...]
+    left: float = _LEFT
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def stacked_bars(
+    categories: Sequence[str], series: Mapping[str, Sequence[int]]
+) -> StackedBars | None:
+    """One bar for each category, its parts from the bottom in the order of `series`.
+
+    None where there is nothing to draw.
+    """
+    totals = [sum(values) for values in zip(*series.values(), strict=True)]
+    largest = max(totals, default=0)
+    if largest == 0:
+        return None
+    top = _round_up(largest)
+    slot = (WIDTH - _LEFT) / len(categories)
+    bar = min(_MAX_BAR, slot * 0.8)
+    scale = (HEIGHT - _BOTTOM - _TOP) / top
+    rectangles = []
+    for place, category in enumerate(categories):
+        y = float(HEIGHT - _BOTTOM)
+        for number, (name, values) in enumerate(series.items()):
+            height = values[place] * scale
+            y -= height
+            if height:
+                title = f"{category}: {values[place]:,} {name}"
+                x = _LEFT + place * slot + (slot - bar) / 2
+                rectangles.append(Rectangle(x, y, bar, height, number, title))
+    step = -(-len(categories) // _MAX_LABELS)
+    return StackedBars(
+        series=tuple(series),
+        rectangles=tuple(rectangles),
+        categories=tuple(
+            Label(_LEFT + (place + 0.5) * slot, HEIGHT - 6, categories[place])
+            for place in range(0, len(categories), step)
+        ),
+        grid=tuple(
+            Label(_LEFT, HEIGHT - _BOTTOM - value * scale, f"{value:,}")
+            for value in sorted({0, top // 2, top})
+        ),
+    )
+
+
+def _round_up(number: int) -> int:
+    """The next 1, 2 or 5 times a power of ten.
+
+    >>> [_round_up(n) for n in (1, 3, 71, 100, 101)]
+    [1, 5, 100, 100, 200]
+    """
+    power: int = 10 ** (len(str(number)) - 1)
+    return next(size * power for size in (1, 2, 5, 10) if size * power >= number)
+
+
+class TrendChart(NamedTuple):
+    """One bar for each day, oldest first.
+
+    `latest` is the last day's figure as text; `critical` says that any figure at all is bad news.
+    """
+
+    title: str
+    latest: str
+    bars: tuple[Rectangle, ...]
+    critical: bool
+    width: int = TREND_WIDTH
+    height: int = TREND_HEIGHT
+
+
+def trend_charts(days: pd.DataFrame) -> tuple[TrendChart, ...]:
+    """The charts of what `read_day_figures` gives; none of one day alone, which is no trend."""
+    if len(days) < 2:
+        return ()
+    figures = (
+        ("lines landed", days["lines"], _whole),
+        ("quarantined", days["quarantined"] / days["lines"], _percent),
+        ("duplicates", days["duplicates"], _whole),
+        ("superseded by a correction", days["superseded"], _whole),
+        ("values published", days["rows"], _whole),
+        ("of these checked", (days["checked"] / days["rows"]).clip(upper=1), _percent),
+        ("mismatches", days["mismatches"], _whole),
+        ("events/s in aggregation", days["events"] / days["seconds"], _whole),
+    )
+    return tuple(
+        _trend_chart(title, values.where(np.isfinite(values), 0.0), text)
+        for title, values, text in figures
+    )
+
+
+def _trend_chart(title: str, values: pd.Series, text: Callable[[float], str]) -> TrendChart:
+    slot = TREND_WIDTH / len(values)
+    largest = values.max() or 1.0
+    bars = []
+    for place, (day, value) in enumerate(values.items()):
+        # What is not zero is seen, however small.
+        height = max(value / largest * TREND_HEIGHT, 2.0) if value else 0.0
+        last = int(place == len(values) - 1)
+        bars.append(
+            Rectangle(place * slot, TREND_HEIGHT - height, slot - _GAP, height, last,
+                      f"{day}: {text(value)}")
+        )  # fmt: skip
+    return TrendChart(title, text(values.iloc[-1]), tuple(bars), critical=title == "mismatches")
+
+
+# ---- figures as people read them in cells
+
+
+def shorten_count(digits: str | None) -> str:
+    """A count that fits a cell: in full up to 15 digits, else its leading digits and its length.
+
+    >>> shorten_count("1234567"), shorten_count("1" + "0" * 20)
+    ('1,234,567', '1.00e20 (21 digits)')
+    """
+    if digits is None:
+        return "–"
+    if len(digits) <= _FULL_DIGITS:
+        return f"{int(digits):,}"
+    return f"{digits[0]}.{digits[1:3]}e{len(digits) - 1} ({len(digits)} digits)"
+
+
+def show_instant(moment: datetime | None) -> str:
+    """An instant to the second, or a dash."""
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "–"
+
+
+def show_interval(interval: Interval) -> str:
+    """Whole hours, UTC."""
+    start, end = (hour_label(border).replace("T", " ") for border in (interval.start, interval.end))
+    return f"{start}:00 to {end}:00 UTC"
+
+
+def show_number(value: float | None) -> str:
+    """A figure in a cell: whole numbers whole, others with as many places as matter."""
+    if value is None:
+        return "–"
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:,.2f}" if abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def show_percent(part: float, whole: float) -> str:
+    """A share with one decimal, or a dash where there is no whole.
+
+    >>> show_percent(1, 8), show_percent(999, 1000), show_percent(99_999, 100_000)
+    ('12.5%', '99.9%', '>99.9%')
+    """
+    if not whole:
+        return "–"
+    # Nearly all is not all.
+    nearly = part < whole and part / whole >= 0.9995
+    return ">99.9%" if nearly else f"{part / whole:.1%}"
+
+
+def show_duration(length: timedelta | None) -> str:
+    """A length of time in its largest unit.
+
+    >>> show_duration(timedelta(minutes=90)), show_duration(timedelta(days=1))
+    ('1.5 hours', '1 day')
+    """
+    if length is None:
+        return "–"
+    seconds = length.total_seconds()
+    units = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+    unit, size = next((each for each in units if seconds >= each[1]), units[-1])
+    number = f"{seconds / size:.3g}"
+    return f"{number} {unit}{'' if number == '1' else 's'}"
+
+
+def first_words(labels: tuple[str, ...], most: int = 6) -> str:
+    """A few of some names, and how many more there are.
+
+    >>> first_words(("a", "b", "c"), 2)
+    'a, b and 1 more'
+    """
+    rest = len(labels) - most
+    return ", ".join(labels[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def run_hours(key: str) -> str:
+    """The hours of a run, the day once where it is one.
+
+    >>> run_hours("2013-02-08T05_2013-02-08T06"), run_hours("2013-02-08T05_2013-02-09T00")
+    ('2013-02-08 05h to 06h', '2013-02-08 05h to 2013-02-09 00h')
+    """
+    first, last = (f"{label.replace('T', ' ')}h" for label in key.split("_"))
+    return f"{first} to {last.removeprefix(first[:11])}"
+
+
+#: For templates, by the names they use.
+FILTERS = {
+    "instant": show_instant,
+    "number": show_number,
+    "count": shorten_count,
+    "count_of": count_of,
+    "percent": show_percent,
+    "interval": show_interval,
+    "length_text": print_length,
+    "duration": show_duration,
+    "names": first_words,
+    "hours": run_hours,
+}

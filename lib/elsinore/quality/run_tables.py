@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -16,13 +17,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.lake.delta_log import read_by_day, read_rows
 from elsinore.lake.provenance import STAGED, Publication, read_publications, staged_origins
 from elsinore.lake.regions import Hours, Landings
-from elsinore.quality.lake import read_by_day, read_rows
 from elsinore.timeline import Interval, hour_label, hours_of
 
 _CODE = "^[a-z][a-z0-9_]*$"
-_SHA256 = "^[0-9a-f]{64}$"
+_SHA256 = r"[0-9a-f]{64}\Z"
 _INTEGER = "^(0|-?[1-9][0-9]*)$"
 #: No integer of more digits has a double (the largest is about 1.8e308).
 _DIGITS_OF_LARGEST_DOUBLE = 309
@@ -178,9 +179,7 @@ def _count_places(counts: RuleCounts, rows: pa.Table) -> None:
     keys = rows.group_by(_KEY).aggregate([([], "count_all")])
     counts.add("once", keys, pc.greater(keys["count_all"], 1), *_KEY)
     counts.add("has_query", rows, pc.is_null(rows["query"]), "group_key", "owned_hour")
-    groups = pc.unique(rows["group_key"])
-    is_json = [_is_json(group) for group in groups.to_pylist()]
-    counts.add("group_is_json", rows, is_odd(rows["group_key"], is_json, groups), *_KEY[:3])
+    counts.add("group_is_json", rows, _is_odd(rows["group_key"], _is_json), *_KEY[:3])
     start, end = (rows[name].cast(pa.int64()) for name in ("window_start", "window_end"))
     counts.add("window_runs_forwards", rows, pc.less_equal(end, start), *_KEY[:4])
     hours = pc.subtract(end, 1).dictionary_encode().combine_chunks()
@@ -202,9 +201,7 @@ def _count_values(counts: RuleCounts, rows: pa.Table) -> None:
     log2 = rows["log2"]
     unreal = pc.and_(pc.is_valid(log2), pc.fill_null(pc.invert(pc.is_finite(log2)), False))
     counts.add("log2_is_finite", rows, unreal, "query", "aggregate", "log2")
-    prints = pc.unique(rows["query_fingerprint"])
-    odd = is_odd(rows["query_fingerprint"], pc.match_substring_regex(prints, _SHA256).to_pylist(),
-                 prints)  # fmt: skip
+    odd = _is_odd(rows["query_fingerprint"], re.compile(_SHA256).match)
     counts.add("fingerprint_is_sha256", rows, odd, "query", "query_fingerprint")
 
 
@@ -280,7 +277,9 @@ class RuleCounts:
         examples = self._examples[rule]
         if number and len(examples) < _EXAMPLES:
             few = rows.select(list(dict.fromkeys(shown))).filter(wrong).slice(0, _EXAMPLES)
-            examples += [_example(row) for row in few.to_pylist()][: _EXAMPLES - len(examples)]
+            for row in few.to_pylist()[: _EXAMPLES - len(examples)]:
+                values = (f"{name} {value}"[:_CHARACTERS] for name, value in row.items())
+                examples.append(", ".join(values))
 
     def frame(self) -> pd.DataFrame:
         """One row for each rule: `rule`, `rows`, `broken` and `examples`."""
@@ -291,11 +290,8 @@ class RuleCounts:
         return pd.DataFrame(told, columns=["rule", "rows", "broken", "examples"])
 
 
-def is_odd(values: pa.ChunkedArray, fits: Sequence[bool], distinct: pa.Array) -> pa.ChunkedArray:
-    """Whether each value is one of the `distinct` ones that do not fit."""
-    odd = distinct.filter(pa.array([not fit for fit in fits], pa.bool_()))
-    return pc.is_in(values, odd.cast(values.type))
-
-
-def _example(row: dict[str, object]) -> str:
-    return ", ".join(f"{name} {value}"[:_CHARACTERS] for name, value in row.items())
+def _is_odd(values: pa.ChunkedArray, fits: Callable[[str], object]) -> pa.ChunkedArray:
+    """Whether each text does not fit; few of them are distinct."""
+    distinct = pc.unique(values).to_pylist()
+    odd = [text for text in distinct if text is None or not fits(text)]
+    return pc.is_in(values, pa.array(odd, values.type))

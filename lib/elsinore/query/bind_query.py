@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, QueryError
+from elsinore.query import syntax
 from elsinore.query.bind_expression import bind_condition, suggest_unit, unit_length, whole_ticks
 from elsinore.query.bound import (
     AggregateFunction,
@@ -20,19 +21,8 @@ from elsinore.query.bound import (
 )
 from elsinore.query.expressions import Both, BoundExpression, fields_of, sides_of
 from elsinore.query.faults import in_text_order, some_of, suggest
-from elsinore.query.pattern import check_pattern, normal_form
 from elsinore.query.print_query import print_query
-from elsinore.query.resolve import BindFault, Scope
-from elsinore.query.syntax import (
-    Aggregate,
-    Conjunction,
-    Duration,
-    Equivalence,
-    Expression,
-    Operation,
-    Query,
-    Reference,
-)
+from elsinore.query.resolve import BindFault, Scope, check_pattern, normal_form
 from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
 from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
 
@@ -43,16 +33,16 @@ from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
 class Conditions:
     """What WHERE says, by class of predicate (GRETA section 6)."""
 
-    equivalences: list[Reference] = field(default_factory=list)
+    equivalences: list[syntax.Reference] = field(default_factory=list)
     local: list[LocalPredicate] = field(default_factory=list)
     edges: list[EdgePredicate] = field(default_factory=list)
 
 
-def bind_where(scope: Scope, where: Expression | None) -> Conditions:
+def bind_where(scope: Scope, where: syntax.Expression | None) -> Conditions:
     """The conditions of a WHERE clause; faults are noted in the scope."""
     conditions = Conditions()
     for conjunct in _conjuncts(where):
-        if isinstance(conjunct, Equivalence):
+        if isinstance(conjunct, syntax.Equivalence):
             conditions.equivalences += conjunct.keys
             continue
         try:
@@ -66,16 +56,16 @@ def bind_where(scope: Scope, where: Expression | None) -> Conditions:
     return conditions
 
 
-def _conjuncts(where: Expression | None) -> list[Expression]:
+def _conjuncts(where: syntax.Expression | None) -> list[syntax.Expression]:
     if where is None:
         return []
-    if isinstance(where, Operation) and where.name == "AND":
+    if isinstance(where, syntax.Operation) and where.name == "AND":
         return [conjunct for part in where.operands for conjunct in _conjuncts(part)]
     return [where]
 
 
 def _classify(
-    scope: Scope, condition: BoundExpression, written: Expression, conditions: Conditions
+    scope: Scope, condition: BoundExpression, written: syntax.Expression, conditions: Conditions
 ) -> None:
     now = {field.position for field in fields_of(condition) if not field.following}
     later = {field.position for field in fields_of(condition) if field.following}
@@ -97,7 +87,7 @@ def _classify(
 
 
 def _add_edge(
-    scope: Scope, edge: EdgePredicate, written: Expression, conditions: Conditions
+    scope: Scope, edge: EdgePredicate, written: syntax.Expression, conditions: Conditions
 ) -> None:
     earlier, later = (scope.positions[i].alias for i in (edge.earlier, edge.later))
     if scope.well_shaped and (earlier, later) not in scope.adjacency.pairs:
@@ -113,7 +103,7 @@ def _add_edge(
 # ---- whole queries
 
 
-def bind_workload(queries: tuple[Query, ...], schema: StreamSchema) -> Workload:
+def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Workload:
     """The workload bound to a stream.
 
     Raises:
@@ -134,7 +124,7 @@ def bind_workload(queries: tuple[Query, ...], schema: StreamSchema) -> Workload:
     return Workload(schema, tuple(bound))
 
 
-def bind_query(query: Query, schema: StreamSchema) -> BoundQuery:
+def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
     """One query bound to a stream.
 
     Raises:
@@ -175,7 +165,7 @@ def _fingerprint(text: str, scope: Scope) -> str:
 
 
 def _bind_keys(
-    scope: Scope, group_by: tuple[Reference, ...], equivalences: list[Reference]
+    scope: Scope, group_by: tuple[syntax.Reference, ...], equivalences: list[syntax.Reference]
 ) -> tuple[Key, ...]:
     """Grouping keys in their order, then the other equivalence keys, without repetition."""
     found: dict[tuple[str, frozenset[int]], Key] = {}
@@ -194,7 +184,7 @@ def _bind_keys(
     return tuple(found.values())
 
 
-def _bind_key(scope: Scope, reference: Reference, *, equivalence: bool) -> Key | None:
+def _bind_key(scope: Scope, reference: syntax.Reference, *, equivalence: bool) -> Key | None:
     """The key of one attribute; a scoped one is carried by the named positions alone."""
     attribute, at = reference.attribute, reference.at
     if reference.following:
@@ -224,12 +214,12 @@ def _bind_key(scope: Scope, reference: Reference, *, equivalence: bool) -> Key |
 # ---- RETURN
 
 
-def _bind_returns(scope: Scope, query: Query) -> tuple[BoundAggregate, ...]:
+def _bind_returns(scope: Scope, query: syntax.Query) -> tuple[BoundAggregate, ...]:
     groups = {(key.qualifier, key.attribute) for key in query.group_by}
     groups |= {(None, key.attribute) for key in query.group_by}
     aggregates: dict[str, BoundAggregate] = {}
     for item in query.returns:
-        if isinstance(item, Reference):
+        if isinstance(item, syntax.Reference):
             if (item.qualifier, item.attribute) not in groups:
                 hint = suggest(item.attribute, [key.attribute for key in query.group_by])
                 scope.fault(f"{item.attribute} is not in GROUP-BY", item.at, hint)
@@ -239,21 +229,24 @@ def _bind_returns(scope: Scope, query: Query) -> tuple[BoundAggregate, ...]:
         bound = _bind_aggregate(scope, item)
         if bound is not None:
             aggregates[bound.label] = bound
-    if not any(isinstance(item, Aggregate) for item in query.returns):
+    if not any(isinstance(item, syntax.Aggregate) for item in query.returns):
         scope.fault("RETURN names no aggregate", query.at, "COUNT(*) counts the trends")
-    if isinstance(scope.pattern, Conjunction):
+    if isinstance(scope.pattern, syntax.Conjunction):
         for item in query.returns:
-            if isinstance(item, Aggregate) and item.label.upper() != "COUNT(*)":
+            if isinstance(item, syntax.Aggregate) and item.label.upper() != "COUNT(*)":
                 scope.fault("a pattern with AND has no aggregate but COUNT(*)", item.at)
     return tuple(aggregates.values())
 
 
-def _bind_aggregate(scope: Scope, item: Aggregate) -> BoundAggregate | None:
+def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate | None:
     if item.function not in AggregateFunction.__members__:
         known = list(AggregateFunction.__members__)
         hint = suggest(item.function, known) or f"there are {', '.join(known)}"
         scope.fault(f"there is no aggregate {item.function}", item.at, hint)
-        _check_target(scope, item)
+        # What else is wrong in its parentheses is noted too.
+        carriers = scope.named(item.target, item.at) if item.target != "*" else ()
+        if carriers and item.attribute is not None:
+            scope.column(carriers[0], item.attribute, item.at)
         return None
     function = AggregateFunction[item.function]
     counting = function is AggregateFunction.COUNT
@@ -285,17 +278,10 @@ def _bind_aggregate(scope: Scope, item: Aggregate) -> BoundAggregate | None:
     return BoundAggregate(item.label, function, positions, column[0], column[1])
 
 
-def _check_target(scope: Scope, item: Aggregate) -> None:
-    """Note what is wrong in the parentheses of an aggregate that is not known itself."""
-    carriers = scope.named(item.target, item.at) if item.target != "*" else ()
-    if carriers and item.attribute is not None:
-        scope.column(carriers[0], item.attribute, item.at)
-
-
 # ---- WITHIN and SLIDE
 
 
-def _bind_window(scope: Scope, query: Query) -> Window | None:
+def _bind_window(scope: Scope, query: syntax.Query) -> Window | None:
     if query.within is None:
         scope.fault("there is no WITHIN clause", query.at, "as in WITHIN 10 minutes")
         return None
@@ -310,7 +296,7 @@ def _bind_window(scope: Scope, query: Query) -> Window | None:
     return Window(within, slide)
 
 
-def _ticks(scope: Scope, duration: Duration, clause: str) -> int | None:
+def _ticks(scope: Scope, duration: syntax.Duration, clause: str) -> int | None:
     unit = scope.schema.time_unit
     if duration.unit is None:
         if unit not in NUMBER_LENGTHS:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
@@ -174,3 +176,27 @@ class Workload:
     def longest_window(self) -> int:
         """The largest WITHIN: how far back a run must read."""
         return max(query.window.within for query in self.queries)
+
+
+# ---- what was worked out from a query, which never changes, is kept as long as that lives
+
+
+_Found = TypeVar("_Found")
+
+
+def of_query(function: Callable[[BoundQuery], _Found]) -> Callable[[BoundQuery], _Found]:
+    """A function of one query that is called once for each; what it found lives as long as that.
+
+    It must be pure, and what it finds must not be changed. What it raises is not remembered.
+    """
+    name = f"_{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def remembered(query: BoundQuery) -> _Found:
+        kept = query.__dict__  # where `cached_property` keeps the values of frozen classes too
+        if name not in kept:
+            kept[name] = function(query)
+        found: _Found = kept[name]
+        return found
+
+    return remembered

@@ -1,19 +1,20 @@
-"""Workload text to syntax trees, with all syntax faults of the text at once."""
+"""Workload text to syntax trees, by lark, with all syntax faults of the text at once."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice, pairwise
-from typing import NamedTuple
+from typing import Any
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from elsinore.errors import Diagnostic, Location, QueryError
-from elsinore.query.build_syntax import BuildFault, SyntaxBuilder
+from elsinore.query import syntax
 from elsinore.query.faults import closest, listed, suggest
 from elsinore.query.syntax import Query
 
@@ -35,20 +36,10 @@ MAX_STRING = 10_000
 _TOKEN = re.compile(r"--[^\n]*|'[^']*'|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[^\sA-Za-z0-9_]")
 
 
-class TooLarge(NamedTuple):
-    """Where a statement goes beyond a limit, as an offset into it, and which one."""
-
-    offset: int
-    message: str
-
-
-def find_too_large(statement: str) -> TooLarge | None:
-    """The first place where a statement is too long, or has a name or string that is.
+def _find_too_large(statement: str) -> tuple[int, str] | None:
+    """The first place where a statement is too long, or has a name or string that is: its offset.
 
     Reads no further than `MAX_TOKENS`, whatever the length of the text.
-
-    >>> find_too_large("QUERY " + "q" * 201)
-    TooLarge(offset=6, message='a name of more than 200 characters')
     """
     tokens = 0
     start = stop = -1  # of the string that the last token ended
@@ -58,13 +49,13 @@ def find_too_large(statement: str) -> TooLarge | None:
             continue
         tokens += 1
         if tokens > MAX_TOKENS:
-            return TooLarge(found.start(), f"the query has more than {MAX_TOKENS} words and signs")
+            return found.start(), f"the query has more than {MAX_TOKENS} words and signs"
         if text[0] == "'" and len(text) > 1:
             start, stop = start if found.start() == stop else found.start(), found.end()
             if stop - start > MAX_STRING:
-                return TooLarge(start, f"a string of more than {MAX_STRING} characters")
+                return start, f"a string of more than {MAX_STRING} characters"
         elif len(text) > MAX_NAME and not text[0].isdigit():
-            return TooLarge(found.start(), f"a name of more than {MAX_NAME} characters")
+            return found.start(), f"a name of more than {MAX_NAME} characters"
     return None
 
 
@@ -232,8 +223,9 @@ def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...]
         return (), [Diagnostic("half of a character (a surrogate)", Location(file, line, column))]
     statements = list(islice(_statements(text), MAX_QUERIES + 1))
     if len(statements) > MAX_QUERIES:
-        first = _Statement(statements[-1][0], file, *statements[-1][1:])
-        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", first.begin)]
+        text, *place = statements[-1]
+        begin = _Statement(text, file, *place).at(len(text) - len(text.lstrip()))
+        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", begin)]
     queries: list[Query] = []
     faults: list[Diagnostic] = []
     for statement, line, column in statements:
@@ -282,9 +274,9 @@ class _Statement:
 
     def parsed(self) -> tuple[list[Query], list[Diagnostic]]:
         """Its query, or its faults; both where it is several for want of a `;`."""
-        too_large = find_too_large(self.text)
-        if too_large is not None:
-            return [], [Diagnostic(too_large.message, self._at(too_large.offset))]
+        if too_large := _find_too_large(self.text):
+            offset, message = too_large
+            return [], [Diagnostic(message, self.at(offset))]
         try:
             return [self._query()], []
         except UnexpectedInput as error:
@@ -293,7 +285,7 @@ class _Statement:
             if begins:
                 return self._several(begins)
             offset, message, hint = describe_fault(error, clear)
-            return [], [Diagnostic(message, self._at(offset), hint)]
+            return [], [Diagnostic(message, self.at(offset), hint)]
         except BuildFault as fault:
             return [], [fault.diagnostic]
 
@@ -310,7 +302,7 @@ class _Statement:
         queries: list[Query] = []
         faults: list[Diagnostic] = []
         for start, stop in pairwise([0, *begins, len(self.text)]):
-            place = self._at(start)
+            place = self.at(start)
             if start:
                 message = "found QUERY; expected ';' before it"
                 faults.append(Diagnostic(message, place, "queries end with ';'"))
@@ -320,12 +312,8 @@ class _Statement:
             faults += wrong
         return queries, faults
 
-    @property
-    def begin(self) -> Location:
-        """Where it begins, space aside."""
-        return self._at(len(self.text) - len(self.text.lstrip()))
-
-    def _at(self, offset: int) -> Location:
+    def at(self, offset: int) -> Location:
+        """Where an offset into it is."""
         _, line, column = _placed(self.text, offset, offset)
         return self._locate(line, column)
 
@@ -349,3 +337,171 @@ def _later_queries(text: str) -> Iterator[int]:
     for found in _BEGIN.finditer(text):
         if found.start() > first and closest(found[1], ["RETURN"]) is not None:
             yield found.start()
+
+
+# ---- parse trees to syntax trees
+
+
+_COMPARISONS = {"<>": "!=", "==": "="}
+_OF_PARTS: dict[str, Callable[..., syntax.Pattern]] = {
+    "sequence": syntax.Sequence,
+    "either": syntax.Disjunction,
+    "both": syntax.Conjunction,
+}
+_OF_ONE: dict[str, Callable[..., syntax.Pattern]] = {
+    "negation": syntax.Negation,
+    "plus": syntax.KleenePlus,
+    "star": syntax.KleeneStar,
+    "maybe": syntax.Maybe,
+}
+#: Operations by the grammar's name, and whether NOT is written inside.
+_OPERATIONS = {
+    "minus": ("neg", False),
+    "inversion": ("NOT", False),
+    "conjunction": ("AND", False),
+    "disjunction": ("OR", False),
+    "is_null": ("IS NULL", False),
+    "is_not_null": ("IS NULL", True),
+    "is_in": ("IN", False),
+    "is_not_in": ("IN", True),
+    "between": ("BETWEEN", False),
+    "not_between": ("BETWEEN", True),
+    "is_like": ("LIKE", False),
+    "is_not_like": ("LIKE", True),
+}
+
+
+class BuildFault(Exception):
+    """What the grammar lets pass but is no query: a second clause, a number without a value."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
+
+
+class SyntaxBuilder:
+    """Builds syntax nodes; `locate` maps line and column of the statement to the file's."""
+
+    def __init__(self, locate: Callable[[int, int], Location]) -> None:
+        self._locate = locate
+
+    def build(self, tree: Tree[Token]) -> syntax.Query:
+        """The query of a `start` tree.
+
+        Raises:
+            BuildFault: a clause occurs twice, or a number is beyond all doubles.
+        """
+        name, returned, pattern, *rest = tree.children
+        clauses: dict[str, Tree[Token]] = {}
+        for clause in rest:
+            kind = str(clause.data)
+            if kind in clauses:
+                title = kind.split("_", maxsplit=1)[0].upper()
+                raise BuildFault(Diagnostic(f"a second {title} clause", self._at(clause)))
+            clauses[kind] = clause
+        where, group_by = clauses.get("where_clause"), clauses.get("group_clause")
+        within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
+        lengths = within.children if within else []
+        durations = [syntax.Duration(*self._amount(one), self._at(one)) for one in lengths]
+        keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
+        return syntax.Query(
+            name=str(name.children[0]),
+            returns=tuple(self._returned(item) for item in returned.children),
+            pattern=self._pattern(pattern.children[0]),
+            where=self._expression(where.children[0]) if where else None,
+            group_by=tuple(map(self._reference, keys)),
+            within=durations[0] if durations else None,
+            slide=durations[1] if len(durations) > 1 else None,
+            semantics=syntax.Semantics(
+                str(semantics.children[0]).lower() if semantics else "skip-till-any-match"
+            ),
+            at=self._at(name),
+        )
+
+    # ---- clauses
+
+    def _returned(self, node: Tree[Token]) -> syntax.Aggregate | syntax.Reference:
+        if node.data != "aggregate":
+            return self._reference(node)
+        function, target, *attribute = (str(token) for token in node.children)
+        inside = ".".join([target, *attribute])
+        return syntax.Aggregate(
+            function.upper(),
+            target,
+            attribute[0] if attribute else None,
+            f"{function}({inside})",
+            self._at(node),
+        )
+
+    # ---- patterns
+
+    def _pattern(self, node: Tree[Token]) -> syntax.Pattern:
+        at = self._at(node)
+        if node.data == "event_pattern":
+            kind, *alias = (str(token) for token in node.children)
+            return syntax.EventPattern(kind, alias[0] if alias else kind, at)
+        parts = tuple(self._pattern(child) for child in node.children if isinstance(child, Tree))
+        kind = str(node.data)
+        return _OF_PARTS[kind](parts, at) if kind in _OF_PARTS else _OF_ONE[kind](parts[0], at)
+
+    # ---- expressions
+
+    def _expression(self, node: Tree[Token]) -> syntax.Expression:
+        kind = str(node.data)
+        if kind.endswith("reference"):
+            return self._reference(node)
+        if kind in ("number", "text", "null", "true", "false"):
+            return self._literal(kind, node)
+        at = self._at(node)
+        if kind == "equivalence":
+            return syntax.Equivalence(tuple(self._reference(c) for c in node.children), at)
+        parts = tuple(self._expression(c) for c in node.children if isinstance(c, Tree))
+        if kind == "call":
+            function, *part = (str(c).lower() for c in node.children if isinstance(c, Token))
+            return syntax.Call(function, parts, part[0] if part else None, at)
+        return self._operation(kind, node, parts, at)
+
+    def _operation(
+        self, kind: str, node: Tree[Token], parts: tuple[Any, ...], at: Location
+    ) -> syntax.Operation:
+        match kind:
+            case "arithmetic":
+                return syntax.Operation(str(node.children[1]), parts, at)
+            case "comparison":
+                sign = str(node.children[1])
+                return syntax.Operation(_COMPARISONS.get(sign, sign), parts, at)
+        name, inverted = _OPERATIONS[kind]
+        operation = syntax.Operation(name, parts, at)
+        return syntax.Operation("NOT", (operation,), at) if inverted else operation
+
+    def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
+        at = self._at(node)
+        if kind == "number":
+            return syntax.Literal(*self._amount(node), at)
+        if kind == "text":
+            return syntax.Literal(str(node.children[0])[1:-1].replace("''", "'"), None, at)
+        return syntax.Literal({"null": None, "true": True, "false": False}[kind], None, at)
+
+    def _amount(self, node: Tree[Token]) -> tuple[int | float, str | None]:
+        """A number and its unit, if it has one."""
+        digits, *unit = map(str, node.children)
+        text = "".join(digits.split())
+        whole = not any(sign in text for sign in ".eE")
+        value = int(text) if whole else float(text)
+        if math.isinf(value):
+            raise BuildFault(Diagnostic(f"{text[:25]} is beyond all doubles", self._at(node)))
+        return value, unit[0].lower() if unit else None
+
+    def _reference(self, node: Tree[Token]) -> syntax.Reference:
+        *qualifier, attribute = (str(token) for token in node.children)
+        return syntax.Reference(
+            qualifier[0] if qualifier else None,
+            attribute,
+            node.data == "next_reference",
+            self._at(node),
+        )
+
+    def _at(self, node: Tree[Token]) -> Location:
+        if node.meta.empty:  # NULL, TRUE and FALSE leave no token behind
+            return self._locate(1, 1)
+        return self._locate(node.meta.line, node.meta.column)

@@ -5,26 +5,11 @@ A query is printed in its canonical spelling: what is printed parses to an equal
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query import syntax
-from elsinore.query.expressions import (
-    TIME,
-    Arithmetic,
-    Both,
-    BoundExpression,
-    Comparison,
-    Constant,
-    Either,
-    Field,
-    Function,
-    FunctionName,
-    Inverse,
-    IsNull,
-    Like,
-    Negative,
-)
+from elsinore.query import expressions, syntax
 from elsinore.timeline import UNITS, format_instant
 
 #: How NOT is written with the operators that take it inside, which keeps what is printed from
@@ -33,7 +18,7 @@ _NEGATED_INSIDE = {name: f"NOT {name}" for name in ("IN", "BETWEEN", "LIKE")}
 _NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
 
 #: What is written with FROM, as in `extract(hour FROM t)`.
-_WITH_FROM = (FunctionName.HOUR, FunctionName.WEEKDAY)
+_WITH_FROM = (expressions.FunctionName.HOUR, expressions.FunctionName.WEEKDAY)
 _SUFFIX: dict[type, str] = {syntax.KleenePlus: "+", syntax.KleeneStar: "*", syntax.Maybe: "?"}
 
 
@@ -156,7 +141,7 @@ def _print_duration(duration: syntax.Duration) -> str:
 # ---- bound conditions, for people
 
 
-def print_bound(expression: BoundExpression, aliases: Mapping[int, str]) -> str:
+def print_bound(expression: expressions.BoundExpression, aliases: Mapping[int, str]) -> str:
     """An expression as text, every attribute with its alias.
 
     Args:
@@ -176,88 +161,108 @@ def print_length(ticks: int) -> str:
         ((unit, length) for unit, length in UNITS.items() if ticks % length == 0),
         key=lambda each: each[1] if ticks else -each[1],
     )
-    count = ticks // length
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+    return count_of(ticks // length, unit)
+
+
+def count_of(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> count_of(1, "hour"), count_of(2_000, "query"), count_of(0, "mismatch")
+    ('1 hour', '2,000 queries', '0 mismatches')
+    """
+    if number != 1:
+        ending = "es" if noun.endswith("ch") else "s"
+        noun = re.sub("(?<![aeiou])y$", "ie", noun) + ending
+    return f"{number:,} {noun}"
 
 
 class _Printer:
     def __init__(self, aliases: Mapping[int, str]) -> None:
         self.aliases = aliases
 
-    def text(self, node: BoundExpression) -> str:
+    def text(self, node: expressions.BoundExpression) -> str:
         match node:
-            case Constant():
+            case expressions.Constant():
                 return _constant(node)
-            case Field(position, attribute, _, following):
+            case expressions.Field(position, attribute, _, following):
                 alias = self.aliases[position]
-                name = "time" if attribute == TIME else attribute
+                name = "time" if attribute == expressions.TIME else attribute
                 return f"NEXT({alias}).{name}" if following else f"{alias}.{name}"
-            case Arithmetic(operator, left, right) | Comparison(operator, left, right):
+            case expressions.Arithmetic(operator, left, right) | expressions.Comparison(
+                operator, left, right
+            ):
                 sides = self.span(left, beside=right), self.span(right, beside=left)
                 return f"{sides[0]} {operator} {sides[1]}"
-            case Negative(operand):
+            case expressions.Negative(operand):
                 return f"-{self.inner(operand)}"
-            case Function(name, operands):
+            case expressions.Function(name, operands):
                 parts = ", ".join(map(self.text, operands))
                 return f"extract({name} FROM {parts})" if name in _WITH_FROM else f"{name}({parts})"
-            case Both((Comparison(">=", left, low), Comparison("<=", other, high))) if (
-                left == other
-            ):
+            case expressions.Both(
+                (expressions.Comparison(">=", left, low), expressions.Comparison("<=", other, high))
+            ) if left == other:
                 sides = self.span(low, beside=left), self.span(high, beside=left)
                 return f"{self.inner(left)} BETWEEN {sides[0]} AND {sides[1]}"
-            case Both(parts):
+            case expressions.Both(parts):
                 return " AND ".join(map(self.inner, parts))
-            case Either(parts):
+            case expressions.Either(parts):
                 return self.choice(parts)
-            case IsNull(operand):
+            case expressions.IsNull(operand):
                 return f"{self.inner(operand)} IS NULL"
-            case Like():
+            case expressions.Like():
                 return self.like(node, "LIKE")
-            case Inverse(operand):
+            case expressions.Inverse(operand):
                 return self.inverse(operand)
 
-    def inverse(self, operand: BoundExpression) -> str:
+    def inverse(self, operand: expressions.BoundExpression) -> str:
         match operand:
-            case IsNull(inner):
+            case expressions.IsNull(inner):
                 return f"{self.inner(inner)} IS NOT NULL"
-            case Like():
+            case expressions.Like():
                 return self.like(operand, "NOT LIKE")
         return f"NOT {self.inner(operand)}"
 
-    def inner(self, node: BoundExpression) -> str:
+    def inner(self, node: expressions.BoundExpression) -> str:
         """Text of an operand, in parentheses where it is an operation itself."""
-        plain = isinstance(node, Constant | Field | Function | Negative)
+        plain = isinstance(
+            node,
+            expressions.Constant | expressions.Field | expressions.Function | expressions.Negative,
+        )
         return self.text(node) if plain else f"({self.text(node)})"
 
-    def span(self, node: BoundExpression, *, beside: BoundExpression) -> str:
+    def span(
+        self, node: expressions.BoundExpression, *, beside: expressions.BoundExpression
+    ) -> str:
         """Text of an operand; a number beside a length of time, or an instant, is a length."""
-        length = isinstance(node, Constant) and node.type is AttributeType.LONG
+        length = isinstance(node, expressions.Constant) and node.type is AttributeType.LONG
         if length and _is_time(beside):
-            assert isinstance(node, Constant)
+            assert isinstance(node, expressions.Constant)
             return print_length(int(node.value or 0))
         return self.inner(node)
 
-    def like(self, node: Like, operator: str) -> str:
+    def like(self, node: expressions.Like, operator: str) -> str:
         escape = f" ESCAPE {_quoted(node.escape)}" if node.escape is not None else ""
         return f"{self.inner(node.operand)} {operator} {_quoted(node.pattern)}{escape}"
 
-    def choice(self, parts: Iterable[BoundExpression]) -> str:
+    def choice(self, parts: Iterable[expressions.BoundExpression]) -> str:
         """OR, or IN where one expression is compared with several."""
         parts = tuple(parts)
-        equal = [p for p in parts if isinstance(p, Comparison) and p.operator == "="]
+        equal = [p for p in parts if isinstance(p, expressions.Comparison) and p.operator == "="]
         if len(equal) == len(parts) and len({p.left for p in equal}) == 1:
             values = ", ".join(self.span(p.right, beside=p.left) for p in equal)
             return f"{self.inner(equal[0].left)} IN ({values})"
         return " OR ".join(map(self.inner, parts))
 
 
-def _is_time(node: BoundExpression) -> bool:
+def _is_time(node: expressions.BoundExpression) -> bool:
     """Whether an expression is an instant, or the difference of two."""
-    difference = isinstance(node, Arithmetic) and node.left.type is AttributeType.TIMESTAMP
+    difference = (
+        isinstance(node, expressions.Arithmetic) and node.left.type is AttributeType.TIMESTAMP
+    )
     return node.type is AttributeType.TIMESTAMP or difference
 
 
-def _constant(node: Constant) -> str:
+def _constant(node: expressions.Constant) -> str:
     if node.type is AttributeType.TIMESTAMP and node.value is not None:
         return _quoted(format_instant(int(node.value)))
     return _print_literal(node.value)

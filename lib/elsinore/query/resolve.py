@@ -1,4 +1,4 @@
-"""Resolves names of a query against its pattern and the stream's schema."""
+"""The one form of a pattern, and names resolved against it and the stream's schema."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NoReturn
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
+from elsinore.query import syntax
 from elsinore.query.automaton import Adjacency, adjacency
 from elsinore.query.bound import Position
 from elsinore.query.expressions import TIME
 from elsinore.query.faults import some_of, suggest
-from elsinore.query.syntax import Negation, Pattern, event_patterns, parts_of
 
 
 class BindFault(Exception):
@@ -31,7 +31,7 @@ class Scope:
     """
 
     schema: StreamSchema
-    pattern: Pattern
+    pattern: syntax.Pattern
     faults: list[Diagnostic] = field(default_factory=list)
     well_shaped: bool = True
 
@@ -52,11 +52,13 @@ class Scope:
     def positions(self) -> tuple[Position, ...]:
         """The occurrences of the pattern from left to right."""
         negated = {
-            id(leaf) for negation in _negations(self.pattern) for leaf in event_patterns(negation)
+            id(leaf)
+            for negation in _negations(self.pattern)
+            for leaf in syntax.event_patterns(negation)
         }
         return tuple(
             Position(index, leaf.alias, leaf.type, id(leaf) in negated)
-            for index, leaf in enumerate(event_patterns(self.pattern))
+            for index, leaf in enumerate(syntax.event_patterns(self.pattern))
         )
 
     @cached_property
@@ -126,6 +128,107 @@ class Scope:
         return None
 
 
-def _negations(pattern: Pattern) -> list[Negation]:
-    inner = [found for part in parts_of(pattern) for found in _negations(part)]
-    return [pattern, *inner] if isinstance(pattern, Negation) else inner
+def _negations(pattern: syntax.Pattern) -> list[syntax.Negation]:
+    inner = [found for part in syntax.parts_of(pattern) for found in _negations(part)]
+    return [pattern, *inner] if isinstance(pattern, syntax.Negation) else inner
+
+
+# ---- the one form of a pattern that all later passes read, and the rules that it must keep
+
+
+def normal_form(pattern: syntax.Pattern) -> syntax.Pattern:
+    """An equal pattern without needless nesting.
+
+    Sequences in sequences and choices in choices are flattened, one-part sequences unwrapped, and
+    repeated repetitions folded: `(P+)+` is `P+`, `(P*)+`, `(P+)?` and `(P?)*` are `P*`.
+
+    >>> from elsinore.query.syntax import EventPattern as E, KleenePlus, Sequence
+    >>> a, b = E("A", "A"), E("B", "B")
+    >>> normal_form(Sequence((Sequence((KleenePlus(KleenePlus(a)), b)),))).parts
+    (KleenePlus(body=EventPattern(type='A', alias='A')), EventPattern(type='B', alias='B'))
+    """
+    match pattern:
+        case syntax.EventPattern():
+            return pattern
+        case syntax.Sequence(parts):
+            flat = _flat(parts, syntax.Sequence)
+            alone = len(flat) == 1 and not isinstance(flat[0], syntax.Negation)
+            return flat[0] if alone else syntax.Sequence(flat, pattern.at)
+        case syntax.Disjunction(parts):
+            flat = _flat(parts, syntax.Disjunction)
+            return flat[0] if len(flat) == 1 else syntax.Disjunction(flat, pattern.at)
+        case syntax.Conjunction(parts):
+            return syntax.Conjunction(_flat(parts, syntax.Conjunction), pattern.at)
+        case syntax.Negation(body):
+            return syntax.Negation(normal_form(body), pattern.at)
+        case _:
+            body = normal_form(pattern.body)
+            if type(body) is type(pattern):
+                return body
+            if isinstance(body, syntax.KleenePlus | syntax.KleeneStar | syntax.Maybe):
+                return syntax.KleeneStar(body.body, pattern.at)  # two different ones: any number
+            return type(pattern)(body, pattern.at)
+
+
+def _flat(
+    parts: tuple[syntax.Pattern, ...],
+    kind: type[syntax.Sequence | syntax.Disjunction | syntax.Conjunction],
+) -> tuple[syntax.Pattern, ...]:
+    flat: list[syntax.Pattern] = []
+    for part in map(normal_form, parts):
+        flat += part.parts if isinstance(part, kind) else (part,)
+    return tuple(flat)
+
+
+#: Event types of a pattern, alike or not: as many may follow each other in any order.
+MAX_PARTS = 300
+
+
+def check_pattern(scope: Scope) -> None:
+    """Note every fault of the pattern's shape, types and aliases in the scope."""
+    leaves = list(syntax.event_patterns(scope.pattern))
+    if len(leaves) > MAX_PARTS:
+        scope.fault(f"a pattern of more than {MAX_PARTS} event types", leaves[MAX_PARTS].at)
+        scope.well_shaped = False
+        return
+    known = scope.schema.type_codes
+    for leaf in leaves:
+        if leaf.type not in known:
+            hint = suggest(leaf.type, known) or f"it has {some_of(known)}"
+            scope.fault(f"the stream has no event type {leaf.type}", leaf.at, hint)
+    _check_aliases(scope, leaves)
+    before = len(scope.faults)
+    if isinstance(scope.pattern, syntax.Negation):
+        scope.fault("NOT cannot be a whole pattern", scope.pattern.at, "write SEQ(NOT N, P)")
+    if isinstance(scope.pattern, syntax.Conjunction) and len(scope.pattern.parts) != 2:
+        scope.fault("AND joins two patterns", scope.pattern.at)
+    _check_shape(scope, scope.pattern)
+    scope.well_shaped = len(scope.faults) == before
+
+
+def _check_aliases(scope: Scope, leaves: list[syntax.EventPattern]) -> None:
+    uses = Counter(leaf.alias for leaf in leaves)
+    types = {leaf.type for leaf in leaves}
+    for leaf in leaves:
+        if uses[leaf.alias] > 1:
+            scope.fault(
+                f"{leaf.alias} names {uses[leaf.alias]} parts of the pattern",
+                leaf.at,
+                f"give each its own alias, as in {leaf.type} {leaf.alias.lower()}1",
+            )
+            uses[leaf.alias] = 0
+        if leaf.alias != leaf.type and leaf.alias in types:
+            scope.fault(f"the alias {leaf.alias} is also a type of the pattern", leaf.at)
+
+
+def _check_shape(scope: Scope, pattern: syntax.Pattern) -> None:
+    for part in syntax.parts_of(pattern):
+        if isinstance(part, syntax.Conjunction):
+            scope.fault("AND can only stand at the top of a pattern", part.at)
+        if isinstance(part, syntax.Negation) and not isinstance(pattern, syntax.Sequence):
+            scope.fault("NOT can only stand inside SEQ", part.at, "write SEQ(P, NOT N, Q)")
+        _check_shape(scope, part)
+    if isinstance(pattern, syntax.Sequence) and all(
+        isinstance(p, syntax.Negation) for p in pattern.parts
+    ):
+        scope.fault("this SEQ has nothing but NOT", pattern.at, "add a part that must occur")

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore import errors
-from elsinore.errors import ConflictError, ElsinoreError, LostWorkerError, SetupError
-from elsinore.lake.delta_log import first_line, unwritable, write_failure
+from elsinore.errors import ConflictError, ElsinoreError, LostWorkerError, SetupError, disk_error
+from elsinore.lake.delta_log import first_line, write_failure
 
 _CONFLICT = re.compile(
     r"DELTA_CONCURRENT_\w+|DELTA_PROTOCOL_CHANGED|DELTA_METADATA_CHANGED|ProtocolChangedException"
@@ -79,7 +79,7 @@ def translate(error: BaseException) -> ElsinoreError | None:
         return known
     if _STRANGER.search(text):
         return SetupError(f"Spark refuses us: {first_line(text)}", hint="look at its token")
-    if full := unwritable(text):
+    if full := disk_error(error):
         return full
     if found := _BROKEN.search(text):
         return BrokenServerError(f"Spark has lost a class: {found[0]}")

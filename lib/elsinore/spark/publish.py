@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -31,7 +31,7 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.tables import SparkLake
 from elsinore.spark.validate import VALIDATIONS
 from elsinore.spark.validate_compare import EVERY_AGGREGATE
-from elsinore.timeline import EPOCH, Interval
+from elsinore.timeline import Interval, instant_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +90,29 @@ def publish(
         "plans": sorted({origin.plan for origin in origins.values()}),
         "digests": {label: content.digest for label, content in contents.items()},
     }
-    made = _replace_published(lake, hours, version, note, total)
-    checked = _agreed(lake, hours)
     common = {
         "workload": name,
         "workload_fingerprint": own,
         "run": run,
-        "published_at": (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1),
-        "published_version": made,
+        "published_version": _replace_published(lake, hours, version, note, total),
+        "published_at": instant_of(datetime.now(UTC)),
         "published_together": len(origins),
     }
-    records = [
-        common
-        | {
+    records = [common | record for record in _records(lake, hours, origins, contents)]
+    lake.record(PUBLICATIONS, records, where=hours, run=run)
+    return Published(total, combine(found))
+
+
+def _records(
+    lake: SparkLake,
+    hours: Hours,
+    origins: Mapping[str, Origin],
+    contents: Mapping[str, HourContent],
+) -> Iterator[dict[str, Any]]:
+    """What `publications` says of each hour by itself."""
+    checked = _agreed(lake, hours)
+    for label, content in contents.items():
+        yield {
             "owned_hour": label,
             "plan_fingerprint": origins[label].plan,
             "events_version": origins[label].events_version,
@@ -110,10 +120,6 @@ def publish(
             "rows": content.rows,
             "validated": checked[label],
         }
-        for label, content in contents.items()
-    ]
-    lake.record(PUBLICATIONS, records, where=hours, run=run)
-    return Published(total, combine(found))
 
 
 def _replace_published(

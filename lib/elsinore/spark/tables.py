@@ -14,8 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from elsinore.errors import DataError, ParameterError, SetupError
 from elsinore.lake.delta_log import clear_unfinished
 from elsinore.lake.regions import Hours, Landings
-from elsinore.lake.table_schemas import TableSchema, sql_text
-from elsinore.lake.tables import TURN, Lake
+from elsinore.lake.tables import TURN, Lake, TableSchema, sql_text
 from elsinore.spark.failures import spark_failures
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"

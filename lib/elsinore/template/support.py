@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from elsinore.errors import Diagnostic, UnsupportedQueryError
-from elsinore.query.bound import BoundQuery
-from elsinore.query.remember import of_query
+from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.syntax import Conjunction, EventPattern, Semantics, Sequence
 from elsinore.template.build import build_conjoined, build_templates
 from elsinore.template.subsets import NotUnambiguous

@@ -42,18 +42,18 @@ def test_the_schema_goes_where_it_is_told(
 ) -> None:
     asked = ["generate", "stock", "--events", "9", "--output", str(tmp_path / "e.jsonl")]
     assert run_command([*asked, "--schema", str(tmp_path / "new" / "s.yml")]) == 0
-    assert (tmp_path / "new" / "s.yml").read_text(encoding="utf-8") == STREAMS["stock"].yaml
+    assert (tmp_path / "new" / "s.yml").read_text(encoding="utf-8") == STREAMS["stock"].yaml()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["e.jsonl", "new"]
     capsys.readouterr()
     assert run_command([*asked, "--print-schema"]) == 0
     out, err = capsys.readouterr()
-    assert out == STREAMS["stock"].yaml
+    assert out == STREAMS["stock"].yaml()
     assert err == f"9 events in {tmp_path / 'e.jsonl'}\n"
 
 
 def test_a_schema_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["generate", "linear-road", "--print-schema"]) == 0
-    assert capsys.readouterr().out == STREAMS["linear-road"].yaml
+    assert capsys.readouterr().out == STREAMS["linear-road"].yaml()
 
 
 @pytest.mark.parametrize(

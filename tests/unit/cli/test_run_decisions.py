@@ -94,15 +94,11 @@ def test_a_run_without_sets_says_so(files: Path, capsys: pytest.CaptureFixture[s
     [
         ("d.txt", "hamlet", "let it end in .json, .svg or .png"),
         ("d.json", "greta", "--decisions is for --executor hamlet or hamlet-static"),
+        ("nowhere/d.json", "hamlet", "cannot write"),
     ],
 )
-def test_other_endings_and_executors_are_refused(
+def test_other_endings_executors_and_folders_are_refused(
     files: Path, name: str, executor: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(files, name, executor) == 2
     assert complaint in capsys.readouterr().err
-
-
-def test_a_folder_that_is_not_there(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(files, "nowhere/d.json") == 2
-    assert "cannot write" in capsys.readouterr().err

@@ -11,13 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import yaml
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import run_command
+from elsinore.events import ARROW_TYPES
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
+from tests.unit.quality.lake import arrow_schema
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "schemas/events/flights.yaml"
@@ -34,25 +35,20 @@ HOUR = "2013-01-01T10"
 WINDOW = "2013-01-01T10:00"
 DIGEST = "d" * 64
 
-_TYPES = {
-    "string": pa.string(), "long": pa.int64(), "double": pa.float64(), "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32(),
-}  # fmt: skip
-
 
 def at(hour: int, minute: int = 0) -> datetime:
     return datetime(2013, 1, 1, hour, minute, tzinfo=UTC)
 
 
 def write(lake: Path, table: str, rows: list[dict[str, Any]], note: object = None) -> None:
-    declared = yaml.safe_load((ROOT / f"schemas/tables/{table}.yaml").read_text())
-    columns = {name: _TYPES[column["type"]] for name, column in declared["columns"].items()}
+    columns = [column.with_nullable(True) for column in arrow_schema(table)]
     if table == "events":
-        kinds = load_schema(SCHEMA).attributes
-        columns |= {name: _TYPES[str(kind)] for name, kind in kinds.items()}
+        kinds = load_schema(SCHEMA).attributes.items()
+        columns += [pa.field(name, ARROW_TYPES[kind]) for name, kind in kinds]
+    days = [column.name for column in columns if column.name.endswith("_day")]
     write_deltalake(
         str(lake / table), pa.Table.from_pylist(rows, schema=pa.schema(columns)),
-        partition_by=declared.get("partition_by"), mode="append",
+        partition_by=days, mode="append",
         commit_properties=CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}),
     )  # fmt: skip
 

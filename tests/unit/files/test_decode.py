@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from elsinore.files import decode as decode_module
 from elsinore.files.decode import parse_clean_block
-from elsinore.files.json_values import MAX_DEPTH
 from elsinore.files.rejection import REJECTED_SCHEMA
-from elsinore.files.type_records import MAX_FIELD_NAMES, OTHER_FIELDS, decoded_schema
-from elsinore.timeline import HOUR, Interval, TimeUnit
+from elsinore.files.type_records import decoded_schema
+from elsinore.files.typed import MAX_DEPTH
+from elsinore.timeline import HOUR, TimeUnit
 from tests.draws import draws
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
 
@@ -143,15 +143,6 @@ def test_each_reason(code: str, line: str) -> None:
     assert reason(line) == code
 
 
-def test_ten_kinds_of_bad_line_in_one_file() -> None:
-    ten = dict(BAD_LINES)  # the last of each
-    lines = [line for bad in ten.values() for line in (GOOD, bad)]
-    decoded = decode(*lines)
-    assert len(ten) >= 10
-    assert decoded.events["position"].to_pylist() == list(range(1, len(lines), 2))
-    assert faults(decoded) == [(2 * i + 2, code) for i, code in enumerate(ten)]
-
-
 @pytest.mark.parametrize(
     ("record", "code"),
     [
@@ -244,38 +235,14 @@ def test_units_of_time(unit: TimeUnit, time: Any, expected: int | str) -> None:
         assert decoded.events["_time"].to_pylist() == [expected]
 
 
-def test_plausible_times_can_be_given() -> None:
-    window = Interval(TEN, TEN + HOUR)
-    times = ["2013-01-01T09:59:59Z", "2013-01-01T10:00:00Z", "2013-01-01T11:00:00Z"]
-    decoded = decode(*(raw(travel(time=time)) for time in times), plausible=window)
-    assert faults(decoded) == [(1, "time_out_of_range"), (3, "time_out_of_range")]
-
-
 def test_a_stream_without_ids() -> None:
     decoded = decode(raw(travel(id=...)), raw(travel(id="x")), schema=rides(id_field=None))
     assert decoded.events["event_id"].to_pylist() == [None, None]
-    assert decoded.extra_fields == {"id": 1}
 
 
-def test_extra_fields_are_counted_by_type() -> None:
-    decoded = decode(
-        GOOD,
-        raw(travel(color="red")),
-        raw(travel(color="red", kind="Pool")),
-        raw(travel(color=None)),
-        raw({"id": 1, "time": "2013-01-01", "type": "Request", "driver": "d", "kind": "Pool"}),
-        raw(travel(**{"\ud800": 1})),
-    )
-    assert decoded.events.num_rows == 6
-    assert decoded.extra_fields == {"color": 2, "kind": 1, "\\ud800": 1}
-
-
-def test_names_of_extra_fields_are_bounded() -> None:
-    lines = [raw(travel(**{f"x{i}_{j}": 1 for j in range(30)})) for i in range(50)]
-    counted = decode(*lines).extra_fields
-    assert len(counted) == MAX_FIELD_NAMES + 1
-    assert sum(counted.values()) == 1_500
-    assert counted[OTHER_FIELDS] == 500
+def test_fields_that_a_type_does_not_have_are_no_fault() -> None:
+    lines = [GOOD, raw(travel(color="red", kind="Pool")), raw(travel(**{"\ud800": 1}))]
+    assert decode(*lines).events.num_rows == 3
 
 
 def test_nesting_is_bounded_by_depth_not_by_number() -> None:
@@ -331,6 +298,7 @@ def nearly_good_lines(draw: st.DrawFn) -> str:
     record |= draw(st.dictionaries(FIELDS, SCALARS, max_size=2))
     separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" , ", "\t: ")]))
     line = json.dumps(record, ensure_ascii=draw(st.booleans()), separators=separators)
+    line = line.replace("NaN", draw(st.sampled_from(["NaN", "-NaN", "nan", '"NaN"'])))
     if draw(st.integers(0, 9)) == 0:
         at = draw(st.integers(0, len(line)))
         line = line[:at] + draw(st.text('{}[]",:\\ 0eE-.ntf/', max_size=3)) + line[at:]
@@ -345,7 +313,7 @@ def test_the_fast_way_reads_as_the_careful_way(lines: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decode_module, "parse_clean_block", lambda *_: None)
         careful = decode(*lines)
-    assert fast == careful
+    assert repr(fast) == repr(careful)  # NaN is NaN
     assert fast.lines == len(lines)
 
 

@@ -9,15 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-import elsinore.files.decode as decode_module
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.files.decode import parse_clean_block
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.timeline import TimeUnit
-from tests.draws import draws
 from tests.golden_cases import bound_query, row_texts
 from tests.property.compare import greta
 from tests.unit.files.rides import decode, write
@@ -96,35 +91,6 @@ def test_equal_events_with_nan_are_duplicates(tmp_path: Path) -> None:
     found, report = read(tmp_path, "jsonl", twice, twice, {"id": "a", "time": 1, "x": 1.0}, twice)
     assert repr(found) == "[nan]"
     assert (report.duplicates, report.by_reason) == (2, {"superseded": 1})
-
-
-@settings(max_examples=draws(100, 200), deadline=None)
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from(["x", "low", "n", "s"]),
-            st.sampled_from(["NaN", "-NaN", "nan", "1.5", "-Infinity", '"NaN"', '"-NaN"', "null"]),
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_the_fast_way_reads_as_the_careful_way(events: list[dict[str, str]]) -> None:
-    lines = [
-        "".join(['{"id": "a", "time": 1, "type": "A"', *(f', "{k}": {v}' for k, v in e.items())])
-        + "}"
-        for e in events
-    ]
-    fast = decode(*lines, schema=SCHEMA)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decode_module, "parse_clean_block", lambda *_: None)
-        careful = decode(*lines, schema=SCHEMA)
-    assert repr(fast) == repr(careful)
-
-
-def test_nan_alone_keeps_no_block_from_the_fast_way() -> None:
-    line = '{"id": "a", "time": 1, "type": "A", "x": NaN}'
-    assert parse_clean_block(pa.array([line]), SCHEMA) is not None
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -58,12 +58,11 @@ def test_folders_stand_for_the_files_below_in_order(tmp_path: Path) -> None:
     (tmp_path / ".hidden").mkdir()
     write(tmp_path / ".hidden" / "x.jsonl", "no events")
     seen: list[tuple[str, int]] = []
-    events, report = read_events(
+    events, _ = read_events(
         [tmp_path], rides(), max_bad_share=0, progress=lambda path, n: seen.append((path.name, n))
     )
     assert events.table["stops"].to_pylist() == [1, 2, 3]
     assert seen == [("2.jsonl", 3)]
-    assert report.ignored_files == (str(tmp_path / "b/3.jsonl.part"), str(tmp_path / "notes.txt"))
 
 
 def test_small_files_are_decoded_together_and_stay_in_order(tmp_path: Path) -> None:
@@ -178,7 +177,7 @@ def test_inputs_that_cannot_be_used(tmp_path: Path) -> None:
 
 def test_a_report_that_does_not_add_up_is_refused() -> None:
     with pytest.raises(EngineError, match="3 lines, but 1 accepted, 1 duplicates and 0 rejected"):
-        ReadReport(1, 3, 1, 1, REJECTED_SCHEMA.empty_table(), {})
+        ReadReport(1, 3, 1, 1, REJECTED_SCHEMA.empty_table())
 
 
 def test_rejected_lines_as_json_lines(tmp_path: Path) -> None:

@@ -166,7 +166,6 @@ def test_a_rejected_row_is_kept_as_json(tmp_path: Path) -> None:
     assert json.loads(line) == travel(
         speed=-1.0, blob="b'\\xff'", tags="['a']", at="2013-01-01 10:00:00.000000Z"
     )
-    assert decoded.extra_fields == {"blob": 1, "tags": 1, "at": 1}
 
 
 @pytest.mark.parametrize(
@@ -177,24 +176,21 @@ def test_a_rejected_row_is_kept_as_json(tmp_path: Path) -> None:
         (TimeUnit.SECONDS, pa.array([NOON], pa.timestamp("ns")), TEN),
         (TimeUnit.INTEGER, pa.array([-5], pa.int8()), -5),
         (TimeUnit.INTEGER, pa.array([-(2**62)]), -(2**62)),
+        (TimeUnit.INTEGER, pa.array([NOON]), "bad_time"),
+        (TimeUnit.INTEGER, pa.array([2**62]), "time_out_of_range"),
+        (TimeUnit.INTEGER, pa.array([-(2**63)]), "time_out_of_range"),
+        (TimeUnit.INTEGER, pa.array([2**64 - 1], pa.uint64()), "time_out_of_range"),
     ],
     ids=str,
 )
-def test_units_of_time(tmp_path: Path, unit: TimeUnit, array: pa.Array, expected: int) -> None:
-    assert read(write(tmp_path, time=array), unit).events["_time"].to_pylist() == [expected]
-
-
-def test_a_timestamp_is_no_tick(tmp_path: Path) -> None:
-    path = write(tmp_path, time=pa.array([NOON]))
-    assert faults(read(path, TimeUnit.INTEGER)) == [(1, "bad_time")]
-
-
-@pytest.mark.parametrize(
-    "array", [pa.array([2**62]), pa.array([-(2**63)]), pa.array([2**64 - 1], pa.uint64())], ids=str
-)
-def test_ticks_have_a_range(tmp_path: Path, array: pa.Array) -> None:
-    found = faults(read(write(tmp_path, time=array), TimeUnit.INTEGER))
-    assert found == [(1, "time_out_of_range")]
+def test_units_of_time(
+    tmp_path: Path, unit: TimeUnit, array: pa.Array, expected: int | str
+) -> None:
+    decoded = read(write(tmp_path, time=array), unit)
+    if isinstance(expected, str):
+        assert faults(decoded) == [(1, expected)]
+    else:
+        assert decoded.events["_time"].to_pylist() == [expected]
 
 
 def test_positions_run_through_all_row_groups(tmp_path: Path) -> None:

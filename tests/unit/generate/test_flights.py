@@ -19,12 +19,10 @@ from elsinore.generate.flights import (
     FlightTables,
     flight_events,
     generate_flights,
-    hour_path,
     read_flight_tables,
     real_arrivals,
 )
-from elsinore.query.load_workload import load_workload
-from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Interval, parse_instant
+from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Interval
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 BLIZZARD = (datetime(2013, 2, 8, tzinfo=UTC), datetime(2013, 2, 10, tzinfo=UTC))
@@ -97,23 +95,17 @@ def test_instants(
     assert year[kind].loc[event, "time"] == instant, title
 
 
-def test_a_flight_that_never_arrived_only_departs(year: dict[str, pd.DataFrame]) -> None:
+def test_a_flight_that_never_arrived_only_departs_and_an_hour_can_be_there_twice(
+    year: dict[str, pd.DataFrame],
+) -> None:
     label = "2013-01-01-EV4204-EWR"
     assert f"D-{label}" in year["Departure"].index
     assert f"A-{label}" not in year["Arrival"].index
-
-
-def test_the_repeated_autumn_hour_is_two_observations(year: dict[str, pd.DataFrame]) -> None:
-    weather = year["Weather"]
     # Both are local hour 01 of 3 November: in EDT, then in EST.
-    assert weather.loc["W-2013-11-03T05Z-EWR", ["time", "temp"]].tolist() == [
-        "2013-11-03T05:00:00Z",
-        51.98,
-    ]
-    assert weather.loc["W-2013-11-03T06Z-EWR", ["time", "temp"]].tolist() == [
-        "2013-11-03T06:00:00Z",
-        50.0,
-    ]
+    twice = year["Weather"].loc[["W-2013-11-03T05Z-EWR", "W-2013-11-03T06Z-EWR"], ["time", "temp"]]
+    assert twice.to_numpy().tolist() == [
+        ["2013-11-03T05:00:00Z", 51.98], ["2013-11-03T06:00:00Z", 50.0],
+    ]  # fmt: skip
 
 
 def test_clock_and_delay_of_every_departure_agree(
@@ -257,26 +249,12 @@ def test_the_same_hours_give_the_same_bytes(
         assert path.read_bytes() == (blizzard[0] / path.relative_to(tmp_path)).read_bytes()
 
 
-def test_hours_without_events_have_no_file(tmp_path: Path) -> None:
-    end = datetime(2013, 1, 1, 6, tzinfo=UTC)
-    assert generate_flights(tmp_path, end=end) == FlightsSummary(0, {})
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_stretch_that_runs_backwards_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError):
         generate_flights(tmp_path, start=BLIZZARD[1], end=BLIZZARD[0])
-
-
-def test_hour_path() -> None:
-    found = hour_path(Path("zone"), parse_instant("2014-01-01T03:59:59Z"))
-    assert found == Path("zone/2014/01/01/events-2014-01-01T03.jsonl.gz")
+    before = datetime(2013, 1, 1, 6, tzinfo=UTC)
+    assert generate_flights(tmp_path, end=before) == FlightsSummary(0, {})
+    assert list(tmp_path.iterdir()) == [], "hours without events have no file"
 
 
 # ---- the workload
-
-
-def test_the_workload_binds_to_the_schema() -> None:
-    schema = load_schema(SCHEMAS / "events" / "flights.yaml")
-    workload = load_workload(SCHEMAS / "workloads" / "flights.sase", schema)
-    assert len(workload.queries) >= 12

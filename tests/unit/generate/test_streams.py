@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
-from elsinore.generate.cluster import ClusterOptions
-from elsinore.generate.linear_road import LinearRoadOptions
-from elsinore.generate.ridesharing import MIDDLE_TYPES, RidesharingOptions
-from elsinore.generate.schemas import schema_yaml
+from elsinore.files.read_events import read_events
+from elsinore.generate import write_events as module
 from elsinore.generate.skeleton import Resolution, StreamOptions, walk
-from elsinore.generate.stock import StockOptions
-from elsinore.generate.streams import STREAMS, make_events
-from elsinore.timeline import MINUTE, SECOND, TimeUnit, parse_instant
+from elsinore.generate.streams import (
+    MIDDLE_TYPES,
+    STREAMS,
+    ClusterOptions,
+    LinearRoadOptions,
+    RidesharingOptions,
+    StockOptions,
+)
+from elsinore.generate.write_events import write_events
+from elsinore.query.bound import Workload
+from elsinore.query.load_workload import load_workload
+from elsinore.reference.budget import Budget
+from elsinore.reference.two_step import two_step
+from elsinore.template.support import greta_refusals
+from elsinore.timeline import MINUTE, SECOND, format_instant, parse_instant
+from tests.property.compare import assert_same_rows, greta
 
 ROOT = Path(__file__).parents[3]
-KINDS = [stream.options for stream in STREAMS.values()]
+KINDS = list(STREAMS.values())
 #: The type of a stream's bursts, and the attributes that say whose they are.
 MAIN: dict[type[StreamOptions], tuple[str, tuple[str, ...]]] = {
     RidesharingOptions: ("Travel", ("driver", "rider")),
@@ -59,44 +70,28 @@ def runs(keys: list[Any]) -> Iterator[tuple[Any, int]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_options_give_the_same_events_and_another_seed_others(
+def test_events_are_as_many_as_asked_for_each_of_its_type_and_the_same_again(
     kind: type[StreamOptions],
 ) -> None:
-    first, again = make_events(kind(events=3_000, seed=5)), make_events(kind(events=3_000, seed=5))
-    assert first.table.equals(again.table)
-    other = make_events(kind(events=3_000, seed=6))
-    assert not other.table.equals(first.table)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("events", [1, 2, 999])
-def test_there_are_as_many_events_as_asked_for(kind: type[StreamOptions], events: int) -> None:
-    assert len(make_events(kind(events=events))) == events
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_times_are_distinct_and_increase(kind: type[StreamOptions]) -> None:
-    """Also at the highest rate, at which several are due in many a microsecond."""
-    for rate in (1_000.0, 6_000_000.0):
-        times = times_of(make_events(kind(events=20_000, rate=rate)))
-        assert (np.diff(times) > 0).all()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_events_have_the_attributes_of_their_type_and_no_others(
-    kind: type[StreamOptions],
-) -> None:
-    events = make_events(kind(events=2_000))
+    for number in (1, 2, 999):
+        assert len(kind(events=number).make()) == number
+    events = kind(events=3_000, seed=5).make()
+    assert events.table.equals(kind(events=3_000, seed=5).make().table)
+    assert not events.table.equals(kind(events=3_000, seed=6).make().table)
     for row, name in zip(events.table.to_pylist(), names_of(events), strict=True):
         given = {key for key, value in row.items() if value is not None}
         assert given == {"_time", "_type", *events.schema.by_name[name].by_name}
+    # Also at the highest rate, at which several are due in many a microsecond.
+    for rate in (1_000.0, 6_000_000.0):
+        times = times_of(kind(events=20_000, rate=rate).make())
+        assert (np.diff(times) > 0).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_bursts_have_the_length_asked_for(kind: type[StreamOptions]) -> None:
     """In the stream and among the events of one key; the last one may be cut off."""
     main, key = MAIN[kind]
-    events = make_events(kind(events=4_000, burst=7, fixed_bursts=True))
+    events = kind(events=4_000, burst=7, fixed_bursts=True).make()
     found = names_of(events)
     lengths = [length for name, length in runs(found) if name == main]
     assert len(lengths) > 200
@@ -114,7 +109,7 @@ def test_all_bursts_have_the_length_asked_for(kind: type[StreamOptions]) -> None
 def test_lengths_of_bursts_are_geometric(kind: type[StreamOptions]) -> None:
     """Mean b, and every length has a share of (1 - 1/b) of the one before: a half for b = 2."""
     main, _ = MAIN[kind]
-    events = make_events(kind(events=60_000, burst=2))
+    events = kind(events=60_000, burst=2).make()
     lengths = np.array([length for name, length in runs(names_of(events)) if name == main])
     assert lengths.mean() == pytest.approx(2, rel=0.03)
     for length in (1, 2, 3):
@@ -123,7 +118,7 @@ def test_lengths_of_bursts_are_geometric(kind: type[StreamOptions]) -> None:
 
 def test_the_rate_is_that_of_a_poisson_process() -> None:
     """600 a minute: 100 ms between events in the mean, and as much standard deviation."""
-    times = times_of(make_events(StockOptions(events=50_000, rate=600)))
+    times = times_of(StockOptions(events=50_000, rate=600).make())
     gaps = np.diff(times)
     assert gaps.mean() == pytest.approx(100_000, rel=0.02)
     assert gaps.std() == pytest.approx(100_000, rel=0.03)
@@ -132,24 +127,24 @@ def test_the_rate_is_that_of_a_poisson_process() -> None:
 def test_the_rate_grows_evenly() -> None:
     """From 1,000 to 3,000 a minute: 20,000 events take 10 minutes, 7,500 of them the first 5."""
     options = LinearRoadOptions(events=20_000, first_rate=1_000, rate=3_000)
-    since = times_of(make_events(options)) - options.start_micros
+    since = times_of(options.make()) - options.start_micros
     assert since[-1] == pytest.approx(10 * MINUTE, rel=0.02)
     assert (since < 5 * MINUTE).sum() == pytest.approx(7_500, rel=0.03)
 
 
 def test_times_are_cut_to_seconds_on_request() -> None:
-    fine = make_events(ClusterOptions(events=500, rate=6_000))
-    coarse = make_events(ClusterOptions(events=500, rate=6_000, resolution=Resolution.SECONDS))
+    fine = ClusterOptions(events=500, rate=6_000).make()
+    coarse = ClusterOptions(events=500, rate=6_000, resolution=Resolution.SECONDS).make()
     assert (times_of(coarse) == times_of(fine) // SECOND * SECOND).all()
     assert len(set(times_of(coarse))) < 20
 
 
 def test_streams_begin_when_told() -> None:
     start = datetime(2020, 2, 29, 12, tzinfo=UTC)
-    (first,) = times_of(make_events(StockOptions(events=1, rate=6_000_000, start=start)))
+    (first,) = times_of(StockOptions(events=1, rate=6_000_000, start=start).make())
     assert 0 <= first - parse_instant("2020-02-29T12:00Z") < SECOND
     naive = start.replace(tzinfo=None)
-    (again,) = times_of(make_events(StockOptions(events=1, rate=6_000_000, start=naive)))
+    (again,) = times_of(StockOptions(events=1, rate=6_000_000, start=naive).make())
     assert again == first
 
 
@@ -188,15 +183,15 @@ def test_what_no_stream_can_have_is_refused(
 
 
 def test_twenty_types_of_rides_occur_or_as_many_as_asked_for() -> None:
-    assert len(set(names_of(make_events(RidesharingOptions(events=20_000))))) == 20
-    few = set(names_of(make_events(RidesharingOptions(events=20_000, types=6))))
+    assert len(set(names_of(RidesharingOptions(events=20_000).make()))) == 20
+    few = set(names_of(RidesharingOptions(events=20_000, types=6).make()))
     assert few == {"Request", "Travel", "Pickup", "Dropoff", "Cancel", MIDDLE_TYPES[0]}
 
 
 def test_a_ride_begins_with_its_request_and_ends_once_in_one_district() -> None:
     """The events of a driver, cut at requests: whole rides, one rider each."""
     options = RidesharingOptions(events=20_000, drivers=7, riders=1_000, districts=4, units=3)
-    events = make_events(options)
+    events = options.make()
     rides: dict[str, list[list[tuple[str, dict[str, Any]]]]] = {}
     for row, name in zip(events.table.to_pylist(), names_of(events), strict=True):
         of_driver = rides.setdefault(row["driver"], [])
@@ -219,7 +214,7 @@ def test_a_ride_begins_with_its_request_and_ends_once_in_one_district() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
 def test_shares_of_slow_travel_and_of_pool_riders(share: float) -> None:
-    events = make_events(RidesharingOptions(events=20_000, slow=share, pool=share))
+    events = RidesharingOptions(events=20_000, slow=share, pool=share).make()
     slow = [row["speed"] < 10 for row in of_type(events, "Travel")]
     pool = [row["kind"] == "Pool" for row in of_type(events, "Request")]
     near = 0.0 if share in (0.0, 1.0) else 0.05
@@ -239,7 +234,7 @@ def test_shares_of_steps_down(falling: float) -> None:
         main, key = MAIN[type(options)]
         last: dict[Any, float] = {}
         steps = []
-        for row in of_type(make_events(options), main):
+        for row in of_type(options.make(), main):
             owner = tuple(row[part] for part in key)
             if owner in last:
                 steps.append(sign * (last[owner] - row[attribute]) > 0)
@@ -263,7 +258,7 @@ def test_a_walk_enters_where_it_did_not_leave() -> None:
 
 def test_loads_are_those_of_the_table() -> None:
     """GRETA Table 2: Poisson with mean 100; CPU and memory uniform from 0 to 1,000."""
-    rows = of_type(make_events(ClusterOptions(events=30_000)), "Measurement")
+    rows = of_type(ClusterOptions(events=30_000).make(), "Measurement")
     loads, cpu = [row["load"] for row in rows], [row["cpu"] for row in rows]
     assert np.mean(loads) == pytest.approx(100, rel=0.01)
     assert np.var(loads) == pytest.approx(100, rel=0.05)
@@ -274,7 +269,7 @@ def test_loads_are_those_of_the_table() -> None:
 
 def test_vehicles_report_from_where_they_are() -> None:
     """A segment has 5,280 feet, and a vehicle drives on within it; accidents come as asked for."""
-    events = make_events(LinearRoadOptions(events=20_000, accidents=0.25, segments=9))
+    events = LinearRoadOptions(events=20_000, accidents=0.25, segments=9).make()
     last: dict[tuple[int, int], int] = {}
     for row in of_type(events, "Position"):
         assert row["location"] // 5_280 == row["segment"] < 9
@@ -286,43 +281,111 @@ def test_vehicles_report_from_where_they_are() -> None:
 # ---- schemas
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_committed_schemas_are_those_of_the_streams(name: str) -> None:
-    path = ROOT / "schemas" / "events" / f"{name.replace('-', '_')}.yaml"
-    assert path.read_text(encoding="utf-8") == STREAMS[name].yaml
-    assert load_schema(path) == STREAMS[name].schema
-
-
-def test_yaml_of_a_schema_is_read_as_that_schema(tmp_path: Path) -> None:
-    schema = StreamSchema(
-        "odd",
-        "at",
-        TimeUnit.INTEGER,
-        "kind: of # event",
-        None,
-        (
-            EventType("Nothing", ()),
-            EventType(
-                "All",
-                (
-                    Attribute("a", AttributeType.STRING, True, allowed=("no", "1", 'a "b"', "ä")),
-                    Attribute("b", AttributeType.LONG, minimum=-3, maximum=2**63 - 1),
-                    Attribute("c", AttributeType.DOUBLE, True, minimum=-1.5),
-                    Attribute("d", AttributeType.BOOLEAN),
-                ),
-            ),
-        ),
-    )
-    path = tmp_path / "s.yaml"
-    path.write_text(schema_yaml(schema, ("a note",)), encoding="utf-8")
-    assert load_schema(path) == schema
-
-
 def test_an_option_of_every_stream_has_its_meaning() -> None:
     for kind in KINDS:
         assert all(item.metadata["help"] for item in dataclasses.fields(kind))
 
 
-def test_a_million_events_are_a_table_of_plain_columns() -> None:
-    events = make_events(RidesharingOptions(events=10))
-    assert events.table.schema.field("driver").type == pa.string()
+# ---- generated events as files: read back as they were, the same bytes each time
+
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_event_is_accepted_as_it_was(
+    name: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a file is written in many parts."""
+    monkeypatch.setattr(module, "_AT_ONCE", 700)
+    stream = STREAMS[name]
+    events = stream(events=5_000, seed=3).make()
+    path = tmp_path / f"events{suffix}"
+    told: list[int] = []
+    write_events(events, path, told.append)
+    found, report = read_events([path], stream.schema, max_bad_share=0)
+    assert found.table.combine_chunks().equals(events.table.combine_chunks())
+    assert (report.lines, report.accepted) == (5_000, 5_000)
+    assert told == [*range(700, 5_000, 700), 5_000]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_same_events_give_the_same_bytes(suffix: str, tmp_path: Path) -> None:
+    options = STREAMS["stock"](events=2_000, seed=1)
+    for name in ("a", "b"):
+        write_events(options.make(), tmp_path / f"{name}{suffix}")
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+def test_a_line_is_a_record_of_its_type(tmp_path: Path) -> None:
+    events = STREAMS["linear-road"](events=300).make()
+    write_events(events, tmp_path / "e.jsonl.gz")
+    lines = gzip.decompress((tmp_path / "e.jsonl.gz").read_bytes()).decode().splitlines()
+    for number, (line, row) in enumerate(zip(lines, events.table.to_pylist(), strict=True)):
+        kind = events.schema.types[row["_type"]]
+        assert json.loads(line) == {
+            "id": number + 1,
+            "time": format_instant(row["_time"]),
+            "type": kind.name,
+            **{name: row[name] for name in kind.by_name},
+        }
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events", ".parquet", "events.gz"])
+def test_a_name_that_says_no_format_is_refused(name: str, tmp_path: Path) -> None:
+    events = STREAMS["stock"](events=1).make()
+    with pytest.raises(ParameterError, match=r"\.jsonl\.gz"):
+        write_events(events, tmp_path / name)
+
+
+def test_what_cannot_be_written_is_the_callers_fault(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    events = STREAMS["stock"](events=1).make()
+    with pytest.raises(ParameterError, match="cannot write"):
+        write_events(events, tmp_path / "file" / "e.jsonl")
+
+
+# ---- the workloads of the generated streams: they bind, every query gives rows, and the right ones
+
+
+WORKLOADS = Path(__file__).parents[3] / "schemas" / "workloads"
+#: Where every query has trends, and few enough to enumerate.
+SMALL: dict[str, StreamOptions] = {
+    "ridesharing": RidesharingOptions(
+        seed=6,
+        events=250,
+        rate=200,
+        burst=2,
+        fixed_bursts=True,
+        types=7,
+        drivers=30,
+        riders=60,
+        districts=2,
+        units=2.8,
+    ),
+    "stock": StockOptions(events=160, rate=120, burst=2, companies=40, sectors=3, volatility=0.05),
+    "cluster": ClusterOptions(events=400, rate=400, burst=2, mappers=6, jobs=6),
+    "linear-road": LinearRoadOptions(
+        events=400, rate=100, burst=3, vehicles=20, segments=5, accidents=0.1
+    ),
+}
+
+
+@cache
+def small(name: str) -> tuple[Workload, EventTable]:
+    path = WORKLOADS / f"{name.replace('-', '_')}.sase"
+    return load_workload(path, STREAMS[name].schema), SMALL[name].make()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_query_gives_the_rows_of_the_reference(name: str) -> None:
+    workload, events = small(name)
+    assert 5 <= len(workload.queries) <= 10
+    for query in workload.queries:
+        assert greta_refusals(query) == ()
+        rows = greta(query, events)
+        assert rows, query.name
+        reference = two_step(query, events, budget=Budget(300_000))
+        assert_same_rows(rows, reference)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from elsinore.orchestration.callbacks import (
-    Alert,
     alert_run_failed,
     alert_run_late,
     alert_task_failed,
@@ -33,14 +32,14 @@ def alerts(file: Path) -> list[dict[str, Any]]:
 
 def test_an_alert_is_one_line_in_both_places(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        raise_alert(Alert("task_failed", "d", "r", 'two\nlines, "quoted" %s', at="now"))
+        raise_alert("task_failed", "d", "r", 'two\nlines, "quoted" %s')
     (line,) = file.read_text().splitlines()
     assert json.loads(line)["reason"] == 'two\nlines, "quoted" %s'
     assert [record.getMessage() for record in caplog.records] == [f"ALERT {line}"]
 
 
 def test_a_long_reason_is_cut(file: Path) -> None:
-    raise_alert(Alert("task_failed", "d", "r", "x" * 100_000))
+    raise_alert("task_failed", "d", "r", "x" * 100_000)
     assert 1_000 < file.stat().st_size < 4_000
 
 
@@ -66,22 +65,17 @@ def test_a_task_that_was_killed_has_no_words(file: Path) -> None:
     assert alerts(file)[0]["reason"] == "the task ended without a word"
 
 
-@pytest.mark.parametrize(("reason", "raised"), [("timed_out", True), ("task_failure", False)])
-def test_a_failed_run_is_told_once(file: Path, reason: str, raised: bool) -> None:
-    alert_run_failed({"dag": DAG, "run_id": "r1", "reason": reason})
-    assert file.exists() is raised
-    if raised:
-        assert alerts(file)[0]["reason"] == "timed out"
-
-
-@pytest.mark.parametrize(("kind", "raised"), [("scheduled", True), ("backfill", False)])
-def test_a_late_run_is_told_unless_it_waits_in_a_backfill(
-    file: Path, kind: str, raised: bool
+def test_a_failed_run_is_told_once_and_a_late_one_unless_it_waits_in_a_backfill(
+    file: Path,
 ) -> None:
-    run = {"dag_id": "d", "dag_run_id": "r1", "run_type": kind, "state": "running"}
-    alert_run_late({"dag_run": run, "deadline": {"deadline_time": "2013-02-08 09:00"}})
-    assert file.exists() is raised
-    if raised:
-        (alert,) = alerts(file)
-        assert (alert["kind"], alert["dag"], alert["run"]) == ("run_late", "d", "r1")
-        assert alert["reason"] == "not done by 2013-02-08 09:00, but running"
+    run = {"dag_id": "d", "dag_run_id": "r1", "state": "running"}
+    deadline = {"deadline_time": "2013-02-08 09:00"}
+    alert_run_failed({"dag": DAG, "run_id": "r1", "reason": "task_failure"})
+    alert_run_late({"dag_run": run | {"run_type": "backfill"}, "deadline": deadline})
+    assert not file.exists()
+    alert_run_failed({"dag": DAG, "run_id": "r1", "reason": "timed_out"})
+    alert_run_late({"dag_run": run | {"run_type": "scheduled"}, "deadline": deadline})
+    assert [(a["kind"], a["dag"], a["run"], a["reason"]) for a in alerts(file)] == [
+        ("run_failed", "hourly_replay", "r1", "timed out"),
+        ("run_late", "d", "r1", "not done by 2013-02-08 09:00, but running"),
+    ]

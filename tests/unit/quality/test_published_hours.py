@@ -11,7 +11,7 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.quality.published_hours import PublishedHours, published_hours
+from elsinore.quality.lake import published_hours
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -22,36 +22,32 @@ SCHEMA = load_schema(ROOT / "schemas/events/flights.yaml")
 QUERY = "QUERY {} RETURN COUNT(*) PATTERN Departure D WITHIN 1 hour;"
 ONE = read_workload(QUERY.format("one"), SCHEMA)
 TWO = read_workload(QUERY.format("two"), SCHEMA)
+LONGER = read_workload(QUERY.format("one").replace("1 hour", "2 hours"), SCHEMA)
 DAY = date(2013, 1, 1)
 THREE_HOURS = Interval.parse("2013-01-01T10:00", "2013-01-01T13:00")
 
 
 def lake(
-    folder: Path, published: dict[str, Workload], rows: dict[str, Workload], *, changed: str = ""
+    folder: Path, published: dict[int, Workload], rows: dict[int, Workload], changed: str
 ) -> Path:
-    """A lake with publications, and with a result row of each query, by hour.
+    """A lake with publications, and with a result row of each query, by hour of the day.
 
-    `changed` is an instant of which an event came after all was published.
+    `changed` is an instant of which an event came after all was published; none where empty.
     """
     publications = [
-        {"owned_hour": hour, "workload": "test", "plan_fingerprint": "p", "run": "test",
-         "workload_fingerprint": workload_fingerprint(workload), "events_version": 0,
+        {"owned_hour": f"2013-01-01T{hour:02}", "workload": "test", "plan_fingerprint": "p",
+         "workload_fingerprint": workload_fingerprint(workload), "events_version": 0, "run": "test",
          "digest": "d", "rows": 1, "validated": 1, "published_at": datetime(2013, 1, 2, tzinfo=UTC),
          "published_version": 0, "published_together": len(published)}
         for hour, workload in published.items()
     ]  # fmt: skip
-    results = [
-        {
-            "owned_day": DAY,
-            "owned_hour": hour,
-            "query": query.name,
-            "query_fingerprint": query.fingerprint,
-        }
-        for hour, workload in rows.items()
-        for query in workload.queries
-    ]
     names = ("owned_hour", "query", "query_fingerprint")
     schema = pa.schema([("owned_day", pa.date32()), *((name, pa.string()) for name in names)])
+    results = [
+        dict(zip(schema.names, (DAY, f"2013-01-01T{hour:02}", query.name, query.fingerprint),
+                 strict=True))
+        for hour, workload in rows.items() for query in workload.queries
+    ]  # fmt: skip
     table = pa.Table.from_pylist(results, schema=schema)
     write_deltalake(str(folder / "trend_aggregates"), table)
     write_deltalake(str(folder / "publications"), pa.Table.from_pylist(publications))
@@ -67,40 +63,30 @@ def lake(
     return folder
 
 
-def each_hour(workload: Workload, *hours: int) -> dict[str, Workload]:
-    """The workload for some hours of the day."""
-    return {f"2013-01-01T{hour:02}": workload for hour in hours}
+@pytest.mark.parametrize(
+    ("title", "published", "rows", "changed", "number", "others"),
+    [
+        ("hours beside the interval do not count",
+         dict.fromkeys((9, 10, 12), ONE), {}, "", 2, []),
+        ("nor does one with an event that has changed since",
+         dict.fromkeys((10, 11, 12), ONE), {}, "2013-01-01T11:30Z", 2, []),
+        ("nor what another workload published",
+         dict.fromkeys((10, 11, 12), TWO), {11: TWO}, "", 0, ["two"]),
+        ("a query of the same name with another text is another",
+         dict.fromkeys((10, 11, 12), ONE), {12: LONGER}, "", 3, ["one"]),
+        ("other queries before the interval do not matter", {9: TWO}, {9: TWO}, "", 0, []),
+        ("nor after it", {13: TWO}, {13: TWO}, "", 0, []),
+    ],
+)  # fmt: skip
+def test_what_is_published_of_three_hours(
+    tmp_path: Path, title: str, published: dict[int, Workload], rows: dict[int, Workload],
+    changed: str, number: int, others: list[str],
+) -> None:  # fmt: skip
+    found = published_hours(lake(tmp_path, published, rows, changed), ONE, THREE_HOURS)
+    told = {"hours": 3, "published_hours": number, "other_queries": others}
+    assert found == told, title
 
 
 def test_without_a_lake_nothing_is_published(tmp_path: Path) -> None:
-    assert published_hours(tmp_path, ONE, THREE_HOURS) == PublishedHours(3, 0, ())
-
-
-def test_the_hours_of_the_interval_that_are_published_count(tmp_path: Path) -> None:
-    found = published_hours(lake(tmp_path, each_hour(ONE, 9, 10, 12), {}), ONE, THREE_HOURS)
-    assert found == PublishedHours(3, 2, ())
-
-
-def test_an_hour_with_an_event_that_has_changed_since_does_not_count(tmp_path: Path) -> None:
-    held = lake(tmp_path, each_hour(ONE, 10, 11, 12), {}, changed="2013-01-01T11:30Z")
-    assert published_hours(held, ONE, THREE_HOURS) == PublishedHours(3, 2, ())
-
-
-def test_what_another_workload_published_does_not_count(tmp_path: Path) -> None:
-    held = lake(tmp_path, each_hour(TWO, 10, 11, 12), each_hour(TWO, 11))
-    found = published_hours(held, ONE, THREE_HOURS)
-    assert found == PublishedHours(3, 0, ("two",))
-
-
-def test_a_query_of_the_same_name_with_another_text_is_another(tmp_path: Path) -> None:
-    other = read_workload(QUERY.format("one").replace("1 hour", "2 hours"), SCHEMA)
-    held = lake(tmp_path, each_hour(ONE, 10, 11, 12), each_hour(other, 12))
-    found = published_hours(held, ONE, THREE_HOURS)
-    assert found == PublishedHours(3, 3, ("one",))
-
-
-@pytest.mark.parametrize("hour", [9, 13])
-def test_hours_beside_the_interval_do_not_matter(tmp_path: Path, hour: int) -> None:
-    held = lake(tmp_path, each_hour(TWO, hour), each_hour(TWO, hour))
-    found = published_hours(held, ONE, THREE_HOURS)
-    assert found.other_queries == ()
+    told = {"hours": 3, "published_hours": 0, "other_queries": []}
+    assert published_hours(tmp_path, ONE, THREE_HOURS) == told

@@ -1,26 +1,44 @@
-"""The report: one self-contained page that says first what matters, and escapes everything."""
+"""The report: one self-contained page that says first what matters, and escapes everything.
+
+And what it is made of: coverage and what it can find, days, fields, publishing, links both ways.
+"""
 
 from __future__ import annotations
 
 import copy
 import html
 import re
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import sharing_metrics
-from elsinore.quality.charts import HEIGHT, stacked_bars
-from elsinore.quality.judgement import Judgement, Verdict
-from elsinore.quality.report import write_report
+from elsinore.quality.judge import Judgement, Verdict
+from elsinore.quality.report import (
+    HEIGHT,
+    TREND_HEIGHT,
+    link_back,
+    stacked_bars,
+    trend_charts,
+    write_report,
+)
+from elsinore.quality.report_data import (
+    ReportData,
+    read_report_data,
+)
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
 from elsinore.sharing.sharable import sets_of
 from elsinore.timeline import HOUR, Interval
+from tests.golden_cases import stream_schema
 from tests.property.random_cases import SCHEMA
 from tests.unit.quality import lake
 
@@ -41,13 +59,15 @@ def _judgement(success: bool = True, severity: str = "critical") -> Judgement:
             "observed": SCRIPT,
         }
     )  # fmt: skip
-    return Judgement(run_name=lake.RUN, verdicts=(verdict,), docs_index="unused")
+    return Judgement(run_name=lake.RUN, verdicts=(verdict,), docs_index=None)
 
 
 def _page(folder: Path, rows: Rows, judgement: Judgement | None) -> str:
     root = lake.write_lake(folder / "lake", rows)
-    docs = folder / "quality" / "index.html"
-    return write_report(root, folder / "reports", lake.INTERVAL, docs, judgement).read_text("utf-8")
+    if judgement:
+        docs = str(folder / "quality" / "index.html")
+        judgement = judgement.model_copy(update={"docs_index": docs})
+    return write_report(root, folder / "reports", lake.INTERVAL, judgement).read_text("utf-8")
 
 
 def _headline(page: str) -> str:
@@ -58,8 +78,6 @@ def _headline(page: str) -> str:
 
 class _Tags(HTMLParser):
     """Collects tags and checks that they nest."""
-
-    VOID = frozenset({"meta", "line", "rect"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,6 +96,14 @@ class _Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+def nested(page: str) -> list[tuple[str, dict[str, str | None]]]:
+    """Tags and their attributes; all that are opened are closed."""
+    parser = _Tags()
+    parser.feed(page)
+    assert parser.open == []
+    return parser.seen
+
+
 def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) -> None:
     page = _page(tmp_path, rows, _judgement())
     assert _headline(page) == "Published and validated"
@@ -93,6 +119,11 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
     # Six events in 12.5 and in 20 seconds.
     assert ">0.48<" in page
     assert ">0.30<" in page
+    names = {tag for tag, _ in nested(page)}
+    assert not names & {"script", "link", "img", "iframe", "object"}, "it needs nothing beside it"
+    assert [a["href"] for _, a in nested(page) if "href" in a] == ["../quality/index.html"]
+    assert page == _page(tmp_path / "again", rows, _judgement())
+    assert [path.name for path in (tmp_path / "reports").iterdir()] == [f"{lake.RUN}.html"]
 
 
 def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> None:
@@ -107,16 +138,6 @@ def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> 
     assert f"<td>{escaped}</td><td>cut</td>" in page
     assert "<td>b</td><td>is void</td>" in page
     assert "c has it" not in page, "a line, not a file"
-
-
-def test_the_page_needs_nothing_beside_it_and_nests(tmp_path: Path, rows: Rows) -> None:
-    parser = _Tags()
-    parser.feed(_page(tmp_path, rows, _judgement()))
-    assert parser.open == []
-    names = {tag for tag, _ in parser.seen}
-    assert not names & {"script", "link", "img", "iframe", "object"}
-    links = [a["href"] for _, a in parser.seen if "href" in a]
-    assert links == ["../quality/index.html"]
 
 
 def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
@@ -141,6 +162,7 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
         ("warned", "Published and validated, with warnings", "Rows are right. Found:"),
         ("unchecked", "Not validated", "no aggregate was compared with the reference"),
         ("unjudged", "Published and validated, with warnings", "no expectations were judged"),
+        ("nothing happened", "Not validated", "Nothing landed in these hours."),
     ],
 )
 def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reason: str) -> None:
@@ -160,15 +182,11 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
             rows["validations"] = []
         case "unjudged":
             judgement = None
+        case "nothing happened":
+            rows = {table: [] for table in rows}
     page = _page(tmp_path, rows, judgement)
     assert _headline(page) == headline
     assert reason in page
-
-
-def test_a_run_in_which_nothing_happened(tmp_path: Path, rows: Rows) -> None:
-    page = _page(tmp_path, {table: [] for table in rows}, _judgement())
-    assert _headline(page) == "Not validated"
-    assert "Nothing landed in these hours." in page
 
 
 def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -> None:
@@ -202,9 +220,7 @@ def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -
     queries = f"one, {html.escape(SCRIPT).replace('&#x27;', '&#39;')}"
     assert ["A", "carrier", "2 hours", "4", "1.25", "1", "2", queries] in cells
     assert ["carrier", "4", "2", "1", "5", "62.5%"] in [row[:-1] for row in cells]
-    parser = _Tags()
-    parser.feed(page)
-    assert parser.open == []
+    assert nested(page)
 
 
 def test_figures_of_a_step_in_slices_are_added_up(tmp_path: Path, rows: Rows) -> None:
@@ -253,17 +269,11 @@ def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
     ]  # fmt: skip
     interval = Interval.parse("2013-01-01", "2013-01-05")
     root = lake.write_lake(tmp_path / "lake", rows)
-    page = write_report(root, tmp_path, interval, None, _judgement()).read_text("utf-8")
+    page = write_report(root, tmp_path, interval, _judgement()).read_text("utf-8")
     assert "Lines by day of landing, UTC" in page
     assert re.findall(r"<title>(.*? accepted)</title>", page) == [
         f"2013-01-0{day}: 24 accepted" for day in range(1, 5)
     ]
-
-
-def test_the_same_tables_give_the_same_page(tmp_path: Path, rows: Rows) -> None:
-    first = _page(tmp_path / "a", rows, _judgement())
-    assert first == _page(tmp_path / "b", rows, _judgement())
-    assert [path.name for path in (tmp_path / "a" / "reports").iterdir()] == [f"{lake.RUN}.html"]
 
 
 def test_a_missing_table_is_named(tmp_path: Path, rows: Rows) -> None:
@@ -277,13 +287,14 @@ def test_bars_stack_from_the_base_to_the_total() -> None:
     assert drawing is not None
     first = [part for part in drawing.rectangles if part.title.startswith("a:")]
     assert [part.title for part in first] == ["a: 60 good", "a: 40 bad"]
-    assert first[0].y + first[0].height == pytest.approx(drawing.base)
+    base = max(line.y for line in drawing.grid)
+    assert first[0].y + first[0].height == pytest.approx(base)
     assert first[1].y + first[1].height == pytest.approx(first[0].y)
     # The total of 100 is the top of the scale.
     assert first[1].y == pytest.approx(min(line.y for line in drawing.grid))
     assert 0 < first[1].y < HEIGHT
     (lone,) = (part for part in drawing.rectangles if part.title.startswith("b:"))
-    assert lone.height == pytest.approx((drawing.base - first[1].y) / 2)
+    assert lone.height == pytest.approx((base - first[1].y) / 2)
     assert stacked_bars(["a"], {"good": [0]}) is None
     assert stacked_bars([], {"good": []}) is None
 
@@ -321,3 +332,157 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
     assert cells[at + 1 : at + 4] == ["5 s", "3 s", "60.0%"]
     assert "5,000 snapshots at event level." in page
     assert "executor of" not in page, "the step's figures do not repeat them"
+
+
+def read(folder: Path, rows: Rows) -> ReportData:
+    root = lake.write_lake(folder / "lake", rows)
+    return read_report_data(root, lake.INTERVAL, None, pages=None)
+
+
+def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows: Rows) -> None:
+    rows["trend_aggregates_staged"] = [
+        lake.result("q", f'{{"g": {n}}}', 1, aggregate=name)
+        for n in range(10) for name in ("COUNT(*)", "SUM(A.x)")
+    ] + [lake.result("other", "{}", 1)]  # fmt: skip
+    rows["validations"] = [
+        lake.check("q", group, 1, 1) | {"status": status, "method": method, **other}
+        for group, status, method, other in (
+            ("a", "checked", "enumerated", {}),
+            ("a", "checked", "enumerated", {"published_exact": None, "published_value": 0.5}),
+            ("b", "checked", "counted", {}),
+            ("c", "skipped", None, {}),
+            ("z", "checked", "enumerated", {"published_exact": None}),
+        )
+    ]
+    found = {one.query: one for one in read(tmp_path, rows).queries}
+    other, q = found["other"], found["q"]
+    assert (other.results, other.results_checked, other.checked) == (1, 0, 0)
+    assert (other.finds_one, other.finds_percent) == (0.0, 0.0)
+    assert (q.results, q.results_checked, q.results_counted, q.results_skipped) == (10, 2, 1, 1)
+    assert (q.checked, q.skipped) == (4, 1)
+    assert (q.finds_one, q.finds_percent) == pytest.approx((0.2, 0.2))
+
+
+def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
+    before = rows["landings"][0] | {"landing": "2012-12-30T23", "reasons": '{"superseded": 4}'}
+    rows["landings"].append(before)
+    rows["validations"].append(lake.check("delays", "{}", 1, 2))
+    # A place without a result is checked, and is no part of what was published.
+    rows["validations"].append(
+        lake.check("delays", "{}", 1, 1, published_exact=None, reference_exact=None)
+    )
+    days = read(tmp_path, rows).days
+    assert list(days.index) == ["2012-12-30", "2012-12-31", "2013-01-01"]
+    first = {"lines": 5, "accepted": 3, "duplicates": 1, "quarantined": 1, "superseded": 4}
+    last = {"lines": 9, "accepted": 6, "duplicates": 2, "quarantined": 1, "rows": 8, "checked": 3,
+            "mismatches": 1, "events": 6, "seconds": 20}  # fmt: skip
+    found = [{name: n for name, n in row.items() if n} for _, row in days.iterrows()]
+    assert found == [first, {}, last]
+    charts = {chart.title: chart.latest for chart in trend_charts(days)}
+    assert charts["of these checked"] == "37.5%"
+    assert [chart.title for chart in trend_charts(days) if chart.critical] == ["mismatches"]
+    assert trend_charts(read(tmp_path / "empty", {table: [] for table in rows}).days) == ()
+
+
+def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
+    names = [
+        "quarantined",
+        "duplicates",
+        "superseded",
+        "checked",
+        "mismatches",
+        "events",
+        "seconds",
+    ]
+    days = pd.DataFrame({"lines": [100, 50], "rows": [0, 1]} | dict.fromkeys(names, 0),
+                        index=["2013-01-01", "2013-01-02"])  # fmt: skip
+    lines, *_, rate = trend_charts(days)
+    assert [bar.title for bar in lines.bars] == ["2013-01-01: 100", "2013-01-02: 50"]
+    assert [bar.height for bar in lines.bars] == [TREND_HEIGHT, TREND_HEIGHT / 2]
+    assert all(bar.y + bar.height == TREND_HEIGHT for bar in lines.bars)
+    assert lines.latest == "50"
+    assert [bar.height for bar in rate.bars] == [0, 0], "what was not measured has no bar"
+    assert trend_charts(days[:1]) == ()
+
+
+def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: Rows) -> None:
+    stream = stream_schema({"A": {"x": "double", "g": "string"}, "B": {"x": "double"}}, time="iso")
+    del rows["events"]
+    root = lake.write_lake(tmp_path, rows)
+    events = [
+        ("A", lake.at(10, 5), "2013-01-01T10", 1.5, "one"),
+        ("A", lake.at(7), "2013-01-01T10", None, SCRIPT),
+        ("B", lake.at(9, 59), "2013-01-01T11", -2.0, None),
+        ("B", lake.at(9, 59), "2013-01-01T12", 99.0, None),  # another run's landing
+    ]
+    names = ["event_type", "event_time", "landing", "x", "g"]
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in events])
+    write_deltalake(str(root / "events"), table)
+    found = read_report_data(root, lake.INTERVAL, stream, pages=None)
+    assert found.fields == (
+        ("A", "x", 2, 1, "1.5", "1.5"),
+        ("A", "g", 2, 0, SCRIPT, "one"),
+        ("B", "x", 1, 0, "-2", "-2"),
+    )
+    # One came 3 hours before its landing's hour began, one an hour and a minute.
+    assert (found.late, found.longest) == (2, timedelta(hours=3))
+    assert read_report_data(root, lake.INTERVAL, None, pages=None).fields == ()
+
+
+def test_hours_that_are_not_published_are_named(tmp_path: Path, rows: Rows) -> None:
+    del rows["publications"][1]
+    found = read(tmp_path, rows).publishing
+    assert found.missing == ("2013-01-01T11",)
+    assert (found.hours, found.last, found.workloads) == (2, lake.at(12), ("test",))
+    page = write_report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
+    assert "1 of 2 hours are not published: 2013-01-01T11" in page
+
+
+def test_the_night_shows_its_runs_and_links_their_pages(tmp_path: Path, rows: Rows) -> None:
+    day = Interval.parse("2013-01-01", "2013-01-02")
+    for key, outcome, wrong in (
+        (lake.RUN, "validated", 0.0),
+        ("2013-01-01T12_2013-01-01T13", "wrong", 3.0),
+        ("2013-01-02T00_2013-01-02T01", "validated", 0.0),  # the next day's
+    ):
+        figures = {"results": 40.0, "results_of_sample": 10.0, "mismatches": wrong,
+                   "strata": 6.0, "strata_covered": 5.0}  # fmt: skip
+        rows["run_metrics"] += [
+            lake.metric("validate", name, value) | {"run_key": key}
+            for name, value in figures.items()
+        ]
+        rows["run_metrics"].append(
+            lake.metric("validate", "outcome", None, outcome) | {"run_key": key}
+        )
+    root = lake.write_lake(tmp_path / "lake", rows)
+    out = tmp_path / "reports"
+    write_report(root, out, lake.INTERVAL)
+    runs = read_report_data(root, day, None, pages=out).runs
+    assert [(run.key, run.outcome, run.checked, run.page) for run in runs or ()] == [
+        (lake.RUN, "validated", 10, f"{lake.RUN}.html"),
+        ("2013-01-01T12_2013-01-01T13", "wrong", 10, None),
+    ]
+    path = write_report(root, out, day, night=True)
+    assert path.name == "night_2013-01-01.html"
+    page = path.read_text("utf-8")
+    assert f'<a href="{lake.RUN}.html">2013-01-01 10h to 12h</a>' in page
+    assert "2 runs, 1 not validated" in page
+    assert "run 2013-01-01T12_2013-01-01T13: 3 values differ from the reference" in page
+    assert "5 of 6" in page
+    assert "22 of 24 hours are not published" in page
+
+
+def test_data_docs_link_back_once_for_each_report(tmp_path: Path) -> None:
+    index = tmp_path / "quality" / "docs" / "index.html"
+    index.parent.mkdir(parents=True)
+    index.write_text("<html><body class='x'><h1>Docs</h1></body></html>", encoding="utf-8")
+    run, night = tmp_path / "reports" / "run.html", tmp_path / "reports" / "night.html"
+    for page in (run, night, run):
+        link_back(index, page, f"Report {page.stem} {SCRIPT}")
+    text = index.read_text(encoding="utf-8")
+    assert text.count("<a href=") == 2
+    assert text.count('href="../../reports/run.html"') == 1
+    assert text.index("night.html") < text.index("run.html") < text.index("<h1>")
+    assert SCRIPT not in text
+    link_back(tmp_path / "nowhere.html", run, "x")
+    assert not (tmp_path / "nowhere.html").exists()

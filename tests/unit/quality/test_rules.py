@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from elsinore.quality.judge import load_suites
 from elsinore.quality.run_tables import rules_of_events, rules_of_quarantine, rules_of_staged
-from elsinore.quality.suites import load_suites
 from tests.unit.quality import lake
 
 KNOWN = dict.fromkeys(lake.HOURS, True)

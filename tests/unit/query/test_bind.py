@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 
 import pytest
 
-from elsinore.catalog.stream import AttributeType
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.expressions import (
-    Comparison,
-    Constant,
-    Field,
-    Function,
-    FunctionName,
-    Inverse,
-    Like,
-    fields_of,
-    operands_of,
     rebuild,
 )
 from elsinore.query.parse import parse_workload
+from elsinore.query.print_query import print_bound
 from elsinore.windows import Window
 from tests.golden_cases import bound_query, stream_schema
 
@@ -45,74 +39,18 @@ RIDES = stream_schema({"Travel": {"speed": "long"}}, "iso")
         ("COUNT(*) PATTERN SEQ(NOT Travel) WITHIN 1", "nothing but NOT"),
         ("COUNT(*) PATTERN SEQ(Travel, (Request AND Cancel)) WITHIN 1", "AND can only stand at"),
         ("SUM(T.speed) PATTERN Travel T AND Request WITHIN 1", "no aggregate but COUNT(*)"),
-        ("COUNT(*) PATTERN Travel T WHERE T.sped > 1 WITHIN 1", "no attribute sped (did you mean"),
-        ("COUNT(*) PATTERN Travel T WHERE X.speed > 1 WITHIN 1", "the pattern has no X"),
-        ("COUNT(*) PATTERN Travel T WHERE T.speed > 'a' WITHIN 1", "cannot compare a long with a"),
-        ("COUNT(*) PATTERN Travel T WHERE T.speed = NULL WITHIN 1", "write IS NULL"),
-        ("COUNT(*) PATTERN Travel T WHERE T.ok < TRUE WITHIN 1", "truth values have no order"),
-        ("COUNT(*) PATTERN Travel T WHERE T.speed WITHIN 1", "a condition is wanted, not a long"),
-        ("COUNT(*) PATTERN Travel T WHERE 1 = 1 WITHIN 1", "reads no attribute"),
-        ("COUNT(*) PATTERN Travel T WHERE foo(T.speed) WITHIN 1", "there is no function foo"),
-        ("COUNT(*) PATTERN Travel T WHERE NEXT(T).speed > 1 WITHIN 1", "NEXT(...) stands alone"),
-        ("COUNT(*) PATTERN Travel T WHERE T.speed < NEXT(T).speed WITHIN 1", "never comes right"),
         (
-            "COUNT(*) PATTERN SEQ(Request R, Travel T, Cancel C) WHERE R.driver = NEXT(C).driver"
-            " WITHIN 1",
+            "COUNT(*) PATTERN SEQ(Request R, Travel, Cancel C) WHERE R.driver < NEXT(C).driver "
+            "WITHIN 1",
             "C never comes right after R",
         ),
         (
             "COUNT(*) PATTERN SEQ(Request R, Travel T) WHERE R.driver = T.driver WITHIN 1",
             "about R, T at once",
         ),
-        ("COUNT(*) PATTERN Travel T WHERE [T.speed] OR T.ok WITHIN 1", "can only stand beside AND"),
         ("COUNT(*) PATTERN Travel WHERE [fee] WITHIN 1", "no event type of the pattern has an"),
         ("COUNT(*) PATTERN SEQ(Travel, NOT Request) WHERE [fee] WITHIN 1", "no event of a trend"),
-        ("COUNT(*) PATTERN Travel T WHERE time > 1 WITHIN 1", "(write T.time)"),
-        ("COUNT(*) PATTERN Travel T WHERE T.tme > 1 WITHIN 1", "no attribute tme (did you mean"),
         ("sped, COUNT(*) PATTERN Travel GROUP-BY speed WITHIN 1", "(did you mean speed?)"),
-        ("COUNT(*) PATTERN Travel T WHERE lowr(T.driver) = 'a' WITHIN 1", "(did you mean lower?)"),
-        ("COUNT(*) PATTERN Travel T WHERE sum(T.speed) > 1 WITHIN 1", "aggregates stand in RETURN"),
-        ("COUNT(*) PATTERN Travel T WHERE nvl(T.speed, 1) > 1 WITHIN 1", "did you mean coalesce?"),
-        ("COUNT(*) PATTERN Travel T WHERE abs(T.speed, 1) > 1 WITHIN 1", "one operand, not 2"),
-        ("COUNT(*) PATTERN Travel T WHERE abs() > T.speed WITHIN 1", "one operand, not 0"),
-        ("COUNT(*) PATTERN Travel T WHERE least(T.speed) > 1 WITHIN 1", "two operands or more"),
-        ("COUNT(*) PATTERN Travel T WHERE abs(T.driver) > 1 WITHIN 1", "abs takes a long or a dou"),
-        ("COUNT(*) PATTERN Travel T WHERE upper(T.speed) = 'A' WITHIN 1", "upper takes a string"),
-        (
-            "COUNT(*) PATTERN Travel T WHERE least(T.speed, T.driver) > 1 WITHIN 1",
-            "least of a long and a string",
-        ),
-        (
-            "COUNT(*) PATTERN Travel T WHERE least(T.ok, TRUE) WITHIN 1",
-            "truth values have no order",
-        ),
-        ("COUNT(*) PATTERN Travel T WHERE coalesce(T.speed, NULL) > 1 WITHIN 1", "NULL is no oper"),
-        ("COUNT(*) PATTERN Travel T WHERE least(T.at, 'soon') > T.at WITHIN 1", "not an ISO 8601"),
-        ("COUNT(*) PATTERN Travel T WHERE extract(T.at) > 1 WITHIN 1", "extract lacks FROM"),
-        (
-            "COUNT(*) PATTERN Travel T WHERE extract(hours FROM T.at) > 1 WITHIN 1",
-            "extract has no hours (did you mean hour?)",
-        ),
-        ("COUNT(*) PATTERN Travel T WHERE extract(dow FROM T.at) > 1 WITHIN 1", "mean weekday?"),
-        (
-            "COUNT(*) PATTERN Travel T WHERE extract(hour FROM T.time) > 1 WITHIN 1",
-            "takes a timestamp, not a long (this stream's time has no unit)",
-        ),
-        ("COUNT(*) PATTERN Travel T WHERE abs(hour FROM T.speed) > 1 WITHIN 1", "takes no FROM"),
-        ("COUNT(*) PATTERN Travel T WHERE T.speed LIKE '1%' WITHIN 1", "LIKE takes a string"),
-        ("COUNT(*) PATTERN Travel T WHERE T.driver LIKE '1' ESCAPE '' WITHIN 1", "a single char"),
-        (
-            "COUNT(*) PATTERN Travel T WHERE T.driver LIKE 'a!b' ESCAPE '!' WITHIN 1",
-            "'!' escapes no",
-        ),
-        (
-            "COUNT(*) PATTERN Travel T WHERE T.driver LIKE 'a!' ESCAPE '!' WITHIN 1",
-            "'!' escapes no",
-        ),
-        (
-            f"COUNT(*) PATTERN Travel T WHERE T.driver LIKE '{'_' * 1001}' WITHIN 1",
-            "more than 1000",
-        ),
         (
             "COUNT(*) PATTERN Travel T+ WHERE coalesce(T.driver, NEXT(T).driver) LIKE 'a' WITHIN 1",
             "(apply LIKE to the text of each event)",
@@ -120,10 +58,6 @@ RIDES = stream_schema({"Travel": {"speed": "long"}}, "iso")
         (
             "COUNT(*) PATTERN Travel T+ WHERE lower(least(T.driver, NEXT(T).driver)) > '' WITHIN 1",
             "(apply lower to the text of each event)",
-        ),
-        (
-            "COUNT(*) PATTERN Travel T WHERE T.speed = 9223372036854775808 WITHIN 1",
-            "not fit a long",
         ),
         ("COUNT(*) PATTERN Travel WITHIN 1e300", "WITHIN is too long: at most 2305843009213693951"),
         ("speed, COUNT(*) PATTERN Travel WITHIN 1", "speed is not in GROUP-BY"),
@@ -151,6 +85,56 @@ def test_a_wrong_query_is_refused_with_its_reason(query: str, fault: str) -> Non
     assert fault in str(found)
     assert found.location is not None
     assert found.location.column is not None
+
+
+@pytest.mark.parametrize(
+    ("where", "fault"),
+    [
+        ("T.sped > 1", "no attribute sped (did you mean"),
+        ("X.speed > 1", "the pattern has no X"),
+        ("T.speed > 'a'", "cannot compare a long with a"),
+        ("T.speed = NULL", "write IS NULL"),
+        ("T.ok < TRUE", "truth values have no order"),
+        ("T.speed", "a condition is wanted, not a long"),
+        ("1 = 1", "reads no attribute"),
+        ("foo(T.speed)", "there is no function foo"),
+        ("NEXT(T).speed > 1", "NEXT(...) stands alone"),
+        ("T.speed < NEXT(T).speed", "never comes right"),
+        ("[T.speed] OR T.ok", "can only stand beside AND"),
+        ("time > 1", "(write T.time)"),
+        ("T.tme > 1", "no attribute tme (did you mean"),
+        ("lowr(T.driver) = 'a'", "(did you mean lower?)"),
+        ("sum(T.speed) > 1", "aggregates stand in RETURN"),
+        ("nvl(T.speed, 1) > 1", "did you mean coalesce?"),
+        ("abs(T.speed, 1) > 1", "one operand, not 2"),
+        ("abs() > T.speed", "one operand, not 0"),
+        ("least(T.speed) > 1", "two operands or more"),
+        ("abs(T.driver) > 1", "abs takes a long or a dou"),
+        ("upper(T.speed) = 'A'", "upper takes a string"),
+        ("least(T.speed, T.driver) > 1", "least of a long and a string"),
+        ("least(T.ok, TRUE)", "truth values have no order"),
+        ("coalesce(T.speed, NULL) > 1", "NULL is no oper"),
+        ("least(T.at, 'soon') > T.at", "not an ISO 8601"),
+        ("extract(T.at) > 1", "extract lacks FROM"),
+        ("extract(hours FROM T.at) > 1", "extract has no hours (did you mean hour?)"),
+        ("extract(dow FROM T.at) > 1", "mean weekday?"),
+        (
+            "extract(hour FROM T.time) > 1",
+            "takes a timestamp, not a long (this stream's time has no unit)",
+        ),
+        ("abs(hour FROM T.speed) > 1", "takes no FROM"),
+        ("T.speed LIKE '1%'", "LIKE takes a string"),
+        ("T.driver LIKE '1' ESCAPE ''", "a single char"),
+        ("T.driver LIKE 'a!b' ESCAPE '!'", "'!' escapes no"),
+        ("T.driver LIKE 'a!' ESCAPE '!'", "'!' escapes no"),
+        ("T.driver LIKE '" + "_" * 1001 + "'", "more than 1000"),
+        ("T.speed = 9223372036854775808", "not fit a long"),
+    ],
+)
+def test_a_wrong_condition_is_refused_with_its_reason(where: str, fault: str) -> None:
+    test_a_wrong_query_is_refused_with_its_reason(
+        f"COUNT(*) PATTERN Travel T WHERE {where} WITHIN 1", fault
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,25 +195,6 @@ def test_between_is_two_conditions_where_each_stands_alone() -> None:
     )
     assert len(query.local_predicates) == 2  # 1 <= T.speed, and the one about 5 as a whole
     assert len(query.edge_predicates) == 2
-
-
-def test_functions_bind_to_their_nodes() -> None:
-    query = bound_query(
-        "RETURN COUNT(*) PATTERN Travel T WHERE LEAST(T.speed, 2.5) > 1 "
-        "AND T.driver NOT LIKE 'a!%' ESCAPE '!' AND extract(WEEKDAY FROM T.at) = 1 WITHIN 9",
-        SCHEMA,
-    )
-    least, like, weekday = (predicate.condition for predicate in query.local_predicates)
-    speed = Field(0, "speed", AttributeType.LONG)
-    two = Constant(2.5, AttributeType.DOUBLE)
-    assert isinstance(least, Comparison)
-    assert least.left == Function(FunctionName.LEAST, (speed, two), AttributeType.DOUBLE)
-    assert operands_of(least.left) == (speed, two)
-    assert like == Inverse(Like(Field(0, "driver", AttributeType.STRING), "a!%", "!"))
-    assert isinstance(weekday, Comparison)
-    instant = Field(0, "at", AttributeType.TIMESTAMP)
-    assert weekday.left == Function(FunctionName.WEEKDAY, (instant,), AttributeType.LONG)
-    assert list(fields_of(weekday)) == [instant]
 
 
 def test_rebuilt_over_other_fields() -> None:
@@ -309,3 +274,83 @@ def test_a_key_for_all_types_and_one_for_an_alias_have_names_of_their_own() -> N
     schema = stream_schema({"A": {"k": "long"}, "B": {"k": "long"}})
     query = bound_query("RETURN COUNT(*) PATTERN SEQ(A a, B) GROUP-BY k, a.k WITHIN 5", schema)
     assert [key.group_label for key in query.group_keys] == ["k", "a.k"]
+
+
+def test_what_was_worked_out_from_a_query_is_kept_as_long_as_that_lives() -> None:
+    asked: list[str] = []
+
+    class Found:
+        pass
+
+    @of_query
+    def work(query: BoundQuery) -> Found:
+        asked.append(query.name)
+        if len(asked) == 1:
+            raise ValueError(query.name)
+        return Found()
+
+    text = "RETURN COUNT(*) PATTERN Travel WITHIN 1"
+    first, second = bound_query(text, SCHEMA), bound_query(text, SCHEMA)
+    with pytest.raises(ValueError, match=first.name):
+        work(first)
+    assert work(first) is work(first) is not work(second)
+    assert len(asked) == 3, "what is raised is not kept"
+    assert first == second, "what is kept is no part of a query"
+    assert of_query(lambda _: 1)(first) == 1, "functions do not see what others found"
+    found = weakref.ref(work(first))
+    del first
+    gc.collect()
+    assert found() is None
+
+
+# ---- bound conditions as text: what is printed binds to the same condition
+
+
+ATTRIBUTES = {"v": "long", "x": "double", "s": "string", "b": "boolean", "at": "timestamp"}
+LETTERS = stream_schema({"A": ATTRIBUTES, "B": ATTRIBUTES}, "iso")
+
+
+def letters_query(where: str) -> BoundQuery:
+    text = f"RETURN COUNT(*) PATTERN SEQ(A, B) WHERE {where} WITHIN 5 minutes"
+    return bound_query(text, LETTERS)
+
+
+def printed(query: BoundQuery) -> list[str]:
+    aliases = {position.index: position.alias for position in query.positions}
+    conditions = [predicate.condition for predicate in query.local_predicates]
+    conditions += [predicate.condition for predicate in query.edge_predicates]
+    return [print_bound(condition, aliases) for condition in conditions]
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("A.v > -3", "A.v > -3"),
+        ("A.v+1 <= next(B).v*2", "(A.v + 1) <= (NEXT(B).v * 2)"),
+        ("A.v IN (1, 2, 3)", "A.v IN (1, 2, 3)"),
+        ("A.v NOT IN (1, 2)", "NOT (A.v IN (1, 2))"),
+        ("A.v = 1 OR A.x > 2", "(A.v = 1) OR (A.x > 2)"),
+        ("A.v = 1 OR A.x > .5", "(A.v = 1) OR (A.x > 0.5)"),
+        ("NEXT(B).v BETWEEN A.v AND 9", "NEXT(B).v BETWEEN A.v AND 9"),
+        ("A.s IS NOT NULL", "A.s IS NOT NULL"),
+        ("(A.v % 2) IS NULL", "(A.v % 2) IS NULL"),
+        ("A.s = 'it''s'", "A.s = 'it''s'"),
+        ("A.b", "A.b"),
+        ("A.b = TRUE", "A.b = TRUE"),
+        ("NOT A.b", "NOT A.b"),
+        ("-A.v < 3", "-A.v < 3"),
+        ("abs(A.v - 1) > coalesce(A.x, 0.5)", "abs(A.v - 1) > coalesce(A.x, 0.5)"),
+        ("lower(A.s) LIKE 'b!%%' ESCAPE '!'", "lower(A.s) LIKE 'b!%%' ESCAPE '!'"),
+        ("A.s NOT LIKE '%x'", "A.s NOT LIKE '%x'"),
+        ("extract(hour FROM A.time) = 7", "extract(hour FROM A.time) = 7"),
+        ("NEXT(B).time - A.time < 90 minutes", "(NEXT(B).time - A.time) < 90 minutes"),
+        ("NEXT(B).at > A.at + 1 day", "NEXT(B).at > (A.at + 1 day)"),
+        ("A.at < '2013-02-08T09:00Z'", "A.at < '2013-02-08T09:00:00.000000Z'"),
+    ],
+)
+def test_a_condition_as_text(where: str, text: str) -> None:
+    query = letters_query(where)
+    assert printed(query) == [text]
+    again = letters_query(text)
+    assert again.local_predicates == query.local_predicates
+    assert again.edge_predicates == query.edge_predicates

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +10,6 @@ from elsinore.errors import QueryError
 from elsinore.query.load_workload import read_workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_query
-from tests.draws import draws
 from tests.golden_cases import stream_schema
 from tests.property.random_cases import random_case
 
@@ -70,30 +67,17 @@ def test_all_statements_report_their_own_fault_with_its_place() -> None:
             "QUERY q RETURN COUNT(*) PATTERN A WHERE 1e999 > A.x WITHIN 1",
             "1:41: 1e999 is beyond all",
         ),
-        ("QUERY q\nRETURN COUNT(*) PATTERN A WHERE A.x = '\ud83d'", "2:40: half of a character"),
         ("QUERY \u212a RETURN COUNT(*) PATTERN A", "1:7: found '\u212a'"),
         ("QUERY q RETURN COUNT(*)", "found the end of the query; expected"),
         ("QUERY q RETURN COUNT(*) PATTERN A WITHIN 1 WITHIN 2", "1:44: a second WITHIN clause"),
         ("QUERY q RETURN COUNT(*) PATTERN A § WITHIN 1", "1:35: found '§'"),
-        ("QUERY q RETURN COUNT(*) PATTERN " + "SEQ(" * 500 + "A" + ")" * 500, "nested deeper"),
-        ("QUERY q RETURN COUNT(*) PATTERN A" + "?" * 5_000, "nested deeper"),
         ("QUERY q RETURN COUNT(*) PATTERN A WHERE A.x <> NOT (3)", "1:48: found 'NOT'; expected"),
-        ("QUERY q RETURN COUNT(*) PATTERN " + "A" * 201, "1:33: a name of more than 200 char"),
-        ("QUERY q RETURN COUNT(*) PATTERN A WHERE " + "NOT " * 5_000 + "TRUE", "nested deeper"),
         ("QUERY q RETURN COUNT(*) PATTERN A WHERE A.x = " + "9" * 50, "found '9'"),
     ],
 )
 def test_faults(text: str, fault: str) -> None:
     (found,) = faults(text)
     assert fault in found
-
-
-@given(st.text(max_size=60), st.integers(0, len(FULL) - 1), st.integers(0, 20))
-@settings(max_examples=draws(200, 500))
-def test_no_text_crashes_the_parser(noise: str, place: int, cut: int) -> None:
-    text = FULL[:place] + noise + FULL[place + cut :]
-    with suppress(QueryError):  # nothing else may come out
-        parse_workload(text)
 
 
 BODY = "RETURN COUNT(*) PATTERN"

@@ -14,8 +14,7 @@ from deltalake import write_deltalake
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.stored_events import EventFiles
-from elsinore.lake.table_schemas import load_tables
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import Lake, load_tables
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from elsinore.query.automaton import Ways, automaton
 from elsinore.query.bound import BoundQuery
-from elsinore.template.build import build_conjoined, build_templates
-from elsinore.template.subsets import is_ambiguous
+from elsinore.reference.evaluate import holds
+from elsinore.reference.event import Event
+from elsinore.template.build import (
+    BOTH,
+    LEFT,
+    RIGHT,
+    WHOLE,
+    build_conjoined,
+    build_templates,
+    carried_keys,
+    template_parts,
+)
+from elsinore.template.describe import NOTES, describe_template, numbered_nots
+from elsinore.template.subsets import can_meet, is_ambiguous, told_apart
 from elsinore.template.support import greta_refusals
 from elsinore.template.template import Floor, Holds, Template
 from tests.golden_cases import bound_query, stream_schema
@@ -48,33 +62,11 @@ def test_figure_5_inner_guards_come_first() -> None:
     assert floors == {(0, 1): Floor(ways({1})), (3, 4): Floor(ways({0}))}
 
 
-def test_leading_and_trailing_not_stand_at_start_and_end() -> None:
-    template = template_of("SEQ(NOT N, A, NOT M)")
-    assert (template.starts[0], template.ends[0]) == (Floor(ways({0})), Floor(ways({1})))
-
-
-def test_not_around_an_option_is_passed_together_or_apart() -> None:
-    template = template_of("SEQ(A, NOT N, B?, NOT M, C)")
-    floors = {(t.earlier, t.later): t.floor for t in template.transitions}
-    assert floors == {
-        (0, 1): Floor(ways({0})),
-        (1, 2): Floor(ways({1})),
-        (0, 2): Floor(ways({0, 1})),
-    }
-
-
 def test_edge_predicates_stand_on_their_transition() -> None:
     template = template_of("SEQ(A+, B)", "WHERE A.x < NEXT(A).x")
     conditions = {(t.earlier, t.later): t.condition for t in template.transitions}
     assert isinstance(conditions[0, 0], Holds)
     assert conditions[0, 1] is None
-
-
-def test_optional_keys_part_the_trends() -> None:
-    """(A) carries no key, (A, K) carries k."""
-    without, with_key = build_templates(query_of("SEQ(A, K?)", "GROUP-BY k"))
-    assert (without.keys, len(without.states)) == (frozenset(), 1)
-    assert (with_key.keys, pairs(with_key)) == (frozenset([0]), {(0, 1)})
 
 
 def test_both_sides_of_and_are_the_trends_that_both_match() -> None:
@@ -130,8 +122,265 @@ def test_greta_refuses_with_the_reason(query: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern",
-    ["SEQ(A, NOT B, C)", "A OR B", "SEQ(A*, B?)", "A AND B", "SEQ(A a+, A b+)", "SEQ(A, B+)"],
+    ("pattern", "states"), [("SEQ(A a+, A b+)", 2), ("SEQ(A a+, A b+, A c+)", 3)]
 )
-def test_greta_runs_every_operator(pattern: str) -> None:
-    assert greta_refusals(query_of(pattern)) == ()
+def test_an_ambiguous_pattern_has_a_state_for_each_set_of_positions(
+    pattern: str, states: int
+) -> None:
+    """After i events a trend of A+ A+ can be at a, or at a or b; and so on."""
+    assert len(template_of(pattern).states) == states
+
+
+# ---- templates in words, as `elsinore check` prints them
+
+
+WORDY = stream_schema(
+    {name: {"v": "long"} for name in "ABCDEMN"} | {"K": {"k": "long"}, "Departure": {}}
+)
+
+
+def lines_of(query: str) -> list[str]:
+    bound = bound_query(f"RETURN COUNT(*) PATTERN {query}", WORDY)
+    (template,) = build_templates(bound)
+    return describe_template(bound, template)
+
+
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("A+ WITHIN 5", ["A  starts or ends a trend; comes after A"]),
+        ("A WITHIN 5", ["A  is a trend by itself"]),
+        (
+            "SEQ(Departure D, A a) WITHIN 5",
+            ["Departure D  starts a trend", "A a          ends a trend; comes after D"],
+        ),
+        (
+            "(SEQ(A+, NOT SEQ(C, NOT E, D), B))+ WITHIN 5",
+            [
+                "A  starts a trend; comes after A or B",
+                "B  ends a trend; comes after A if no match of NOT 1 lies in between",
+                "NOT 1: SEQ(C, NOT E, D)",
+                "  C  starts a match",
+                "  D  ends a match; comes after C if no match of NOT 2 lies in between",
+                "NOT 2, inside NOT 1: E",
+                "  E  is a match by itself",
+            ],
+        ),
+        (
+            "SEQ(NOT N, A+, NOT M) WITHIN 5",
+            [
+                "A  starts a trend if no match of NOT 1 lies before it; "
+                "ends a trend if no match of NOT 2 lies after it; comes after A",
+                "NOT 1: N",
+                "  N  is a match by itself",
+                "NOT 2: M",
+                "  M  is a match by itself",
+            ],
+        ),
+        (
+            "SEQ(A, NOT N, B?, NOT M, C) WITHIN 5",
+            [
+                "A  starts a trend",
+                "B  comes after A if no match of NOT 1 lies in between",
+                "C  ends a trend; comes after A if no match of NOT 1 or NOT 2 lies in between; "
+                "comes after B if no match of NOT 2 lies in between",
+                "NOT 1: N",
+                "  N  is a match by itself",
+                "NOT 2: M",
+                "  M  is a match by itself",
+            ],
+        ),
+        (
+            "(SEQ(NOT N, A x) OR A y) WITHIN 5",
+            [
+                "A y    starts a trend if a match of NOT 1 lies before it; ends a trend",
+                "A x|y  starts a trend if no match of NOT 1 lies before it; ends a trend",
+                "NOT 1: N",
+                "  N  is a match by itself",
+            ],
+        ),
+        (
+            "SEQ(A x+, A y+) WHERE x.v < NEXT(x).v WITHIN 5",
+            [
+                "A x    starts a trend",
+                "A y    ends a trend; comes after x or x|y if not (x.v < NEXT(x).v); comes after y",
+                "A x|y  ends a trend; comes after x or x|y if x.v < NEXT(x).v",
+            ],
+        ),
+        (
+            "SEQ(A, B) WITHIN 5 SEMANTICS skip-till-next-match",
+            [
+                "A  starts a trend",
+                "B  ends a trend; comes after A if nothing in between could extend it",
+            ],
+        ),
+        (
+            "A+ WHERE A.v < NEXT(A).v WITHIN 5 SEMANTICS skip-till-next-match",
+            [
+                "A  starts or ends a trend; comes after A if A.v < NEXT(A).v and nothing in "
+                "between could extend it",
+            ],
+        ),
+        (
+            "SEQ(A, NOT N, B) WITHIN 5 SEMANTICS contiguous",
+            [
+                "A  starts a trend",
+                "B  ends a trend; comes after A if no match of NOT 1 lies in between, and no "
+                "other event of the partition lies in between",
+                "NOT 1: N",
+                "  N  is a match by itself",
+            ],
+        ),
+    ],
+)
+def test_a_template_in_words(query: str, lines: list[str]) -> None:
+    assert lines_of(query) == lines
+
+
+def test_states_that_differ_in_local_conditions_say_so() -> None:
+    lines = lines_of("SEQ(A x+, A y+) WHERE x.v > 1 AND y.v > 2 WITHIN 5")
+    assert lines[-1] == NOTES
+    titles = [line.split("  ")[0] for line in lines[:-1]]
+    assert {"A x [misses y]", "A x [meets y]", "A y [misses x]", "A x|y"} <= set(titles)
+    assert len(set(titles)) == len(titles)
+
+
+def test_states_told_apart_by_the_keys_carried_so_far_are_numbered() -> None:
+    """After (K, A) the trend carries k, after (A) it does not: B may follow either."""
+    bound = bound_query("RETURN COUNT(*) PATTERN SEQ(K?, A+, K z?) GROUP-BY k WITHIN 5", WORDY)
+    (with_key,) = (t for t in build_templates(bound) if t.keys)
+    titles = [line.split("  ")[0] for line in describe_template(bound, with_key)]
+    assert [title for title in titles if title.startswith("A")] == ["A (1)", "A (2)"]
+
+
+def test_nots_are_numbered_in_the_order_of_the_text() -> None:
+    query = "SEQ(NOT SEQ(C, NOT (D OR E), C c2), A, NOT N) AND SEQ(NOT M, B)"
+    bound = bound_query(f"RETURN COUNT(*) PATTERN {query} WITHIN 5", WORDY)
+    found = numbered_nots(bound)
+    names = [(n.name, n.inside, [bound.positions[p].alias for p in sorted(n.positions)])
+             for n in found]  # fmt: skip
+    assert names == [
+        ("NOT 1", None, ["C", "c2"]),
+        ("NOT 2", 1, ["D", "E"]),
+        ("NOT 3", None, ["N"]),
+        ("NOT 4", None, ["M"]),
+    ]
+
+
+def test_each_side_of_and_speaks_of_its_own_nots() -> None:
+    bound = bound_query("RETURN COUNT(*) PATTERN SEQ(A, NOT N) AND SEQ(NOT M, B) WITHIN 5", WORDY)
+    sides = {side: describe_template(bound, template) for side, template in template_parts(bound)}
+    assert sides[LEFT][1:] == ["NOT 1: N", "  N  is a match by itself"]
+    assert sides[RIGHT][1:] == ["NOT 2: M", "  M  is a match by itself"]
+    assert BOTH not in sides
+
+
+def test_a_query_has_a_template_for_each_set_of_keys() -> None:
+    bound = bound_query("RETURN COUNT(*) PATTERN SEQ(A, K?) GROUP-BY k WITHIN 5", WORDY)
+    parts = template_parts(bound)
+    assert [(side, carried_keys(bound, t)) for side, t in parts] == [(WHOLE, []), (WHOLE, ["k"])]
+
+
+# ---- which conditions no event meets together: by hand, and "never" against sampled events
+
+
+VALUES = stream_schema({"A": {"v": "long", "w": "double", "s": "string", "f": "boolean"}})
+INSTANTS = stream_schema({"A": {"t": "timestamp"}}, "us")
+
+APART = (
+    "x.v > 0 AND y.v <= 0",
+    "x.v > 1 AND y.v < 2",
+    "x.v BETWEEN 1 AND 3 AND y.v BETWEEN 4 AND 5",
+    "x.v > 2.5 AND y.v <= 2",
+    "2 <= x.v AND 2 > y.v",
+    "x.w > 0 AND y.w <= 0",
+    "x.w = 1 AND y.w != 1",
+    "x.s IN ('a', 'b') AND y.s NOT IN ('b', 'a')",
+    "x.s < 'b' AND y.s >= 'b'",
+    "x.s LIKE 'a%' AND y.s NOT LIKE 'a%'",
+    "x.f = TRUE AND y.f = FALSE",
+    "x.f = TRUE AND NOT (y.f = TRUE)",
+    "x.v IS NULL AND y.v > 1",
+    "x.v IS NULL AND y.v IS NOT NULL",
+    "x.v % 2 = 0 AND y.v % 2 = 1",
+    "x.v > x.w AND y.w >= y.v",
+    "(x.v > 1 OR x.w > 1) AND NOT (y.v > 1 OR y.w > 1)",
+    "(x.v = 1 OR x.v = 2) AND (y.v = 3 OR y.s = 'a') AND y.s = 'b'",
+    "x.v = 1 AND x.v = 2 AND y.v = 3",
+    "x.time % 2 = 0 AND y.time % 2 = 1",
+)
+TOGETHER = (
+    "x.v > 0",
+    "x.v > 0 AND y.v <= 1",
+    "x.v > 1 AND y.v < 3",
+    "x.v > 2.5 AND y.v <= 3",
+    "x.w > 1 AND y.w < 2",
+    "x.s != 'a' AND y.s != 'b'",
+    "x.v > 0 AND y.w <= 0",
+    "x.v IS NULL AND y.w > 1",
+    "x.s LIKE 'a%' AND y.s NOT LIKE 'b%'",
+    "(x.v > 1 OR x.w > 1) AND NOT (y.v > 1 AND y.w > 1)",
+    # a long meets a double as a double: 2^53 + 1 is both
+    "x.v >= 9007199254740993 AND y.v <= 9007199254740992.0",
+    "x.w >= 9007199254740993 AND y.w <= 9007199254740992",
+)
+
+
+def query_where(where: str) -> BoundQuery:
+    text = f"RETURN COUNT(*), COUNT(x) PATTERN SEQ(A x+, A y+) WHERE {where} WITHIN 10"
+    return bound_query(text, VALUES)
+
+
+@pytest.mark.parametrize("where", APART)
+def test_apart(where: str) -> None:
+    assert told_apart(query_where(where)) == {(0, 1), (1, 0)}
+    assert greta_refusals(query_where(where)) == ()
+
+
+@pytest.mark.parametrize("where", TOGETHER)
+def test_not_apart(where: str) -> None:
+    assert told_apart(query_where(where)) == frozenset()
+    (reason,) = greta_refusals(query_where(where))
+    assert reason == "one event of a trend can stand for x or y, and COUNT(x) counts only x"
+
+
+def test_instants_are_whole_microseconds() -> None:
+    text = """RETURN COUNT(x) PATTERN SEQ(A x+, A y+)
+        WHERE x.t > '1970-01-01T00:00:00.000005Z' AND y.t < '1970-01-01T00:00:00.000006Z'
+        WITHIN 10"""
+    assert greta_refusals(bound_query(text, INSTANTS)) == ()
+
+
+def test_what_some_event_meets_is_never_ruled_out() -> None:
+    """Every pair of all these conditions, on every combination of these values."""
+    values = {
+        "v": (None, -1, 0, 1, 2, 3, 4, 2**53, 2**53 + 1),
+        "w": (None, float("nan"), -1.0, 0.0, 1.0, 1.5, 2.0**53),
+        "s": (None, "", "a", "ab", "b"),
+        "f": (None, True, False),
+    }
+    events = [
+        Event(number, "A", number % 4, dict(zip(values, row, strict=True)))
+        for number, row in enumerate(product(*values.values()))
+    ]
+    bound = [query_where(where) for where in (*APART, *TOGETHER)]
+    conditions = [p.condition for each in bound for p in each.local_predicates]
+    met = [frozenset(e.index for e in events if holds(c, e)) for c in conditions]
+    ruled_out = 0
+    for (one, first), (two, second) in product(zip(conditions, met, strict=True), repeat=2):
+        if not can_meet((one, two)):
+            ruled_out += 1
+            assert not first & second, (one, two)
+    assert ruled_out > 100
+
+
+def test_many_values_and_many_conditions_cost_little() -> None:
+    """Beyond what is told apart nothing is ruled out, and nothing takes long."""
+    numbers = ", ".join(map(str, range(2_000)))
+    assert told_apart(query_where(f"x.v IN ({numbers}) AND y.v NOT IN ({numbers})")) == frozenset()
+    choices = " AND ".join(f"({n}.v = {k} OR {n}.w = {k})" for n in "xy" for k in range(300))
+    assert told_apart(query_where(choices)) == frozenset()
+    aliases = [f"A a{n}" for n in range(200)]
+    where = " AND ".join(f"a{n}.v = {n}" for n in range(200))
+    text = f"RETURN COUNT(*) PATTERN SEQ({', '.join(aliases)}) WHERE {where} WITHIN 10"
+    assert told_apart(bound_query(text, VALUES)) == frozenset()

@@ -1,4 +1,10 @@
-"""Runs every suite over what is known of one run, and keeps the judgement.
+"""Judges what is known of one run by the suites of `expectations/`, and keeps the judgement.
+
+A job calls, in this order::
+
+    tables = read_run_tables(settings.lake, interval)        # elsinore.quality.run_tables
+    judgement = judge(tables, settings.quality, run_name, ...)
+    require_accepted(judgement)                               # raises ValidationError
 
 Rows come as pandas DataFrames: on Spark an expectation costs four to nine jobs, and the rows are
 few. Data Docs take longer than the judgement itself, so they are built where somebody will read
@@ -18,21 +24,194 @@ import warnings
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
+import pydantic
 
-from elsinore.errors import Diagnostic, Location, ParameterError, SchemaError
-from elsinore.quality.judgement import FILE_NAME, Judgement, Verdict
-from elsinore.quality.suites import Entry, TableSuite, load_suites
+from elsinore.catalog.yaml_text import Strict, read_model
+from elsinore.errors import (
+    DataError,
+    Diagnostic,
+    Location,
+    ParameterError,
+    SchemaError,
+    ValidationError,
+)
 
 if TYPE_CHECKING:
     import great_expectations as gx
 
+#: The file beside the Data Docs of a run that holds its judgement.
+FILE_NAME = "judgement.json"
+#: The suites that every judgement needs; each is a file of this name.
+SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _UNUSED_ASSETS = ("images", "fonts")
 _POSITION = "position"
+
+Severity = Literal["critical", "warning"]
+_Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
+_Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200, pattern=r"^[^$]+$")]
+
+
+class Verdict(Strict):
+    """What one expectation found.
+
+    Attributes:
+        suite, table: where the expectation stands, and the table whose rows it judged.
+        expectation: its type, as in the suite's file.
+        description: what it expects, as a sentence.
+        severity: a failed `critical` one stops the run, a failed `warning` is reported.
+        success: whether the rows are as expected.
+        observed: what was seen instead, or how much was seen, as text.
+    """
+
+    suite: str
+    table: str
+    expectation: str
+    description: str
+    severity: Severity
+    success: bool
+    observed: str
+
+
+class Judgement(Strict):
+    """All verdicts on one run.
+
+    Attributes:
+        run_name: the run, '<start hour>_<end hour>'.
+        verdicts: in the order of the suites' files.
+        docs_index: path of the first page of the Data Docs; None where they were not built.
+    """
+
+    run_name: str
+    verdicts: tuple[Verdict, ...]
+    docs_index: str | None
+
+    @property
+    def docs(self) -> Path | None:
+        """The first page of the Data Docs, if they were built."""
+        return Path(self.docs_index) if self.docs_index else None
+
+    @property
+    def failures(self) -> tuple[Verdict, ...]:
+        """Failed critical expectations: these results must not be published."""
+        return tuple(v for v in self.verdicts if not v.success and v.severity == "critical")
+
+    @property
+    def warnings(self) -> tuple[Verdict, ...]:
+        """Failed expectations that people should know of, but that stop nothing."""
+        return tuple(v for v in self.verdicts if not v.success and v.severity == "warning")
+
+
+def require_accepted(judgement: Judgement) -> None:
+    """Stop here if a critical expectation failed.
+
+    Raises:
+        ValidationError: with every failed expectation in `failures`; trying again cannot help.
+    """
+    failures = judgement.failures
+    if not failures:
+        return
+    first = failures[0]
+    more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+    raise ValidationError(
+        f"{first.table}: {first.description}: {first.observed}{more}",
+        hint=f"see {judgement.docs_index}" if judgement.docs_index else None,
+        failures=tuple(f"{v.table}: {v.description}: {v.observed}" for v in failures),
+    )
+
+
+def judgement_file(quality_dir: Path, run_name: str) -> Path:
+    """Where the judgement of a run lies; it exists once `judge` has ended."""
+    return quality_dir / run_name / FILE_NAME
+
+
+def load_judgement(quality_dir: Path, run_name: str) -> Judgement | None:
+    """The judgement of a run that `judge` left behind, or None if there is none.
+
+    Raises:
+        DataError: the file is no judgement.
+    """
+    path = judgement_file(quality_dir, run_name)
+    if not path.exists():
+        return None
+    try:
+        return Judgement.model_validate_json(path.read_text(encoding="utf-8"))
+    except (pydantic.ValidationError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path} is no judgement: {error}", hint="validate the run again"
+        ) from error
+
+
+# ---- suites
+
+
+class TableSuite(NamedTuple):
+    """What one suite expects of one table's rows."""
+
+    suite: str
+    table: str
+    entries: tuple[Entry, ...]
+
+
+class Entry(Strict):
+    """One expectation; `arguments` are its own, as Great Expectations names them.
+
+    Descriptions hold no `$`: Data Docs take it for a place-holder.
+    """
+
+    expectation: _Name
+    description: _Sentence
+    severity: Severity
+    arguments: dict[str, Any] = pydantic.Field(default_factory=dict)
+
+
+class _SuiteFile(Strict):
+    """One file a suite, which reads::
+
+    suite: raw_events
+    about: What the suite guards.
+    tables:
+      landings:
+        - expectation: expect_column_values_to_not_be_null
+          description: Every landing names its hour.
+          severity: critical
+          arguments: {column: landing}
+    """
+
+    suite: _Name
+    about: _Sentence
+    tables: Annotated[
+        dict[_Name, Annotated[list[Entry], pydantic.Field(min_length=1)]],
+        pydantic.Field(min_length=1),
+    ]
+
+
+def load_suites(directory: Path) -> tuple[TableSuite, ...]:
+    """All suites of a folder, in the order of `SUITES` and of their files.
+
+    Raises:
+        SchemaError: a suite is missing or not valid; with the file and every fault.
+    """
+    return tuple(part for name in SUITES for part in _load(directory / f"{name}.yaml"))
+
+
+def _load(path: Path) -> list[TableSuite]:
+    document = read_model(path, _SuiteFile, "a suite")
+    if document.suite != path.stem:
+        raise SchemaError.of(
+            [Diagnostic(f"the suite is called {document.suite}", Location(str(path)))]
+        )
+    return [
+        TableSuite(document.suite, table, tuple(entries))
+        for table, entries in document.tables.items()
+    ]
+
+
+# ---- judging by Great Expectations
 
 
 def judge(
@@ -169,20 +348,21 @@ def _run_one(
     from great_expectations.core.run_identifier import RunIdentifier
 
     file = expectations_dir / f"{part.suite}.yaml"
+    name = f"{part.suite}.{part.table}"  # in Data Docs
     expectations = [_expectation(entry, n, file) for n, entry in enumerate(part.entries)]
     asset = context.data_sources.add_pandas(part.suite + "_" + part.table).add_dataframe_asset(
         part.table
     )
     checkpoint = context.checkpoints.add(
         gx.Checkpoint(
-            name=part.name,
+            name=name,
             validation_definitions=[
                 context.validation_definitions.add(
                     gx.ValidationDefinition(
-                        name=part.name,
+                        name=name,
                         data=asset.add_batch_definition_whole_dataframe("run"),
                         suite=context.suites.add(
-                            gx.ExpectationSuite(name=part.name, expectations=expectations)
+                            gx.ExpectationSuite(name=name, expectations=expectations)
                         ),
                     )
                 )

@@ -1,0 +1,278 @@
+"""`elsinore replay`: raw flights for a stretch of hours, then the DAG `hourly_replay` over them.
+
+By Airflow's own one-process runner, `airflow dags test`: see
+docs/decisions/0004-replay-in-one-process.md. What it left is read without a JVM.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from elsinore.errors import AuthorError, ElsinoreError, SetupError
+from elsinore.generate.flights import generate_flights, hour_path
+from elsinore.lake.delta_log import read_rows
+from elsinore.lake.provenance import PUBLISHED
+from elsinore.lake.regions import Hours, Landings, run_key
+from elsinore.orchestration.airflow_environment import (
+    airflow_environment,
+    is_prepared,
+    prepare_airflow,
+)
+from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
+from elsinore.quality.judge import load_judgement
+from elsinore.quality.lake import ResultCounts, TopResult, count_results
+from elsinore.query.print_query import count_of
+from elsinore.settings import Settings
+from elsinore.spark.server import server_url
+from elsinore.timeline import (
+    EPOCH,
+    Interval,
+    format_instant,
+    hour_label,
+    hours_of,
+    require_whole_hours,
+    stretches,
+)
+
+#: Two winter days with a snow storm in the first: many delays, many cancellations.
+DEFAULT_START, DEFAULT_END = "2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"
+
+#: Counts with more digits than this are shown by their ends.
+_DIGITS = 24
+
+#: Told of each step of each task.
+OnProgress = Callable[[TaskProgress], None]
+
+_DAG = "hourly_replay"
+
+_POLL_SECONDS = 0.2
+
+
+def replay(settings: Settings, start: str, end: str, console: Console) -> None:
+    """Replay a stretch of hours: make missing raw files, run the DAG in Airflow, print the results.
+
+    Raw files that are there stay as they are. Replaying hours anew leaves the same tables.
+
+    Args:
+        settings: where everything lies.
+        start: first hour, ISO 8601.
+        end: end of the last hour, ISO 8601.
+        console: gets a line for each step of each task while Airflow runs, then the results.
+
+    Raises:
+        ParameterError: the stretch is empty or not cut at whole hours.
+        AuthorError: a task found a query, schema or parameter that is wrong.
+        ElsinoreError: a task failed; the message names it and Airflow's log.
+    """
+    interval = Interval.parse(start, end)
+    require_whole_hours(interval)
+    began = time.monotonic()
+    landing = settings.landing
+    missing = [
+        hour
+        for hour in hours_of(interval)
+        if not any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
+    ]
+    for stretch in stretches(missing):
+        generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
+    with ThreadPoolExecutor(1) as thread:
+        # While Airflow starts; should it fail, the first task says why.
+        thread.submit(server_url, settings)
+        log = run_dag(settings, interval, ProgressPrinter(console))
+    print_results(settings, interval, console, log=log, seconds=time.monotonic() - began)
+
+
+def _moment(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def run_dag(settings: Settings, interval: Interval, progress: OnProgress) -> Path:
+    """Run the DAG over the interval, wait for it, and return Airflow's log of it.
+
+    Raises:
+        AuthorError: a task found a query, schema or parameter that is wrong.
+        ElsinoreError: a task failed.
+        SetupError: Airflow could not be made ready, or ended without any task's doing.
+    """
+    if not is_prepared(settings.root):
+        prepare_airflow(settings.root)
+    log = settings.home / "logs" / f"{hour_label(interval.start)}_{hour_label(interval.end)}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    steps = log.with_suffix(".progress")
+    steps.write_text("", encoding="utf-8")
+    failures: list[TaskProgress] = []
+
+    def note(step: TaskProgress) -> None:
+        if step.state == "failed":
+            failures.append(step)
+        progress(step)
+
+    code = _run(_command(interval), _environment(settings, steps), settings.root, log, note)
+    if code:
+        raise _failure(failures, code, log)
+    return log
+
+
+def _command(interval: Interval) -> list[str]:
+    borders = {"start": format_instant(interval.start), "end": format_instant(interval.end)}
+    return [sys.executable, "-m", "airflow", "dags", "test", _DAG, "--conf", json.dumps(borders)]
+
+
+def _environment(settings: Settings, steps: Path) -> dict[str, str]:
+    """Airflow's environment, in which tasks find the very settings that this process has."""
+    ours = {
+        f"ELSINORE_{name.upper()}": str(value)
+        for name in type(settings).model_fields
+        if (value := getattr(settings, name)) is not None
+    }
+    return {**airflow_environment(settings.root), **ours, PROGRESS_FILE: str(steps)}
+
+
+def _run(argv: list[str], env: dict[str, str], root: Path, log: Path, note: OnProgress) -> int:
+    """Runs Airflow to its end, passing on what its tasks write, and gives its exit code."""
+    with log.open("wb") as output, Path(env[PROGRESS_FILE]).open(encoding="utf-8") as lines:
+        airflow = subprocess.Popen(
+            argv, cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            while True:
+                code = airflow.poll()
+                for line in lines:
+                    note(TaskProgress.from_line(line))
+                if code is not None:
+                    return code
+                time.sleep(_POLL_SECONDS)
+        finally:
+            airflow.kill()
+            airflow.wait()
+
+
+def _failure(failures: list[TaskProgress], code: int, log: Path) -> ElsinoreError:
+    where = f"log: {log}"
+    if not failures:
+        return SetupError(f"Airflow ended with exit code {code}", hint=where)
+    first = failures[0]
+    kind = AuthorError if first.exit_code == AuthorError.exit_code else ElsinoreError
+    task = f"{first.task} ({first.label})" if first.label else first.task
+    return kind(f"task {task} failed: {first.reason}", hint=where, task=first.task)
+
+
+# ---- progress and results, for people
+
+
+class ProgressPrinter:
+    """Prints one line when a task starts to run and one when it has ended, with its seconds."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._started: dict[tuple[str, str], float] = {}
+
+    def __call__(self, step: TaskProgress) -> None:
+        """Prints one step."""
+        key = (step.task, step.label)
+        if step.state == "started":
+            self._started[key] = time.monotonic()
+        name = f"{step.task} ({step.label})" if step.label else step.task
+        line = f"  {step.state:8} {name}"
+        if step.state != "started" and key in self._started:
+            line += f"  {time.monotonic() - self._started[key]:.1f} s"
+        if step.reason:
+            line += f": {step.reason}"
+        style = {"failed": "red", "retried": "yellow", "done": "green"}.get(step.state)
+        self._console.print(escape(line), style=style, highlight=False, soft_wrap=True)
+
+
+def print_results(
+    settings: Settings, interval: Interval, console: Console, *, log: Path, seconds: float
+) -> None:
+    """Print the top result of each query, what landed, what was checked, and where things lie.
+
+    Args:
+        settings: where everything lies.
+        interval: the replayed hours, which alone count.
+        console: prints a table on a terminal, else a line for each query.
+        log: Airflow's log of the run.
+        seconds: time from the command to the last task's end.
+
+    Raises:
+        DataError: a table is missing.
+    """
+    owned, landed = Hours(interval), Landings(interval)
+    landings = read_rows(settings.lake, "landings", where=landed.expression(by_day=False))
+    checks = read_rows(
+        settings.lake,
+        "validations",
+        columns=["status", "mismatch"],
+        where=owned.expression(by_day=False),
+    )
+    queries = count_results(settings.lake, PUBLISHED, owned, tops=True)
+    files, lines, accepted, duplicates, quarantined = (
+        pc.sum(landings[name]).as_py() or 0
+        for name in ("files", "lines", "accepted", "duplicates", "quarantined")
+    )
+    statuses, mismatches = checks["status"].to_pylist(), pc.sum(checks["mismatch"]).as_py() or 0
+    run = run_key(interval)
+    judgement = load_judgement(settings.quality, run)
+    report = settings.reports / f"{run}.html"
+    told = [
+        f"landed    {count_of(lines, 'line')} of {count_of(files, 'file')}: {accepted:,} accepted, "
+        f"{count_of(duplicates, 'duplicate')}, {quarantined:,} quarantined",
+        f"validated {count_of(statuses.count('checked'), 'value')} against the reference: "
+        f"{count_of(mismatches, 'mismatch')}, {statuses.count('skipped'):,} skipped",
+        f"report    {_place(report if report.is_file() else None)}",
+        f"Data Docs {_place(judgement.docs if judgement else None)}",
+        f"log       {_place(log)}",
+        f"replayed  {interval} in {seconds:.0f} s",
+    ]
+    if console.is_terminal:
+        console.print(_table(queries))
+    else:
+        told = ["\t".join(_cells(name, counts)) for name, counts in queries.items()] + told
+    for line in told:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _table(queries: Mapping[str, ResultCounts]) -> Table:
+    table = Table(title="Published trend aggregates: the largest count of each query")
+    for heading in ("query", "rows", "aggregate", "largest", "group", "window (UTC)"):
+        right = heading in {"rows", "largest"}
+        table.add_column(heading, justify="right" if right else "left", overflow="fold")
+    for name, counts in queries.items():
+        table.add_row(*(escape(cell) for cell in _cells(name, counts)))
+    return table
+
+
+def _cells(query: str, counts: ResultCounts) -> tuple[str, ...]:
+    top = counts.top
+    if top is None:
+        return query, f"{counts.rows:,}", "", "", "", ""
+    group = ", ".join(f"{name}={value}" for name, value in json.loads(top.group_key).items())
+    window = f"{top.window_start:%m-%d %H:%M} to {top.window_end:%m-%d %H:%M}"
+    return query, f"{counts.rows:,}", top.aggregate, shorten(top), group, window
+
+
+def shorten(top: TopResult) -> str:
+    """The count in full, or its ends, number of digits and binary logarithm if it is long."""
+    if len(top.exact) <= _DIGITS:
+        return f"{int(top.exact):,}"
+    return f"{top.exact[:6]}…{top.exact[-4:]} ({len(top.exact)} digits, 2^{top.log2:.1f})"
+
+
+def _place(path: Path | None) -> str:
+    if path is None:
+        return "none"
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,209 @@
+"""The DAGs one by one: their tasks, their intervals, and what they take as parameters."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.errors import ParameterError
+
+pytestmark = pytest.mark.dags
+
+Load = Callable[[str], Any]
+REPLAY = {
+    "land": {"find_plan", "aggregate"},
+    "find_plan": {"aggregate"},
+    "aggregate": {"validate"},
+    "validate": {"publish", "report"},
+    "publish": set(),
+    "report": set(),
+}
+TASKS = {
+    "hourly_replay": REPLAY,
+    # What is published is looked up before anything is replayed.
+    "backfill_replay": {"needs_replay": {"land"}, **REPLAY},
+    "nightly_replay": {
+        "wait_for_last_hours": {"find_plan", "judge_day"},
+        "find_plan": {"maintain_tables"},
+        "judge_day": {"report", "ended"},
+        "maintain_tables": {"report", "ended"},
+        "report": {"ended"},
+        "ended": set(),
+    },
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_tasks_follow_each_other(load_dag: Load, name: str) -> None:
+    found = {task.task_id: task.downstream_task_ids for task in load_dag(name).tasks}
+    assert found == TASKS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last", "length", "number"),
+    [
+        # Also over the night in which clocks in New York went forward.
+        ("hourly_replay", 10, 11, timedelta(hours=1), 25),
+        ("nightly_replay", 9, 12, timedelta(days=1), 4),
+    ],
+)
+def test_scheduled_intervals_touch(
+    load_dag: Load, intervals: Callable[..., list[Any]], name: str, first: int, last: int,
+    length: timedelta, number: int,
+) -> None:  # fmt: skip
+    borders = (datetime(2013, 3, day, tzinfo=UTC) for day in (first, last))
+    found = intervals(load_dag(name), *borders)
+    assert len(found) == number
+    assert (found[0].start.day, found[0].start.hour) == (first, 0)
+    assert all(interval.end - interval.start == length for interval in found)
+    assert all(one.end == following.start for one, following in itertools.pairwise(found))
+
+
+# ---- parameters
+
+NO_HOURS = (
+    "x; drop", "{{ ds }}", "$(reboot)", "2013-02-08T00:00:00Z; rm", "2013-02-08T00:30:00Z",
+    "2013-02-08T00:00:00+05:00", "2013-02-08T00", "' OR 1=1 --", "", 20130208, ["2013-02-08"],
+)  # fmt: skip
+HOURS = ("2013-02-08", "2013-02-08T07:00Z", "2013-02-08T07:00:00+00:00", "2013-02-08T07:00:00")
+NO_DAYS = (
+    "2013-02-30", "2013-02-08T00:00:00Z", "08.02.2013", "{{ ds }}", "", "x; ls", 20130208,
+)  # fmt: skip
+NO_WORKLOADS = (
+    None, "", "rides", "../workloads/flights", "schemas/workloads/flights.sase", "flights.sase",
+    "flights; ls", "file:///etc/passwd", "FLIGHTS", 1, ["flights"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dag", "names", "taken", "refused"),
+    [
+        ("hourly_replay", ("start", "end"), (None, *HOURS), NO_HOURS),
+        ("backfill_replay", ("start", "end"), HOURS, (None, *NO_HOURS)),
+        ("nightly_replay", ("day",), (None, "2013-02-08"), NO_DAYS),
+        ("backfill_replay", ("workload",), ("flights", "flights_cancellations"), NO_WORKLOADS),
+        ("backfill_replay", ("force",), (True, False), ("yes", 1)),
+    ],
+)
+def test_parameters_are_taken_or_refused(
+    load_dag: Load, dag: str, names: tuple[str, ...], taken: Any, refused: Any
+) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    for name in names:
+        param = copy.copy(load_dag(dag).params.get_param(name))  # it keeps what it has taken
+        assert [param.resolve(value) for value in taken] == list(taken)
+        for value in refused:
+            with pytest.raises(ParamValidationError):
+                param.resolve(value)
+
+
+def test_defaults(load_dag: Load) -> None:
+    from elsinore.orchestration.house_rules import hours
+
+    params = load_dag("backfill_replay").params
+    assert [param.has_value for param in hours(optional=False).values()] == [False, False]
+    assert params.get_param("workload").resolve() == "flights"
+    assert params.get_param("force").resolve() is False
+    hourly = load_dag("hourly_replay").params
+    assert hourly.get_param("start") is not hourly.get_param("end")
+
+
+# ---- each by itself
+
+
+def test_aggregate_is_mapped_over_the_slices_that_landing_gives(load_dag: Load) -> None:
+    aggregate = load_dag("hourly_replay").task_dict["aggregate"]
+    assert aggregate.is_mapped
+    assert set(aggregate.op_kwargs_expand_input.value) == {"time_slice"}
+    assert "time_slice" in aggregate.partial_kwargs["map_index_template"]
+
+
+def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from elsinore.orchestration.replay_tasks import run_slices
+
+    def hours(start: int, end: int) -> dict[str, str]:
+        return {
+            "start": f"2013-02-08T{start:02}:00:00.000000Z",
+            "end": f"2013-02-08T{end:02}:00:00.000000Z",
+        }
+
+    context: Any = {"params": hours(10, 14)}
+    assert run_slices(context, {"reopened": []}) == [hours(10, 14)]
+    monkeypatch.setenv("ELSINORE_SLICES", "3")
+    assert run_slices(context, {"reopened": []}) == [hours(10, 12), hours(12, 14)]
+    landed = {"lines": 5, "reopened": [hours(3, 4), hours(5, 7)]}
+    assert run_slices(context, landed) == [
+        hours(10, 12), hours(12, 14), hours(3, 4), hours(5, 6), hours(6, 7),
+    ]  # fmt: skip
+
+
+def test_outlets(load_dag: Load, root: Path) -> None:
+    def outlets(name: str) -> set[str]:
+        return {asset.name for task in load_dag(name).tasks for asset in task.outlets}
+
+    tables = {path.stem for path in (root / "schemas/tables").glob("*.yaml")}
+    assert outlets("hourly_replay") == tables | {"quality_reports"}
+    # Nothing is landed, aggregated or published.
+    assert outlets("nightly_replay") == {"plans", "run_metrics", "quality_reports"}
+
+
+@pytest.mark.parametrize(
+    ("published", "others", "force", "goes_on"),
+    [(1, [], False, False), (0, [], False, True), (1, ["a"], True, True), (1, ["a"], False, None)],
+)
+def test_a_backfill_goes_on_where_there_is_something_to_replay(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch, published: int, others: list[str],
+    force: bool, goes_on: bool | None,
+) -> None:  # fmt: skip
+    dag = load_dag("backfill_replay")
+    assert dag.timetable.can_be_scheduled is False, "it runs when asked only"
+    found = {"hours": 1, "published_hours": published, "other_queries": others}
+    replay = dag.task_dict["needs_replay"].python_callable
+    monkeypatch.setitem(replay.__globals__, "call_step", lambda job, context: found)
+    context = {"params": {"force": force}}
+    if goes_on is None:
+        with pytest.raises(ParameterError, match="set force"):
+            replay(**context)
+        return
+    assert replay(**context) is goes_on
+
+
+def test_a_nightly_report_is_made_after_failures_and_does_not_hide_them(load_dag: Load) -> None:
+    """The state of a run is that of its leaves: the only one needs every task's success."""
+    dag = load_dag("nightly_replay")
+    report, ended = dag.task_dict["report"], dag.task_dict["ended"]
+    assert report.trigger_rule == "all_done"
+    assert [task.task_id for task in dag.leaves] == ["ended"]
+    assert ended.upstream_task_ids == report.upstream_task_ids | {"report"}
+    others = [task for task in dag.tasks if task is not report]
+    assert {task.trigger_rule for task in others} == {"all_success"}
+
+
+@pytest.mark.parametrize(
+    ("day", "minutes_ago", "over"),
+    [("2013-02-08", 0, True), (None, 61, True), (None, 59, False), (None, -60, False)],
+)
+def test_a_night_waits_for_the_day_that_it_is_for_without_a_slot_and_not_for_ever(
+    load_dag: Load, day: str | None, minutes_ago: int, over: bool
+) -> None:
+    end = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    midnight = end.replace(minute=0, second=0, microsecond=0)
+    drift = end - midnight  # hours are whole
+    wait = load_dag("nightly_replay").task_dict["wait_for_last_hours"]
+    assert wait.mode == "reschedule"
+    assert wait.delta.total_seconds() < wait.timeout <= wait.execution_timeout.total_seconds()
+    context = {
+        "params": {"day": day},
+        "data_interval_start": midnight - timedelta(days=1),
+        "data_interval_end": midnight,
+    }
+    mine = type(wait)(task_id="wait", delta=wait.delta + drift)
+    assert wait.delta == timedelta(hours=1)
+    assert mine.poke(context) is over

@@ -1,0 +1,152 @@
+"""What a run is asked for: hours, slices, a workload, whether to replay; and Airflow's environment.
+
+Workloads go by name: those of the stream, and nothing that is a path.
+"""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from elsinore.errors import ParameterError
+from elsinore.orchestration.airflow_environment import airflow_environment
+from elsinore.orchestration.run_params import (
+    FOLDER,
+    day_interval,
+    is_worth_replaying,
+    known_workloads,
+    run_interval,
+    slices,
+    workload_path,
+)
+from elsinore.timeline import Interval
+
+DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
+SEVEN = datetime(2013, 2, 8, 7, tzinfo=UTC)
+EIGHT = datetime(2013, 2, 8, 8, tzinfo=UTC)
+
+
+def test_parameters_come_before_the_data_interval_which_counts_in_utc() -> None:
+    there = SEVEN.astimezone(timezone(timedelta(hours=-5)))
+    for start in (SEVEN, there):
+        found = run_interval(None, None, data_start=start, data_end=EIGHT)
+        assert found == Interval.parse("2013-02-08T07:00", "2013-02-08T08:00")
+    found = run_interval("2013-01-01", "2013-01-03", data_start=SEVEN, data_end=EIGHT)
+    assert found == Interval.parse("2013-01-01", "2013-01-03")
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "data_start", "data_end"),
+    [
+        pytest.param("2013-01-01", None, SEVEN, EIGHT, id="start alone"),
+        pytest.param(None, "2013-01-01", SEVEN, EIGHT, id="end alone"),
+        pytest.param("2013-01-02", "2013-01-01", SEVEN, EIGHT, id="backwards"),
+        pytest.param("2013-01-01", "2013-01-01", SEVEN, EIGHT, id="empty"),
+        pytest.param("2013-01-01T00:30", "2013-01-01T02:00", SEVEN, EIGHT, id="half an hour"),
+        pytest.param("x; drop", "2013-01-01", SEVEN, EIGHT, id="no instant"),
+        pytest.param(None, None, SEVEN, SEVEN, id="interval of no width"),
+        pytest.param(None, None, None, None, id="no interval"),
+    ],
+)
+def test_hours_that_are_none_are_refused(
+    start: str | None, end: str | None, data_start: datetime | None, data_end: datetime | None
+) -> None:
+    with pytest.raises(ParameterError):
+        run_interval(start, end, data_start=data_start, data_end=data_end)
+
+
+@pytest.mark.parametrize(("hours", "parts"), [(1, 3), (2, 3), (3, 3), (48, 3), (49, 5), (7, 1)])
+def test_slices_are_whole_hours_that_cover_the_run(hours: int, parts: int) -> None:
+    whole = Interval(0, hours * 3_600_000_000)
+    cut = [Interval.parse(part["start"], part["end"]) for part in slices([whole], parts)]
+    assert len(cut) <= min(hours, parts)
+    assert cut[0].start == whole.start
+    assert cut[-1].end == whole.end
+    assert all(one.end == following.start for one, following in itertools.pairwise(cut))
+    assert all(part.length % 3_600_000_000 == 0 for part in cut)
+
+
+def test_a_day_has_24_hours() -> None:
+    assert day_interval("2013-03-10") == Interval.parse("2013-03-10T00:00", "2013-03-11T00:00")
+
+
+@pytest.mark.parametrize("text", ["", "2013-02-30", "2013-2-8", "2013-02-08T00:00", "{{ ds }}"])
+def test_what_is_no_day_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError):
+        day_interval(text)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / FOLDER
+    folder.mkdir(parents=True)
+    for name in (
+        "flights.sase", "flights_storms.sase", "flightsim.sase", "rides.sase",
+        "flights_x y.sase", "flights.txt",
+    ):  # fmt: skip
+        (folder / name).touch()
+    (tmp_path / "flights_secret.sase").touch()
+    return tmp_path
+
+
+def test_known_workloads_are_the_streams_own_and_have_a_file(root: Path) -> None:
+    assert known_workloads(root, "flights") == ("flights", "flights_storms")
+    assert known_workloads(root, "rides") == ("rides",)
+    assert known_workloads(root, "boats") == ()
+    path = workload_path(root, "flights", "flights_storms")
+    assert path == root / "schemas" / "workloads" / "flights_storms.sase"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", "rides", "Flights", "flights.sase", "../../flights_secret", "flights_x y",
+        "schemas/workloads/flights", "flights\n", "flights\0", "$(reboot)", "{{ ds }}", "*",
+    ],
+)  # fmt: skip
+def test_other_workloads_are_refused(root: Path, name: str) -> None:
+    with pytest.raises(ParameterError, match="known are: flights, flights_storms"):
+        workload_path(root, "flights", name)
+
+
+@pytest.mark.parametrize(
+    ("published", "others", "force", "worth"),
+    [
+        (0, [], False, True),
+        (2, [], False, True),
+        (3, [], False, False),
+        (0, ["a", "b"], False, None),
+        (3, ["a", "b"], False, None),
+        (3, [], True, True),
+        (3, ["a", "b"], True, True),
+    ],
+)
+def test_hours_are_replayed_where_one_is_not_published_or_where_forced(
+    published: int, others: list[str], force: bool, worth: bool | None
+) -> None:
+    """Results of other queries are never replaced by accident."""
+    found = {"hours": 3, "published_hours": published, "other_queries": others}
+    if worth is None:
+        with pytest.raises(ParameterError, match=r"other queries: a, b.*set force"):
+            is_worth_replaying(found, force=force)
+    else:
+        assert is_worth_replaying(found, force=force) is worth
+
+
+def test_airflow_lies_in_the_checkout_and_listens_to_nobody_else_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AIRFLOW_HOME", DATABASE, f"{DATABASE}_CMD", "AIRFLOW__API__HOST"):
+        monkeypatch.delenv(name, raising=False)
+    found = airflow_environment(tmp_path)
+    assert found["AIRFLOW_HOME"] == str(tmp_path / ".airflow")
+    assert found[DATABASE] == f"sqlite:///{tmp_path / '.airflow' / 'airflow.db'}"
+    assert found["AIRFLOW__API__HOST"] == "127.0.0.1"
+    monkeypatch.setenv(DATABASE, "postgresql://elsewhere")
+    assert airflow_environment(tmp_path)[DATABASE] == "postgresql://elsewhere"
+    monkeypatch.delenv(DATABASE)
+    monkeypatch.setenv(f"{DATABASE}_CMD", "cat /run/secrets/database_url")
+    assert DATABASE not in airflow_environment(tmp_path), "an option from a command is not hidden"

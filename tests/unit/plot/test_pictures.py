@@ -1,0 +1,133 @@
+"""Pictures as files: everything that one must tell is in the SVG, and the same each time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from elsinore.errors import AuthorError, SetupError
+from elsinore.plot.diagram import save_templates
+from elsinore.plot.draw_decisions import MOST_DOTS, SetDecisions, draw_decisions
+from elsinore.plot.draw_plan import draw_plan
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.statistics import Statistics
+from tests.golden_cases import bound_query, stream_schema
+from tests.unit.sharing.support import bind, count_trends, golden
+
+SCHEMA = stream_schema({name: {"v": "long"} for name in "ABN"})
+QUERY = bound_query(
+    "RETURN COUNT(*) PATTERN SEQ(A+, NOT N, B) WHERE A.v < NEXT(A).v WITHIN 5", SCHEMA
+)
+THREE = SetDecisions(
+    title="s1: B+ in 4 queries",
+    times=np.array([10, 20, 30]),
+    lengths=np.array([1, 10, 4]),
+    sharing=np.array([0, 4, 2]),
+    takers=np.array([4, 4, 4]),
+    saved=np.array([0.0, 5e6, 1e6]),
+    calendar=False,
+)
+NOTHING = find_plan(bind([count_trends("A")]), Statistics.given(1, {}))
+
+
+def traffic() -> StaticPlan:
+    rates = golden("traffic_rates")
+    named = {name: count_trends(pattern) for name, pattern in rates["patterns"].items()}
+    return find_plan(bind(named, sorted(rates["rates"])), Statistics.given(10, rates["rates"]))
+
+
+Draw = Callable[[Path], None]
+PICTURES: dict[str, Draw] = {
+    "templates": partial(save_templates, [QUERY]),
+    "decisions": partial(draw_decisions, [THREE]),
+    "plan": partial(draw_plan, traffic()),
+}
+TOLD = {
+    "templates": ("q", "SEQ(A+, NOT N, B)", "A.v &lt; NEXT(A).v", "NOT 1", "NOT 1: N"),
+    # Of 15 events of 4 queries each, 10 are shared by 4 and 4 by 2: 48 of 60.
+    "decisions": (
+        "s1: B+ in 4 queries", "shared by none: 1", "by some queries: 1", "by all: 1",
+        "80% of the queries share an event, on average", "event time", "predicted ms",
+    ),
+    "plan": (
+        "score 50, bound 50 (proven), guaranteed 38.5667", "pruned by the reduction",
+        *(f"({', '.join(each['pattern'])})" for each in golden("traffic")["candidates"].values()),
+        *(f": {each['benefit']}" for each in golden("traffic")["candidates"].values()),
+    ),
+}  # fmt: skip
+
+
+def texts(draw: Draw, path: Path) -> str:
+    """All that is written in a picture, as text or in comments beside the shapes of letters."""
+    draw(path)
+    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
+    root = ElementTree.parse(path, parser).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    return "\n".join(root.itertext())
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_svg_tells_everything_and_is_the_same_each_time(tmp_path: Path, name: str) -> None:
+    found = texts(PICTURES[name], tmp_path / "a.svg")
+    assert [text for text in TOLD[name] if text not in found] == []
+    PICTURES[name](tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_png_is_one_and_what_cannot_be_written_is_refused(tmp_path: Path, name: str) -> None:
+    draw = PICTURES[name]
+    draw(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG\r\n")
+    with pytest.raises((AuthorError, SetupError), match=r"cannot (write|be written)"):
+        draw(tmp_path / "none" / "a.svg")
+    with pytest.raises((AuthorError, SetupError), match=r"is no picture|cannot be written"):
+        draw(tmp_path / "a.nothing")
+
+
+def test_many_bursts_become_cells_and_sets_may_have_none(tmp_path: Path) -> None:
+    size = MOST_DOTS + 1
+    numbers = np.arange(size)
+    many = SetDecisions(
+        "s1", numbers * 1_000_000, 1 + numbers % 50, numbers % 3, np.full(size, 2), None, True
+    )
+    found = texts(partial(draw_decisions, [many, THREE]), tmp_path / "a.svg")
+    for told in (f"{size:,} bursts; darker: more", "50% of queries share", "event time (UTC)"):
+        assert told in found
+    none = np.empty(0, np.int64)
+    empty = replace(THREE, times=none, lengths=none, sharing=none, takers=none, saved=None)
+    found = texts(partial(draw_decisions, [empty]), tmp_path / "b.svg")
+    assert "no burst that several queries take" in found
+    found = texts(partial(draw_decisions, []), tmp_path / "c.svg")
+    assert "No sets of queries that share" in found
+
+
+def test_a_plan_of_many_vertices_and_of_none(tmp_path: Path) -> None:
+    # 130 disjoint pairs of types, each in two queries: no conflicts, all chosen.
+    types = [f"T{n}" for n in range(260)]
+    pairs = [types[n : n + 2] for n in range(0, 260, 2)]
+    queries = {f"q{n}": count_trends(pair) for n, pair in enumerate(pairs * 2)}
+    plan = find_plan(bind(queries, types), Statistics.given(10, dict.fromkeys(types, 1.0)))
+    found = texts(partial(draw_plan, plan), tmp_path / "many.svg")
+    assert "10 vertices of smaller benefit are not drawn" in found
+    assert found.count(": 2 (T") == 120
+    found = texts(partial(draw_plan, NOTHING), tmp_path / "none.svg")
+    assert "score 0" in found
+    assert "nothing to share" in found
+
+
+def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
+    program = "import sys, elsinore.plot.diagram; print('matplotlib' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False"]

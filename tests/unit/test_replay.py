@@ -1,0 +1,280 @@
+"""`elsinore replay`: which raw files it makes and what it refuses, a run followed, what it prints.
+
+A few lines of Python stand in place of Airflow.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from rich.console import Console
+
+from elsinore import replay
+from elsinore.errors import AuthorError, DataError, ElsinoreError, ParameterError, SetupError
+from elsinore.generate.flights import hour_path
+from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
+from elsinore.quality.judge import Judgement, judgement_file
+from elsinore.replay import ProgressPrinter, print_results, run_dag
+from elsinore.settings import Settings
+from elsinore.timeline import Interval, hours_of
+
+SIX_HOURS = Interval.parse("2013-02-08T00:00", "2013-02-08T06:00")
+
+
+class Stopped(Exception):
+    """Raised in place of running Airflow."""
+
+
+@pytest.fixture
+def generated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    calls: list[tuple[str, str]] = []
+
+    def generate(output: Path, *, start: datetime, end: datetime) -> None:
+        calls.append((f"{start:%H}", f"{end:%H}"))
+
+    def stop(*arguments: Any) -> Path:
+        raise Stopped
+
+    monkeypatch.setattr(replay, "generate_flights", generate)
+    monkeypatch.setattr(replay, "run_dag", stop)
+    monkeypatch.setattr(replay, "server_url", lambda settings: "")
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"),
+    [
+        ([], [("00", "06")]),
+        ([0, 1, 2, 3, 4, 5], []),
+        ([2, 3], [("00", "02"), ("04", "06")]),
+        ([0, 5], [("01", "05")]),
+    ],
+)
+def test_only_missing_hours_are_generated(
+    tmp_path: Path, generated: list[tuple[str, str]], present: list[int],
+    expected: list[tuple[str, str]],
+) -> None:  # fmt: skip
+    settings = Settings(home=tmp_path)
+    for number, hour in enumerate(hours_of(SIX_HOURS)):
+        if number in present:
+            path = hour_path(settings.landing, hour)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # However its owner named the rest of it.
+            path.with_name(path.name.replace(".jsonl.gz", "-corrected.jsonl")).touch()
+    with pytest.raises(Stopped):
+        replay.replay(settings, "2013-02-08T00:00", "2013-02-08T06:00", Console())
+    assert generated == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [("2013-02-08", "2013-02-08"), ("2013-02-09", "2013-02-08"), ("x", "2013-02-08"),
+     ("2013-02-08T00:30", "2013-02-08T02:00")],
+)  # fmt: skip
+def test_a_bad_stretch_is_refused_before_anything_is_made(
+    tmp_path: Path, generated: list[tuple[str, str]], start: str, end: str
+) -> None:
+    with pytest.raises(ParameterError):
+        replay.replay(Settings(home=tmp_path), start, end, Console())
+    assert generated == []
+
+
+# ---- following a run of the DAG
+
+INTERVAL = Interval.parse("2013-02-08T07:00", "2013-02-08T09:00")
+
+DONE = [TaskProgress("land", "started"), TaskProgress("land", "done")]
+
+
+@pytest.fixture(autouse=True)
+def prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "is_prepared", lambda root: True)
+
+
+def replace_airflow(
+    monkeypatch: pytest.MonkeyPatch, steps: list[TaskProgress], code: int, *, then: str = ""
+) -> None:
+    program = (
+        f"import os, sys, time\nfor line in {[step.to_line() for step in steps]!r}:\n"
+        f"    with open(os.environ['{PROGRESS_FILE}'], 'a') as file: file.write(line + chr(10))\n"
+        f"print('the log')\n{then}\nsys.exit({code})"
+    )
+    monkeypatch.setattr(replay, "_command", lambda interval: [sys.executable, "-c", program])
+
+
+def test_every_step_is_passed_on_and_the_log_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_airflow(monkeypatch, DONE, 0)
+    heard: list[TaskProgress] = []
+    log = run_dag(Settings(home=tmp_path), INTERVAL, heard.append)
+    assert heard == DONE
+    assert log == tmp_path / "logs" / "2013-02-08T07_2013-02-08T09.log"
+    assert log.read_text() == "the log\n"
+
+
+def test_airflow_gets_this_processes_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = "print(os.environ['ELSINORE_HOME'], os.environ['ELSINORE_SLICES'])"
+    replace_airflow(monkeypatch, [], 0, then=names)
+    log = run_dag(Settings(home=tmp_path, slices=7), INTERVAL, lambda step: None)
+    assert log.read_text().splitlines()[1] == f"{tmp_path} 7"
+
+
+@pytest.mark.parametrize(("exit_code", "kind"), [(1, ElsinoreError), (2, AuthorError)])
+def test_the_first_failed_task_is_named_in_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exit_code: int, kind: type[ElsinoreError]
+) -> None:
+    failed = TaskProgress("aggregate", "failed", "07 to 08", "no such column", exit_code)
+    replace_airflow(monkeypatch, [*DONE, failed, TaskProgress("x", "failed")], 1)
+    with pytest.raises(ElsinoreError, match=r"aggregate \(07 to 08\) failed: no such") as caught:
+        run_dag(Settings(home=tmp_path), INTERVAL, lambda step: None)
+    assert type(caught.value) is kind
+    assert str(tmp_path / "logs") in str(caught.value)
+
+
+def test_a_task_that_recovered_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [TaskProgress("land", "retried", reason="conflict", exit_code=1), *DONE]
+    replace_airflow(monkeypatch, steps, 0)
+    heard: list[TaskProgress] = []
+    run_dag(Settings(home=tmp_path), INTERVAL, heard.append)
+    assert heard == steps
+
+
+def test_airflow_that_ends_without_a_failed_task_is_a_fault_of_the_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_airflow(monkeypatch, DONE, 3)
+    with pytest.raises(SetupError, match="exit code 3"):
+        run_dag(Settings(home=tmp_path), INTERVAL, lambda step: None)
+
+
+def test_airflow_does_not_outlive_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_airflow(monkeypatch, DONE, 0, then="time.sleep(600)")
+
+    def interrupt(step: TaskProgress) -> None:
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_dag(Settings(home=tmp_path), INTERVAL, interrupt)
+    assert time.monotonic() - began < 60
+
+
+# ---- what is printed of tables of a few rows
+
+HUGE = "1" + "0" * 400
+
+
+def result(hour: int, query: str, aggregate: str, exact: str, group: str = "AA") -> dict[str, Any]:
+    start, end = (datetime(2013, 2, 8, border, tzinfo=UTC) for border in (hour - 1, hour))
+    return {
+        "owned_day": date(2013, 2, 8), "owned_hour": f"2013-02-08T{hour:02}", "query": query,
+        "group_key": f'{{"carrier":"{group}"}}', "window_start": start, "window_end": end,
+        "aggregate": aggregate, "exact": exact,
+        "log2": 1328.8 if exact == HUGE else float(len(exact)),
+    }  # fmt: skip
+
+
+RESULTS = [
+    result(7, "chains", "COUNT(*)", "9"),
+    result(7, "chains", "COUNT(D)", "1000"),
+    result(8, "chains", "COUNT(*)", "10"),
+    result(8, "chains", "COUNT(D)", "20"),
+    result(8, "chains", "COUNT(*)", HUGE, "[red]UA"),
+    result(8, "delays", "COUNT(D)", "7"),
+    result(8, "delays", "AVG(D.dep_delay)", "5"),
+    result(8, "longest", "MAX(D.dep_delay)", "99"),
+    result(10, "chains", "COUNT(*)", HUGE + "0"),
+]  # fmt: skip
+
+LANDINGS = [
+    {"landing": f"2013-02-08T{hour:02}", "files": 1, "lines": 100 * hour,
+     "accepted": 100 * hour - 3, "duplicates": 2, "quarantined": 1}
+    for hour in (7, 8, 9)
+]  # fmt: skip
+
+VALIDATIONS = [
+    {"owned_hour": "2013-02-08T07", "status": "checked", "mismatch": False},
+    {"owned_hour": "2013-02-08T08", "status": "checked", "mismatch": True},
+    {"owned_hour": "2013-02-08T08", "status": "skipped", "mismatch": False},
+    {"owned_hour": "2013-02-08T09", "status": "checked", "mismatch": True},
+]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    settings = Settings(home=tmp_path)
+    for name, rows in [
+        ("trend_aggregates", RESULTS),
+        ("landings", LANDINGS),
+        ("validations", VALIDATIONS),
+    ]:
+        table = pa.Table.from_pylist(rows)
+        days = [column for column in table.column_names if column.endswith("_day")]
+        write_deltalake(settings.lake / name, table, partition_by=days)
+    return settings
+
+
+def printed(settings: Settings, *, terminal: bool = False) -> str:
+    console = Console(record=True, force_terminal=terminal, width=160)
+    print_results(settings, INTERVAL, console, log=settings.home / "a.log", seconds=12.4)
+    return console.export_text()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_replayed_hours_alone_count_and_each_query_has_its_largest_count(
+    settings: Settings, terminal: bool
+) -> None:
+    text = printed(settings, terminal=terminal)
+    assert "1,500 lines of 2 files: 1,494 accepted, 4 duplicates, 2 quarantined" in text
+    assert "2 values against the reference: 1 mismatch, 1 skipped" in text
+    assert "401 digits, 2^1328.8" in text
+    assert HUGE not in text
+    assert "carrier=[red]UA" in text, "a group is no markup"
+    if not terminal:
+        chains, delays, longest = (line.split() for line in text.splitlines()[:3])
+        assert chains[:3] == ["chains", "3", "COUNT(*)"]
+        assert chains[-5:] == ["02-08", "07:00", "to", "02-08", "08:00"]
+        assert delays[:4] == ["delays", "1", "COUNT(D)", "7"]
+        assert longest == ["longest", "1"]
+
+
+def test_the_pages_of_this_run_are_found(settings: Settings) -> None:
+    assert "report    none\nData Docs none\n" in printed(settings)
+    for run in ("2013-02-08T07_2013-02-08T09", "2013-02-01T00_2013-02-02T00"):
+        settings.reports.mkdir(exist_ok=True)
+        (settings.reports / f"{run}.html").write_text("x")
+        path = judgement_file(settings.quality, run)
+        path.parent.mkdir(parents=True)
+        found = Judgement(run_name=run, verdicts=(), docs_index=f"/docs of {run}")
+        path.write_text(found.model_dump_json())
+    text = printed(settings)
+    report = settings.reports / "2013-02-08T07_2013-02-08T09.html"
+    assert f"report    {report}\nData Docs /docs of 2013-02-08T07_2013-02-08T09\n" in text
+
+
+def test_a_missing_table_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot read the table landings"):
+        printed(Settings(home=tmp_path))
+
+
+def test_progress_is_a_line_for_each_step() -> None:
+    console = Console(record=True, width=200)
+    tell = ProgressPrinter(console)
+    tell(TaskProgress("land", "started"))
+    tell(TaskProgress("aggregate", "failed", label="07 to 08", reason="[x] went wrong"))
+    lines = console.export_text().splitlines()
+    assert lines == ["  started  land", "  failed   aggregate (07 to 08): [x] went wrong"]
