@@ -24,12 +24,12 @@ from benchmarks.streams import Way, auto, events_of, medians, stream_of, workloa
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep import sweep_sets
 from elsinore.engine.sweep.entries import make_entries
-from elsinore.engine.sweep.lowered import lower_window
 from elsinore.engine.sweep.pieces import make_stretches
 from elsinore.engine.sweep.run import events_of as events_to_sweep
 from elsinore.engine.sweep.run import run_sweep
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
+from elsinore.lowering.sweep_tables import lower_window
 from elsinore.query.bound import Workload
 
 QUERIES, LENGTH, WINDOWS, ROUNDS = 50, 50, 20_000, 5

@@ -33,10 +33,10 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.segments import aggregate_segments
+from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.engine.segments.choose import choose_segments
 from elsinore.engine.segments.entries import make_entries
 from elsinore.engine.segments.run import run_segments
-from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable, arrow_schema
 from elsinore.lowering.segments import lower_segments

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.engine.build_graph import Extremes
+from elsinore.engine.build_graph import Extremes, stack_rows
 from elsinore.engine.columns import Column, EventColumns
-from elsinore.engine.slots import stack_rows
 from elsinore.lowering.carriers import Weight, WeightColumns
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.contiguity import last_events
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partitions import partition
+from elsinore.engine.run_template import last_events
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.reference.evaluate import holds

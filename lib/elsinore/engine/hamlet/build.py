@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.engine.build_graph import NO_RANK, Extremes
+from elsinore.engine.build_graph import NO_RANK, Extremes, fill_slots
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet.entries import MergedEntries
 from elsinore.engine.hamlet.tables import Tables
 from elsinore.engine.run_template import spans_of
-from elsinore.engine.slots import fill_slots
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import weigh_events
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph

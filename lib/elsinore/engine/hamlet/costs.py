@@ -8,7 +8,7 @@ from importlib import resources
 
 import numpy as np
 
-#: Names of the costs in the order of `kernels.hamlet_measured`.
+#: Names of the costs in the order of `kernels.hamlet_decide`.
 NAMES = (
     *("burst", "coefficient", "product", "step"),
     *("addition", "pair", "pair_lane", "arrival"),

@@ -14,10 +14,10 @@ from elsinore.engine.plan.sample import sample_profiles
 from elsinore.engine.plan.sets import SetChoice, choose_sets, in_words, planned_sets, without
 from elsinore.engine.plan.sweeps import swept_queries
 from elsinore.engine.plan.units import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP
+from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
 from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.segments.predict import predict
-from elsinore.engine.segments.shared import shared_segments
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment

@@ -21,6 +21,7 @@ from elsinore.lowering.segments import Lowered, lower_segments
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.sharing.candidates import Segment
+from elsinore.sharing.plan import StaticPlan
 from elsinore.template.support import require_aseq
 from elsinore.timeline import Interval
 
@@ -92,3 +93,14 @@ def _redone(query: BoundQuery, events: EventTable, numbers: np.ndarray) -> pa.Ta
     )
     starts = pa.array(numbers * query.window.slide)
     return table.filter(pc.is_in(table["window_start"], value_set=starts))
+
+
+def shared_segments(plan: StaticPlan) -> list[list[Segment]]:
+    """What a plan shares: for each chosen candidate its place in each query that shares it."""
+    return [
+        [
+            Segment(place.query, place.start, plan.by_id[name].pattern)
+            for place in plan.by_id[name].shared_occurrences
+        ]
+        for name in plan.chosen
+    ]

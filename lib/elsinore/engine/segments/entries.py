@@ -9,9 +9,9 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from elsinore.engine.admission import rows_at
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes, join_keys
+from elsinore.engine.partitions import rows_at
 from elsinore.engine.sorting import ascending
 from elsinore.kernels.segments_steps import order_entries
 from elsinore.lowering.chains import Chain, Symbol, carried

@@ -6,7 +6,6 @@ import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.sweep.entries import make_entries
-from elsinore.engine.sweep.lowered import lower_window
 from elsinore.engine.sweep.pieces import make_stretches, sweep_pieces
 from elsinore.engine.sweep.rows import (
     Meaning,
@@ -20,6 +19,7 @@ from elsinore.engine.sweep.wide import run_wide
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.lowering.sweep import SweepSet
+from elsinore.lowering.sweep_tables import lower_window
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.timeline import Interval
 

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from elsinore.engine.columns import EventColumns
+from elsinore.engine.columns import EventColumns, plain_values
 from elsinore.engine.partitions import column_of, find_partitions, place_events
 from elsinore.engine.sorting import ascending
-from elsinore.engine.sweep.arrow import plain_values
 from elsinore.engine.sweep.keys import SweptKey, group_texts, swept_key
 from elsinore.engine.sweep.symbols import Kind, code_events, kinds_of
 from elsinore.events import TIME_COLUMN

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import EventColumns
+from elsinore.engine.columns import EventColumns, plain_values
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.sweep.arrow import plain_values
 from elsinore.query.bound import Key
 
 #: Types whose values Arrow tells apart as SQL does; doubles have NaN and -0.0.

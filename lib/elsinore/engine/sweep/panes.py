@@ -12,7 +12,7 @@ from elsinore.engine.sweep.run import Swept, SweptRows, make_found, take_rows
 from elsinore.kernels.sweep_panes import Panes, Stacks, find_panes, slide_panes, sweep_panes
 from elsinore.kernels.sweep_program import Events, Found, Program, Stretch, make_work
 from elsinore.lowering.sweep import Member
-from elsinore.lowering.sweep_panes import PaneTables
+from elsinore.lowering.sweep_tables import PaneTables
 from elsinore.windows import Window
 
 #: Nanoseconds, measured: of an event, of a cell of an event, of a window and of each query in it.

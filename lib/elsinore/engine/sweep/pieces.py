@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from elsinore.engine.sweep.entries import Entries
-from elsinore.engine.sweep.lowered import Lowered
 from elsinore.engine.sweep.panes import can_use_panes, predict_panes, run_panes
 from elsinore.engine.sweep.run import Swept, joined, run_sweep
 from elsinore.kernels.sweep_program import Events, Stretch
+from elsinore.lowering.sweep_tables import Lowered
 from elsinore.timeline import Interval
 from elsinore.windows import Window
 

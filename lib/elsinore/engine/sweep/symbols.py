@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from elsinore.engine.admission import admitted
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.sweep.arrow import plain_values
+from elsinore.engine.columns import EventColumns, plain_values
+from elsinore.engine.partitions import admitted
 from elsinore.engine.sweep.keys import SweptKey
 from elsinore.events import TYPE_COLUMN
 from elsinore.lowering.merged import Admission, admission_of, key_attributes, type_of

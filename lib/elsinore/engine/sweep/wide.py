@@ -13,7 +13,6 @@ from math import log2
 import numpy as np
 
 from elsinore.engine.build_graph import NO_RANK
-from elsinore.engine.sweep.lowered import Lowered
 from elsinore.engine.sweep.run import row_widths
 from elsinore.kernels.sweep_digits import DIGIT, Numbers
 from elsinore.kernels.sweep_program import (
@@ -29,6 +28,7 @@ from elsinore.kernels.sweep_program import (
 from elsinore.kernels.sweep_wide import sweep_wide
 from elsinore.kernels.sweep_wide_rows import WideFound, WideWork, count_symbols
 from elsinore.lowering.sweep import Member, Place
+from elsinore.lowering.sweep_tables import Lowered
 from elsinore.windows import Window
 
 #: Windows that are looked at together.
