@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.partial_rows import digits, partial_rows
+from elsinore.engine.partial_rows import exact, partial_rows
 from elsinore.engine.partitions import column_of
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
@@ -100,10 +100,9 @@ def _counts(
         )
         for totals in propagated.rungs:
             owners, windows = totals.spans[:, 2].tolist(), totals.spans[:, 3].tolist()
-            trends = digits(totals.rows.counts[:, :1])
+            trends = exact(totals.rows.counts)[:, 0].tolist()
             for owner, window, count in zip(owners, windows, trends, strict=True):
-                values = tuple(zip(keys, partitions[owner], strict=True))
-                found[window][values] = int(count)
+                found[window][tuple(zip(keys, partitions[owner], strict=True))] = count
     return found
 
 

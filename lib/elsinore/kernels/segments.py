@@ -105,7 +105,7 @@ class Program(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Result rows to write to: `(query, partition, window)`, digits of counts, doubles, ranks."""
+    """Result rows to write to: `(partition, window, query)`, digits of counts, doubles, ranks."""
 
     keys: np.ndarray
     counts: np.ndarray

@@ -76,9 +76,8 @@ def _close(program, lanes, window, number, newest, partition, found, written):
         limbs = lanes.limbs[row]
         if not _total(lanes, base, limbs, number, newest, lanes_open, found.counts[written, 0]):
             continue
-        found.keys[written, 0] = q
-        found.keys[written, 1] = partition
-        found.keys[written, 2] = number
+        key = found.keys[written]
+        key[0], key[1], key[2] = partition, number, q
         for k in range(1, program.finals[q, Final.COUNTS]):
             first = base + k * lanes_open
             _total(lanes, first, limbs, number, newest, lanes_open, found.counts[written, k])

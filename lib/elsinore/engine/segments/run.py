@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import log2
 
 import numpy as np
 
 from elsinore.engine.build_graph import NO_RANK
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.segments.entries import Entries
 from elsinore.engine.weights import EventWeights
 from elsinore.kernels.segments import Found, Lanes, run_steps
 from elsinore.kernels.segments_lanes import DIGIT
@@ -24,35 +21,13 @@ from elsinore.timeline import Interval
 _ROOM = 50_000
 
 
-@dataclass(frozen=True)
-class SegmentRows:
-    """Result rows of a segment program.
-
-    Attributes:
-        queries, partitions, windows: int64[R]; queries by their place in `Lowered.chains`.
-        counts: int64[R, C, digits], see `kernels.segments_lanes`; columns as in the chain.
-        doubles, ranks: float64[R, D] and int64[R, E].
-    """
-
-    queries: np.ndarray
-    partitions: np.ndarray
-    windows: np.ndarray
-    counts: np.ndarray
-    doubles: np.ndarray
-    ranks: np.ndarray
-
-
 def run_segments(
-    lowered: Lowered,
-    entries: Entries,
-    weights: EventWeights,
-    columns: EventColumns,
-    owned: Interval | None,
-) -> Iterator[SegmentRows]:
+    lowered: Lowered, entries: EntryColumns, weights: EventWeights, owned: Interval | None
+) -> Iterator[Found]:
     """The rows of all queries in all windows that end in `owned` (None: in every window)."""
     if not entries.rows.size:
         return
-    steps = fold(lowered, entries, weights, columns)
+    steps = fold(lowered, entries, weights)
     program = lowered.program._replace(windows=_windows(lowered, owned))
     amounts = np.bincount(entries.symbols, minlength=len(lowered.symbols))
     largest = int(np.diff(entries.offsets).max())
@@ -63,9 +38,9 @@ def run_segments(
     widths = lowered.program.finals[:, [Final.COUNTS, Final.DOUBLES, Final.RANKS]].max(axis=0)
     found = Found(
         np.empty((most, 3), np.int64),
-        np.empty((most, widths[0], planes + 1), np.int64),
-        np.empty((most, widths[1])),
-        np.empty((most, widths[2]), np.int64),
+        np.zeros((most, widths[0], planes + 1), np.int64),
+        np.zeros((most, widths[1])),
+        np.zeros((most, widths[2]), np.int64),
     )
     clocks = np.zeros((program.windows.shape[0], len(Clock)), np.int64)
     copied = np.full(len(lowered.symbols), -1, np.int64)
@@ -75,16 +50,12 @@ def run_segments(
         size = run_steps(program, lanes, steps, first, last, clocks, copied, found)
         first = last
         if size:
-            keys = found.keys[:size].copy()
-            yield SegmentRows(
-                keys[:, 0],
-                keys[:, 1],
-                keys[:, 2],
-                *(column[:size].copy() for column in (found.counts, found.doubles, found.ranks)),
-            )
+            yield Found(*(column[:size].copy() for column in found))
+            for column in found:  # a row has the columns of its query alone
+                column[:size] = 0
 
 
-def fold(lowered: Lowered, entries: Entries, weights: EventWeights, columns: EventColumns) -> Steps:
+def fold(lowered: Lowered, entries: EntryColumns, weights: EventWeights) -> Steps:
     """The entries as steps."""
     size, symbols = entries.rows.size, len(lowered.symbols)
     own = Weights(weights.longs, weights.doubles, weights.ranks)
@@ -98,9 +69,8 @@ def fold(lowered: Lowered, entries: Entries, weights: EventWeights, columns: Eve
         doubles=np.empty((own.doubles.shape[0], size)),
         ranks=np.empty((own.ranks.shape[0], size), np.int64),
     )
-    times = columns.times[entries.rows]
     many, few = fold_steps(
-        EntryColumns(times, entries.rows, entries.symbols, entries.offsets), own,
+        entries, own,
         lowered.program.windows, lowered.runs,
         np.full(symbols, -1, np.int64), np.zeros(symbols, np.int64), steps,
     )  # fmt: skip
