@@ -18,9 +18,8 @@ from benchmarks.claim import Benchmark, Measured
 from benchmarks.sharon import SCHEMA, WITHIN, Case, make_events, make_workload
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import make_entries
-from elsinore.engine.segments.aggregate import at_symbols, key_codes
+from elsinore.engine.segments.aggregate import at_symbols, key_codes, run_segments
 from elsinore.engine.segments.costs import MEASURED
-from elsinore.engine.segments.run import run_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.segments import SOURCE_ROW, WIDTH

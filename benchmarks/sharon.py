@@ -33,9 +33,8 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import make_entries
 from elsinore.engine.segments import aggregate_segments
-from elsinore.engine.segments.aggregate import at_symbols, key_codes, shared_segments
+from elsinore.engine.segments.aggregate import at_symbols, key_codes, run_segments, shared_segments
 from elsinore.engine.segments.choose import choose_segments
-from elsinore.engine.segments.run import run_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable, arrow_schema
 from elsinore.lowering.segments import lower_segments

@@ -9,9 +9,9 @@ from math import prod
 import numpy as np
 import pyarrow as pa
 
-from elsinore.engine.build_graph import NO_RANK, Extremes
 from elsinore.engine.run_template import Propagated
 from elsinore.engine.sorting import ascending
+from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.lowering.carriers import Carriers
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, encode_extreme

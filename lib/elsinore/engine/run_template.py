@@ -8,15 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.build_graph import Extremes, build_graph
+from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.climb import Totals, climb
-from elsinore.engine.columns import EventColumns
+from elsinore.engine.columns import EventColumns, in_one_dictionary
+from elsinore.engine.evaluate import evaluate
 from elsinore.engine.key_codes import KeyCodes, in_one_coding
 from elsinore.engine.partitions import Entries, column_of, partition
+from elsinore.engine.weights import NO_RANK, Extremes, stack_rows, weigh_events
+from elsinore.kernels.graph import Graph
 from elsinore.kernels.spans import find_spans
-from elsinore.lowering.carriers import Carriers
-from elsinore.lowering.layout import lay_out
+from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns
+from elsinore.lowering.conditions import Slot
+from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key, Position
 from elsinore.template.template import Template
@@ -164,3 +167,88 @@ def _parts(query: BoundQuery, key: Key) -> bool:
         return True
     bound = frozenset(query.positions[index].alias for index in key.positions)
     return any(aliases <= bound for aliases in may_meet(query.pattern))
+
+
+# ---- the graph: arrays that the propagation kernels read
+
+
+def build_graph(
+    template: Template,
+    layout: Layout,
+    carriers: Carriers,
+    columns: EventColumns,
+    entries: Entries,
+    last_events: np.ndarray,
+) -> tuple[Graph, list[Extremes]]:
+    """The graph of a template over its entries; with it the meaning of the extremes' ranks.
+
+    `last_events` is int64[N] where a floor is contiguous, else empty.
+    """
+    asked = WeightColumns()
+    longs = [(carrier, asked.long(carrier)) for carrier in carriers.counts]
+    doubles = [(carrier, asked.double(carrier)) for carrier in carriers.sums]
+    sides = (carriers.minima, False), (carriers.maxima, True)
+    ranked = [(c, most, asked.rank(c, most)) for side, most in sides for c in side]
+    weights = weigh_events(asked, columns, entries.rows)
+    counts = [weights.longs[n] * _counted(c, template, entries) for c, n in longs]
+    sums = [np.where(_counted(c, template, entries), weights.doubles[n], 0.0) for c, n in doubles]
+    ranks = [
+        np.where(_counted(c, template, entries), weights.ranks[n], NO_RANK) for c, _, n in ranked
+    ]
+    slots_l, slots_d, known = fill_slots(layout.slots, columns, entries.rows, entries.states)
+    graph = Graph(
+        times=columns.times[entries.rows],
+        states=entries.states,
+        slots_l=slots_l,
+        slots_d=slots_d,
+        known=known,
+        count_weights=stack_rows(counts, entries.rows.size, np.int64),
+        sum_weights=stack_rows(sums, entries.rows.size, np.float64),
+        ranks=stack_rows(ranks, entries.rows.size, np.int64),
+        no_rank=NO_RANK,
+        base=last_events,
+        **layout.arrays,
+    )
+    return graph, [weights.extremes[c.attribute, most] for c, most, _ in ranked]
+
+
+def _counted(carrier: Carrier, template: Template, entries: Entries) -> np.ndarray:
+    """bool[N]: the entries whose events a carrier counts; a state's positions agree in that."""
+    counting = [state.positions <= carrier.positions for state in template.states]
+    return np.array(counting, np.bool_)[entries.states]
+
+
+# ---- the columns that pair programs read, as the kernels want them
+
+
+def fill_slots(
+    slots: tuple[Slot, ...], columns: EventColumns, rows: np.ndarray, states: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The columns that programs read, filled at the entries of their states.
+
+    Args:
+        slots: K of them.
+        columns: the events.
+        rows: int64[N], the event of each entry.
+        states: int[N], the state of each entry.
+
+    Returns:
+        int64[K, N] and float64[K, N], of which a slot uses one, and bool[K, N]: what is known.
+    """
+    size = len(slots), rows.size
+    longs, doubles = np.zeros(size, np.int64), np.zeros(size, np.float64)
+    known = np.zeros(size, np.bool_)
+    places = [np.flatnonzero(states == slot.state) for slot in slots]
+    found = [
+        evaluate(slot.expression, columns, rows[place])
+        for slot, place in zip(slots, places, strict=True)
+    ]
+    texts = [n for n, slot in enumerate(slots) if slot.expression.type is AttributeType.STRING]
+    recoded = in_one_dictionary([found[number] for number in texts]) if texts else []
+    for number, column in zip(texts, recoded, strict=True):
+        found[number] = column
+    for number, (slot, place) in enumerate(zip(slots, places, strict=True)):
+        target = doubles if slot.expression.type is AttributeType.DOUBLE else longs
+        target[number, place] = found[number].values
+        known[number, place] = found[number].known
+    return longs, doubles, known

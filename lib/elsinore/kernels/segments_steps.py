@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, kernel
-from elsinore.kernels.segments_windows import SLIDE, WITHIN
+from elsinore.kernels.segments import SLIDE, WITHIN
 
 #: Sums of long weights stay below this, or the run is cut.
 _ROOM = 2.0**61

@@ -8,8 +8,8 @@ from math import log2
 
 import numpy as np
 
-from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.partial_rows import WindowRows
+from elsinore.engine.weights import NO_RANK
 from elsinore.kernels.sweep import count_classes, sweep
 from elsinore.kernels.sweep_numbers import DIGIT
 from elsinore.kernels.sweep_program import (
