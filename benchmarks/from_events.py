@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish_long import finish_long
+from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.lake.provenance import PUBLISHED, STAGED

@@ -22,14 +22,13 @@ from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
 from benchmarks.streams import Way, auto, events_of, medians, stream_of, workload_of
 from elsinore.engine.columns import EventColumns
+from elsinore.engine.entries import make_entries
 from elsinore.engine.sweep import sweep_sets
-from elsinore.engine.sweep.entries import make_entries
-from elsinore.engine.sweep.lowered import lower_window
-from elsinore.engine.sweep.pieces import make_stretches
-from elsinore.engine.sweep.run import events_of as events_to_sweep
+from elsinore.engine.sweep.aggregate import events_to_sweep, make_runs
 from elsinore.engine.sweep.run import run_sweep
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
+from elsinore.lowering.sweep_tables import lower_window
 from elsinore.query.bound import Workload
 
 QUERIES, LENGTH, WINDOWS, ROUNDS = 50, 50, 20_000, 5
@@ -97,12 +96,12 @@ def kernel_of(workload: Workload, events: EventTable) -> Way:
     """The sweep of events that lie ready as columns, without the rows' texts."""
     (found,) = sweep_sets(workload.queries).sets
     columns, window = EventColumns(events), workload.queries[0].window
-    entries = make_entries(found, columns)
-    lowered = lower_window(found, window, entries.symbols)
+    entries = make_entries(found.standings, {}, columns)  # no query has a key
+    lowered = lower_window(found, window, entries.classes)
     weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
-    swept = events_to_sweep(lowered.symbols, entries, weights)
-    (stretches,) = make_stretches(entries, window, None, 1)
-    return lambda: run_sweep(lowered.tables, swept, stretches, window)
+    swept = events_to_sweep(lowered, entries, weights)
+    (runs,) = make_runs(entries, window, None, 1)
+    return lambda: run_sweep(lowered.tables, swept, runs, window)
 
 
 def loop_of(events: EventTable, within: int) -> Way:

@@ -17,10 +17,9 @@ from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
 from benchmarks.sharon import SCHEMA, WITHIN, Case, make_events, make_workload
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.entries import make_entries
+from elsinore.engine.segments.aggregate import at_symbols, key_codes, run_segments
 from elsinore.engine.segments.costs import MEASURED
-from elsinore.engine.segments.entries import make_entries
-from elsinore.engine.segments.run import run_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.segments import SOURCE_ROW, WIDTH
@@ -77,13 +76,12 @@ def _never_matching() -> tuple[Lowered, EventTable]:
 def _nanoseconds(lowered: Lowered, events: EventTable) -> float:
     """Best time an event."""
     columns = EventColumns(events)
-    codes = {"customer": KeyCodes.of(lowered.chains[0].query.keys[0], columns)}
-    entries = make_entries(lowered.chains, lowered.symbols, codes, columns)
+    entries = at_symbols(make_entries(lowered.standings, key_codes(lowered, columns), columns))
     weights = weigh_events(lowered.weights, columns)
     best = float("inf")
     for _ in range(ROUNDS):
         began = time.process_time()
-        for _ in run_segments(lowered, entries, weights, columns, None):
+        for _ in run_segments(lowered, entries, weights, None):
             pass
         best = min(best, time.process_time() - began)
     return best / len(events) * 1e9

@@ -31,12 +31,10 @@ from benchmarks.claim import Benchmark, Measured
 from benchmarks.streams import medians
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.entries import make_entries
 from elsinore.engine.segments import aggregate_segments
+from elsinore.engine.segments.aggregate import at_symbols, key_codes, run_segments, shared_segments
 from elsinore.engine.segments.choose import choose_segments
-from elsinore.engine.segments.entries import make_entries
-from elsinore.engine.segments.run import run_segments
-from elsinore.engine.segments.shared import shared_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable, arrow_schema
 from elsinore.lowering.segments import lower_segments
@@ -202,11 +200,9 @@ def _prepared(
 ) -> Callable[[], object]:
     lowered = lower_segments(workload.queries, shared or ())
     columns = EventColumns(events)
-    (key,) = workload.queries[0].keys
-    codes = {key.attribute: KeyCodes.of(key, columns)}
-    entries = make_entries(lowered.chains, lowered.symbols, codes, columns)
+    entries = at_symbols(make_entries(lowered.standings, key_codes(lowered, columns), columns))
     weights = weigh_events(lowered.weights, columns)
-    return lambda: list(run_segments(lowered, entries, weights, columns, None))
+    return lambda: list(run_segments(lowered, entries, weights, None))
 
 
 def _alone(query: BoundQuery, events: EventTable) -> Callable[[], object]:

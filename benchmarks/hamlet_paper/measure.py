@@ -29,7 +29,7 @@ from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.plan import AloneUnit, HamletUnit, Request, RuntimePlan
 from elsinore.engine.segments import aggregate_segments
-from elsinore.engine.segments.shared import shared_segments
+from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from elsinore.engine.plan import RuntimePlan
-from elsinore.engine.segments.shared import shared_segments
+from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.errors import ConflictError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.lake.event_files import reach_of

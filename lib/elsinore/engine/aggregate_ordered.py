@@ -13,15 +13,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from elsinore.engine.build_graph import NO_RANK
 from elsinore.engine.climb import Totals, climb
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.merged_entries import MergedEntries, merged_entries
 from elsinore.engine.partial_rows import partial_rows
 from elsinore.engine.partitions import Entries
-from elsinore.engine.run_template import Propagated, spans_of
-from elsinore.engine.slots import fill_slots, stack_rows
-from elsinore.engine.weights import weigh_events
+from elsinore.engine.run_template import Propagated, fill_slots, spans_of
+from elsinore.engine.weights import NO_RANK, stack_rows, weigh_events
 from elsinore.kernels.graph import Graph, Lanes
 from elsinore.kernels.rows import Rows
 from elsinore.lowering.carriers import Carriers, WeightColumns, carriers_of

@@ -1,19 +1,26 @@
-"""Key columns as small integers, and the natural join of such columns."""
+"""Key columns as small integers, the groups that they stand for, and the join of such columns."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import Column, EventColumns
+from elsinore.engine.columns import Column, EventColumns, plain_values
 from elsinore.engine.sorting import ascending
 from elsinore.query.bound import Key
+
+_INTEGERS = (AttributeType.LONG, AttributeType.TIMESTAMP)
+#: Distances of values that are codes as they are.
+_MOST_DENSE = 2**24
 
 
 @dataclass(frozen=True)
@@ -21,14 +28,14 @@ class KeyCodes:
     """Codes of a key's values over all events of a table.
 
     Attributes:
-        values: int64[N]; 0 is NULL.
+        values: int32[N]; 0 is NULL.
         usable: bool[N]: False where an equivalence key keeps the event out of all trends.
-        meaning: the value that each code stands for.
+        distinct: the value that each code from 1 on stands for; some may have no event.
     """
 
     values: np.ndarray
     usable: np.ndarray
-    meaning: list[Any]
+    distinct: pa.Array
 
     @classmethod
     def of(cls, key: Key, columns: EventColumns) -> KeyCodes:
@@ -38,18 +45,50 @@ class KeyCodes:
 
     @classmethod
     def _made(cls, key: Key, columns: EventColumns) -> KeyCodes:
+        table = columns.events.table[key.attribute]
+        if key.type in _INTEGERS and not table.null_count and len(table):
+            values = plain_values(table, np.int64)
+            low, high = int(values.min()), int(values.max())
+            if high - low < min(values.size, _MOST_DENSE):  # without a look at each
+                # Neither low - 1 nor high + 1 need fit in 64 bits.
+                codes = (values - low).astype(np.int32) + np.int32(1)
+                distinct = pa.array(np.arange(high - low + 1) + low)
+                return cls(codes, np.ones(values.size, np.bool_), distinct)
         column = columns.column(key.attribute)
         usable = usable_keys(key, column)
         if column.dictionary is not None:
-            codes, meaning = column.values + 1, column.dictionary.to_pylist()
-        else:
-            distinct, found = np.unique(column.values, return_inverse=True)
-            codes, meaning = found + 1, distinct.tolist()
-        return cls(np.where(column.known, codes, 0), usable, [None, *meaning])
+            codes, distinct = column.values, column.dictionary
+        elif key.type is AttributeType.DOUBLE:  # which has NaN and -0.0
+            numbers, codes = np.unique(column.values, return_inverse=True)
+            distinct = pa.array(numbers, pa.float64())
+        else:  # Arrow tells the values apart as SQL does
+            encoded = table.combine_chunks().dictionary_encode()
+            codes, distinct = np.asarray(pc.fill_null(encoded.indices, -1)), encoded.dictionary
+        return cls(np.where(column.known, codes + 1, 0).astype(np.int32), usable, distinct)
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return len(self.distinct) + 1
+
+    @cached_property
+    def meaning(self) -> list[Any]:
+        """The value that each code stands for."""
+        return [None, *self.distinct.to_pylist()]
 
     def decoded(self, codes: Iterable[int]) -> list[Any]:
         """The values that codes stand for."""
         return [self.meaning[code] for code in codes]
+
+    def texts(self, key: Key, codes: np.ndarray) -> pa.Array:
+        """The JSON texts of the values that codes stand for."""
+        if key.type in _INTEGERS:
+            texts = self.distinct.cast(pa.string())
+        else:
+            values = self.distinct.to_pylist()
+            texts = pa.array([json.dumps(v, ensure_ascii=False) for v in values], pa.string())
+        null = pa.array(["null"], pa.string())
+        return pa.concat_arrays([null, texts]).take(pa.array(codes))
 
 
 def usable_keys(key: Key, column: Column) -> np.ndarray:
@@ -68,10 +107,18 @@ def group_texts(values: Sequence[Iterable[Any]], size: int) -> list[str]:
     return [json.dumps(group, ensure_ascii=False) for group in zip(*values, strict=True)]
 
 
+def joined_texts(texts: Sequence[pa.Array], size: int) -> pa.Array:
+    """The same of the JSON texts of the keys' values, by columns."""
+    if not texts:
+        return pa.array(["[]"] * size, pa.string())
+    inside = pc.binary_join_element_wise(*texts, ", ")
+    return pc.binary_join_element_wise("[", inside, "]", "")
+
+
 def join_keys(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     """Every row of one frame with every row of the other that agrees in the columns of both.
 
-    All columns are int64. (`DataFrame.merge` warns of its own doing where nothing agrees.)
+    All columns are integers. (`DataFrame.merge` warns of its own doing where nothing agrees.)
 
     >>> join_keys(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [2, 2], "b": [5, 6]}))
        a  b

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from elsinore.engine.admission import admitted
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes, group_texts
-from elsinore.engine.partitions import column_of, find_partitions, leads_through, place_events
+from elsinore.engine.partitions import (
+    admitted,
+    column_of,
+    find_partitions,
+    leads_through,
+    place_events,
+)
 from elsinore.engine.sorting import ascending
 from elsinore.sharing.merged import Admission, MergedTemplate
 from elsinore.template.template import Template

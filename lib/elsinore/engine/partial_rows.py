@@ -1,91 +1,268 @@
-"""The totals of windows as partial rows, which merge over partitions and tasks."""
+"""The totals of windows as partial rows, which merge over partitions and tasks; by columns."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.engine.build_graph import Extremes
-from elsinore.engine.climb import Totals
 from elsinore.engine.run_template import Propagated
+from elsinore.engine.sorting import ascending
+from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.lowering.carriers import Carriers
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, encode_extreme
 
+#: Totals below this did not wrap on their way.
+_SAFE = 2.0**62
+
+
+@dataclass(frozen=True)
+class WindowRows:
+    """The totals of R windows, of several queries.
+
+    Attributes:
+        keys: int64[R, 3], partition, window number, number of the query.
+        counts: int64[R, *], counts and other integers; Python's own where one needs more bits.
+        sums, exponents: float64[R, *] and int64[R, *], sums of doubles `sum * 2**exponent`.
+        ranks: int64[R, *], of extremes.
+    """
+
+    keys: np.ndarray
+    counts: np.ndarray
+    sums: np.ndarray
+    exponents: np.ndarray
+    ranks: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> WindowRows:
+        """Some rows, by number or by a bool[R]."""
+        return WindowRows(*(column[chosen] for column in self._columns))
+
+    @classmethod
+    def joined(cls, parts: Sequence[WindowRows]) -> WindowRows:
+        """The rows of one or more parts."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = zip(*(part._columns for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+    @property
+    def _columns(self) -> tuple[np.ndarray, ...]:
+        return self.keys, self.counts, self.sums, self.exponents, self.ranks
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the rows of one query mean, in the order of partial rows.
+
+    Attributes:
+        query: the query.
+        groups: text[P], the JSON array of group values of each partition.
+        counts, sums: columns.
+        minima, maxima: columns of ranks, and what the ranks stand for.
+    """
+
+    query: BoundQuery
+    groups: pa.Array
+    counts: tuple[int, ...]
+    sums: tuple[int, ...]
+    minima: tuple[tuple[int, Extremes], ...]
+    maxima: tuple[tuple[int, Extremes], ...]
+
+    @classmethod
+    def in_order(
+        cls, query: BoundQuery, groups: pa.Array, carriers: Carriers, extremes: Sequence[Extremes]
+    ) -> Reading:
+        """Columns in the order of the carriers, the ranks of minima first."""
+        ranked = tuple(enumerate(extremes))
+        return cls(
+            query,
+            groups,
+            tuple(range(1 + len(carriers.counts))),
+            tuple(range(len(carriers.sums))),
+            ranked[: len(carriers.minima)],
+            ranked[len(carriers.minima) :],
+        )
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What rows must agree in to be written together."""
+        ranks = (tuple(place for place, _ in side) for side in (self.minima, self.maxima))
+        window = self.query.window
+        return id(self.groups), window.within, window.slide, self.counts, self.sums, *ranks
+
 
 def partial_rows(query: BoundQuery, carriers: Carriers, found: Propagated) -> list[pa.Table]:
     """Rows of `results.partial`, a table for each width of counts."""
-    return [_rows(query, carriers, found, totals) for totals in found.rungs]
+    groups = pa.array(found.entries.groups, pa.string())
+    reading = Reading.in_order(query, groups, carriers, found.extremes)
+    tables = []
+    for totals in found.rungs:
+        keys = np.zeros((totals.spans.shape[0], 3), np.int64)
+        keys[:, :2] = totals.spans[:, 2:4]
+        sums, exponents, ranks = totals.rows.sums, totals.rows.exponents, totals.rows.ranks
+        rows = WindowRows(keys, exact(totals.rows.counts), sums, exponents, ranks)
+        tables += partial_tables(rows, [reading])
+    return tables
 
 
-def _rows(query: BoundQuery, carriers: Carriers, found: Propagated, totals: Totals) -> pa.Table:
-    values = [
-        extreme_texts(meaning, totals.rows.ranks[:, number])
-        for number, meaning in enumerate(found.extremes)
-    ]
-    return partial_table(
-        query,
-        pa.array([found.entries.groups[owner] for owner in totals.spans[:, 2]], pa.string()),
-        totals.spans[:, 3],
-        pa.array(digits(totals.rows.counts), pa.string()),
-        (totals.rows.sums, totals.rows.exponents),
-        (values[: len(carriers.minima)], values[len(carriers.minima) :]),
-    )
-
-
-def partial_table(
-    query: BoundQuery,
-    groups: pa.Array,
-    windows: np.ndarray,
-    counts: pa.Array,
-    sums: tuple[np.ndarray, np.ndarray],
-    extremes: tuple[list[list[str | None]], list[list[str | None]]],
-) -> pa.Table:
-    """R rows of `results.partial` of one query.
+def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Table]:
+    """Rows of `results.partial`, a table for all queries whose columns are the same.
 
     Args:
-        query: the query.
-        groups: R texts, the group of each row.
-        windows: int64[R], the number of each row's window.
-        counts: texts of the exact carriers, row by row.
-        sums: float64[R, M] and int64[R, M]: mantissas and exponents.
-        extremes: for each minimum, then for each maximum, the texts of R rows.
+        rows: those of one query are of the number of its reading.
+        readings: of the queries.
     """
-    size = len(groups)
-    starts = windows * query.window.slide
-    scaled = [pa.array(column.ravel()) for column in sums]
+    shapes: dict[object, list[int]] = {}
+    for number, reading in enumerate(readings):
+        shapes.setdefault(reading.shape, []).append(number)
+    tables = []
+    for numbers in shapes.values():
+        chosen = np.zeros(len(readings), np.bool_)
+        chosen[numbers] = True
+        mine = rows if len(shapes) == 1 else rows.where(chosen[rows.keys[:, 2]])
+        tables.append(_table(mine, readings, readings[numbers[0]]))
+    return tables
+
+
+def _table(rows: WindowRows, readings: Sequence[Reading], first: Reading) -> pa.Table:
+    """Rows of queries that are read as the `first` of them."""
+    size, window = rows.keys.shape[0], first.query.window
+    names = pa.array([reading.query.name for reading in readings], pa.string())
+    starts = rows.keys[:, 1] * window.slide
+    scaled = [pa.array(_flat(column, first.sums)) for column in (rows.sums, rows.exponents)]
     columns = [
-        pa.array([query.name] * size, pa.string()),
-        groups,
-        pa.array(starts, pa.int64()),
-        pa.array(starts + query.window.within, pa.int64()),
-        lists_of(counts, size),
-        lists_of(pa.StructArray.from_arrays(scaled, names=["mantissa", "exponent"]), size),
-        *(lists_of(_by_row(side), size) for side in extremes),
+        names.take(pa.array(rows.keys[:, 2])),
+        first.groups.take(pa.array(rows.keys[:, 0])),
+        pa.array(starts),
+        pa.array(starts + window.within),
+        _lists_of(_texts(_flat(rows.counts, first.counts)), size),
+        _lists_of(pa.StructArray.from_arrays(scaled, names=["mantissa", "exponent"]), size),
+        _lists_of(_extremes(rows, readings, "minima", len(first.minima)), size),
+        _lists_of(_extremes(rows, readings, "maxima", len(first.maxima)), size),
     ]
     return pa.Table.from_arrays(columns, schema=PARTIAL_SCHEMA)
 
 
-def lists_of(flat: pa.Array, size: int) -> pa.ListArray:
+def _flat(values: np.ndarray, columns: tuple[int, ...]) -> np.ndarray:
+    """Some columns row by row, without a copy where they are all there are."""
+    every = columns == tuple(range(values.shape[1]))
+    return (values if every else values[:, list(columns)]).ravel()
+
+
+def _texts(integers: np.ndarray) -> pa.Array:
+    if integers.dtype == object:
+        return pa.array(list(map(str, integers)), pa.string())
+    return pa.array(integers).cast(pa.string())
+
+
+def _extremes(rows: WindowRows, readings: Sequence[Reading], side: str, width: int) -> pa.Array:
+    """The texts of minima or maxima row by row; what ranks mean depends on the row's query."""
+    owners = rows.keys[:, 2]
+    texts = np.empty((owners.size, width), object)
+    for number in np.unique(owners).tolist() if width else ():
+        mine = np.flatnonzero(owners == number)
+        for column, (place, meaning) in enumerate(getattr(readings[number], side)):
+            values = [meaning.value(rank) for rank in rows.ranks[mine, place]]
+            texts[mine, column] = [None if v is None else encode_extreme(v) for v in values]
+    return pa.array(texts.ravel().tolist(), pa.string())
+
+
+def _lists_of(flat: pa.Array, size: int) -> pa.ListArray:
     """`size` lists of equal length out of one array."""
     length = len(flat) // size if size else 0
     offsets = pa.array(np.arange(size + 1, dtype=np.int32) * length, pa.int32())
     return pa.ListArray.from_arrays(offsets, flat)
 
 
-def digits(counts: np.ndarray) -> list[str]:
-    """Exact integers as decimal text, row by row."""
+# ---- rows of one group
+
+
+def combine_groups(
+    parts: Sequence[WindowRows], readings: Sequence[Reading]
+) -> Sequence[WindowRows]:
+    """One row for each query, window and group; its partition is one of the group's.
+
+    Parts are joined only where partitions have groups in common.
+    """
+    shared = {}
+    for texts, groups in {id(reading.groups): reading.groups for reading in readings}.items():
+        encoded = groups.dictionary_encode()
+        if len(encoded.dictionary) < len(encoded):
+            shared[texts] = np.asarray(encoded.indices)
+    if not shared or not parts:
+        return parts
+    rows = WindowRows.joined(parts)
+    mixed = rows.keys[:, 0].copy()
+    for texts, numbers in shared.items():
+        mine = np.array([id(reading.groups) == texts for reading in readings])[rows.keys[:, 2]]
+        mixed[mine] = numbers[rows.keys[mine, 0]]
+    places = _places(rows.keys[:, 2], rows.keys[:, 1], mixed)
+    return [_added_up(rows, places) if places.size else rows]
+
+
+def _places(*columns: np.ndarray) -> np.ndarray:
+    """The same number for rows that agree in all columns; some numbers may be of no row."""
+    if not columns[0].size:
+        return columns[0]
+    lows = [int(column.min()) for column in columns]
+    widths = [int(column.max()) - low + 1 for column, low in zip(columns, lows, strict=True)]
+    if prod(widths) <= 4 * columns[0].size + 1024:
+        places = np.zeros(columns[0].size, np.int64)
+        for column, low, width in zip(columns, lows, widths, strict=True):
+            places = places * width + (column - low)
+        return places
+    order = ascending(*columns)
+    together = np.stack(columns)[:, order]
+    places = np.empty(order.size, np.int64)
+    places[order] = np.cumsum((np.diff(together, prepend=together[:, :1]) != 0).any(axis=0))
+    return places
+
+
+def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
+    """The totals of the rows of each place that has one."""
+    size = int(places.max()) + 1
+    counts, keys = rows.counts, np.zeros((size, 3), np.int64)
+    keys[places] = rows.keys
+    if counts.dtype != object:
+        largest = np.abs(counts.astype(np.float64)).max(axis=1)
+        safe = np.bincount(places, largest).max() < _SAFE
+        counts = counts if safe else counts.astype(object)
+    sums, shifts = np.frexp(rows.sums)  # so that no sum of doubles overflows
+    exponents = np.where(sums == 0.0, np.iinfo(np.int32).min, rows.exponents + shifts)
+    highest = _total(np.maximum, exponents, places, np.iinfo(np.int32).min)
+    below = np.maximum(exponents - highest[places], -(2**20)).astype(np.int32)
+    sums = _total(np.add, np.ldexp(sums, below), places, 0.0)
+    added = WindowRows(
+        keys,
+        _total(np.add, counts, places, 0),
+        sums,
+        np.where(sums == 0.0, 0, highest),
+        _total(np.minimum, rows.ranks, places, NO_RANK),
+    )
+    return added.where(np.bincount(places) > 0)
+
+
+def _total(combine: np.ufunc, values: np.ndarray, places: np.ndarray, begin: float) -> np.ndarray:
+    """The values of each place combined, column by column."""
+    totals = np.full((int(places.max()) + 1, values.shape[1]), begin, values.dtype)
+    for column in range(values.shape[1]):
+        out = totals[:, column].copy()
+        combine.at(out, places, values[:, column])
+        totals[:, column] = out
+    return totals
+
+
+# ---- integers of any size
+
+
+def exact(counts: np.ndarray) -> np.ndarray:
+    """int64[R, K] as they are; uint64[R, K, L] in two's complement as Python's integers."""
     if counts.ndim == 2:
-        return [str(count) for count in counts.ravel().tolist()]
-    wide = counts.reshape(-1, counts.shape[2])
-    return [str(int.from_bytes(limbs.tobytes(), "little", signed=True)) for limbs in wide]
-
-
-def _by_row(columns: list[list[str | None]]) -> pa.Array:
-    return pa.array([text for row in zip(*columns, strict=True) for text in row], pa.string())
-
-
-def extreme_texts(meaning: Extremes, ranks: np.ndarray) -> list[str | None]:
-    """The values of ranks; None for "no value"."""
-    values = [meaning.value(rank) for rank in ranks]
-    return [None if value is None else encode_extreme(value) for value in values]
+        return counts
+    limbs = counts.reshape(-1, counts.shape[2])
+    values = [int.from_bytes(each.tobytes(), "little", signed=True) for each in limbs]
+    return np.array(values, object).reshape(counts.shape[:2])

@@ -6,20 +6,45 @@ attribute, the events of the others belong to every partition that they fit (spe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 import pandas as pd
 
-from elsinore.engine.admission import rows_at
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.key_codes import KeyCodes, group_texts, join_keys
+from elsinore.engine.evaluate import holds
+from elsinore.engine.key_codes import KeyCodes, group_texts, join_keys, usable_keys
 from elsinore.engine.sorting import ascending
-from elsinore.query.bound import BoundQuery
-from elsinore.sharing.merged import admission_of, type_of
+from elsinore.query.bound import BoundQuery, Key
+from elsinore.sharing.merged import Admission, admission_of, type_of
 from elsinore.template.template import Template, reached_states
+
+
+def rows_at(
+    kind: str, keys: Iterable[Key], admission: Admission, columns: EventColumns
+) -> np.ndarray:
+    """int64 row numbers: the events of a type that carry its equivalence keys and are admitted."""
+    rows = columns.rows_of(kind)
+    for key in keys:
+        if key.equivalence:
+            rows = rows[usable_keys(key, columns.column(key.attribute).take(rows))]
+    return rows[admitted(admission, columns, rows)]
+
+
+def admitted(admission: Admission, columns: EventColumns, rows: np.ndarray) -> np.ndarray:
+    """bool[len(rows)]: the events that meet an admission."""
+    meets, misses = admission
+    found = np.ones(rows.size, np.bool_)
+    for condition in meets:
+        found &= holds(condition, columns, rows)
+    for conditions in misses:
+        all_hold = np.ones(rows.size, np.bool_)
+        for condition in conditions:
+            all_hold &= holds(condition, columns, rows)
+        found &= ~all_hold
+    return found
 
 
 @dataclass(frozen=True)

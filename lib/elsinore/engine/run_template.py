@@ -6,17 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from elsinore.engine.build_graph import Extremes, build_graph
+from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.climb import Totals, climb
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.contiguity import last_events
-from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.partitions import Entries, partition
+from elsinore.engine.columns import EventColumns, in_one_dictionary
+from elsinore.engine.evaluate import evaluate
+from elsinore.engine.key_codes import KeyCodes, in_one_coding
+from elsinore.engine.partitions import Entries, column_of, partition
+from elsinore.engine.weights import NO_RANK, Extremes, stack_rows, weigh_events
+from elsinore.kernels.graph import Graph
 from elsinore.kernels.spans import find_spans
-from elsinore.lowering.carriers import Carriers
-from elsinore.lowering.layout import lay_out
-from elsinore.query.bound import BoundQuery
+from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns
+from elsinore.lowering.conditions import Slot
+from elsinore.lowering.layout import Layout, lay_out
+from elsinore.query.automaton import may_meet
+from elsinore.query.bound import BoundQuery, Key, Position
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
 from elsinore.windows import Window
@@ -79,3 +84,172 @@ def spans_of(
         owned: None for every window.
     """
     return find_spans(offsets, times, window.within, window.slide, *window.owned(owned))
+
+
+# ---- under `contiguous`: the last event of the partition before each entry
+
+#: No event before.
+NONE = np.iinfo(np.int64).min
+
+
+def last_events(
+    query: BoundQuery,
+    schema: StreamSchema,
+    codes: Sequence[KeyCodes],
+    columns: EventColumns,
+    entries: Entries,
+) -> np.ndarray:
+    """int64[N]: the time of the last event strictly before each entry, in its partition.
+
+    An event lies in a partition by the keys that it carries at one of its type's aliases, and,
+    where the pattern does not name the type, by the unscoped keys that the type has.
+    """
+    distinct, ranks = np.unique(columns.times, return_inverse=True)
+    last = np.full(entries.rows.size, NONE, np.int64)
+    carried = set(entries.partitions.columns)
+    for keys, types in _types_by_keys(query, schema).items():
+        rows = np.concatenate([columns.rows_of(name) for name in types])
+        for number in keys:
+            rows = rows[codes[number].usable[rows]]
+        if not rows.size:
+            continue
+        shared = {column_of(n): codes[n].values[rows] for n in keys if column_of(n) in carried}
+        events = pd.DataFrame(shared, index=range(rows.size))
+        of_event, of_partition = in_one_coding(events, entries.partitions, list(shared))
+        placed = np.unique(of_event * distinct.size + ranks[rows])
+        sought = of_partition[entries.owners] * distinct.size + ranks[entries.rows]
+        found = placed[np.maximum(np.searchsorted(placed, sought) - 1, 0)]
+        inside = (found < sought) & (found // distinct.size == sought // distinct.size)
+        last = np.maximum(last, np.where(inside, distinct[found % distinct.size], NONE))
+    return last
+
+
+def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[int, ...], list[str]]:
+    """The types of the stream by the keys that part their events from others.
+
+    A type that could stand at several aliases is found under the keys of each of them.
+    """
+    found: dict[tuple[int, ...], list[str]] = {}
+    keys = {number: key for number, key in enumerate(query.keys) if _parts(query, key)}
+    for name in schema.by_name:
+        for place in _places(query, name):
+            carried = (n for n, key in keys.items() if _binds(query, schema, key, name, place))
+            types = found.setdefault(tuple(carried), [])
+            if name not in types:
+                types.append(name)
+    return found
+
+
+def _places(query: BoundQuery, name: str) -> list[Position | None]:
+    """Where an event of a type could stand: in a trend, else under NOT, else nowhere (None)."""
+    places = [position for position in query.positions if position.type == name]
+    return [*([p for p in places if not p.negated] or places)] or [None]
+
+
+def _binds(
+    query: BoundQuery, schema: StreamSchema, key: Key, name: str, place: Position | None
+) -> bool:
+    if place is not None:
+        return place.index in key.positions
+    return name in schema.carriers(key.attribute) and not _left_out(query, schema, key)
+
+
+def _left_out(query: BoundQuery, schema: StreamSchema, key: Key) -> list[Position]:
+    """The positions of trends whose events have a key's attribute and may carry any value."""
+    types = schema.carriers(key.attribute)
+    everywhere = (p for p in query.positions if p.type in types and not p.negated)
+    return [position for position in everywhere if position.index not in key.positions]
+
+
+def _parts(query: BoundQuery, key: Key) -> bool:
+    """Whether a key keeps events apart: not where it binds one event of a trend alone."""
+    if key.group_label is not None:
+        return True
+    bound = frozenset(query.positions[index].alias for index in key.positions)
+    return any(aliases <= bound for aliases in may_meet(query.pattern))
+
+
+# ---- the graph: arrays that the propagation kernels read
+
+
+def build_graph(
+    template: Template,
+    layout: Layout,
+    carriers: Carriers,
+    columns: EventColumns,
+    entries: Entries,
+    last_events: np.ndarray,
+) -> tuple[Graph, list[Extremes]]:
+    """The graph of a template over its entries; with it the meaning of the extremes' ranks.
+
+    `last_events` is int64[N] where a floor is contiguous, else empty.
+    """
+    asked = WeightColumns()
+    longs = [(carrier, asked.long(carrier)) for carrier in carriers.counts]
+    doubles = [(carrier, asked.double(carrier)) for carrier in carriers.sums]
+    sides = (carriers.minima, False), (carriers.maxima, True)
+    ranked = [(c, most, asked.rank(c, most)) for side, most in sides for c in side]
+    weights = weigh_events(asked, columns, entries.rows)
+    counts = [weights.longs[n] * _counted(c, template, entries) for c, n in longs]
+    sums = [np.where(_counted(c, template, entries), weights.doubles[n], 0.0) for c, n in doubles]
+    ranks = [
+        np.where(_counted(c, template, entries), weights.ranks[n], NO_RANK) for c, _, n in ranked
+    ]
+    slots_l, slots_d, known = fill_slots(layout.slots, columns, entries.rows, entries.states)
+    graph = Graph(
+        times=columns.times[entries.rows],
+        states=entries.states,
+        slots_l=slots_l,
+        slots_d=slots_d,
+        known=known,
+        count_weights=stack_rows(counts, entries.rows.size, np.int64),
+        sum_weights=stack_rows(sums, entries.rows.size, np.float64),
+        ranks=stack_rows(ranks, entries.rows.size, np.int64),
+        no_rank=NO_RANK,
+        base=last_events,
+        lanes=None,
+        **layout.arrays,
+    )
+    return graph, [weights.extremes[c.attribute, most] for c, most, _ in ranked]
+
+
+def _counted(carrier: Carrier, template: Template, entries: Entries) -> np.ndarray:
+    """bool[N]: the entries whose events a carrier counts; a state's positions agree in that."""
+    counting = [state.positions <= carrier.positions for state in template.states]
+    return np.array(counting, np.bool_)[entries.states]
+
+
+# ---- the columns that pair programs read, as the kernels want them
+
+
+def fill_slots(
+    slots: tuple[Slot, ...], columns: EventColumns, rows: np.ndarray, states: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The columns that programs read, filled at the entries of their states.
+
+    Args:
+        slots: K of them.
+        columns: the events.
+        rows: int64[N], the event of each entry.
+        states: int[N], the state of each entry.
+
+    Returns:
+        int64[K, N] and float64[K, N], of which a slot uses one, and bool[K, N]: what is known.
+    """
+    size = len(slots), rows.size
+    longs, doubles = np.zeros(size, np.int64), np.zeros(size, np.float64)
+    known = np.zeros(size, np.bool_)
+    places = [np.flatnonzero(states == slot.state) for slot in slots]
+    found = [
+        evaluate(slot.expression, columns, rows[place])
+        for slot, place in zip(slots, places, strict=True)
+    ]
+    texts = [n for n, slot in enumerate(slots) if slot.expression.type is AttributeType.STRING]
+    recoded = in_one_dictionary([found[number] for number in texts]) if texts else []
+    for number, column in zip(texts, recoded, strict=True):
+        found[number] = column
+    for number, (slot, place) in enumerate(zip(slots, places, strict=True)):
+        target = doubles if slot.expression.type is AttributeType.DOUBLE else longs
+        target[number, place] = found[number].values
+        known[number, place] = found[number].known
+    return longs, doubles, known

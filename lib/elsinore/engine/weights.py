@@ -6,10 +6,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.engine.build_graph import Extremes
 from elsinore.engine.columns import Column, EventColumns
-from elsinore.engine.slots import stack_rows
 from elsinore.lowering.carriers import Weight, WeightColumns
+
+NO_RANK = int(np.iinfo(np.int64).max)
+
+
+class Extremes:
+    """Values of MIN and MAX carriers as ranks, smaller for more extreme, and back again.
+
+    NaN ranks behind every number, so it is an extreme only where nothing else is.
+    """
+
+    def __init__(self, column: Column, used: np.ndarray, *, largest: bool) -> None:
+        distinct, ranks = np.unique(column.values[used], return_inverse=True)
+        numbers = int(np.count_nonzero(distinct == distinct))
+        if largest:
+            distinct[:numbers] = distinct[:numbers][::-1].copy()
+            ranks = np.where(ranks < numbers, numbers - 1 - ranks, ranks)
+        self.distinct = distinct
+        self.ranks = np.full(used.size, NO_RANK, np.int64)
+        self.ranks[used] = ranks
+
+    def value(self, rank: int) -> int | float | None:
+        """The value of a rank; None for "no value"."""
+        return self.distinct[rank].item() if rank < self.distinct.size else None
 
 
 @dataclass(frozen=True)
@@ -67,3 +88,11 @@ def weigh_events(
         stack_rows([extreme.ranks for extreme in extremes.values()], size, np.int64),
         extremes,
     )
+
+
+def stack_rows(columns: list[np.ndarray], width: int, kind: type) -> np.ndarray:
+    """Columns of `width` values as the rows of one array, also where there is none."""
+    stacked: np.ndarray = np.empty((len(columns), width), kind)
+    for row, column in enumerate(columns):
+        stacked[row] = column
+    return stacked

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined
+from elsinore.kernels.compiled import inlined, kernel
 
 INT64_MIN = np.iinfo(np.int64).min
 INT64_MAX = np.iinfo(np.int64).max
@@ -90,3 +90,24 @@ def hour_of(microseconds):
 def weekday_of(microseconds):
     """ISO day of the week, Monday 1 to Sunday 7, of microseconds since 1970 in UTC."""
     return (microseconds // _DAY + 3) % 7 + 1  # 1970 began on a Thursday
+
+
+# ---- columns
+
+_OPS = {"+": PLUS, "-": MINUS, "*": TIMES, "%": REMAINDER}
+
+
+@kernel
+def _fill(op, left, right, values, fits):
+    for i in range(values.size):
+        values[i], fits[i] = long_arithmetic(op, left[i], right[i])
+
+
+def long_columns(
+    operator: str, left: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`(int64[N], bool[N])`: results of `+ - * %` and where they are the true ones."""
+    values = np.empty(left.size, np.int64)
+    fits = np.empty(left.size, np.bool_)
+    _fill(_OPS[operator], left, right, values, fits)
+    return values, fits

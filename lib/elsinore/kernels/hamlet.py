@@ -11,19 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.kernels.apart import INTEGER, address_of, call
-from elsinore.kernels.borrowed import borrow, borrowed_types
+from elsinore.kernels.borrowed import INTEGER, address_of, borrow, borrowed_types, call
 from elsinore.kernels.compiled import inlined, kernel
 from elsinore.kernels.hamlet_block import scan
 from elsinore.kernels.hamlet_coefficients import share_coefficients
 from elsinore.kernels.hamlet_collapsed import share_collapsed, step_collapsed
 from elsinore.kernels.hamlet_decide import Policy, decide, plan_burst
-from elsinore.kernels.hamlet_edges import share_adjacency
 from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
-from elsinore.kernels.hamlet_instants import step_instant
+from elsinore.kernels.hamlet_lanes import add_lanes, any_lane, clear_lanes
 from elsinore.kernels.hamlet_log import COEFFICIENTS, VALUES, Log
-from elsinore.kernels.hamlet_members import keep_members, make_room, take_members
+from elsinore.kernels.hamlet_sets import add_members
+from elsinore.kernels.hamlet_steps import enter, enter_burst, enter_event, own, repeat, settle
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.kernels.hamlet_windows import begin_partition, close_all, pass_border
 from elsinore.kernels.hamlet_work import LONGEST_BURST, Ledger, Output, Work, make_work
@@ -225,3 +224,115 @@ def _wait(work, s, outside, bursts):
         work.stores[s]["skips_outside"] = bursts
     else:
         work.stores[s]["skips"] = bursts
+
+
+# ---- the members of a state: events that a predicate may ask for, each with a row of lanes
+
+
+@inlined
+def copy_row(graph, work, row, source):
+    """Make the lanes of one row those of another."""
+    queries = work.cursors.size
+    clear_lanes(graph, work.lanes, row, 0, queries)
+    add_lanes(graph, work.lanes, row, work.lanes, source, 0, queries, work.over)
+
+
+@inlined
+def make_room(graph, work, s, count):
+    """Move a state's members to the front where `count` more would not fit behind them."""
+    if work.stores[s]["tail"] + count <= work.stores[s]["room"]:
+        return
+    shift, start = work.stores[s]["head"], work.stores[s]["start"]
+    for m in range(work.stores[s]["head"], work.stores[s]["tail"]):
+        work.block.entries[start + m - shift] = work.block.entries[start + m]
+        work.block.alive[start + m - shift] = work.block.alive[start + m]
+        row = work.stores[s]["base"] + m
+        copy_row(graph, work, row - shift, row)
+    work.stores[s]["tail"] -= shift
+    work.stores[s]["head"] = 0
+
+
+@inlined
+def take_members(graph, work, s, first, after):
+    """Enter a burst's events behind the members of their state, without any trend so far."""
+    begin = work.stores[s]["start"] + work.stores[s]["tail"] - first
+    for entry in range(first, after):
+        work.block.entries[begin + entry] = entry
+        work.block.alive[begin + entry] = False
+
+
+@inlined
+def keep_members(graph, work, s, first, after):
+    """Let a burst's events be members from now on, where they are read."""
+    if graph.kinds[s]["kept"]:
+        work.stores[s]["tail"] += after - first
+    else:
+        work.stores[s]["head"] = work.stores[s]["tail"] = 0
+
+
+# ---- bursts of a state with edge predicates, every event with values of its own
+#
+# A program is run once for all queries side by side that have it, and each pair of adjacent events
+# is one addition of short vectors: what is shared is the adjacency.
+
+
+def share_adjacency(graph, work, s, first, after, a, b):
+    """Work out a burst for queries `a` to `b - 1`; its events are the newest members already; 0.
+
+    Compiled apart.
+    """
+    base = work.stores[s]["base"] + work.stores[s]["tail"] - first
+    place = work.stores[s]["start"] + work.stores[s]["tail"] - first
+    spared = enter_burst(graph, work, s, first, after, work.snapshots + 0, a, b)
+    begin = first
+    while begin < after:
+        end = begin + 1
+        while end < after and graph.times[end] == graph.times[begin]:
+            end += 1
+        for entry in range(begin, end):
+            _arrive(graph, work, s, entry, begin - first, base + entry, spared, a, b)
+            work.block.alive[place + entry] |= any_lane(graph, work.lanes.longs, base + entry, a, b)
+        for entry in range(begin, end):
+            if work.block.alive[place + entry]:
+                settle(graph, work, s, graph.accepts[entry], base + entry, a, b)
+        begin = end
+    return 0
+
+
+@inlined
+def _arrive(graph, work, s, entry, ahead, row, spared, a, b):
+    """Work out an entry's lanes from its predecessors (Hamlet Equations 1 and 2)."""
+    accepts = graph.accepts[entry]
+    enter_event(graph, work, s, accepts, row, spared, work.snapshots + 0, a, b)
+    add_members(graph, work, s, entry, ahead, row, a, b)
+    own(graph, work, s, entry, accepts, row, a, b)
+
+
+# ---- entries of one time at several states, which are no part of a burst
+
+
+def step_instant(graph, work, first, after):
+    """Work out entries of one time, of which none is adjacent to another; 0. Compiled apart."""
+    queries = work.cursors.size
+    for entry in range(first, after):
+        s, row = graph.states[entry], work.stage + entry - first
+        enter(graph, work, s, graph.accepts[entry], row, 0, queries)
+        repeat(graph, work, s, graph.accepts[entry], row, 0, queries)
+        add_members(graph, work, s, entry, 0, row, 0, queries)
+        own(graph, work, s, entry, graph.accepts[entry], row, 0, queries)
+    for entry in range(first, after):
+        s, row = graph.states[entry], work.stage + entry - first
+        settle(graph, work, s, graph.accepts[entry], row, 0, queries)
+        if graph.kinds[s]["kept"] and any_lane(graph, work.lanes.longs, row, 0, queries):
+            _keep(graph, work, s, entry, row)
+    return 0
+
+
+@inlined
+def _keep(graph, work, s, entry, row):
+    make_room(graph, work, s, 1)
+    place = work.stores[s]["start"] + work.stores[s]["tail"]
+    work.block.entries[place] = entry
+    work.block.alive[place] = True
+    copy_row(graph, work, work.stores[s]["base"] + work.stores[s]["tail"], row)
+    work.stores[s]["tail"] += 1

@@ -7,10 +7,10 @@ import numpy as np
 from elsinore.kernels.compiled import inlined, outlined
 from elsinore.kernels.hamlet_graph import DOUBLE, LONG
 from elsinore.kernels.hamlet_lanes import counts_any
-from elsinore.kernels.hamlet_wide import multiply_wide
 from elsinore.kernels.rows import LIMIT
-from elsinore.kernels.wide import add_product, add_scaled, normal, to_scaled
+from elsinore.kernels.wide import add_product, add_scaled, multiply, normal, to_scaled
 
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 _ROOM = 2.0**61
 
 
@@ -114,3 +114,22 @@ def multiply_longs(target, trow, source, srow, low, high, factor, over):
                 over[lane] = True
                 for limb in range(target.shape[2]):
                     target[trow, lane, limb] = 0
+
+
+@outlined
+def multiply_wide(target, source, factor):
+    """`target = source * factor`, uint64[L] in two's complement; True if it may need more limbs.
+
+    `factor` is not negative. Modulo `2**(64 L)` the signs need no care; whether the product fits is
+    judged by the top limb.
+    """
+    size = source.size
+    short = np.uint64(factor)
+    carry = _ZERO
+    for i in range(size):
+        high, low = multiply(source[i], short)
+        total = low + carry
+        carry = high + (_ONE if total < low else _ZERO)
+        target[i] = total
+    top = np.float64(np.int64(source[size - 1]))
+    return (abs(top) + 1.0) * np.float64(factor) > _ROOM

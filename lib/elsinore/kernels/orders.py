@@ -3,7 +3,7 @@
 A condition `f(earlier) OP g(later)`, with OP one of `<, <=, >, >=, =`, is true for a run of the
 earlier events in the order of f, and one that begins with the first of them, or for those of one
 value. So the sum over the predecessors is a prefix sum (or one place) of a **tree** over the ranks
-of f: O(log n) an event where pairs are O(n).
+of f: O(log n) an event where pairs are O(n). Ranks are found in one walk over all values in order.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+
+from elsinore.kernels.compiled import kernel
 
 
 class Orders(NamedTuple):
@@ -57,3 +59,94 @@ def no_orders(transitions: int, states: int) -> Orders:
         np.zeros(0, np.int64),
         np.zeros(0, np.int64),
     )
+
+
+class Domains(NamedTuple):
+    """D domains of N entries, and how far their ranks have come.
+
+    Attributes:
+        firsts: int64[N], the first domain that ends after each entry; D for none.
+        lows: int64[D], the first entry of each domain, ascending.
+        starts: int64[D], where each domain's places begin.
+        tops: int64[D], the highest rank so far; seen: int64[D], the value counted last, from 1 on.
+    """
+
+    firsts: np.ndarray
+    lows: np.ndarray
+    starts: np.ndarray
+    tops: np.ndarray
+    seen: np.ndarray
+
+
+@kernel
+def fill_domains(spans, spread, domain_of, domains):
+    """Join spans to domains: a new one begins where the old would outgrow its shortest span.
+
+    Args:
+        spans: int64[R, 4], see `spans.fill_spans`, in its order.
+        spread: how many times longer than its shortest span a domain may be.
+        domain_of: int64[R] to write to.
+        domains: int64[R, 2] to write the first entry of each domain, and the one after its last.
+
+    Returns:
+        The number of domains.
+    """
+    count = 0
+    shortest = 0
+    for row in range(spans.shape[0]):
+        low, high = spans[row, 0], spans[row, 1]
+        shortest = min(shortest, high - low)
+        joins = count > 0 and low < domains[count - 1, 1]  # no use where they do not overlap
+        if joins and high - domains[count - 1, 0] <= spread * shortest:
+            domains[count - 1, 1] = max(domains[count - 1, 1], high)
+        else:
+            domains[count, 0], domains[count, 1] = low, high
+            shortest = high - low
+            count += 1
+        domain_of[row] = count - 1
+    return count
+
+
+@kernel
+def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, domains):
+    """Write the ranks of one tree's entries and the bounds of those that come after them.
+
+    Args:
+        values: float64[n] or int64[n], in the order of the ranks.
+        entries: int64[n], the entry of each value.
+        kinds: int32[n], -1 for a value of an earlier event, else the row of `bounds` that asks
+            with it; of size 0 where all are of earlier events.
+        exact: whether bounds are the rank of an equal value.
+        strict: bool[B], whether a bound leaves out values equal to it.
+        ranks: int32[*] to write to.
+        bounds: int32[B, *] to write to.
+        domains: where they lie; the highest rank of each is left in `tops`, zeros before.
+    """
+    firsts, lows, starts, tops, seen = domains
+    first = 0
+    group = 0
+    while first < values.size:
+        value = values[first]
+        after = first + 1
+        while after < values.size and values[after] == value:
+            after += 1
+        group += 1
+        alone = after - first == 1
+        for step in range(1 if alone else 3):  # bounds below it, the value, bounds that include it
+            for at in range(first, after):
+                kind, entry = kinds[at] if kinds.size else -1, entries[at]
+                turn = 1 if kind < 0 else 0 if strict[kind] else 2
+                if not alone and turn != step:
+                    continue
+                d = firsts[entry]
+                while d < lows.size and lows[d] <= entry:
+                    place = starts[d] + entry - lows[d]
+                    if kind < 0:
+                        if seen[d] != group:
+                            tops[d] += 1
+                            seen[d] = group
+                        ranks[place] = tops[d]
+                    elif not exact or seen[d] == group:
+                        bounds[kind, place] = tops[d]
+                    d += 1
+        first = after

@@ -15,9 +15,8 @@ import numpy as np
 from elsinore.kernels.borrowed import borrow
 from elsinore.kernels.closing import close_events, list_open, open_all
 from elsinore.kernels.compiled import brief, inlined
-from elsinore.kernels.floors import may_end, may_start
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.guards import run_guards
+from elsinore.kernels.guards import may_end, may_start, run_guards
 from elsinore.kernels.pairs import find_pairs
 from elsinore.kernels.rows import (
     Rows,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, kernel
-from elsinore.kernels.segments_windows import SLIDE, WITHIN
+from elsinore.kernels.segments import SLIDE, WITHIN
 
 #: Sums of long weights stay below this, or the run is cut.
 _ROOM = 2.0**61
@@ -59,31 +59,6 @@ class Steps(NamedTuple):
     longs: np.ndarray
     doubles: np.ndarray
     ranks: np.ndarray
-
-
-@kernel
-def order_entries(layers, owners, by_time, heads, rows, symbols):
-    """Lay out the entries of all events by partition, in the order of time.
-
-    Args:
-        layers: int32[L, N], symbols of each event, -1 for none.
-        owners: int64[N], the event's partition, -1 for none.
-        by_time: int64[N], the events in the order of time; empty if they are.
-        heads: int64[P + 1], where each partition begins; moved on to where it ends.
-        rows: int64[M] to write to, events.
-        symbols: int32[M] to write to.
-    """
-    for i in range(owners.size):
-        event = by_time[i] if by_time.size else i
-        owner = owners[event]
-        if owner < 0:
-            continue
-        for layer in range(layers.shape[0]):
-            if layers[layer, event] >= 0:
-                place = heads[owner]
-                rows[place] = event
-                symbols[place] = layers[layer, event]
-                heads[owner] = place + 1
 
 
 @inlined

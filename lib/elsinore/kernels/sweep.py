@@ -1,7 +1,19 @@
 """Sweeps the events of windows once for all queries: the kernel of collapsed queries.
 
-The events of a window are taken burst by burst (Hamlet Definition 4.1): a run of events that may
-stand at the same states, at rising times. Events of one time bear on the cells as they were before.
+The events of a window are taken burst by burst (Hamlet Definition 4.1): a run of events of one
+class at rising times. Events of one time all read the cells as they were before them.
+
+Let `t` be what reaches a slot: the counts of all that may come right before, with the slot's own
+count where its state loops. Then events that do not precede each other add `m * t` together, and a
+burst of b events of a state that loops adds `(2^b - 1) * t` (Hamlet Table 3). A weighted count
+rides along: where `u` reaches it, it gains the same multiple of u, and `D * t` for what the events
+weigh themselves. Let W be the sum of the weights of a burst. The j-th event is met by 2^j times
+what reaches the burst, and what it adds doubles with each event after it: D is `2^(b-1) * W` where
+the state loops and times rise, else W.
+
+The text is the same for numbers of 64 bits and of any size (`sweep_numbers`). With 64 bits bounds
+are kept for blocks of counts, in doubles, and a window that may pass them is left to wider numbers;
+those are known to be wide enough beforehand.
 """
 
 from __future__ import annotations
@@ -10,82 +22,106 @@ import math
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined, outlined, unlocked
-from elsinore.kernels.sweep_bursts import burst_at, doublings_of, factor_of, single
-from elsinore.kernels.sweep_narrow import (
-    LARGEST_SUM,
-    add_counts,
-    add_doubles,
-    add_longs,
-    lower_ranks,
-    make_room,
-    reach,
-    run_ops,
+from elsinore.kernels.compiled import inlined, kernel, outlined, unlocked
+from elsinore.kernels.sweep_numbers import (
+    add,
+    add_loop,
+    add_run,
+    add_sum,
+    add_weighed,
+    add_weight,
+    clear,
+    clear_sums,
+    copy_numbers,
+    copy_sums,
+    gain,
+    is_zero,
 )
 from elsinore.kernels.sweep_program import (
     CLOSED,
     COUNT,
     DOUBLE,
+    FLAT,
+    LINK_START,
     LONG,
+    LOOP,
+    LOOP_OF_MANY,
+    OP_END,
+    OP_START,
+    OWN_END,
+    OWN_START,
     RANK,
+    RUN_START,
     SIDES,
     SLOTS,
     STEPWISE,
     WEIGHTED,
+    Cells,
     End,
+    Link,
+    Operation,
+    Own,
+    Run,
     Size,
     State,
-    Stretch,
     Total,
-    Weights,
+    WindowRun,
+    burst_at,
+    doublings_of,
+    factor_of,
+    single,
 )
-from elsinore.kernels.sweep_weights import weigh
+
+#: Counts stay below this, so that the sum of a few still fits 64 bits.
+LARGEST_COUNT = 2.0**60
+#: Other integers stay below this, over the number of cells that are added up at once.
+LARGEST_SUM = 2.0**62
 
 
 @unlocked
-def sweep(program, events, stretches, within, slide, work, no_rank, found):
-    """Write the rows of all windows of some stretches, as far as there is room.
+def sweep(program, events, runs, within, slide, work, no_rank, found):
+    """Write the rows of all windows of some runs of windows, as far as there is room.
 
     Args:
         program: see `sweep_program`, also for `events`, `work` and `found`.
         events: all entries.
-        stretches: int64[*, 5], see `sweep_program.Stretch`.
+        runs: int64[*, 5], see `sweep_program.WindowRun`.
         within: length of a window.
         slide: distance of the windows.
-        work: scratch.
+        work: scratch; the type of its numbers decides how wide they are.
         no_rank: the rank of "no value".
         found: what is written.
 
     Returns:
-        Whether all stretches are done; if not, go on with rows to spare.
+        Whether all runs are done; if not, go on with rows to spare.
     """
     queries = program.totals.shape[0]
-    n, low, number = found.state[State.STRETCH], found.state[State.ENTRY], found.state[State.NUMBER]
+    n, low, number = found.state[State.RUN], found.state[State.ENTRY], found.state[State.NUMBER]
     begun, rows, outgrown = found.state[State.BEGUN], np.int64(0), np.int64(0)
-    while n < stretches.shape[0]:
-        stretch = stretches[n]
+    while n < runs.shape[0]:
+        run = runs[n]
         if not begun:
-            low, number, begun = stretch[Stretch.FIRST], stretch[Stretch.NUMBER], np.int64(1)
-        while low < stretch[Stretch.END]:
+            low, number, begun = run[WindowRun.FIRST], run[WindowRun.NUMBER], np.int64(1)
+        while low < run[WindowRun.END]:
             number = max(number, (events.times[low] - within) // slide + 1)
             start = number * slide
-            if number > stretch[Stretch.LAST]:
+            if number > run[WindowRun.LAST]:
                 break
             if events.times[low] < start:
-                while low < stretch[Stretch.END] and events.times[low] < start:
+                while low < run[WindowRun.END] and events.times[low] < start:
                     low += 1
                 continue
             if rows + queries > found.keys.shape[0] or outgrown == found.outgrown.shape[0]:
                 stop_at(found, n, low, number, 1, rows, outgrown)
                 return False
-            _clear(program, work, no_rank)
+            _begin_window(program, work, no_rank)
             high = sweep_events(
-                program, events, low, stretch[Stretch.END], start + within, work, no_rank
+                program, events, low, run[WindowRun.END], start + within, work, no_rank
             )
-            if _totals_fit(program, work):
-                rows = _write_rows(program, work, found, rows, stretch, number)
+            if _totals_fit(work.cells, program, work):
+                rows = _write_rows(program, work, found, rows, run, number)
             else:
-                put_off(found, outgrown, low, stretch, number)
+                put_off(found, outgrown, low, run, number)
                 outgrown += 1
             number += 1
             if slide >= within:
@@ -97,51 +133,56 @@ def sweep(program, events, stretches, within, slide, work, no_rank, found):
 
 
 @inlined
-def stop_at(found, stretch, entry, number, begun, rows, outgrown):
+def stop_at(found, run, entry, number, begun, rows, outgrown):
     """Note where to go on, and how much is written."""
-    found.state[State.STRETCH], found.state[State.ENTRY] = stretch, entry
+    found.state[State.RUN], found.state[State.ENTRY] = run, entry
     found.state[State.NUMBER], found.state[State.BEGUN] = number, begun
     found.state[State.ROWS], found.state[State.OUTGROWN] = rows, outgrown
 
 
 @inlined
-def put_off(found, place, entry, stretch, number):
-    """Leave the window of a stretch that begins with an entry to wider numbers."""
+def put_off(found, place, entry, run, number):
+    """Leave the window of a run that begins with an entry to wider numbers."""
     window = found.outgrown[place]
-    window[Stretch.FIRST], window[Stretch.END] = entry, stretch[Stretch.END]
-    window[Stretch.PARTITION], window[Stretch.NUMBER] = stretch[Stretch.PARTITION], number
+    window[WindowRun.FIRST], window[WindowRun.END] = entry, run[WindowRun.END]
+    window[WindowRun.PARTITION] = run[WindowRun.PARTITION]
+    window[WindowRun.NUMBER] = window[WindowRun.LAST] = number
 
 
 @inlined
-def _clear(program, work, no_rank):
+def _begin_window(program, work, no_rank):
     """Begin a window without any trend."""
-    work.cells[program.sizes[Size.ONES] : program.sizes[Size.LONGS_END]] = 0
-    work.cells[program.sizes[Size.LONGS_END] :] = no_rank
-    work.sums[:] = 0.0
+    ones = program.sizes[Size.ONES]
+    clear(work.cells[ones:], program.sizes[Size.CELLS] - ones)
+    clear_sums(work.sums, work.sums.shape[0])
+    for n in range(work.ranks.size):
+        work.ranks[n] = no_rank
     work.bounds[:] = 0.0
     work.bounds[0] = 1.0
     work.outgrown[0] = False
 
 
-@outlined
+@inlined
 def sweep_events(program, events, first, after, end, work, no_rank):
-    """Let the events before `end` bear on the cells; the first entry at or after `end`."""
+    """Apply the events before `end` to the cells; the first entry at or after `end`."""
     i = first
+    now = Cells(work.cells, work.sums, work.ranks)
     while i < after and events.times[i] < end:
-        symbol = events.symbol_of[events.codes[i]]
-        if symbol < 0:
+        number = events.class_of[events.codes[i]]
+        if number < 0:
             i += 1
             continue
         burst = burst_at(events, i, after, end)
         if burst.length == 0:
             _mix(program, events, burst, work, no_rank)
         else:
-            p = program.symbols[symbol, CLOSED]
-            if p >= 0 and not program.heads[p, WEIGHTED]:
-                work.outgrown[0] = not run_ops(program, p, work, burst)
-            elif p >= 0 and _has_room(program, p, work, burst):
-                _carry(program, events, p, burst, work, work.cells, work.sums, no_rank)
-            p = program.symbols[symbol, STEPWISE]
+            p = program.classes[number, CLOSED]
+            if p >= 0:
+                if _is_simple(work.cells, burst) and not program.heads[p, WEIGHTED]:
+                    _run_operations(program, p, work, burst)
+                else:
+                    _carry(program, events, p, burst, work, now, no_rank)
+            p = program.classes[number, STEPWISE]
             if p >= 0:
                 _step(program, events, p, burst, work, no_rank)
         if work.outgrown[0]:
@@ -150,108 +191,346 @@ def sweep_events(program, events, first, after, end, work, no_rank):
     return i
 
 
+@inlined
+def _is_simple(cells, burst):
+    """Whether counts alone can be updated by operations: digits double at rising times only."""
+    if cells.ndim == 1:
+        return True
+    return burst.rising
+
+
 @outlined
 def _step(program, events, p, burst, work, no_rank):
     """Take the events of a burst one by one: they may precede each other at several states."""
     code = events.codes[burst.first]
+    now = Cells(work.cells, work.sums, work.ranks)
     for i in range(burst.first, burst.after if burst.rising else burst.first + 1):
-        if events.codes[i] != code:
-            continue
-        part = single(i) if burst.rising else burst
-        if not _has_room(program, p, work, part):
-            return
-        _carry(program, events, p, part, work, work.cells, work.sums, no_rank)
+        if events.codes[i] == code:
+            part = single(i) if burst.rising else burst
+            _carry(program, events, p, part, work, now, no_rank)
 
 
 @outlined
 def _mix(program, events, burst, work, no_rank):
-    """Let events of one time bear on the cells as they were before any of them."""
-    for n in range(work.cells.size):
-        work.before[n] = work.cells[n]
-    for n in range(work.sums.size):
-        work.sums_before[n] = work.sums[n]
+    """Apply events of one time to the cells as they were before any of them."""
+    before = Cells(work.before, work.sums_before, work.ranks_before)
+    copy_numbers(work.before, work.cells)
+    copy_sums(work.sums_before, work.sums)
+    for n in range(work.ranks.size):
+        work.ranks_before[n] = work.ranks[n]
     for i in range(burst.first, burst.after):
-        symbol = events.symbol_of[events.codes[i]]
-        if symbol < 0:
-            continue
-        for column in range(2):
-            p = program.symbols[symbol, column]
+        number = events.class_of[events.codes[i]]
+        for column in range(2 if number >= 0 else 0):
+            p = program.classes[number, column]
             if p >= 0:
-                if not _has_room(program, p, work, single(i)):
-                    return
-                _carry(program, events, p, single(i), work, work.before, work.sums_before, no_rank)
+                _carry(program, events, p, single(i), work, before, no_rank)
+
+
+# ---- counts alone
 
 
 @inlined
-def _has_room(program, p, work, burst):
-    """See to it that counts have room for a burst; else the window is outgrown."""
-    if make_room(program, p, work, burst):
-        return True
-    work.outgrown[0] = True
-    return False
+def _run_operations(program, p, work, burst):
+    """Apply a burst to counts: operations of a program do not feed each other."""
+    rows, cells, spare = program.rows, work.cells, work.spare
+    factor, flat = factor_of(burst), burst.length
+    for o in range(program.heads[p, OP_START], program.heads[p, OP_END]):
+        if not _fits(cells, program, o, work, factor, flat):
+            work.outgrown[0] = True
+            return
+        kind, source = rows[o, Operation.KIND], rows[o, Operation.SOURCE]
+        cell, length = rows[o, Operation.CELL], rows[o, Operation.LENGTH]
+        if kind == FLAT and length == 1:
+            add(cells, cell, cells, source, flat, spare)
+            continue
+        target = cells[cell : cell + length]
+        if kind == LOOP:
+            add_loop(target, cells[source : source + length], length, factor, flat, spare)
+        elif kind == FLAT:
+            add_run(target, cells[source : source + length], length, flat, spare)
+        else:
+            reaching = work.reached[:length]
+            clear(reaching, length)
+            for n in range(rows[o, Operation.FIRST_LINK], rows[o, Operation.END_LINK]):
+                slot, other, size = rows[n, Link.SLOT], rows[n, Link.CELL], rows[n, Link.LENGTH]
+                add_run(reaching[slot : slot + size], cells[other : other + size], size, 1, spare)
+            if kind == LOOP_OF_MANY:
+                add_loop(target, reaching, length, factor, flat, spare)
+            else:
+                add_run(target, reaching, length, flat, spare)
+
+
+@inlined
+def _fits(cells, program, o, work, factor, flat):
+    """Whether no count of an operation may outgrow 64 bits; its block's bound is that after it."""
+    if cells.ndim == 1:
+        grown = _bound_after(program.rows, o, work.bounds, factor, flat)
+        if grown >= LARGEST_COUNT:
+            measure(program.blocks, cells, work.bounds)
+            grown = _bound_after(program.rows, o, work.bounds, factor, flat)
+            if grown >= LARGEST_COUNT:
+                return False
+        work.bounds[program.rows[o, Operation.BLOCK]] = grown
+    return True
+
+
+@inlined
+def _bound_after(rows, o, bounds, factor, flat):
+    """The bound of an operation's block after it."""
+    kind, own = rows[o, Operation.KIND], bounds[rows[o, Operation.BLOCK]]
+    if kind in (LOOP, FLAT):
+        reaching = bounds[rows[o, Operation.SOURCE_BLOCK]]
+    else:
+        reaching = 0.0
+        for n in range(rows[o, Operation.FIRST_LINK], rows[o, Operation.END_LINK]):
+            reaching += bounds[rows[n, Link.BLOCK]]
+    if kind in (LOOP, LOOP_OF_MANY):
+        return own + np.float64(factor) * (own + reaching)
+    return own + np.float64(flat) * reaching
 
 
 @outlined
-def _carry(program, events, p, burst, work, read, read_sums, no_rank):
-    """Let counts, and all else that rides along, gain what reaches them from `read`."""
-    heads, rows = program.heads, program.rows
-    weights = Weights(work.weights, work.sum_weights, work.heavy)
-    factor, flat = factor_of(burst), burst.length
-    reach(heads, rows, p, SIDES[COUNT], read, work.reached)
+def measure(blocks, cells, bounds):
+    """Set the bounds to the largest count of each block."""
+    for block in range(bounds.size):
+        found = np.int64(0)
+        for i in range(blocks[block], blocks[block + 1]):
+            found = max(found, cells[i])
+        bounds[block] = np.float64(found)
+
+
+# ---- counts, and all that rides along
+
+
+@outlined
+def _carry(program, events, p, burst, work, read, no_rank):
+    """Let counts, and all that rides along, gain what reaches them from `read`, a `Cells`."""
+    heads, rows, spare = program.heads, program.rows, work.spare
+    if not _has_room(work.cells, program, p, work, burst):
+        work.outgrown[0] = True
+        return
+    _reach(heads, rows, p, SIDES[COUNT], read.numbers, work.reached, spare)
     if heads[p, WEIGHTED]:
-        weigh(events, burst, doublings_of(burst), weights, no_rank)
+        _weigh(events, burst, work, no_rank)
         if heads[p, SIDES[LONG] + SLOTS]:
-            reach(heads, rows, p, SIDES[LONG], read, work.others)
-            room = add_longs(
-                heads, rows, p, work.cells, work.others, work.reached, factor, flat, weights,
-                LARGEST_SUM / program.sizes[Size.MOST_ADDED],
-            )  # fmt: skip
-            if not room:
-                work.outgrown[0] = True
+            _reach(heads, rows, p, SIDES[LONG], read.numbers, work.others, spare)
+            _add_longs(program, events, p, burst, work)
         if heads[p, SIDES[DOUBLE] + SLOTS]:
-            reach(heads, rows, p, SIDES[DOUBLE], read_sums, work.others_sums)
-            add_doubles(
-                heads, rows, p, work.sums, work.others_sums, work.reached, factor, flat, weights
-            )
+            _add_doubles(program, events, p, burst, work, read.sums)
         if heads[p, SIDES[RANK] + SLOTS]:
-            lower_ranks(
-                heads, rows, p, read, work.cells, work.others, work.reached, weights,
-                events.longs.shape[0] + 1, no_rank,
-            )  # fmt: skip
-    add_counts(heads, rows, p, work.cells, work.reached, factor, flat)
+            _lower_ranks(heads, rows, p, events, work, read.ranks, no_rank)
+    _gain_all(heads, rows, p, SIDES[COUNT], burst, work.cells, work.reached, LARGEST_SUM, spare)
 
 
 @inlined
-def _totals_fit(program, work):
+def _has_room(cells, program, p, work, burst):
+    """Whether counts have room for a burst; the bounds are then those after it."""
+    if cells.ndim == 1:
+        factor, flat = factor_of(burst), burst.length
+        for attempt in range(2):
+            room = True
+            for o in range(program.heads[p, OP_START], program.heads[p, OP_END]):
+                grown = _bound_after(program.rows, o, work.bounds, factor, flat)
+                work.bounds[program.rows[o, Operation.BLOCK]] = grown
+                room &= grown < LARGEST_COUNT
+            if room:
+                return True
+            if attempt == 0:
+                measure(program.blocks, cells, work.bounds)
+        return False
+    return True
+
+
+@outlined
+def _weigh(events, burst, work, no_rank):
+    """What a burst's events weigh together: their number, sums of weights, and least ranks."""
+    first, after, longs = burst.first, burst.after, events.longs.shape[0]
+    code, taken = events.codes[first], 0
+    for i in range(first, after):
+        taken += events.codes[i] == code
+    work.weights[0], work.heavy[0] = taken, np.float64(taken)
+    for k in range(longs):
+        weight, size = np.int64(0), 0.0
+        for i in range(first, after):
+            if events.codes[i] == code:
+                weight += events.longs[k, i]
+                size += abs(np.float64(events.longs[k, i]))
+        work.weights[k + 1], work.heavy[k + 1] = weight, size
+    for k in range(events.doubles.shape[0]):
+        total = 0.0
+        for i in range(first, after):
+            if events.codes[i] == code:
+                total += events.doubles[k, i]
+        work.sum_weights[k] = total
+    for k in range(events.ranks.shape[0]):
+        lowest = no_rank
+        for i in range(first, after):
+            if events.codes[i] == code:
+                lowest = min(lowest, events.ranks[k, i])
+        work.weights[longs + 1 + k] = lowest
+
+
+@outlined
+def _reach(heads, rows, p, side, cells, reached, spare):
+    """What reaches each slot: the sum of its sources, and its own cell where it loops."""
+    clear(reached, heads[p, side + SLOTS])
+    for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
+        slot, source, length = rows[n, Link.SLOT], rows[n, Link.CELL], rows[n, Link.LENGTH]
+        for i in range(length):
+            add(reached, slot + i, cells, source + i, 1, spare)
+    for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
+        slot, cell, length = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
+        if rows[n, Run.LOOPS]:
+            for i in range(length):
+                add(reached, slot + i, cells, cell + i, 1, spare)
+
+
+@inlined
+def _gain_all(heads, rows, p, side, burst, cells, reached, limit, spare):
+    """Let integers gain multiples of what reaches them; whether all are below the limit."""
+    room: bool | np.bool_ = True
+    for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
+        slot, cell, length = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
+        loops = rows[n, Run.LOOPS] != 0
+        for i in range(length):
+            room &= gain(cells, cell + i, reached, slot + i, burst, loops, limit, spare)
+    return room
+
+
+@outlined
+def _add_longs(program, events, p, burst, work):
+    """Let weighted counts gain what a burst comes to."""
+    heads, rows, side = program.heads, program.rows, SIDES[LONG]
+    limit = LARGEST_SUM / program.sizes[Size.MOST_ADDED]
+    room = _gain_all(heads, rows, p, side, burst, work.cells, work.others, limit, work.spare)
+    for n in range(heads[p, side + OWN_START], heads[p, side + OWN_END]):
+        slot, cell, column = rows[n, Own.SLOT], rows[n, Own.CELL], rows[n, Own.COLUMN]
+        shift = doublings_of(burst) if rows[n, Own.LOOPS] else 0
+        together = work.heavy[column] < LARGEST_SUM  # else the sum of weights may not fit 64 bits
+        size = work.heavy[column] * np.float64(np.int64(1) << shift)
+        for event in range(burst.first, burst.first + 1 if together else burst.after):
+            if events.codes[event] != events.codes[burst.first]:
+                continue
+            weight = work.weights[column] if together else events.longs[column - 1, event]
+            for i in range(rows[n, Own.LENGTH]):
+                room &= add_weighed(
+                    work.cells, cell + i, weight, shift, work.reached, slot + i, size, limit,
+                    work.spare,
+                )  # fmt: skip
+    if not room:
+        work.outgrown[0] = True
+
+
+@outlined
+def _add_doubles(program, events, p, burst, work, read):
+    """Let sums of doubles gain what a burst comes to."""
+    heads, rows, side, reached = program.heads, program.rows, SIDES[DOUBLE], work.others_sums
+    clear_sums(reached, heads[p, side + SLOTS])
+    for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
+        slot, source = rows[n, Link.SLOT], rows[n, Link.CELL]
+        for i in range(rows[n, Link.LENGTH]):
+            add_sum(reached, slot + i, read, source + i, 1.0)
+    for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
+        slot, cell = rows[n, Run.SLOT], rows[n, Run.CELL]
+        for i in range(rows[n, Run.LENGTH] if rows[n, Run.LOOPS] else 0):
+            add_sum(reached, slot + i, read, cell + i, 1.0)
+    for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
+        slot, cell = rows[n, Run.SLOT], rows[n, Run.CELL]
+        times = np.float64(factor_of(burst) if rows[n, Run.LOOPS] else burst.length)
+        for i in range(rows[n, Run.LENGTH]):
+            add_sum(work.sums, cell + i, reached, slot + i, times)
+    for n in range(heads[p, side + OWN_START], heads[p, side + OWN_END]):
+        slot, cell, column = rows[n, Own.SLOT], rows[n, Own.CELL], rows[n, Own.COLUMN]
+        shift = doublings_of(burst) if rows[n, Own.LOOPS] else 0
+        together = math.isfinite(work.sum_weights[column])
+        for event in range(burst.first, burst.first + 1 if together else burst.after):
+            if events.codes[event] != events.codes[burst.first]:
+                continue
+            weight = work.sum_weights[column] if together else events.doubles[column, event]
+            for i in range(rows[n, Own.LENGTH] if weight != 0.0 else 0):
+                if not is_zero(work.reached, slot + i):  # 0 * inf has no answer
+                    add_weight(work.sums, cell + i, weight, shift, work.reached, slot + i)
+
+
+@outlined
+def _lower_ranks(heads, rows, p, events, work, read, no_rank):
+    """Let extremes become the most extreme of what a burst brings."""
+    side, reached, first = SIDES[RANK], work.others_ranks, events.longs.shape[0] + 1
+    reached[: heads[p, side + SLOTS]] = no_rank
+    for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
+        slot, source = rows[n, Link.SLOT], rows[n, Link.CELL]
+        for i in range(rows[n, Link.LENGTH]):
+            reached[slot + i] = min(reached[slot + i], read[source + i])
+    for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
+        slot, cell = rows[n, Run.SLOT], rows[n, Run.CELL]
+        for i in range(rows[n, Run.LENGTH]):
+            work.ranks[cell + i] = min(work.ranks[cell + i], reached[slot + i])
+    for n in range(heads[p, side + OWN_START], heads[p, side + OWN_END]):
+        slot, cell = rows[n, Own.SLOT], rows[n, Own.CELL]
+        rank = work.weights[first + rows[n, Own.COLUMN]]
+        for i in range(rows[n, Own.LENGTH]):
+            if not is_zero(work.reached, slot + i):
+                work.ranks[cell + i] = min(work.ranks[cell + i], rank)
+
+
+# ---- rows
+
+
+@inlined
+def _totals_fit(cells, program, work):
     """Whether nothing outgrew 64 bits, nor will the sums over END states; nor a sum of doubles."""
-    largest, size = 0.0, 0.0
-    for block in range(work.bounds.size):
-        largest = max(largest, work.bounds[block])
-    for n in range(work.sums.size):
-        size += abs(work.sums[n])
-    fits = largest * program.sizes[Size.MOST_ENDS] < 2.0**62 and math.isfinite(size)
-    return fits and not work.outgrown[0]
+    if cells.ndim == 1:
+        largest, size = 0.0, 0.0
+        for block in range(work.bounds.size):
+            largest = max(largest, work.bounds[block])
+        for n in range(work.sums.size):
+            size += abs(work.sums[n])
+        fits = largest * program.sizes[Size.MOST_ENDS] < LARGEST_SUM and math.isfinite(size)
+        return fits and not work.outgrown[0]
+    return True
 
 
 @inlined
-def _write_rows(program, work, found, rows, stretch, number):
+def _write_rows(program, work, found, rows, run, number):
     """Write a row for every query that has a trend; the number of rows then."""
     for query in range(program.totals.shape[0]):
-        total, trends = program.totals[query], np.int64(0)
+        total, trends = program.totals[query], False
         for n in range(total[Total.BEGIN], total[Total.END]):
-            trends += work.cells[program.ends[n, End.CELL]]
-        if trends == 0:
+            trends |= not is_zero(work.cells, program.ends[n, End.CELL])
+        if not trends:
             continue
-        key, longs = found.keys[rows], found.longs[rows]
-        key[0], key[1], key[2] = stretch[Stretch.PARTITION], number, query
-        longs[0] = trends
+        key, longs, ranks = found.keys[rows], found.longs[rows], found.ranks
+        key[0], key[1], key[2] = run[WindowRun.PARTITION], number, query
+        for n in range(total[Total.BEGIN], total[Total.END]):
+            add(longs, 0, work.cells, program.ends[n, End.CELL], 1, work.spare)
         for n in range(total[Total.NEXT_BEGIN], total[Total.NEXT_END]):
             cell, column = program.ends[n, End.CELL], program.ends[n, End.COLUMN]
             if program.ends[n, End.KIND] == LONG:
-                longs[column] += work.cells[cell]
+                add(longs, column, work.cells, cell, 1, work.spare)
             elif program.ends[n, End.KIND] == DOUBLE:
-                found.doubles[rows, column] += work.sums[cell]
+                add_sum(found.sums[rows], column, work.sums, cell, 1.0)
             else:
-                longs[column] = min(longs[column], work.cells[cell])
+                ranks[rows, column] = min(ranks[rows, column], work.ranks[cell])
         rows += 1
     return rows
+
+
+@kernel
+def count_classes(events, windows, within, slide, counts):
+    """Count the events of each class in windows.
+
+    Args:
+        events: see `sweep_program`.
+        windows: int64[W, 5], see `sweep_program.WindowRun`, each of one window.
+        within: length of a window.
+        slide: distance of the windows.
+        counts: int64[W, Y] to write to.
+    """
+    for w in range(windows.shape[0]):
+        end = windows[w, WindowRun.NUMBER] * slide + within
+        i = windows[w, WindowRun.FIRST]
+        while i < windows[w, WindowRun.END] and events.times[i] < end:
+            number = events.class_of[events.codes[i]]
+            if number >= 0:
+                counts[w, number] += 1
+            i += 1

@@ -14,12 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined, unlocked
-from elsinore.kernels.sweep import put_off, stop_at, sweep_events
-from elsinore.kernels.sweep_narrow import measure
-from elsinore.kernels.sweep_program import State, Stretch, Total
-
-#: Sums stay below this.
-LARGEST = 2.0**62
+from elsinore.kernels.sweep import LARGEST_SUM, measure, put_off, stop_at, sweep_events
+from elsinore.kernels.sweep_program import State, Total, WindowRun
 
 
 class Products(NamedTuple):
@@ -145,13 +141,13 @@ def multiply(products, left, right, out):
 
 
 @unlocked
-def slide_panes(products, panes, stretch, spread, step, stacks, found):
+def slide_panes(products, panes, run, spread, step, stacks, found):
     """Write the rows of all windows of one partition.
 
     Args:
         products: how matrices multiply.
         panes: the partition's panes.
-        stretch: int64[5], its entries and windows, see `sweep_program.Stretch`.
+        run: int64[5], its entries and windows, see `sweep_program.WindowRun`.
         spread: panes of a window.
         step: panes from a window to the next.
         stacks: scratch.
@@ -163,7 +159,7 @@ def slide_panes(products, panes, stretch, spread, step, stacks, found):
     queries, high = products.totals.shape[0], panes.numbers.size
     suffixes, fits, newer, spare = stacks
     rows, outgrown = found.state[State.ROWS], found.state[State.OUTGROWN]
-    begin, number = np.int64(0), stretch[Stretch.NUMBER]
+    begin, number = np.int64(0), run[WindowRun.NUMBER]
     if found.state[State.BEGUN]:
         begin, number = found.state[State.ENTRY], found.state[State.NUMBER]
     base = border = done = begin  # older panes are base..border, newer ones border..done
@@ -172,7 +168,7 @@ def slide_panes(products, panes, stretch, spread, step, stacks, found):
     while begin < high:
         number = max(number, -((spread - 1 - panes.numbers[begin]) // step))
         end = number * step + spread
-        if number > stretch[Stretch.LAST]:
+        if number > run[WindowRun.LAST]:
             break
         begin = _skip(panes, begin, number * step)
         if begin == high or panes.numbers[begin] >= end:
@@ -193,12 +189,12 @@ def slide_panes(products, panes, stretch, spread, step, stacks, found):
             done += 1
         older, written = begin - base, -1
         if room and fits[older]:
-            key = stretch[Stretch.PARTITION], number
+            key = run[WindowRun.PARTITION], number
             written = _write(products, suffixes[older], newer, found, rows, key)
         if written >= 0:
             rows += written
         else:
-            put_off(found, outgrown, panes.firsts[begin], stretch, number)
+            put_off(found, outgrown, panes.firsts[begin], run, number)
             outgrown += 1
         number += 1
     stop_at(found, 0, begin, number, 0, rows, outgrown)
@@ -244,7 +240,7 @@ def _write(products, older, newer, found, rows, key):
         for n in range(total[Total.NEXT_BEGIN], total[Total.NEXT_END]):
             size += np.float64(newer[products.own[n]])
             trends += newer[products.own[n]]
-        if size > LARGEST:
+        if size > LARGEST_SUM:
             return -1
         if trends:
             place = rows + written

@@ -1,8 +1,8 @@
-"""The arrays that the sweep kernels read: collapsed queries side by side, symbol by symbol.
+"""The arrays that the sweep kernels read: collapsed queries side by side, and bursts of events.
 
-A **symbol** is a set of states, of all queries, at which one event may stand. What an event does is
-given by the programs of its symbol: one for queries whose states of the symbol do not feed each
-other, so that a burst has a closed form, and one for the others, which is run event by event.
+An **event class** is a set of states, of all queries, at which one event may stand. What an event
+does is given by the programs of its class: one for queries whose states of the class do not feed
+each other, so that a burst has a closed form, and one for the others, which is run event by event.
 
 A program updates **slots**; a slot stands for a cell, which is one number of one state of one
 query. Neighbours among slots are neighbours among cells as far as possible, so that what a program
@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsinore.kernels.compiled import inlined, outlined
+
 #: Kinds of operations on counts: whether the cells loop, and whether each has one cell as its only
 #: source.
 LOOP, FLAT, LOOP_OF_MANY, FLAT_OF_MANY = range(4)
@@ -34,7 +36,7 @@ SLOTS, LINK_START, RUN_START, OWN_START, OWN_END = range(5)
 SIDES = tuple(3 + 5 * kind for kind in range(4))
 HEAD = 23
 
-#: Columns of `Program.symbols`: the program with a closed form, and that without.
+#: Columns of `Program.classes`: the program with a closed form, and that without.
 CLOSED, STEPWISE = range(2)
 
 #: Columns of `Program.rows`.
@@ -77,37 +79,30 @@ class End(IntEnum):
     CELL, KIND, COLUMN = range(3)
 
 
-class Stretch(IntEnum):
-    """Columns of stretches: entries of a partition, and the first and the last of their windows.
-
-    A window by itself has all columns but the last.
-    """
+class WindowRun(IntEnum):
+    """Columns of runs of windows: entries of a partition, the first and last of their windows."""
 
     FIRST, END, PARTITION, NUMBER, LAST = range(5)
-
-
-#: Columns of weights: for slots that do not loop, and that do.
-ONCE, DOUBLED = range(2)
 
 
 class Size(IntEnum):
     """Places of `Program.sizes`: how many cells there are.
 
-    The first counts are one throughout: starts of trends are links from them. Where counts, other
-    integers and ranks end; sums of doubles; the most END states of a query; the most cells that are
+    The first counts are one throughout: starts of trends are links from them. Where counts and all
+    integers end; sums of doubles; ranks; the most END states of a query; the most cells that are
     added up at once.
     """
 
-    ONES, COUNTS_END, LONGS_END, CELLS, SUMS, MOST_ENDS, MOST_ADDED = range(7)
+    ONES, COUNTS_END, CELLS, SUMS, RANKS, MOST_ENDS, MOST_ADDED = range(7)
 
 
 class Program(NamedTuple):
     """Queries as tables; P programs, Q queries.
 
-    Counts, other integers and ranks are numbered together as cells; sums of doubles by themselves.
+    Counts and other integers are numbered together; sums of doubles and ranks by themselves.
 
     Attributes:
-        symbols: int64[Y, 2], see above; -1 for none.
+        classes: int64[Y, 2], by event class, see above; -1 for none.
         heads: int64[P, HEAD], see above.
         rows: int64[*, ROW], each an `Operation`, a `Link`, a `Run`, or an `Own` addition.
         sizes: int64[*], see `Size`.
@@ -118,7 +113,7 @@ class Program(NamedTuple):
         ends: int64[*, 3].
     """
 
-    symbols: np.ndarray
+    classes: np.ndarray
     heads: np.ndarray
     rows: np.ndarray
     sizes: np.ndarray
@@ -131,26 +126,26 @@ class Events(NamedTuple):
     """N events by partition, then time.
 
     Attributes:
-        times: int64[N]; codes: int32[N]; symbol_of: int64[C], the symbol of a code, -1 for none.
+        times: int64[N]; codes: int32[N]; class_of: int64[C], the class of a code, -1 for none.
         longs, doubles, ranks: int64[*, N], float64[*, N], int64[*, N], the columns of weights.
             Column 0 of long weights is 1 for every event, and is not here: column k is row k - 1.
     """
 
     times: np.ndarray
     codes: np.ndarray
-    symbol_of: np.ndarray
+    class_of: np.ndarray
     longs: np.ndarray
     doubles: np.ndarray
     ranks: np.ndarray
 
 
 class State(IntEnum):
-    """Places of `Found.state`: where to go on, if a stretch is begun, and how much is written.
+    """Places of `Found.state`: where to go on, if a run is begun, and how much is written.
 
     A sweep goes on at an entry, a product of panes at a pane.
     """
 
-    STRETCH, ENTRY, NUMBER, BEGUN, ROWS, OUTGROWN = range(6)
+    RUN, ENTRY, NUMBER, BEGUN, ROWS, OUTGROWN = range(6)
 
 
 class Found(NamedTuple):
@@ -158,85 +153,189 @@ class Found(NamedTuple):
 
     Attributes:
         keys: int64[R, 3], partition, window number, query.
-        longs: int64[R, *], counts, then ranks; doubles: float64[R, *].
-        outgrown: int64[*, 4], windows that need wider numbers.
+        longs: int64[R, *] or int64[R, *, 1 + D], counts and other integers; see `sweep_numbers`.
+        sums: float64[R, *] or float64[R, *, 2].
+        ranks: int64[R, *].
+        outgrown: int64[*, 5], runs of one window that need wider numbers, see `WindowRun`.
         state: int64[*], see `State`.
     """
 
     keys: np.ndarray
     longs: np.ndarray
-    doubles: np.ndarray
+    sums: np.ndarray
+    ranks: np.ndarray
     outgrown: np.ndarray
     state: np.ndarray
 
 
-class Weights(NamedTuple):
-    """What the events of a burst weigh together: D of `sweep_weights`.
-
-    Attributes:
-        longs: int64[columns, 2], long columns, then ranks.
-        doubles: float64[columns, 2].
-        heavy: float64[columns], an upper bound of D's size for `longs`.
-    """
-
-    longs: np.ndarray
-    doubles: np.ndarray
-    heavy: np.ndarray
-
-
 class Work(NamedTuple):
-    """Scratch of the narrow sweep, without tuples in it: they are slow to hand to a kernel.
+    """Scratch, without tuples in it: they are slow to hand to a kernel.
 
     Attributes:
-        cells, sums: int64[*] and float64[*], the live window's.
-        before, sums_before: as they were before an instant.
-        reached, others, others_sums: by slot, what reaches counts, and what reaches other cells.
-        weights, sum_weights, heavy: see `Weights`.
-        bounds: float64[B], an upper bound of the counts of each block.
+        cells, sums, ranks: of the live window.
+        before, sums_before, ranks_before: as they were before an instant.
+        reached, others, others_sums, others_ranks: by slot, what reaches counts, and what reaches
+            other cells.
+        weights: int64[*], what a burst weighs by column of integers, then its least ranks.
+        sum_weights: float64[*], what it weighs by column of doubles.
+        heavy: float64[*], upper bounds of the sizes of `weights`.
+        bounds: float64[B], an upper bound of the counts of each block, in 64 bits.
         outgrown: bool[1], whether the window outgrew 64 bits.
+        spare: see `sweep_numbers`.
     """
 
     cells: np.ndarray
     sums: np.ndarray
+    ranks: np.ndarray
     before: np.ndarray
     sums_before: np.ndarray
+    ranks_before: np.ndarray
     reached: np.ndarray
     others: np.ndarray
     others_sums: np.ndarray
+    others_ranks: np.ndarray
     weights: np.ndarray
     sum_weights: np.ndarray
     heavy: np.ndarray
     bounds: np.ndarray
     outgrown: np.ndarray
+    spare: np.ndarray
 
 
-def slots_of(program: Program) -> list[int]:
-    """Room for the slots of any program, by kind of cells."""
-    return [int(program.heads[:, side + SLOTS].max(initial=0)) + 1 for side in SIDES]
+class Cells(NamedTuple):
+    """All cells at one time: integers, sums of doubles, ranks."""
+
+    numbers: np.ndarray
+    sums: np.ndarray
+    ranks: np.ndarray
 
 
-def make_weights(events: Events) -> Weights:
-    """Room for what a burst weighs."""
-    longs = events.longs.shape[0] + 1 + events.ranks.shape[0]
-    return Weights(
-        np.zeros((longs, 2), np.int64), np.zeros((events.doubles.shape[0], 2)), np.zeros(longs)
-    )
+def make_numbers(shape: tuple[int, ...], digits: int) -> np.ndarray:
+    """Integers of so many digits, all 0; without digits they have 64 bits (`sweep_numbers`)."""
+    return np.zeros((*shape, 1 + digits) if digits else shape, np.int64)
 
 
-def make_work(program: Program, events: Events) -> Work:
-    """Scratch for a program."""
-    sizes, slots = program.sizes, slots_of(program)
-    cells = np.zeros(sizes[Size.CELLS], np.int64)
-    cells[: sizes[Size.ONES]] = 1
-    return Work(
-        cells,
-        np.zeros(sizes[Size.SUMS]),
-        np.zeros_like(cells),
-        np.zeros(sizes[Size.SUMS]),
-        np.zeros(slots[COUNT], np.int64),
-        np.zeros(max(slots), np.int64),
-        np.zeros(slots[DOUBLE]),
-        *make_weights(events),
+def make_sums(shape: tuple[int, ...], digits: int) -> np.ndarray:
+    """Sums of doubles beside such integers."""
+    return np.zeros((*shape, 2) if digits else shape)
+
+
+def make_work(program: Program, events: Events, digits: int = 0) -> Work:
+    """Scratch for a program, with integers of so many digits."""
+    ones, _, cells, sums, ranks, _, _ = program.sizes.tolist()
+    slots = [int(program.heads[:, side + SLOTS].max(initial=0)) + 1 for side in SIDES]
+    columns = events.longs.shape[0] + 1 + events.ranks.shape[0]
+    work = Work(
+        make_numbers((cells,), digits),
+        make_sums((sums,), digits),
+        np.zeros(ranks, np.int64),
+        make_numbers((cells,), digits),
+        make_sums((sums,), digits),
+        np.zeros(ranks, np.int64),
+        make_numbers((slots[COUNT],), digits),
+        make_numbers((slots[LONG],), digits),
+        make_sums((slots[DOUBLE],), digits),
+        np.zeros(slots[RANK], np.int64),
+        np.zeros(columns, np.int64),
+        np.zeros(events.doubles.shape[0]),
+        np.zeros(columns),
         np.zeros(program.blocks.size - 1),
         np.zeros(1, np.bool_),
+        np.zeros((3, 1 + digits), np.int64),
     )
+    work.cells.reshape(cells, -1)[:ones, :2] = 1  # of one digit, which is 1
+    return work
+
+
+# ---- bursts
+
+#: Events of a burst at most, so that what it multiplies counts by fits a double exactly.
+LONGEST = 52
+
+
+class Burst(NamedTuple):
+    """Entries that are applied together: those with the first one's code.
+
+    Attributes:
+        first: the first one; the others are before `after`.
+        after: see `first`.
+        length: how many they are; 0 where events of one time are not all alike.
+        rising: whether they are at rising times, rather than at one.
+    """
+
+    first: int
+    after: int
+    length: int
+    rising: bool
+
+
+@inlined
+def burst_at(events, first, after, end):
+    """The burst that begins at an entry."""
+    onward, length = _run_at(events, first, after, end)
+    rising = length > 0
+    if not rising:
+        onward, length = _instant_at(events, first, after)
+    return Burst(first, onward, length, rising)
+
+
+@inlined
+def single(entry):
+    """An entry by itself."""
+    return Burst(entry, entry + 1, 1, False)
+
+
+@inlined
+def factor_of(burst):
+    """What a burst multiplies by that which reaches slots that loop."""
+    return (np.int64(1) << burst.length) - 1 if burst.rising else burst.length
+
+
+@inlined
+def doublings_of(burst):
+    """How many times what the first event adds doubles until the last one."""
+    return burst.length - 1 if burst.rising else 0
+
+
+@outlined
+def _run_at(events, first, after, end):
+    """Where alike events at rising times end, and how many; 0 where other events tie."""
+    code, last = events.codes[first], events.times[first]
+    length, newest, i = 1, first, first + 1
+    while True:
+        while (
+            i < after
+            and events.codes[i] == code
+            and events.times[i] > last
+            and events.times[i] < end
+            and length < LONGEST
+        ):
+            last = events.times[i]
+            newest = i
+            length += 1
+            i += 1
+        while i < after and events.class_of[events.codes[i]] < 0:
+            i += 1
+        if i == after:
+            return i, length
+        if events.times[i] == last:
+            return newest, length - 1
+        if events.codes[i] != code or events.times[i] >= end or length == LONGEST:
+            return i, length
+        last = events.times[i]
+        newest = i
+        length += 1
+        i += 1
+
+
+@outlined
+def _instant_at(events, first, after):
+    """Where the events of one time end, and how many; 0 if they are not all alike."""
+    time, code = events.times[first], events.codes[first]
+    i, length, alike = first, 0, True
+    while i < after and events.times[i] == time:
+        if events.class_of[events.codes[i]] >= 0:
+            length += 1
+            alike &= events.codes[i] == code
+        i += 1
+    return i, length if alike else 0

@@ -8,14 +8,17 @@ extremes stay right. Where equal values are asked for, nodes are the ranks thems
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from elsinore.kernels.compiled import inlined, kernel, outlined
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Orders
-from elsinore.kernels.prefetch import prefetch
 from elsinore.kernels.rows import (
     Rows,
     add_others,
@@ -29,6 +32,26 @@ from elsinore.kernels.words import BLOCK, Cells, add_path, add_words, blocks_for
 
 #: Nodes that are multiples of this are few enough to stay in a near cache.
 _NEAR = 512
+
+
+@intrinsic
+def prefetch(_typing: Any, array: Any, index: Any) -> Any:
+    """Begin to load `array[index]` (one dimension, contiguous) into the nearest cache.
+
+    Numba has no call for it.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(target.data, [arguments[1]])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        read, keep, data = number(0), number(3), number(1)
+        builder.call(call, [address, read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
 
 
 class Trees(NamedTuple):

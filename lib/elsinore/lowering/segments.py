@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,11 +18,13 @@ from elsinore.lowering.chains import (
     Place,
     Places,
     Symbol,
+    carried,
     find_places,
     make_chains,
 )
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.candidates import Segment
+from elsinore.sharing.merged import Admission, Standing, Standings
 
 #: Number of the weight that is 1 for each event.
 _EVENT = -1
@@ -49,6 +53,24 @@ class Lowered:
     weights: WeightColumns
     runs: np.ndarray
     starts: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+    @cached_property
+    def standings(self) -> Standings[int]:
+        """The symbols at which events may stand."""
+        by_place = {}
+        for number, symbol in enumerate(self.symbols):
+            keys = carried(symbol)
+            needed = frozenset(name for name, key in keys.items() if key.equivalence)
+            conditions = symbol.query.local_conditions(symbol.position)
+            admission: Admission = conditions, frozenset()
+            by_place[number] = Standing(symbol.type, frozenset(keys), needed, admission)
+        chains = [chain.symbols for chain in self.chains]
+        return Standings(
+            by_place,
+            frozenset(symbols[0] for symbols in chains),
+            frozenset(symbols[-1] for symbols in chains),
+            frozenset(pair for symbols in chains for pair in pairwise(symbols)),
+        )
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,17 @@
-"""The tables of the sweep kernels: what events of each symbol do to the accumulators."""
+"""The tables of the sweep kernels: what events of each class do to the accumulators."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
 
+from elsinore.kernels.sweep import LARGEST_SUM
+from elsinore.kernels.sweep_panes import Products
 from elsinore.kernels.sweep_program import (
     COUNT,
     DOUBLE,
@@ -21,9 +24,11 @@ from elsinore.kernels.sweep_program import (
     RANK,
     ROW,
     Program,
+    Size,
 )
-from elsinore.lowering.carriers import Weight, WeightColumns
-from elsinore.lowering.sweep import Member, Place, extremes_of, place_cells
+from elsinore.lowering.carriers import Weight, WeightColumns, carriers_of
+from elsinore.lowering.sweep import Member, Place, SweepSet, extremes_of, place_cells
+from elsinore.windows import Window
 
 Slot = TypeVar("Slot", bound=Hashable)
 
@@ -134,28 +139,26 @@ class Tables:
     carried: tuple[dict[Carried, int], ...]
 
 
-def make_tables(members: Sequence[Member], symbols: Sequence[frozenset[Place]]) -> Tables:
+def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> Tables:
     """The tables of queries side by side.
 
     Args:
         members: the queries.
-        symbols: for each symbol the (member, state) at which its events may stand.
+        classes: for each event class the (member, state) at which its events may stand.
     """
     order = place_cells(members)
     rank = {place: n for n, place in enumerate(order)}
-    numbers, programs = _programs(members, symbols, rank)
+    numbers, programs = _programs(members, classes, rank)
     ones = max(map(len, programs), default=0) + 1
     cells = {place: ones + n for n, place in enumerate(order)}
     depths = [members[n].depth[state] for n, state in order]
     borders = [0, *(ones + first for first, _ in alike(depths)), ones + len(cells)]
     blocks = Blocks(borders)
-    ends = [ones + len(cells)]
-    carried = []
-    for kind, base in ((LONG, ends[0]), (DOUBLE, 0), (RANK, None)):
-        found = _carried_cells(members, order, kind, ends[-1] if base is None else base)
-        carried.append(found)
-        if kind != DOUBLE:
-            ends.append(ends[-1] + len(found))
+    end = ones + len(cells)
+    carried = [
+        _carried_cells(members, order, kind, end if kind == LONG else 0)
+        for kind in (LONG, DOUBLE, RANK)
+    ]
     columns = WeightColumns({(Weight.EVENT, None): 0})
     writer = RowWriter()
     for places in programs:
@@ -170,10 +173,13 @@ def make_tables(members: Sequence[Member], symbols: Sequence[frozenset[Place]]) 
     totals, finals, most = _totals(members, cells, carried)
     fan = max((len(found) + 1 for m in members for found in m.sources.values()), default=1)
     program = Program(
-        symbols=_table(numbers, 2),
+        classes=_table(numbers, 2),
         heads=_table(writer.heads, HEAD),
         rows=_table(writer.rows, ROW),
-        sizes=np.array([ones, *ends, len(carried[1]), most, max(most, fan)], np.int64),
+        sizes=np.array(
+            [ones, end, end + len(carried[0]), *map(len, carried[1:]), most, max(most, fan)],
+            np.int64,
+        ),
         blocks=np.array(borders, np.int64),
         totals=_table(totals, 4),
         ends=_table(finals, 3),
@@ -182,13 +188,13 @@ def make_tables(members: Sequence[Member], symbols: Sequence[frozenset[Place]]) 
 
 
 def _programs(
-    members: Sequence[Member], symbols: Sequence[frozenset[Place]], rank: dict[Place, int]
+    members: Sequence[Member], classes: Sequence[frozenset[Place]], rank: dict[Place, int]
 ) -> tuple[list[list[int]], list[list[Place]]]:
-    """The programs of each symbol, and the places that each updates, in the order of cells."""
+    """The programs of each event class, and the places that each updates, in the order of cells."""
     numbers: list[list[int]] = []
     programs: list[list[Place]] = []
-    for symbol in symbols:
-        places = sorted((place for place in symbol if place in rank), key=rank.__getitem__)
+    for each in classes:
+        places = sorted((place for place in each if place in rank), key=rank.__getitem__)
         here = frozenset(places)
         tangled = {
             n for n, state in places if any((n, s) in here for s in members[n].sources[state])
@@ -329,18 +335,15 @@ def _totals(
     totals: list[list[int]] = []
     ends: list[tuple[int, ...]] = []
     most = 0
-    wide = 1 + max((_amount(member, LONG) for member in members), default=0)
     for n, member in enumerate(members):
         states = [s for s in sorted(member.template.ends) if s in member.states]
         most = max(most, len(states))
         begin = len(ends)
         ends += [(cells[n, s], COUNT, 0) for s in states]
         middle = len(ends)
-        for (kind, shift), mine in zip(
-            ((LONG, 1), (DOUBLE, 0), (RANK, wide)), carried, strict=True
-        ):
-            ends += [
-                (mine[c, n, s], kind, c + shift)
+        for kind, mine in zip((LONG, DOUBLE, RANK), carried, strict=True):
+            ends += [  # the column of COUNT(*) is the first one
+                (mine[c, n, s], kind, c + (kind == LONG))
                 for c in range(_amount(member, kind))
                 for s in states
             ]
@@ -350,3 +353,141 @@ def _totals(
 
 def _table(rows: Iterable[Iterable[int]], width: int) -> np.ndarray:
     return np.array([tuple(row) for row in rows], np.int64).reshape(-1, width)
+
+
+# ---- panes: a copy of each query for each row of its matrix, and their products
+
+
+@dataclass(frozen=True)
+class PaneTables:
+    """What it takes to sweep panes and to multiply them.
+
+    Attributes:
+        tables: of all rows of all matrices, each a member of its own.
+        products: how matrices multiply.
+    """
+
+    tables: Tables
+    products: Products
+
+
+def make_pane_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> PaneTables:
+    """The tables of panes of queries that count trends alone (COUNT(*))."""
+    rows_of = [[None, *sorted(member.states)] for member in members]
+    longest = max(map(len, rows_of), default=0)
+    copies = [  # rows of alike queries side by side, so that their products are runs
+        (n, found[row]) for row in range(longest) for n, found in enumerate(rows_of)
+        if row < len(found)
+    ]  # fmt: skip
+    number = {copy: index for index, copy in enumerate(copies)}
+    rows = [
+        Member(members[n].query, members[n].template, members[n].carriers, basis)
+        for n, basis in copies
+    ]
+    held = [
+        frozenset(
+            (index, state)
+            for n, state in places
+            for basis in [None, *members[n].states]
+            for index in [number[n, basis]]
+            if state in rows[index].states
+        )
+        for places in classes
+    ]
+    tables = make_tables(rows, held)
+    unit = np.zeros(tables.program.sizes[Size.COUNTS_END], np.int64)
+    unit[: tables.program.sizes[Size.ONES]] = 1
+    for (_, basis), index in number.items():
+        if basis is not None:
+            unit[tables.cells[index, basis]] = 1
+    terms, kept = _terms(rows, copies, number, tables.cells)
+    totals, last, own = _pane_totals(members, number, tables.cells, rows)
+    added = 1 + max((len(row.states) for row in rows), default=0)  # and the right one's own
+    largest = np.array([LARGEST_SUM / added])
+    return PaneTables(tables, Products(unit, terms, kept, largest, totals, last, own))
+
+
+def _terms(
+    rows: Sequence[Member],
+    copies: Sequence[tuple[int, int | None]],
+    number: dict[tuple[int, int | None], int],
+    cells: dict[Place, int],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of products that make up each cell of a product, in runs of cells."""
+    terms: list[tuple[int, int, int]] = []
+    kept: list[tuple[int, int]] = []
+    for index, (n, basis) in enumerate(copies):
+        for state in rows[index].states:
+            cell = cells[index, state]
+            for middle in rows[index].states:
+                other = number[n, middle]
+                if state in rows[other].states:
+                    terms.append((cell, cells[index, middle], cells[other, state]))
+            if basis is None:
+                kept.append((cell, cell))
+    return _runs(terms, 3), _runs(kept, 2)
+
+
+def _runs(rows: Sequence[tuple[int, ...]], width: int) -> np.ndarray:
+    """Rows of cells as runs in which all of them go up by one; the last column is the length."""
+    ordered = sorted(rows, key=lambda row: (*(c - row[0] for c in row[1:]), row[0]))
+    marks = [tuple(cell - n for cell in row) for n, row in enumerate(ordered)]
+    found = [(*ordered[first], last - first) for first, last in alike(marks)]
+    return np.array(found, np.int64).reshape(-1, width + 1)
+
+
+def _pane_totals(
+    members: Sequence[Member],
+    number: dict[tuple[int, int | None], int],
+    cells: dict[Place, int],
+    rows: Sequence[Member],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What makes up each query's count, out of START's row of the left and all of the right."""
+    totals: list[tuple[int, ...]] = []
+    last: list[tuple[int, int]] = []
+    own: list[int] = []
+    for n, member in enumerate(members):
+        begin = len(last), len(own)
+        start = number[n, None]
+        for end in sorted(member.template.ends):
+            own.append(cells[start, end])
+            last += [
+                (cells[start, middle], cells[number[n, middle], end])
+                for middle in sorted(member.states)
+                if end in rows[number[n, middle]].states
+            ]
+        totals.append((begin[0], len(last), begin[1], len(own)))
+    return (
+        np.array(totals, np.int64).reshape(-1, 4),
+        np.array(last, np.int64).reshape(-1, 2),
+        np.array(own, np.int64),
+    )
+
+
+# ---- the queries of a set that have one window clause
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The queries of a set that have one window clause, and their tables."""
+
+    members: tuple[Member, ...]
+    classes: tuple[frozenset[Place], ...]
+    tables: Tables
+
+    @cached_property
+    def panes(self) -> PaneTables:
+        """The tables for panes."""
+        return make_pane_tables(self.members, self.classes)
+
+
+@lru_cache(maxsize=32)
+def lower_window(found: SweepSet, window: Window, classes: tuple[frozenset[Place], ...]) -> Lowered:
+    """Lower a set's queries; kept, since the same sets meet the same classes again and again."""
+    numbers = [n for n, query in enumerate(found.queries) if query.window == window]
+    members = [
+        Member(found.queries[n], found.templates[n], carriers_of(found.queries[n])) for n in numbers
+    ]
+    place = {number: n for n, number in enumerate(numbers)}
+    mine = tuple(frozenset((place[q], s) for q, s in each if q in place) for each in classes)
+    return Lowered(tuple(members), mine, make_tables(members, mine))

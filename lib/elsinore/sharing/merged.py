@@ -6,9 +6,10 @@ merged state of its own; Kleene states come first, so that the E+ of all queries
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression, anonymous
@@ -47,6 +48,54 @@ def admission_of(query: BoundQuery, state: State) -> Admission:
         frozenset(p for position in state.meets for p in query.local_conditions(position)),
         frozenset(query.local_conditions(position) for position in state.misses),
     )
+
+
+Place = TypeVar("Place", bound=Hashable)
+
+#: An event type, and the names of the keys that its events carry at some places.
+Kind = tuple[str, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What an event must be to stand at a place.
+
+    Attributes:
+        type: the event type.
+        keys: the names of the keys that the events carry.
+        needed: those of them whose values must be neither NULL nor NaN.
+        admission: what is asked of single events.
+    """
+
+    type: str
+    keys: frozenset[str]
+    needed: frozenset[str]
+    admission: Admission
+
+
+@dataclass(frozen=True)
+class Standings(Generic[Place]):
+    """Where events of some queries may stand, as far as it takes to part a stream by their keys.
+
+    A place is a state of a query's template, or a position of its pattern.
+
+    Attributes:
+        by_place: of each place.
+        starts, ends, arrows: where trends may start and end, and which place may follow which.
+    """
+
+    by_place: Mapping[Place, Standing]
+    starts: frozenset[Place]
+    ends: frozenset[Place]
+    arrows: frozenset[tuple[Place, Place]]
+
+    @property
+    def by_kind(self) -> dict[Kind, list[Place]]:
+        """The places of each kind of events."""
+        found: dict[Kind, list[Place]] = {}
+        for place, standing in self.by_place.items():
+            found.setdefault((standing.type, standing.keys), []).append(place)
+        return found
 
 
 @dataclass(frozen=True)

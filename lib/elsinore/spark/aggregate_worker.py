@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.finish_long import finish_long
+from elsinore.engine.finish import finish_long
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.in_order import aggregate_in_order
 from elsinore.engine.plan import Request, RuntimePlan

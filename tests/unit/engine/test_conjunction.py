@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from elsinore.engine.conjunction import KeyValues, pairs_of
+from elsinore.engine.aggregate import KeyValues, pairs_of
 
 #: Keys that a trend may carry: none, the first, the second, or both, with small values.
 PLACES: list[KeyValues] = [(), ((0, 1),), ((0, 2),), ((1, 1),), ((0, 1), (1, 1)), ((0, 2), (1, 1))]

@@ -12,8 +12,8 @@ import pytest
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import Column, EventColumns
+from elsinore.engine.evaluate import call as engine_call
 from elsinore.engine.evaluate import evaluate, holds
-from elsinore.engine.functions import call as engine_call
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression, Comparison, FunctionName

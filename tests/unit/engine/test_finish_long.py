@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish
-from elsinore.engine.finish_long import finish_long
+from elsinore.engine.finish import finish, finish_long
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

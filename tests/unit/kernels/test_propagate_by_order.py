@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elsinore.engine.rank_orders import rank_orders
+from elsinore.engine.climb import rank_orders
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.order_ranks import fill_domains
+from elsinore.kernels.orders import fill_domains
 from elsinore.kernels.propagate import propagate
 from elsinore.kernels.rows import rows_for
 from elsinore.kernels.spans import find_spans

@@ -7,15 +7,14 @@ import random
 import numpy as np
 
 from elsinore.kernels.compiled import kernel
-from elsinore.kernels.sweep_digits import (
+from elsinore.kernels.sweep_numbers import (
     DIGIT,
     SMALL,
-    Numbers,
-    add_digits,
+    add,
     add_multiple,
     add_shifted,
+    as_scaled,
     double_digits,
-    top_of,
 )
 
 ADD, SHIFT, MULTIPLY, DOUBLE = range(4)
@@ -23,39 +22,38 @@ ROOM = 60
 
 
 @kernel
-def _operate(kind, numbers, row, other, number, less, line, spare):  # type: ignore[no-untyped-def]
+def _operate(kind, numbers, row, other, number, less, spare):  # type: ignore[no-untyped-def]
     if kind == ADD:
-        add_digits(numbers, row, numbers, other, number, line)
+        add(numbers, row, numbers, other, number, spare)
     elif kind == SHIFT:
-        add_shifted(numbers, row, numbers, other, number, less, line)
+        add_shifted(numbers[row], numbers[other], number, less, spare[0])
     elif kind == MULTIPLY:
-        add_multiple(numbers, row, numbers, other, number, less, 4, line)
+        add_multiple(numbers[row], numbers[other], number, less, spare)
     else:
-        double_digits(numbers, row, numbers, other, number, line, spare)
+        double_digits(numbers[row], numbers[other], number, spare)
 
 
 @kernel
 def _top(numbers, row, out):  # type: ignore[no-untyped-def]
-    out[0], out[1] = top_of(numbers, row)
+    out[0], out[1] = as_scaled(numbers, row)
 
 
-def _value(digits: np.ndarray, size: int) -> int:
-    return sum(int(digit) << (DIGIT * n) for n, digit in enumerate(digits[:size]))
+def _value(number: np.ndarray) -> int:
+    return sum(int(digit) << (DIGIT * n) for n, digit in enumerate(number[1:]))
 
 
 def test_operations_are_those_of_integers_and_sizes_do_not_creep() -> None:
     for seed in range(150):
         dice = random.Random(seed)
-        digits, sizes = np.zeros((5, ROOM), np.int64), np.zeros(5, np.int64)
-        line, spare = np.zeros(ROOM, np.int64), np.zeros(ROOM, np.int64)
-        digits[0, 0] = sizes[0] = 1
+        numbers, spare = np.zeros((4, 1 + ROOM), np.int64), np.zeros((3, 1 + ROOM), np.int64)
+        numbers[0, :2] = 1
         values = [1, 0, 0, 0]
         for _ in range(60):
             row, other = dice.sample(range(4), 2)
             kind, less = dice.randrange(4), dice.randrange(2)
             small = max(abs(value).bit_length() for value in values) > 1_500
             if kind == ADD:
-                number = 1 if small else dice.choice((1, 2, 7, SMALL))
+                number = 1 if small else dice.choice((1, 2, 7, SMALL, SMALL + 1, -1))
                 values[row] += number * values[other]
             elif kind == SHIFT:
                 number = 0 if small else dice.choice((1, 3, 28, 55, 56, 57, 112))
@@ -69,20 +67,21 @@ def test_operations_are_those_of_integers_and_sizes_do_not_creep() -> None:
             else:
                 number = 1 if small else dice.choice((1, 7, 52))
                 values[row] = ((values[row] + values[other]) << number) - values[other]
-            _operate(kind, Numbers(digits, sizes), row, other, number, less, line, spare)
+            _operate(kind, numbers, row, other, number, less, spare)
+            assert list(map(_value, numbers)) == values
             for n, value in enumerate(values):
-                assert _value(digits[n], int(sizes[n])) == value
-                assert not digits[n, sizes[n] :].any()
-                assert sizes[n] <= abs(value).bit_length() // DIGIT + 2
+                size = int(numbers[n, 0])
+                assert not numbers[n, 1 + size :].any()
+                assert size <= abs(value).bit_length() // DIGIT + 2
 
 
 def test_the_highest_digits_as_a_scaled_double() -> None:
     for bits in (1, 50, 56, 57, 200, 1_000):
-        digits, sizes = np.zeros((1, ROOM), np.int64), np.zeros(1, np.int64)
+        numbers = np.zeros((1, 1 + ROOM), np.int64)
         value = (1 << bits) - 1
         for place in range(-(-bits // DIGIT)):
-            digits[0, place] = value >> (DIGIT * place) & ((1 << DIGIT) - 1)
-            sizes[0] = place + 1
+            numbers[0, 1 + place] = value >> (DIGIT * place) & ((1 << DIGIT) - 1)
+            numbers[0, 0] = place + 1
         out = np.zeros(2)
-        _top(Numbers(digits, sizes), 0, out)
+        _top(numbers, 0, out)
         assert out[0] * 2.0 ** (out[1] - bits) == float(value / (1 << bits))

@@ -157,7 +157,7 @@ def test_only_the_owned_windows_are_worked_out() -> None:
 def test_rows_go_on_where_their_room_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows [5k, 5k + 20) over an event at each time; more rows, and wide ones, than room."""
     run = importlib.import_module("elsinore.engine.sweep.run")
-    monkeypatch.setattr(run, "_ROOM", 3)
+    monkeypatch.setattr(run, "_ROWS", 3)
     monkeypatch.setattr(run, "_OUTGROWN", 2)
     workload = _workload(
         "RETURN COUNT(*), SUM(B.x) PATTERN B+ WITHIN 20 SLIDE 5",

@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow as pa
 
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.build_graph import Extremes
 from elsinore.engine.climb import Totals
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet.build import Prepared, prepare
@@ -21,6 +20,7 @@ from elsinore.engine.merged_entries import MergedEntries, merged_entries
 from elsinore.engine.partial_rows import partial_rows
 from elsinore.engine.partitions import Entries
 from elsinore.engine.run_template import Propagated
+from elsinore.engine.weights import Extremes
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.kernels.hamlet_extent import measure

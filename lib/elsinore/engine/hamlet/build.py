@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.engine.build_graph import NO_RANK, Extremes
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet.tables import Tables
 from elsinore.engine.merged_entries import MergedEntries
-from elsinore.engine.run_template import spans_of
-from elsinore.engine.slots import fill_slots
+from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.sorting import ascending
-from elsinore.engine.weights import weigh_events
+from elsinore.engine.weights import NO_RANK, Extremes, weigh_events
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
 from elsinore.sharing.merged import MergedTemplate
 from elsinore.timeline import Interval

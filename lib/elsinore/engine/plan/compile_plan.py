@@ -13,10 +13,10 @@ from elsinore.engine.plan.runtime_plan import RuntimePlan
 from elsinore.engine.plan.sets import SetChoice, choose_sets
 from elsinore.engine.plan.sweeps import swept_queries
 from elsinore.engine.plan.units import SEGMENTS, SWEEP, TWOSTEP, Choice
+from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
 from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.segments.predict import predict
-from elsinore.engine.segments.shared import shared_segments
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.plan import StaticPlan

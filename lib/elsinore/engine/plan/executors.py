@@ -10,7 +10,7 @@ from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.engine.plan.compile_plan import compile_plan
 from elsinore.engine.plan.runtime_plan import RuntimePlan
 from elsinore.engine.plan.units import AloneUnit, HamletUnit, SegmentsUnit, SweepUnit, Unit
-from elsinore.engine.segments.shared import shared_segments
+from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.engine.sweep import require_sweep, sweep_refusals, sweep_sets
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from elsinore.engine.admission import admitted
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.partitions import admitted
 from elsinore.query.bound import Key
 from elsinore.query.expressions import BoundExpression
 

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.sweep.entries import make_entries
-from elsinore.engine.sweep.lowered import lower_window
-from elsinore.engine.sweep.pieces import make_stretches, sweep_pieces
-from elsinore.engine.sweep.rows import (
-    Meaning,
-    combine_groups,
-    groups_are_apart,
-    swept_tables,
-    wide_tables,
-)
-from elsinore.engine.sweep.run import events_of
-from elsinore.engine.sweep.wide import run_wide
-from elsinore.engine.weights import weigh_events
+from elsinore.engine.entries import Entries, make_entries
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.partial_rows import Reading, combine_groups, partial_tables
+from elsinore.engine.sweep.panes import cheaper_by_panes, run_panes
+from elsinore.engine.sweep.run import Swept, joined, run_sweep, run_wide
+from elsinore.engine.weights import EventWeights, weigh_events
 from elsinore.events import EventTable
-from elsinore.lowering.sweep import SweepSet
-from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
+from elsinore.kernels.sweep_program import Events
+from elsinore.lowering.sweep import Place, SweepSet, extremes_of
+from elsinore.lowering.sweep_tables import Lowered, lower_window
+from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.timeline import Interval
+from elsinore.windows import Window
 
 
 def aggregate_sweep(
-    found: SweepSet,
+    sweep_set: SweepSet,
     events: EventTable | EventColumns,
     *,
     owned: Interval | None = None,
@@ -35,7 +35,7 @@ def aggregate_sweep(
     """Unfinished rows (`results.partial`) of swept queries over all events of a table.
 
     Args:
-        found: queries that are partitioned alike.
+        sweep_set: queries that are partitioned alike.
         events: in any order; all partitions together.
         owned: only the windows that end in this interval; None for every window.
         threads: how many may work side by side; one partition may be shared out among them.
@@ -43,20 +43,112 @@ def aggregate_sweep(
             predicted to cost less.
     """
     columns = EventColumns.of(events)
-    entries = make_entries(found, columns)
-    apart, again = groups_are_apart(entries.groups), False
-    parts = [PARTIAL_SCHEMA.empty_table()]
-    for window in dict.fromkeys(query.window for query in found.queries):
-        lowered = lower_window(found, window, entries.symbols)
+    query, names = sweep_set.queries[0], sweep_set.key_names
+    codes = {k.attribute: KeyCodes.of(k, columns) for k in query.keys if k.attribute in names}
+    entries = make_entries(sweep_set.standings, codes, columns)
+    groups = entries.group_texts({key.attribute: key for key in query.group_keys}, codes)
+    tables = [PARTIAL_SCHEMA.empty_table()]
+    for window in dict.fromkeys(query.window for query in sweep_set.queries):
+        lowered = lower_window(sweep_set, window, entries.classes)
         weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
-        swept_events = events_of(lowered.symbols, entries, weights)
-        pieces = make_stretches(entries, window, owned, threads)
-        swept = list(sweep_pieces(lowered, swept_events, pieces, window, panes))
-        rows, left = combine_groups(swept, entries.groups, apart)
-        wide = run_wide(lowered, swept_events, [piece.outgrown for piece in swept], window)
-        meaning = Meaning(lowered.members, window, entries.groups, weights.extremes)
-        parts += swept_tables(rows, meaning)
-        parts += wide_tables(wide, meaning)
-        again |= left or bool(wide)
-    table = pa.concat_tables(parts)
-    return merge_partials(table) if again and not apart else table
+        parts = make_runs(entries, window, owned, threads)
+        swept_events = events_to_sweep(lowered, entries, weights)
+        swept = list(_sweep_parts(lowered, swept_events, parts, window, panes))
+        rows = [part.rows for part in swept]
+        for part in swept:
+            rows += run_wide(lowered, swept_events, part.outgrown, window)
+        readings = [
+            Reading.in_order(
+                member.query, groups, member.carriers,
+                [weights.extremes[c.attribute, most] for c, most in extremes_of(member.carriers)],
+            )
+            for member in lowered.members
+        ]  # fmt: skip
+        for combined in combine_groups(rows, readings):
+            tables += partial_tables(combined, readings)
+    return pa.concat_tables(tables)
+
+
+def events_to_sweep(lowered: Lowered, entries: Entries[Place], weights: EventWeights) -> Events:
+    """The entries as the kernels read them; a code that means nothing to the queries is skipped.
+
+    `weights` are without column 0 of integers.
+    """
+    class_of = np.array([n if each else -1 for n, each in enumerate(lowered.classes)], np.int64)
+    return Events(
+        entries.times, entries.codes, class_of, weights.longs, weights.doubles, weights.ranks
+    )
+
+
+# ---- parts of a stream, swept side by side
+
+
+def make_runs(
+    entries: Entries[Place], window: Window, owned: Interval | None, parts: int
+) -> list[np.ndarray]:
+    """Which windows of which partitions are swept: about `parts` parts of equally many entries.
+
+    Each is int64[*, 5], see `kernels.sweep_program.WindowRun`. A partition that is larger than a
+    part is cut between windows.
+    """
+    first, last = window.owned(owned)
+    offsets = entries.offsets
+    filled = np.flatnonzero(np.diff(offsets))
+    runs = np.empty((filled.size, 5), np.int64)
+    runs[:, 0], runs[:, 1] = offsets[filled], offsets[filled + 1]
+    runs[:, 2], runs[:, 3], runs[:, 4] = filled, first, last
+    total = int(offsets[-1])
+    if parts < 2 or not total:
+        return [runs] if filled.size else []
+    borders = [total * n // parts for n in range(1, parts)]
+    cut = _cut(runs, entries.times, window, borders)
+    place = (cut[:, 0] + cut[:, 1]) // 2 * parts // total
+    return [cut[place == n] for n in range(parts) if (place == n).any()]
+
+
+def _cut(runs: np.ndarray, times: np.ndarray, window: Window, borders: list[int]) -> np.ndarray:
+    """The runs, cut at the windows that begin after some entries."""
+    found = []
+    for border in borders:
+        inside = np.flatnonzero((runs[:, 0] < border) & (border < runs[:, 1]))
+        for n in inside:
+            low, high, partition, first, last = runs[n].tolist()
+            number = int(times[border]) // window.slide + 1
+            if not first < number <= last:
+                continue
+            start = low + int(np.searchsorted(times[low:high], number * window.slide))
+            end = low + int(
+                np.searchsorted(times[low:high], (number - 1) * window.slide + window.within)
+            )
+            found.append([low, max(end, low), partition, first, number - 1])
+            runs[n, 0], runs[n, 3] = start, number
+    if not found:
+        return runs
+    parts = np.concatenate([runs, np.array(found, np.int64)])
+    return parts[parts[:, 0] < parts[:, 1]]
+
+
+def _sweep_parts(
+    lowered: Lowered,
+    events: Events,
+    parts: Sequence[np.ndarray],
+    window: Window,
+    panes: bool | None,
+) -> Iterator[Swept]:
+    """Sweep parts of a stream, each in a thread of its own and in the way that costs less."""
+
+    def run(runs: np.ndarray) -> Swept:
+        if not cheaper_by_panes(lowered.members, window, runs, events.times, panes):
+            return run_sweep(lowered.tables, events, runs, window)
+        found = run_panes(lowered, events, runs, window)
+        if not found.outgrown.size:
+            return found
+        # A product that may not fit 64 bits says little of the sum that it is part of.
+        again = run_sweep(lowered.tables, events, found.outgrown, window)
+        return Swept(joined([found, again]).rows, again.outgrown)
+
+    if len(parts) == 1:
+        yield run(parts[0])
+    elif parts:
+        with ThreadPoolExecutor(len(parts)) as pool:
+            yield from pool.map(run, parts)

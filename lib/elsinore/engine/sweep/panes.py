@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.engine.build_graph import NO_RANK
-from elsinore.engine.sweep.run import Swept, SweptRows, make_found, take_rows
+from elsinore.engine.sweep.run import Swept, joined, make_found, take_rows
+from elsinore.engine.weights import NO_RANK
 from elsinore.kernels.sweep_panes import Panes, Stacks, find_panes, slide_panes, sweep_panes
-from elsinore.kernels.sweep_program import Events, Found, Program, Stretch, make_work
+from elsinore.kernels.sweep_program import Events, WindowRun, make_work
 from elsinore.lowering.sweep import Member
-from elsinore.lowering.sweep_panes import PaneTables
+from elsinore.lowering.sweep_tables import Lowered
 from elsinore.windows import Window
 
 #: Nanoseconds, measured: of an event, of a cell of an event, of a window and of each query in it.
@@ -25,11 +25,26 @@ _WRITTEN = 1e5
 _LARGEST = 2**30
 
 
-def can_use_panes(members: Sequence[Member]) -> bool:
-    """Whether the queries count trends alone."""
-    return not any(
-        c.counts or c.sums or c.minima or c.maxima for c in (m.carriers for m in members)
-    )
+def cheaper_by_panes(
+    members: Sequence[Member],
+    window: Window,
+    runs: np.ndarray,
+    times: np.ndarray,
+    asked: bool | None,
+) -> bool:
+    """Whether runs of windows are swept by panes: where they overlap and trends alone are counted.
+
+    `asked` decides then; None where it is predicted to cost less.
+    """
+    carried = (c for m in members for c in (m.carriers,))
+    if window.slide >= window.within or any(
+        c.counts or c.sums or c.minima or c.maxima for c in carried
+    ):
+        return False
+    if asked is not None:
+        return asked
+    costs = predict_panes(members, window, runs, times)
+    return costs.by_panes < costs.window_by_window
 
 
 @dataclass(frozen=True)
@@ -41,14 +56,14 @@ class PaneCosts:
 
 
 def predict_panes(
-    members: Sequence[Member], window: Window, stretches: np.ndarray, times: np.ndarray
+    members: Sequence[Member], window: Window, runs: np.ndarray, times: np.ndarray
 ) -> PaneCosts:
-    """What stretches cost window by window, and pane by pane."""
-    entries = stretches[:, 1] - stretches[:, 0]
+    """What runs of windows cost window by window, and pane by pane."""
+    first, after = runs[:, WindowRun.FIRST], runs[:, WindowRun.END]
     length = window.pane()
-    spans = times[stretches[:, 1] - 1] // length - times[stretches[:, 0]] // length + 1
-    panes = float(np.minimum(spans, entries).sum())
-    return pane_costs(members, window, float(entries.sum()), panes, stretches.shape[0])
+    spans = times[after - 1] // length - times[first] // length + 1
+    panes = float(np.minimum(spans, after - first).sum())
+    return pane_costs(members, window, float((after - first).sum()), panes, runs.shape[0])
 
 
 def pane_costs(
@@ -76,39 +91,21 @@ def pane_costs(
     )
 
 
-def run_panes(
-    lowered: PaneTables, row_program: Program, events: Events, stretches: np.ndarray, window: Window
-) -> Swept:
-    """Sweep all windows of some stretches as products of panes.
-
-    `row_program` is of the queries themselves, for the shape of rows.
-    """
-    products = lowered.products
-    work, found = make_work(lowered.tables.program, events), make_found(row_program)
+def run_panes(lowered: Lowered, events: Events, runs: np.ndarray, window: Window) -> Swept:
+    """Sweep all windows of some runs as products of panes."""
+    program, products = lowered.panes.tables.program, lowered.panes.products
+    work, found = make_work(program, events), make_found(lowered.tables.program)
     length, size = window.pane(), products.unit.size
     spread, step = window.within // length, window.slide // length
-    rows: list[list[np.ndarray]] = []
-    outgrown: list[np.ndarray] = []
-    for stretch in stretches:
-        low, high = int(stretch[Stretch.FIRST]), int(stretch[Stretch.END])
+    parts = []
+    for run in runs:
+        low, high = int(run[WindowRun.FIRST]), int(run[WindowRun.END])
         panes = _panes(events, low, high, length, size)
         stacks = _stacks(min(spread, panes.numbers.size), size)
-        sweep_panes(lowered.tables.program, events, products, panes, high, work, NO_RANK)
-        done = False
-        while not done:
-            done = slide_panes(products, panes, stretch, spread, step, stacks, found)
-            if not done:
-                _take(found, rows, outgrown)
-    _take(found, rows, outgrown)
-    columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
-    keys, longs, doubles = columns
-    return Swept(SweptRows(keys, longs, doubles, 1), np.concatenate(outgrown))
-
-
-def _take(found: Found, rows: list[list[np.ndarray]], outgrown: list[np.ndarray]) -> None:
-    part, wide = take_rows(found, 1)
-    rows.append(part)
-    outgrown.append(wide)
+        sweep_panes(program, events, products, panes, high, work, NO_RANK)
+        while not slide_panes(products, panes, run, spread, step, stacks, found):
+            parts.append(take_rows(found))
+    return joined([*parts, take_rows(found)])
 
 
 def _stacks(panes: int, cells: int) -> Stacks:
@@ -121,7 +118,7 @@ def _stacks(panes: int, cells: int) -> Stacks:
 
 
 def _panes(events: Events, low: int, high: int, length: int, cells: int) -> Panes:
-    """The panes of a stretch, without their matrices."""
+    """The panes of a run of windows, without their matrices."""
     numbers, firsts = np.empty(high - low, np.int64), np.empty(high - low, np.int64)
     count = find_panes(events.times, low, high, length, numbers, firsts)
     return Panes(

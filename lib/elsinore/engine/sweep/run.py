@@ -1,17 +1,17 @@
-"""Sweeps the windows of queries that have the same window clause."""
+"""Sweeps the windows of queries that have one window clause, in numbers as wide as they need."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from math import log2
 
 import numpy as np
 
-from elsinore.engine.build_graph import NO_RANK
-from elsinore.engine.sweep.entries import Entries
-from elsinore.engine.weights import EventWeights
-from elsinore.kernels.sweep import sweep
+from elsinore.engine.partial_rows import WindowRows
+from elsinore.engine.weights import NO_RANK
+from elsinore.kernels.sweep import count_classes, sweep
+from elsinore.kernels.sweep_numbers import DIGIT
 from elsinore.kernels.sweep_program import (
     DOUBLE,
     LONG,
@@ -21,138 +21,153 @@ from elsinore.kernels.sweep_program import (
     Found,
     Program,
     State,
-    Work,
+    WindowRun,
+    make_numbers,
+    make_sums,
     make_work,
 )
-from elsinore.lowering.sweep import Place
-from elsinore.lowering.sweep_tables import Tables
+from elsinore.lowering.sweep import Member, Place
+from elsinore.lowering.sweep_tables import Lowered, Tables
 from elsinore.windows import Window
 
-#: Rows that a kernel writes before they are taken away, unless there are more queries.
-_ROOM = 1 << 15
+#: Rows that a kernel writes before they are taken away, unless there are more queries, and bytes of
+#: their integers, about.
+_ROWS, _BYTES = 1 << 15, 1 << 21
 #: Windows that may outgrow 64 bits meanwhile.
 _OUTGROWN = 1 << 12
-
-
-@dataclass(frozen=True)
-class SweptRows:
-    """R rows of 64 bits.
-
-    Attributes:
-        keys: int64[R, 3], partition, window number, member.
-        longs: int64[R, *], counts, then ranks from column `ranks` on; doubles: float64[R, *]. Only
-            the member's own columns count.
-    """
-
-    keys: np.ndarray
-    longs: np.ndarray
-    doubles: np.ndarray
-    ranks: int
-
-
-def joined(parts: Sequence[SweptRows]) -> SweptRows:
-    """The rows of several parts of a sweep, one or more."""
-    return SweptRows(
-        np.concatenate([part.keys for part in parts]),
-        np.concatenate([part.longs for part in parts]),
-        np.concatenate([part.doubles for part in parts]),
-        parts[0].ranks,
-    )
+#: Wide windows that are looked at together.
+_TOGETHER = 1 << 10
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep came to.
+    """What some runs of windows came to.
 
     Attributes:
-        rows: all rows of windows whose counts fit 64 bits.
-        outgrown: int64[*, 4], the other windows, see `kernels.sweep_program.Found`.
+        rows: all rows of windows whose counts fit.
+        outgrown: int64[*, 5], the other windows, see `kernels.sweep_program.WindowRun`.
     """
 
-    rows: SweptRows
+    rows: WindowRows
     outgrown: np.ndarray
 
 
-def events_of(
-    symbols: Sequence[frozenset[Place]], entries: Entries, weights: EventWeights
-) -> Events:
-    """The entries as the kernels read them; a code that means nothing to the queries is skipped.
-
-    `weights` are without column 0 of integers.
-    """
-    symbol_of = np.array([n if s else -1 for n, s in enumerate(symbols)], np.int64)
-    return Events(
-        entries.times, entries.codes, symbol_of, weights.longs, weights.doubles, weights.ranks
-    )
-
-
-def run_sweep(tables: Tables, events: Events, stretches: np.ndarray, window: Window) -> Swept:
-    """Sweep all windows of some stretches."""
+def run_sweep(
+    tables: Tables, events: Events, runs: np.ndarray, window: Window, digits: int = 0
+) -> Swept:
+    """Sweep all windows of some runs, in numbers of so many digits; 0 for 64 bits."""
     program = tables.program
-    work, found = make_work(program, events), make_found(program)
-    ranks = row_widths(program).longs
-    parts, outgrown = [], []
-    for rows, wide in _calls(program, events, stretches, window, work, found):
-        parts.append(rows)
-        outgrown.append(wide)
-    keys, longs, doubles = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return Swept(SweptRows(keys, longs, doubles, ranks), np.concatenate(outgrown))
+    work, found = make_work(program, events, digits), make_found(program, digits)
+    parts, done = [], False
+    while not done:
+        done = sweep(program, events, runs, window.within, window.slide, work, NO_RANK, found)
+        parts.append(take_rows(found))
+    return joined(parts)
 
 
-class Widths(NamedTuple):
-    """Columns of rows, of the widest member."""
-
-    longs: int
-    doubles: int
-    ranks: int
+def joined(parts: Sequence[Swept]) -> Swept:
+    """What one or more parts came to."""
+    rows = WindowRows.joined([part.rows for part in parts])
+    return Swept(rows, np.concatenate([part.outgrown for part in parts]))
 
 
-def row_widths(program: Program) -> Widths:
-    """The columns that a program writes; ranks come after the longs."""
-    columns = program.ends[:, End.COLUMN]
-    last = {
-        kind: int(columns[program.ends[:, End.KIND] == kind].max(initial=-1)) + 1
-        for kind in (LONG, DOUBLE, RANK)
-    }
-    longs = max(last[LONG], 1)
-    return Widths(longs, last[DOUBLE], max(last[RANK] - longs, 0))
-
-
-def make_found(program: Program) -> Found:
-    """Room for rows."""
-    room, widths = max(_ROOM, program.totals.shape[0]), row_widths(program)
-    found = Found(
+def make_found(program: Program, digits: int = 0) -> Found:
+    """Room for the rows of a window at least."""
+    kinds, columns = program.ends[:, End.KIND], program.ends[:, End.COLUMN]
+    longs, doubles, ranks = (
+        int(columns[kinds == kind].max(initial=least)) + 1
+        for kind, least in ((LONG, 0), (DOUBLE, -1), (RANK, -1))  # counts are in column 0
+    )
+    room = max(min(_ROWS, _BYTES // (8 * (1 + digits) * longs)), program.totals.shape[0])
+    return Found(
         np.empty((room, 3), np.int64),
-        np.zeros((room, widths.longs + widths.ranks), np.int64),
-        np.zeros((room, widths.doubles)),
-        np.empty((_OUTGROWN, 4), np.int64),
+        make_numbers((room, longs), digits),
+        make_sums((room, doubles), digits),
+        np.full((room, ranks), NO_RANK),
+        np.empty((_OUTGROWN, len(WindowRun)), np.int64),
         np.zeros(len(State), np.int64),
     )
-    found.longs[:, widths.longs :] = NO_RANK
-    return found
 
 
-def take_rows(found: Found, ranks: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """What a kernel wrote, rows and windows that it could not do; the room is clear then."""
-    size, wide = int(found.state[State.ROWS]), int(found.state[State.OUTGROWN])
-    rows = [column[:size].copy() for column in (found.keys, found.longs, found.doubles)]
-    outgrown = found.outgrown[:wide].copy()
-    found.longs[:size, :ranks] = 0
-    found.longs[:size, ranks:] = NO_RANK
-    found.doubles[:size] = 0.0
+def take_rows(found: Found) -> Swept:
+    """What a kernel wrote, and the windows that it could not do; the room is clear then."""
+    size, left = int(found.state[State.ROWS]), int(found.state[State.OUTGROWN])
+    longs, sums = found.longs[:size].copy(), found.sums[:size].copy()
+    exponents = np.zeros(sums.shape[:2], np.int64)
+    if longs.ndim == 3:
+        longs = _integers(longs)
+        sums, exponents = sums[..., 0], sums[..., 1].astype(np.int64)
+    keys, ranks = found.keys[:size].copy(), found.ranks[:size].copy()
+    outgrown = found.outgrown[:left].copy()
+    found.longs[:size] = 0
+    found.sums[:size] = 0.0
+    found.ranks[:size] = NO_RANK
     found.state[[State.ROWS, State.OUTGROWN]] = 0
-    return rows, outgrown
+    return Swept(WindowRows(keys, longs, sums, exponents, ranks), outgrown)
 
 
-def _calls(
-    program: Program,
+def _integers(longs: np.ndarray) -> np.ndarray:
+    """Digits (`kernels.sweep_numbers`) as Python's integers, object[R, K], by way of bytes."""
+    used = int(longs[..., 0].max(initial=0)) + 1  # the highest one is for the sign
+    digits = longs[..., 1 : 1 + used].reshape(-1, used).copy()
+    while (carries := digits[:, :-1] >> DIGIT).any():
+        digits[:, :-1] -= carries << DIGIT
+        digits[:, 1:] += carries
+    held = digits.view(np.uint8).reshape(-1, used, 8)[:, :, : DIGIT // 8].tobytes()
+    each = used * DIGIT // 8
+    values = [
+        int.from_bytes(held[at : at + each], "little", signed=True)
+        for at in range(0, len(held), each)
+    ]
+    return np.array(values, object).reshape(longs.shape[:2])
+
+
+# ---- windows whose counts outgrow 64 bits
+#
+# How wide they are is known from the numbers of events alone, so that nothing is done twice: a
+# trend has at most one event of a state that is on no cycle, and any of those that are.
+
+
+def run_wide(
+    lowered: Lowered, events: Events, windows: np.ndarray, window: Window
+) -> Iterator[WindowRows]:
+    """The rows of windows that outgrew 64 bits (`Swept.outgrown`)."""
+    for first in range(0, windows.shape[0], _TOGETHER):
+        part = windows[first : first + _TOGETHER]
+        counts = np.zeros((part.shape[0], len(lowered.classes)), np.int64)
+        count_classes(events, part, window.within, window.slide, counts)
+        digits = int(_digits_needed(lowered.members, lowered.classes, events, counts).max())
+        yield run_sweep(lowered.tables, events, part, window, digits).rows
+
+
+def _digits_needed(
+    members: Sequence[Member],
+    classes: Sequence[frozenset[Place]],
     events: Events,
-    stretches: np.ndarray,
-    window: Window,
-    work: Work,
-    found: Found,
-) -> Iterator[tuple[Sequence[np.ndarray], np.ndarray]]:
-    done, ranks = False, row_widths(program).longs
-    while not done:
-        done = sweep(program, events, stretches, window.within, window.slide, work, NO_RANK, found)
-        yield take_rows(found, ranks)
+    counts: np.ndarray,
+) -> np.ndarray:
+    """int64[W]: digits that hold every number of each window, given its events by class."""
+    bits = np.zeros(counts.shape[0])
+    classes_of: dict[Place, list[int]] = {}
+    for y, places in enumerate(classes):
+        for place in places:
+            classes_of.setdefault(place, []).append(y)
+    together: dict[tuple[int, ...], np.ndarray] = {}  # bits of the number of events of classes
+    for n, member in enumerate(members):
+        mine = np.zeros(counts.shape[0])
+        choices: dict[int, int] = {}
+        for state in sorted(member.states):
+            here = tuple(classes_of.get((n, state), []))
+            if state in member.cyclic:
+                for y in here:
+                    choices[y] = choices.get(y, 0) + 1
+            elif here:
+                if here not in together:
+                    together[here] = np.log2(1.0 + counts[:, here].sum(axis=1))
+                mine += together[here]
+        for y, number in choices.items():
+            mine += counts[:, y] * log2(1.0 + number)
+        np.maximum(bits, mine, out=bits)
+    heaviest = float(np.abs(events.longs.astype(np.float64)).max(initial=1.0))
+    bits += np.log2(1.0 + heaviest) + np.log2(1.0 + counts.sum(axis=1))
+    return (bits // DIGIT).astype(np.int64) + 8

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from elsinore.kernels.compiled import kernel
 
 
@@ -44,28 +42,3 @@ def group_events(owners, codes, times, meant, order, heads, rows, grouped_codes,
             place = heads[owners[row]]
             rows[place], grouped_codes[place], grouped_times[place] = row, codes[row], times[row]
             heads[owners[row]] = place + 1
-
-
-@kernel
-def add_rows(places, longs, doubles, ranks, totals, sums, sizes):
-    """Add up the rows of partitions that have one group.
-
-    Args:
-        places: int64[R], the place of each row's total.
-        longs: int64[R, *], counts, then ranks.
-        doubles: float64[R, *].
-        ranks: the first column of ranks; of these the least is taken.
-        totals: int64[T, *] to add to.
-        sums: float64[T, *] to add to.
-        sizes: float64[T], raised by the size of the largest count of each row.
-    """
-    for row in range(places.size):
-        place, largest = places[row], 0.0
-        for n in range(ranks):
-            totals[place, n] += longs[row, n]
-            largest = max(largest, abs(np.float64(longs[row, n])))
-        sizes[place] += largest
-        for n in range(ranks, longs.shape[1]):
-            totals[place, n] = min(totals[place, n], longs[row, n])
-        for n in range(doubles.shape[1]):
-            sums[place, n] += doubles[row, n]
