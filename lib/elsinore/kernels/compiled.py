@@ -171,9 +171,10 @@ ripened = partial(
     njit, _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
 )
 
-#: A helper that is too long to be compiled into each place that calls it.
+#: A helper that is too long to be compiled into each place that calls it. What is not said here it
+#: takes over from its callers: it would be compiled into each place that an inlined one calls it.
 outlined = partial(
-    njit, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,
+    njit, _nrt=False, forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,
     pipeline_class=FragmentCompiler,
 )  # fmt: skip
 
