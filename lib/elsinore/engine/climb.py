@@ -34,7 +34,7 @@ class Totals:
     """The carriers of R windows, all worked out with counts of one width.
 
     Attributes:
-        spans: int64[R, 4], see `kernels.spans`.
+        spans: int64[R, 4], see `kernels.entries`.
         rows: one row for each window.
     """
 
@@ -63,7 +63,7 @@ def climb(
 
     Args:
         graph: the graph.
-        spans: int64[R, 4] in the order of `kernels.spans.fill_spans`.
+        spans: int64[R, 4] in the order of `kernels.entries.fill_spans`.
         ordered: the transitions that order statistics can answer; they do in all but small windows
             of a single query, where pairs are quicker.
     """
@@ -164,7 +164,7 @@ def rank_orders(graph: Graph, orders: tuple[tuple[int, Order], ...], spans: np.n
     Args:
         graph: the graph.
         orders: transitions of the graph, each with its comparison.
-        spans: int64[R, 4] in the order of `kernels.spans.fill_spans`.
+        spans: int64[R, 4] in the order of `kernels.entries.fill_spans`.
     """
     domain_of = np.empty(spans.shape[0], np.int64)
     domains = np.empty((spans.shape[0], 2), np.int64)

@@ -15,8 +15,8 @@ from elsinore.engine.evaluate import evaluate
 from elsinore.engine.key_codes import KeyCodes, in_one_coding
 from elsinore.engine.partitions import Entries, column_of, partition
 from elsinore.engine.weights import NO_RANK, Extremes, stack_rows, weigh_events
+from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.spans import find_spans
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns
 from elsinore.lowering.conditions import Slot
 from elsinore.lowering.layout import Layout, lay_out
@@ -75,7 +75,7 @@ def run_template(
 def spans_of(
     window: Window, offsets: np.ndarray, times: np.ndarray, owned: Interval | None
 ) -> np.ndarray:
-    """int64[*, 4], see `kernels.spans`: the windows that end in `owned` and hold an entry.
+    """int64[*, 4], see `kernels.entries`: the windows that end in `owned` and hold an entry.
 
     Args:
         window: the window clause.

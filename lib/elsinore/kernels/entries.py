@@ -1,6 +1,8 @@
-"""Events by partition and time, in few passes."""
+"""Events by partition and time, in few passes, and the windows that hold them."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from elsinore.kernels.compiled import kernel
 
@@ -42,3 +44,61 @@ def group_events(owners, codes, times, meant, order, heads, rows, grouped_codes,
             place = heads[owners[row]]
             rows[place], grouped_codes[place], grouped_times[place] = row, codes[row], times[row]
             heads[owners[row]] = place + 1
+
+
+# ---- windows as spans of sorted entries
+
+
+@kernel
+def fill_spans(offsets, times, within, slide, first, last, out):
+    """Write `(low, high, partition, window number)` of every window that holds an entry.
+
+    Args:
+        offsets: int64[P + 1], where each partition's entries begin.
+        times: int64[N], ascending inside each partition.
+        within: length of a window, in the unit of `times`.
+        slide: distance of the windows.
+        first: lower window numbers are left out.
+        last: higher window numbers are left out.
+        out: int64[M, 4] to write to; a size of 0 only counts.
+
+    Returns:
+        The number of spans, whether or not `out` holds them all.
+    """
+    count = 0
+    for partition in range(offsets.size - 1):
+        low = high = offsets[partition]
+        end = offsets[partition + 1]
+        if low == end:
+            continue
+        number = max((times[low] - within) // slide + 1, first)
+        while low < end and number <= last:
+            start = number * slide
+            while low < end and times[low] < start:
+                low += 1
+            if low == end:
+                break
+            if times[low] >= start + within:  # a gap without events: on to the next that has one
+                number = (times[low] - within) // slide + 1
+                continue
+            high = max(high, low)
+            while high < end and times[high] < start + within:
+                high += 1
+            if count < out.shape[0]:
+                out[count, 0] = low
+                out[count, 1] = high
+                out[count, 2] = partition
+                out[count, 3] = number
+            count += 1
+            number += 1
+    return count
+
+
+def find_spans(
+    offsets: np.ndarray, times: np.ndarray, within: int, slide: int, first: int, last: int
+) -> np.ndarray:
+    """All spans of `fill_spans` as int64[M, 4]."""
+    arguments = (offsets, times, within, slide, first, last)
+    found = np.empty((fill_spans(*arguments, np.empty((0, 4), np.int64)), 4), np.int64)
+    fill_spans(*arguments, found)
+    return found

@@ -83,7 +83,7 @@ def fill_domains(spans, spread, domain_of, domains):
     """Join spans to domains: a new one begins where the old would outgrow its shortest span.
 
     Args:
-        spans: int64[R, 4], see `spans.fill_spans`, in its order.
+        spans: int64[R, 4], see `entries.fill_spans`, in its order.
         spread: how many times longer than its shortest span a domain may be.
         domain_of: int64[R] to write to.
         domains: int64[R, 2] to write the first entry of each domain, and the one after its last.

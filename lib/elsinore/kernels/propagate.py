@@ -41,7 +41,7 @@ def propagate(
 
     Args:
         graph: a `Graph`.
-        spans: int64[R, 4], see `spans.fill_spans`.
+        spans: int64[R, 4], see `entries.fill_spans`.
         work: scratch from `make_work` for at least `entries_to_hold`.
         totals: `Rows` of R rows to write to.
         outgrown: bool[R], set where a count needs more limbs than there are; such a window's totals

@@ -53,7 +53,7 @@ def entries_to_hold(graph: Graph, spans: np.ndarray, orders: Orders | None = Non
 
     Args:
         graph: the graph.
-        spans: int64[R, 4], see `spans.fill_spans`; at least one.
+        spans: int64[R, 4], see `entries.fill_spans`; at least one.
         orders: what is answered by order; None for nothing.
     """
     if not find_upkeep(graph, orders).plain:

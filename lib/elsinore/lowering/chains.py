@@ -99,11 +99,6 @@ def named_keys(query: BoundQuery) -> dict[str, Key]:
     return found
 
 
-def group_names(query: BoundQuery) -> list[str]:
-    """The names of the keys that name result rows, in the order of GROUP-BY."""
-    return [name for name, key in named_keys(query).items() if key.group_label is not None]
-
-
 def carried(symbol: Symbol) -> dict[str, Key]:
     """The keys that a symbol's events carry, by name."""
     keys = named_keys(symbol.query)

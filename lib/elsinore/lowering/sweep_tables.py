@@ -130,13 +130,11 @@ class Tables:
         program: see `kernels.sweep_program`.
         columns: the columns of weights; column 0 is 1 for each event.
         cells: the cell of each (member, state).
-        carried: the cells of the other carriers, by kind: longs, doubles, ranks.
     """
 
     program: Program
     columns: WeightColumns
     cells: dict[Place, int]
-    carried: tuple[dict[Carried, int], ...]
 
 
 def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> Tables:
@@ -184,7 +182,7 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
         totals=_table(totals, 4),
         ends=_table(finals, 3),
     )
-    return Tables(program, columns, cells, tuple(carried))
+    return Tables(program, columns, cells)
 
 
 def _programs(

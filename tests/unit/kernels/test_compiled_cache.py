@@ -16,7 +16,7 @@ from elsinore import kernels
 _SPANS = """
 import json, sys
 import numpy as np
-from elsinore.kernels.spans import fill_spans, find_spans
+from elsinore.kernels.entries import fill_spans, find_spans
 found = find_spans(np.array([0, 3]), np.array([1, 4, 12]), 10, 10, 0, 5)
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elsinore.kernels.spans import find_spans
+from elsinore.kernels.entries import find_spans
 from tests.draws import draws
 from tests.unit.kernels.aggregated import aggregate
 from tests.unit.kernels.brute_force import Expected, Window

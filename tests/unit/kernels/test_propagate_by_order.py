@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from elsinore.engine.climb import rank_orders
+from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import fill_domains
 from elsinore.kernels.propagate import propagate
 from elsinore.kernels.rows import rows_for
-from elsinore.kernels.spans import find_spans
 from elsinore.kernels.upkeep import find_upkeep
 from elsinore.kernels.work import entries_to_hold, make_work
 from elsinore.lowering.conditions import Order, find_orders

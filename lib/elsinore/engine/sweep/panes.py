@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,40 +35,24 @@ def cheaper_by_panes(
 
     `asked` decides then; None where it is predicted to cost less.
     """
-    carried = (c for m in members for c in (m.carriers,))
-    if window.slide >= window.within or any(
-        c.counts or c.sums or c.minima or c.maxima for c in carried
-    ):
+    carriers = (member.carriers for member in members)
+    carried = any(c.counts or c.sums or c.minima or c.maxima for c in carriers)
+    if window.slide >= window.within or carried:
         return False
     if asked is not None:
         return asked
-    costs = predict_panes(members, window, runs, times)
-    return costs.by_panes < costs.window_by_window
-
-
-@dataclass(frozen=True)
-class PaneCosts:
-    """Predicted nanoseconds of both ways."""
-
-    window_by_window: float
-    by_panes: float
-
-
-def predict_panes(
-    members: Sequence[Member], window: Window, runs: np.ndarray, times: np.ndarray
-) -> PaneCosts:
-    """What runs of windows cost window by window, and pane by pane."""
     first, after = runs[:, WindowRun.FIRST], runs[:, WindowRun.END]
-    length = window.pane()
+    length, entries = window.pane(), float((after - first).sum())
     spans = times[after - 1] // length - times[first] // length + 1
     panes = float(np.minimum(spans, after - first).sum())
-    return pane_costs(members, window, float((after - first).sum()), panes, runs.shape[0])
+    window_by_window, by_panes = pane_costs(members, window, entries, panes, runs.shape[0])
+    return by_panes < window_by_window
 
 
 def pane_costs(
     members: Sequence[Member], window: Window, entries: float, panes: float, partitions: int
-) -> PaneCosts:
-    """What entries of some partitions, in so many panes, cost window by window, and by panes."""
+) -> tuple[float, float]:
+    """Predicted nanoseconds of some entries, window by window and by so many panes."""
     counts = [len(m.states) for m in members]
     rows = [[len(m.states)] + [len(Member(m.query, m.template, m.carriers, s).states)
             for s in m.states] for m in members]  # fmt: skip
@@ -78,12 +61,12 @@ def pane_costs(
     runs = max(map(len, rows), default=0) ** 2 + terms / 4  # where some queries are not alike
     product = _RUN * runs + _TERM * terms
     if panes * cells * 8 > _LARGEST or panes < 2 * partitions:
-        return PaneCosts(0.0, np.inf)
+        return 0.0, np.inf
     overlap = window.within / window.slide
     windows = panes * window.pane() / window.slide + partitions * overlap
-    return PaneCosts(
-        overlap * entries * (_EVENT + _CELL * sum(counts))
-        + windows * (_WINDOW + _ROW * len(members)),
+    window_by_window = overlap * entries * (_EVENT + _CELL * sum(counts))
+    return (
+        window_by_window + windows * (_WINDOW + _ROW * len(members)),
         _WRITTEN * terms
         + entries * (_EVENT + _CELL * cells)
         + panes * (_PANE + 2 * product)
