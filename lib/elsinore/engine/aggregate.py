@@ -47,7 +47,8 @@ def aggregate_query(
     for template in build_templates(query):
         found = run_template(query, template, carriers, codes, columns, owned)
         if found is not None:
-            tables += partial_rows(query, carriers, found)
+            groups = found.entries.groups
+            tables += partial_rows(query, carriers, groups, found.extremes, found.rungs)
     return merge_partials(pa.concat_tables(tables))
 
 

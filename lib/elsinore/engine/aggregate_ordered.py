@@ -10,15 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from elsinore.engine.climb import Totals, climb
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.merged_entries import MergedEntries, merged_entries
 from elsinore.engine.partial_rows import partial_rows
-from elsinore.engine.partitions import Entries
-from elsinore.engine.run_template import Propagated, fill_slots, spans_of
+from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.weights import NO_RANK, stack_rows, weigh_events
 from elsinore.kernels.graph import Graph, Lanes
 from elsinore.kernels.rows import Rows
@@ -178,11 +176,9 @@ def _graph(lowered: OrderedSet, columns: EventColumns, entries: MergedEntries) -
 
 def _rows(lowered: OrderedSet, entries: MergedEntries, totals: Totals) -> Iterator[pa.Table]:
     """Partial rows of each query that has trends in these windows."""
-    empty = np.empty(0, np.int64)
-    named = Entries(empty, empty, empty, empty, pd.DataFrame(), entries.groups)
     for q, query in enumerate(lowered.found.merged.queries):
         low, high = lowered.first[q : q + 2]
         rows = Rows(totals.rows.counts[:, low:high], *totals.rows[1:])
         own = Totals(totals.spans, rows).with_trend()
         if len(own.spans):
-            yield from partial_rows(query, lowered.carriers[q], Propagated(named, [], [own]))
+            yield from partial_rows(query, lowered.carriers[q], entries.groups, [], [own])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.engine.run_template import Propagated
+from elsinore.engine.climb import Totals
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.lowering.carriers import Carriers
@@ -95,12 +95,25 @@ class Reading:
         return id(self.groups), window.within, window.slide, self.counts, self.sums, *ranks
 
 
-def partial_rows(query: BoundQuery, carriers: Carriers, found: Propagated) -> list[pa.Table]:
-    """Rows of `results.partial`, a table for each width of counts."""
-    groups = pa.array(found.entries.groups, pa.string())
-    reading = Reading.in_order(query, groups, carriers, found.extremes)
+def partial_rows(
+    query: BoundQuery,
+    carriers: Carriers,
+    groups: Sequence[str],
+    extremes: Sequence[Extremes],
+    rungs: Iterable[Totals],
+) -> list[pa.Table]:
+    """Rows of `results.partial`, a table for each width of counts.
+
+    Args:
+        query: the query.
+        carriers: its carriers.
+        groups: the JSON array of group values of each partition.
+        extremes: what the ranks of MIN and MAX stand for.
+        rungs: the windows that have a trend, by the width of their counts.
+    """
+    reading = Reading.in_order(query, pa.array(groups, pa.string()), carriers, extremes)
     tables = []
-    for totals in found.rungs:
+    for totals in rungs:
         keys = np.zeros((totals.spans.shape[0], 3), np.int64)
         keys[:, :2] = totals.spans[:, 2:4]
         sums, exponents, ranks = totals.rows.sums, totals.rows.exponents, totals.rows.ranks

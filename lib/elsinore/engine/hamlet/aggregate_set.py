@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from elsinore.engine.aggregate import aggregate_query
@@ -18,8 +17,6 @@ from elsinore.engine.hamlet.observe import Observer, run_observed
 from elsinore.engine.hamlet.tables import Tables, make_tables
 from elsinore.engine.merged_entries import MergedEntries, merged_entries
 from elsinore.engine.partial_rows import partial_rows
-from elsinore.engine.partitions import Entries
-from elsinore.engine.run_template import Propagated
 from elsinore.engine.weights import Extremes
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
@@ -172,8 +169,6 @@ def _rows(
     asking = prepared.window_query[windows]
     trends = lanes.longs[:, 0] != 0
     trends = trends if trends.ndim == 1 else trends.any(axis=1)
-    empty = np.empty(0, np.int64)
-    named = Entries(empty, empty, empty, empty, pd.DataFrame(), entries.groups)
     meanings = _meanings(tables, prepared)
     for q, query in enumerate(found.merged.queries):
         rows = np.flatnonzero((asking == q) & trends)
@@ -190,7 +185,7 @@ def _rows(
             ),
         )
         if rows.size:
-            yield from partial_rows(query, carriers, Propagated(named, meanings[q], [totals]))
+            yield from partial_rows(query, carriers, entries.groups, meanings[q], [totals])
 
 
 def _meanings(tables: Tables, prepared: Prepared) -> list[list[Extremes]]:
