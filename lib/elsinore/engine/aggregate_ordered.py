@@ -60,21 +60,29 @@ def only_compares(found: SharableSet) -> bool:
 
 
 def ordered_sets(found: SharableSet) -> list[SharableSet]:
-    """Those queries of a set that only compares values that can share trees, window by window.
+    """Those queries of a set that only compares values that can share trees.
 
-    They ask for counts and whole numbers alone, and take the same events at each state.
+    Their windows are the same; they ask for counts and whole numbers alone, and take the same
+    events at each state that they have in common.
     """
-    by_window: dict[Window, list[BoundQuery]] = {}
-    for query in found.queries:
+    merged = found.merged
+    groups: list[tuple[Window, dict[int, Admission], list[BoundQuery]]] = []
+    for q, query in enumerate(merged.queries):
         carriers = carriers_of(query)
-        if not (carriers.sums or carriers.minima or carriers.maxima):
-            by_window.setdefault(query.window, []).append(query)
-    parts = [part for held in by_window.values() for part in sharable_sets(held).sets]
-    return [part for part in parts if _admits_alike(part.merged)]
-
-
-def _admits_alike(merged: MergedTemplate) -> bool:
-    return all(len(merged.admissions(state)) == 1 for state in range(len(merged.states)))
+        if carriers.sums or carriers.minima or carriers.maxima:
+            continue
+        mine = {s: merged.admission(s, q) for s, state in enumerate(merged.states)
+                if q in state.members}  # fmt: skip
+        for window, asked, held in groups:
+            if window == query.window and all(
+                asked.get(s, what) == what for s, what in mine.items()
+            ):
+                asked |= mine
+                held.append(query)
+                break
+        else:
+            groups.append((query.window, mine, [query]))
+    return [part for _, _, held in groups for part in sharable_sets(held).sets]
 
 
 def lower_ordered(found: SharableSet) -> OrderedSet:

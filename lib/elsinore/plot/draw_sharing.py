@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from elsinore.plot.ink import (
     write,
 )
 from elsinore.sharing.explain import Box, Cut, ExplainedSavings, figure_text
-from elsinore.sharing.sharable import SharableSet, Sharing, kleene_sharers
+from elsinore.sharing.sharable import SharableSet, kleene_sharers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,14 +52,14 @@ class Group:
         text: the pattern.
         members: of each query the boxes that take part, from the first to before the second.
         net: what sharing saves, in count updates per longest window; None if that is not known.
-        kleene: whether it is E+.
+        kleene: of E+ how it is shared; else None.
     """
 
     name: str
     text: str
     members: Mapping[str, tuple[int, int]]
     net: float | None
-    kleene: bool
+    kleene: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,14 @@ class Rows:
 def groups_of(
     cuts: Sequence[Cut],
     savings: ExplainedSavings,
-    sharing: Sharing,
-    idle: Collection[str] = (),
+    sharing: Sequence[tuple[str, SharableSet, str]],
 ) -> tuple[Group, ...]:
-    """The chosen candidates, the largest saving first, then the E+ of the sharable sets.
+    """The chosen candidates, the largest saving first, then the E+ that queries share.
 
-    `idle` names the sets ("s1") whose queries are run one by one: they share nothing.
+    Args:
+        cuts: of every query.
+        savings: what the chosen candidates save.
+        sharing: the queries that run together: a name, what they share, and how.
     """
     by_name = {cut.query: cut for cut in cuts}
     groups = []
@@ -120,10 +122,9 @@ def groups_of(
             for place in candidate.shared_occurrences
         }
         text = f"({', '.join(candidate.pattern)})"
-        groups.append(Group(candidate.id, text, members, each.net, kleene=False))
-    for number, found in enumerate(sharing.sets, 1):
-        if f"s{number}" not in idle:
-            groups += _kleene_groups(f"s{number}", found, by_name)
+        groups.append(Group(candidate.id, text, members, each.net, None))
+    for name, found, how in sharing:
+        groups += _kleene_groups(name, found, how, by_name)
     return tuple(groups)
 
 
@@ -157,7 +158,9 @@ def _boxes_at(cut: Cut, start: int, stop: int) -> tuple[int, int]:
     return inside[0], inside[-1] + 1
 
 
-def _kleene_groups(name: str, found: SharableSet, by_name: Mapping[str, Cut]) -> list[Group]:
+def _kleene_groups(
+    name: str, found: SharableSet, how: str, by_name: Mapping[str, Cut]
+) -> list[Group]:
     """One for each E+ of a set; several of them in one box of a query go by the first."""
     merged, groups = found.merged, []
     taken: set[tuple[str, int]] = set()
@@ -173,7 +176,7 @@ def _kleene_groups(name: str, found: SharableSet, by_name: Mapping[str, Cut]) ->
                 members[query] = place
         if len(members) > 1:
             text = f"{merged.states[state].type}+"
-            groups.append(Group(name, text, members, None, kleene=True))
+            groups.append(Group(name, text, members, None, how))
     return groups
 
 
@@ -208,7 +211,7 @@ def draw_legend(axes: Axes, groups: Sequence[Group], corner: Point) -> None:
         write(axes, (x + _TAG + 8.0, y), _listed(group), BODY)
         at = x + _figures_at(groups), y
         if group.kleene:
-            write(axes, at, "decided burst by burst", BODY, colour=FAINT)
+            write(axes, at, group.kleene, BODY, colour=FAINT)
         elif group.net is not None:
             write(axes, at, figure_text(group.net), BODY)
         y += _ROW
@@ -267,7 +270,7 @@ def _draw_unit(axes: Axes, unit: Unit, groups: Sequence[Group], at: Point) -> No
 def _draw_tag(axes: Axes, number: int, group: Group, at: Point) -> None:
     """A group's name in its colour; round for E+."""
     colour = _COLOURS[number % len(_COLOURS)]
-    _draw_capsule(axes, at, _TAG, colour, colour, round_=group.kleene)
+    _draw_capsule(axes, at, _TAG, colour, colour, round_=group.kleene is not None)
     size = LABEL if len(group.name) < 4 else LABEL - 2.0
     middle = at[0] + _TAG / 2, at[1]
     write(axes, middle, group.name, size, colour="white", bold=True, align="center")

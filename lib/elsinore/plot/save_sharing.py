@@ -6,9 +6,10 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
-from elsinore.engine.plan import GRETA, RuntimePlan
+from elsinore.engine.plan import RuntimePlan
 from elsinore.plot.diagram import (
     RADIUS,
     RING,
@@ -19,6 +20,7 @@ from elsinore.plot.diagram import (
     merged_diagram,
 )
 from elsinore.plot.draw_sharing import (
+    Group,
     Rows,
     draw_legend,
     draw_rows,
@@ -102,7 +104,7 @@ def save_sharing(
         savings: what the chosen candidates save.
         sharing: the sharable sets.
         path: a file that ends in .svg or .png.
-        runtime: who runs the queries of a set; those that all run by greta share nothing.
+        runtime: which queries of a set run together, and how.
         calendar: whether the stream's time is in microseconds, not in ticks of no unit.
 
     Raises:
@@ -110,8 +112,8 @@ def save_sharing(
     """
     require_picture(path)
     run_by = [runtime.executors_of([q.name for q in found.queries]) for found in sharing.sets]
-    idle = {f"s{number}" for number, each in enumerate(run_by, 1) if {*each} == {GRETA}}
-    rows, left_out = _ordered_rows(cuts, savings, sharing, idle)
+    groups = groups_of(cuts, savings, _named(runtime, sharing))
+    rows, left_out = _ordered_rows(cuts, groups)
     listed, tall = legend_size(rows.groups)
     blocks = [
         _block(number, found, each, calendar=calendar)
@@ -138,11 +140,21 @@ def save_sharing(
     save(figure, path)
 
 
-def _ordered_rows(
-    cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sharing, idle: set[str]
-) -> tuple[Rows, int]:
+def _named(runtime: RuntimePlan, sharing: Sharing) -> list[tuple[str, SharableSet, str]]:
+    """What runs together, under the name of the set that it is of: s1, or s1a and s1b."""
+    set_of = {q.name: f"s{n}" for n, found in enumerate(sharing.sets, 1) for q in found.queries}
+    held = [[query.name for query in found.queries] for found, _ in runtime.kleene]
+    names = [next((set_of[name] for name in each if name in set_of), "s") for each in held]
+    letters = [
+        ascii_lowercase[names[:n].count(name) % 26] if names.count(name) > 1 else ""
+        for n, name in enumerate(names)
+    ]
+    together = zip(names, letters, runtime.kleene, strict=True)
+    return [(name + letter, found, how) for name, letter, (found, how) in together]
+
+
+def _ordered_rows(cuts: Sequence[Cut], groups: tuple[Group, ...]) -> tuple[Rows, int]:
     """The rows, and how many are left out."""
-    groups = groups_of(cuts, savings, sharing, idle)
     order = row_order([cut.query for cut in cuts], groups)
     drawn = [cuts[number] for number in order[:MOST_ROWS]]
     units = tuple(units_of(cut, groups) for cut in drawn)
@@ -152,8 +164,10 @@ def _ordered_rows(
 def _head(plan: StaticPlan, queries: int, left_out: int) -> tuple[str, ...]:
     proof = " (proven optimal)" if plan.proven else ""
     saved = f"{figure_text(plan.score)}{proof}"
+    number = len(plan.chosen)
+    patterns = "1 shared pattern saves" if number == 1 else f"{number} shared patterns save"
     lines = [
-        f"{queries} queries, {len(plan.chosen)} shared patterns save {saved}",
+        f"{queries} queries, {patterns} {saved}",
         f"Plan {plan.fingerprint[:12]} by {plan.finder}; figures are count updates per longest"
         " window. Queries in bold share; what has one name and colour is computed once.",
     ]

@@ -43,9 +43,9 @@ def test_svg_tells_everything_and_is_the_same_each_time(tmp_path: Path) -> None:
     # is what q1 gains.
     for written in (
         *("q1", "q3", "p2", "s1", "B+", "(A, B, C) in 2 queries", "156"),
-        *("B+ in 2 queries", "decided burst by burst", "s1: B+ in 2 queries"),
+        *("B+ in 2 queries", "swept together", "s1: B+ in 2 queries"),
         *("partitioned by no key; panes of 10", "run: 2 by sweep", "1 q2, 2 q3", "all"),
-        "3 queries, 1 shared patterns save 156 (proven optimal)",
+        "3 queries, 1 shared pattern saves 156 (proven optimal)",
     ):
         assert f"<!-- {written} -->" in text, written
 

@@ -21,7 +21,8 @@ def drawn(patterns: list[list[str]]) -> tuple[tuple[Cut, ...], tuple[Group, ...]
     plan = find_plan(workload, RATES)
     cuts = explain_cuts(plan, workload)
     savings = explain_savings(plan, workload, RATES)
-    return cuts, groups_of(cuts, savings, sharable_sets(workload.queries))
+    sets = enumerate(sharable_sets(workload.queries).sets, 1)
+    return cuts, groups_of(cuts, savings, [(f"s{n}", found, "shared") for n, found in sets])
 
 
 def test_segments_and_kleene_types_are_groups() -> None:
@@ -29,10 +30,10 @@ def test_segments_and_kleene_types_are_groups() -> None:
     cuts, groups = drawn([["A", "B", "C"], ["A", "B", "C", "B+"], ["D", "B+"]])
     (segment, kleene) = groups
     assert (segment.text, segment.members, segment.kleene) == (
-        "(A, B, C)", {"q1": (0, 3), "q2": (0, 3)}, False,
+        "(A, B, C)", {"q1": (0, 3), "q2": (0, 3)}, None,
     )  # fmt: skip
     assert (kleene.name, kleene.text, kleene.members, kleene.kleene) == (
-        "s1", "B+", {"q2": (3, 4), "q3": (1, 2)}, True,
+        "s1", "B+", {"q2": (3, 4), "q3": (1, 2)}, "shared",
     )  # fmt: skip
     texts = [
         [("".join(box.text for box in unit.boxes), unit.group) for unit in units_of(cut, groups)]
@@ -43,7 +44,7 @@ def test_segments_and_kleene_types_are_groups() -> None:
 
 def test_rows_that_share_stand_together() -> None:
     def group(*members: str, net: float) -> Group:
-        return Group("p", "", dict.fromkeys(members, (0, 1)), net, kleene=False)
+        return Group("p", "", dict.fromkeys(members, (0, 1)), net, kleene=None)
 
     groups = [group("b", "f", net=9), group("a", "d", net=1), group("d", "g", net=1)]
     order = ["abcdefg"[n] for n in row_order("abcdefg", groups)]

@@ -155,6 +155,21 @@ class RuntimePlan:
         """The names of the queries that are swept together, set by set."""
         return tuple(unit.names for unit in self.units if isinstance(unit, SweepUnit))
 
+    @property
+    def kleene(self) -> list[tuple[SharableSet, str]]:
+        """Queries with a Kleene sub-pattern that run together, and how they share it."""
+        found: list[tuple[SharableSet, str]] = []
+        for unit in self.units:
+            match unit:
+                case HamletUnit():
+                    found.append((unit.lowered.found, "decided burst by burst"))
+                case OrderedUnit():
+                    found.append((unit.lowered.found, "in one order of values"))
+                case SweepUnit():
+                    sets = sharable_sets(unit.queries).sets
+                    found += [(part, "swept together") for part in sets]
+        return found
+
     def executors_of(self, names: Collection[str]) -> dict[str, list[str]]:
         """Some of the queries by the executor that runs them."""
         found: dict[str, list[str]] = {}

@@ -74,7 +74,8 @@ def _choose_by_order(found: SharableSet, statistics: Statistics | None, choice: 
     choice.ordered.extend(ordered)
     for part in ordered:
         choice.add(part, GRETA, "shares {} and the order of values")
-    choice.alone(left.beside)
+    alone = "no other query counts, and compares values of the same events in the same windows"
+    choice.alone((query, alone) for query, _ in left.beside)
     for part in left.sets:
         events = 0.0 if statistics is None else _events_of_window(part, statistics)
         if events > _by_trees(len(part.queries)):
