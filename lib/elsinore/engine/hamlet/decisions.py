@@ -17,7 +17,7 @@ from elsinore.kernels import hamlet_decide
 from elsinore.kernels.hamlet_decide import Policy
 from elsinore.kernels.hamlet_graph import MergedGraph
 
-#: Names of the costs in the order of `kernels.hamlet_measured`.
+#: Names of the costs in the order of `kernels.hamlet_decide`.
 NAMES = (
     *("burst", "coefficient", "product", "step"),
     *("addition", "pair", "pair_lane", "arrival"),
