@@ -37,7 +37,7 @@ class SetChoice:
         number = len(found.queries) - 1
         others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
         for query in found.queries:
-            self.by_query[query.name] = Choice(query.name, executor, text.format(others))
+            self.by_query[query.name] = Choice(query.name, executor, text.replace("{}", others))
 
 
 def choose_sets(workload: Workload, statistics: Statistics | None) -> SetChoice:
