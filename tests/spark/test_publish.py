@@ -25,13 +25,13 @@ from elsinore.lake.provenance import (
 )
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
+from elsinore.lake.sample import SampleSize
+from elsinore.lake.validate import VALIDATIONS, validate
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import aggregate
 from elsinore.spark.publish import hour_contents, publish
-from elsinore.spark.sample import SampleSize
 from elsinore.spark.tables import SparkLake
-from elsinore.spark.validate import VALIDATIONS, validate
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
 from tests.spark.results_lake import QUERIES, flights_lake, hours, put_events, staged, workload
 
