@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,18 +32,19 @@ def sql_text(text: str) -> str:
     return f"'{escaped}'"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Column(_Strict):
     """One column of a table."""
 
-    name: str
     type: ColumnType
-    nullable: bool
-    description: str
+    nullable: bool = False
+    description: Annotated[str, pydantic.Field(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class TableSchema:
+class TableSchema(_Strict):
     """One table of the lake.
 
     Attributes:
@@ -55,28 +55,31 @@ class TableSchema:
             them of all columns takes longer than writing.
         record: whether it is a record of runs, which delta-rs alone writes; else it is data, which
             Spark alone writes. A table has one writer, since the two commit in different ways.
-        columns: in the order in which they are stored.
+        columns: by name, in the order in which they are stored.
+        stream_attributes_after: the column that those of the stream's attributes follow, if any do.
     """
 
-    name: str
-    description: str
-    partition_by: tuple[str, ...]
-    statistics_of: tuple[str, ...]
-    record: bool
-    columns: tuple[Column, ...]
+    name: _Name = pydantic.Field(alias="table")
+    description: Annotated[str, pydantic.Field(min_length=1)]
+    partition_by: list[_Name] = []
+    statistics_of: list[_Name] = []
+    record: bool = False
+    columns: Annotated[dict[_Name, Column], pydantic.Field(min_length=1)]
+    stream_attributes_after: _Name | None = None
 
     def arrow(self) -> pa.Schema:
         """The columns as Arrow types."""
-        return pa.schema([pa.field(c.name, _ARROW[c.type], c.nullable) for c in self.columns])
+        columns = self.columns.items()
+        return pa.schema([pa.field(name, _ARROW[c.type], c.nullable) for name, c in columns])
 
     def ddl(self) -> str:
         """The columns as SQL; names are plain identifiers, descriptions are quoted."""
         columns = []
-        for column in self.columns:
+        for name, column in self.columns.items():
             null = "" if column.nullable else " NOT NULL"
             note = sql_text(column.description)
             kind = "BIGINT" if column.type == "long" else column.type.upper()
-            columns.append(f"`{column.name}` {kind}{null} COMMENT {note}")
+            columns.append(f"`{name}` {kind}{null} COMMENT {note}")
         return ", ".join(columns)
 
 
@@ -94,57 +97,33 @@ def load_tables(folder: Path, stream: StreamSchema) -> dict[str, TableSchema]:
 
 def _load(path: Path, stream: StreamSchema) -> TableSchema:
     try:
-        declared = _TableFile.model_validate(read_yaml(path))
+        declared = TableSchema.model_validate(read_yaml(path))
     except pydantic.ValidationError as error:
         faults = [
             Diagnostic(f"{'.'.join(map(str, f['loc']))}: {f['msg']}", Location(str(path)))
             for f in error.errors()
         ]
         raise SchemaError.of(faults) from error
-    if declared.table != path.stem:
-        raise SchemaError(f"{path} declares the table {declared.table}", hint="rename the file")
-    columns: list[Column] = []
-    for name, entry in declared.columns.items():
-        columns.append(Column(name, entry.type, entry.nullable, entry.description))
+    if declared.name != path.stem:
+        raise SchemaError(f"{path} declares the table {declared.name}", hint="rename the file")
+    columns: dict[str, Column] = {}
+    for name, column in declared.columns.items():
+        columns[name] = column
         if name == declared.stream_attributes_after:
-            columns += _attributes(stream)
-    named = {*declared.partition_by, *declared.statistics_of}
-    unknown = named - {column.name for column in columns}
+            columns |= _attributes(stream)
+    unknown = {*declared.partition_by, *declared.statistics_of} - columns.keys()
     if unknown:
         raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))}")
-    return TableSchema(
-        declared.table,
-        declared.description,
-        tuple(declared.partition_by),
-        tuple(declared.statistics_of),
-        declared.record,
-        tuple(columns),
-    )
+    return declared.model_copy(update={"columns": columns})
 
 
-def _attributes(stream: StreamSchema) -> list[Column]:
+def _attributes(stream: StreamSchema) -> dict[str, Column]:
     """One nullable column an attribute: an event has those of its type only."""
-    return [
-        Column(name, kind.value, True, f"Attribute of {', '.join(sorted(stream.carriers(name)))}.")
+    return {
+        name: Column(
+            type=kind.value,
+            nullable=True,
+            description=f"Attribute of {', '.join(sorted(stream.carriers(name)))}.",
+        )
         for name, kind in stream.attributes.items()
-    ]
-
-
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _ColumnEntry(_Strict):
-    type: ColumnType
-    nullable: bool = False
-    description: Annotated[str, pydantic.Field(min_length=1)]
-
-
-class _TableFile(_Strict):
-    table: _Name
-    description: Annotated[str, pydantic.Field(min_length=1)]
-    partition_by: list[_Name] = []
-    statistics_of: list[_Name] = []
-    record: bool = False
-    columns: Annotated[dict[_Name, _ColumnEntry], pydantic.Field(min_length=1)]
-    stream_attributes_after: _Name | None = None
+    }

@@ -265,7 +265,7 @@ def merge_changes(
     same_event = " AND ".join(f"t.{name} = s.{name}" for name in key)
     # Files of other days are neither read nor written.
     days = ", ".join(f"DATE'{day}'" for day in sorted(counts.days))
-    names = [f"`{column.name}`" for column in lake.schema("events").columns]
+    names = [f"`{name}`" for name in lake.schema("events").columns]
     updates = ", ".join(f"t.{name} = s.{name}" for name in names)
     values = f"({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
     clauses = {
