@@ -78,18 +78,3 @@ def test_it_waits_for_the_day_that_it_is_for(
     mine = type(wait)(task_id="wait", delta=wait.delta + drift)
     assert wait.delta == timedelta(hours=1)
     assert mine.poke(context) is over
-
-
-@pytest.mark.parametrize(
-    "value", ["2013-02-30", "2013-02-08T00:00:00Z", "08.02.2013", "{{ ds }}", "", "x; ls", 20130208]
-)
-def test_what_is_no_day_is_refused(dag: Any, value: object) -> None:
-    from airflow.sdk.exceptions import ParamValidationError
-
-    with pytest.raises(ParamValidationError):
-        dag.params.get_param("day").resolve(value)
-
-
-@pytest.mark.parametrize("value", [None, "2013-02-08"])
-def test_a_day_is_taken(dag: Any, value: object) -> None:
-    assert dag.params.get_param("day").resolve(value) == value
