@@ -5,7 +5,7 @@ over the good events alone. A row's words head its tests; its outcome is their d
 
 The row "Spark executor, Python worker, driver or task killed; disk full; two writers" is
 `tests/faults` (`make test-faults` for more points). Late events that come with another run than
-their hour's are `test_reopened.py`, parameters of DAGs `tests/dags/test_backfill_replay.py`.
+their hour's are `test_reopened.py`, parameters of DAGs `tests/dags/test_params.py`.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class Lake:
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """
-        predicate = where.predicate(by_day=False)
+        predicate = where.predicate()
         self._write(table, rows, run, mode="overwrite", predicate=predicate)
 
     def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
