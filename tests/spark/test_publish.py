@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pytest
-from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError, ValidationError
 from elsinore.events import EventTable
@@ -27,22 +25,16 @@ from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
 from elsinore.lake.sample import SampleSize
 from elsinore.lake.validate import VALIDATIONS, validate
-from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import aggregate
 from elsinore.spark.publish import hour_contents, publish
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
-from tests.spark.results_lake import QUERIES, flights_lake, hours, put_events, staged, workload
+from tests.spark.results_lake import QUERIES, hours, put_events, staged, workload
 
 pytestmark = pytest.mark.spark
 
 SIZE = SampleSize(windows=12, steps=100_000, seed=0)
-
-
-@pytest.fixture(scope="module")
-def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[SparkLake, EventTable]:
-    return flights_lake(spark, new_home())
 
 
 @pytest.fixture
