@@ -220,6 +220,8 @@ def _published(
 ) -> dict[Place, dict[str, Number]]:
     """What the engine has at some places; one that it has nothing at is left out."""
     wanted = {(p.query, p.group_key, _bounds(workload, p).start): p for p in places}
+    if not wanted:
+        return {}
     hours = {_hour(workload, place) for place in wanted.values()}
     at = (
         pc.field("owned_day").isin([date.fromisoformat(hour[:10]) for hour in hours])
@@ -227,8 +229,6 @@ def _published(
         & pc.field("query").isin([query for query, _, _ in wanted])
         & pc.field("group_key").isin([group for _, group, _ in wanted])
     )
-    if not wanted:
-        return {}
     columns = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
     rows = lake.dataset(STAGED, version).to_table(columns=columns, filter=at)
     rows = rows.set_column(2, "window_start", rows["window_start"].cast(pa.int64()))
@@ -370,7 +370,8 @@ def _drawn_events(
         name = pc.binary_join_element_wise(*texts, " ", null_handling="replace")
         rank = pa.array(_seeded(seed, name.to_pylist()))
         both = pa.concat_tables([*drawn, pa.table(batch).append_column("rank", rank)])
-        drawn = [both.sort_by("rank").slice(0, count)]
+        lowest = pc.select_k_unstable(both, k=count, sort_keys=[("rank", "ascending")])
+        drawn = [both.take(lowest)]
     return [event for table in drawn for event in table.to_pylist()]
 
 
