@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import ParameterError
+from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_step import Arguments
+from elsinore.quality.judgement import load_judgement
+from elsinore.quality.report import write_report
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
-from jobs.report_quality import main as report_quality
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
@@ -19,8 +22,19 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         ParameterError: the interval is no day in UTC.
     """
     interval = arguments.interval
-    if interval.start % DAY or interval.length != DAY:
+    if interval.start % DAY or interval.end - interval.start != DAY:
         raise ParameterError(
             f"{interval} is no day", hint="give midnight to midnight, UTC, as start and end"
         )
-    return report_quality(arguments, settings, night=True)
+    judgement = load_judgement(settings.quality, run_key(interval))
+    docs_index = judgement.docs if judgement else None
+    page = write_report(
+        settings.lake,
+        settings.reports,
+        interval,
+        docs_index,
+        judgement,
+        stream=load_schema(settings.schema_file),
+        night=True,
+    )
+    return {"report": str(page), "data_docs": str(docs_index) if docs_index else None}

@@ -13,24 +13,13 @@ from elsinore.quality.report import write_report
 from elsinore.settings import Settings
 
 
-def main(arguments: Arguments, settings: Settings, *, night: bool = False) -> Mapping[str, Any]:
-    """One page; links the Data Docs that the validation left behind, if it did.
-
-    Args:
-        arguments: the hours, and the run.
-        settings: name the lake and where pages go.
-        night: whether it is the report of a day: of all its runs, beside the days before it.
-    """
+def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+    """One page; links the Data Docs that the validation left behind, if it did."""
     interval = arguments.interval
     judgement = load_judgement(settings.quality, run_key(interval))
     docs_index = judgement.docs if judgement else None
+    stream = load_schema(settings.schema_file)
     page = write_report(
-        settings.lake,
-        settings.reports,
-        interval,
-        docs_index,
-        judgement,
-        stream=load_schema(settings.schema_file),
-        night=night,
+        settings.lake, settings.reports, interval, docs_index, judgement, stream=stream
     )
     return {"report": str(page), "data_docs": str(docs_index) if docs_index else None}
