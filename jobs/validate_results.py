@@ -8,15 +8,15 @@ from typing import Any
 from elsinore.lake.provenance import STAGED
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
+from elsinore.lake.sample import SampleSize
 from elsinore.lake.stale_hours import reopened_hours
 from elsinore.lake.tables import Lake
+from elsinore.lake.validate import require_no_mismatch, validate
 from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.spark.sample import SampleSize
-from elsinore.spark.validate import require_no_mismatch, validate
 from elsinore.timeline import DAY
 
 JOB = "validate_results"

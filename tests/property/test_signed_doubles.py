@@ -11,6 +11,8 @@ import pytest
 from elsinore.cli.run import answer
 from elsinore.engine.plan import Executor
 from elsinore.events import EventTable
+from elsinore.lake.sample import Check, Place
+from elsinore.lake.validate import ENUMERATED, Compared, compare
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
@@ -18,8 +20,6 @@ from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import group_key, numbers_of
 from elsinore.results.row import ResultRow
-from elsinore.spark.sample import Check, Place
-from elsinore.spark.validate_compare import ENUMERATED, Compared, compare
 from tests.golden_cases import bound_query, event_table, stream_schema
 from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases.dice import Dice

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from elsinore.events import EventTable
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
 from elsinore.spark.tables import SparkLake
+from tests.spark.results_lake import flights_lake
 
 NewHome = Callable[[], Settings]
 
@@ -50,6 +52,12 @@ def new_home(
         return new
 
     return make
+
+
+@pytest.fixture(scope="module")
+def flights(spark: SparkSession, new_home: NewHome) -> tuple[SparkLake, EventTable]:
+    """A lake of flights for the tests of a module, and its events."""
+    return flights_lake(spark, new_home())
 
 
 @pytest.fixture

@@ -46,9 +46,14 @@ from tests.spark.results_lake import (
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(scope="module")
-def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[SparkLake, EventTable]:
-    return flights_lake(spark, new_home())
+@pytest.fixture
+def lake(flights: tuple[SparkLake, EventTable]) -> SparkLake:
+    return flights[0]
+
+
+@pytest.fixture
+def events(flights: tuple[SparkLake, EventTable]) -> EventTable:
+    return flights[1]
 
 
 def run(lake: SparkLake, queries: str, owned: Interval, parts: int = 2) -> Aggregated:
@@ -86,9 +91,9 @@ SHUFFLED = Route((), "as asked")
 
 
 def test_the_whole_workload_gives_what_one_batch_gives(
-    flights: tuple[SparkLake, EventTable],
+    lake: SparkLake,
+    events: EventTable,
 ) -> None:
-    lake, events = flights
     queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
     owned = hours("15", "18")
     done = aggregate(lake, queries, owned, static_plan="p", parts=4, run="test")
@@ -102,8 +107,7 @@ def test_the_whole_workload_gives_what_one_batch_gives(
     assert done.events_version == lake.version("events")
 
 
-def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[SparkLake, EventTable]) -> None:
-    lake, _ = flights
+def test_rows_name_the_query_and_the_commit_the_rest(lake: SparkLake) -> None:
     queries = workload(lake, QUERIES)
     owned = hours("15", "18")
     done = aggregate(lake, queries, owned, static_plan="p17", parts=2, run="test")
@@ -121,8 +125,7 @@ def test_rows_name_the_query_and_the_commit_the_rest(flights: tuple[SparkLake, E
     )
 
 
-def test_shared_segments_change_no_row(flights: tuple[SparkLake, EventTable]) -> None:
-    lake, events = flights
+def test_shared_segments_change_no_row(lake: SparkLake, events: EventTable) -> None:
     queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
     owned = hours("15", "18")
     statistics = observe(queries, events)
@@ -135,8 +138,7 @@ def test_shared_segments_change_no_row(flights: tuple[SparkLake, EventTable]) ->
     assert done.sharing == plan.in_words()
 
 
-def test_slices_give_what_one_run_gives(flights: tuple[SparkLake, EventTable]) -> None:
-    lake, events = flights
+def test_slices_give_what_one_run_gives(lake: SparkLake, events: EventTable) -> None:
     for owned in (hours("09", "10"), hours("10", "12")):
         run(lake, QUERIES, owned, parts=1)
     assert staged(lake, hours("09", "12")) == computed(
@@ -146,9 +148,8 @@ def test_slices_give_what_one_run_gives(flights: tuple[SparkLake, EventTable]) -
 
 @pytest.mark.parametrize("route", ["direct", "shuffled"])
 def test_staged_rows_are_a_file_a_day(
-    flights: tuple[SparkLake, EventTable], monkeypatch: pytest.MonkeyPatch, route: str
+    lake: SparkLake, monkeypatch: pytest.MonkeyPatch, route: str
 ) -> None:
-    lake, _ = flights
     owned = Interval.parse("2013-02-07T19:00", "2013-02-08T08:00")
     if route == "shuffled":
         monkeypatch.setattr("elsinore.spark.aggregate.choose_route", lambda *_: SHUFFLED)
@@ -165,8 +166,7 @@ def test_staged_rows_are_a_file_a_day(
     assert done.events > 0
 
 
-def test_the_number_of_parts_does_not_matter(flights: tuple[SparkLake, EventTable]) -> None:
-    lake, _ = flights
+def test_the_number_of_parts_does_not_matter(lake: SparkLake) -> None:
     queries, owned = workload(lake, QUERIES), hours("16", "18")
     one, five = (by_route(lake, queries, owned, SHUFFLED, parts=n)[0] for n in (1, 5))
     assert one
@@ -174,9 +174,9 @@ def test_the_number_of_parts_does_not_matter(flights: tuple[SparkLake, EventTabl
 
 
 def test_a_rerun_leaves_the_same_rows_and_fewer_events_fewer(
-    flights: tuple[SparkLake, EventTable],
+    lake: SparkLake,
+    events: EventTable,
 ) -> None:
-    lake, events = flights
     owned, neighbour = hours("18", "20"), hours("20", "21")
     for interval in (owned, neighbour, owned):
         run(lake, QUERIES, interval)
@@ -192,8 +192,7 @@ def test_a_rerun_leaves_the_same_rows_and_fewer_events_fewer(
     assert staged(lake, neighbour) == beside != []
 
 
-def test_values_that_are_the_same_group_share_a_task(flights: tuple[SparkLake, EventTable]) -> None:
-    lake, _ = flights
+def test_values_that_are_the_same_group_share_a_task(lake: SparkLake) -> None:
     day = Interval.parse("2013-03-01T00:00", "2013-03-01T01:00")
     humid = [0.0, -0.0, float("nan"), float("nan"), None, None, 50.0]
     put_events(
@@ -227,9 +226,8 @@ def test_values_that_are_the_same_group_share_a_task(flights: tuple[SparkLake, E
 
 
 def test_a_query_that_the_engine_lacks_is_refused_before_anything_is_written(
-    flights: tuple[SparkLake, EventTable],
+    lake: SparkLake,
 ) -> None:
-    lake, _ = flights
     version = lake.version(STAGED)
     text = "QUERY odd RETURN COUNT(x) PATTERN SEQ(Weather x+, Weather y+) WITHIN 1 hour;"
     with pytest.raises(UnsupportedQueryError, match="odd"):
@@ -238,9 +236,8 @@ def test_a_query_that_the_engine_lacks_is_refused_before_anything_is_written(
 
 
 def test_branches_distribute_by_the_keys_that_every_position_carries(
-    flights: tuple[SparkLake, EventTable],
+    lake: SparkLake,
 ) -> None:
-    lake, _ = flights
     chains, chances, storms = branches(workload(lake, QUERIES))
     assert chains.keys == ("carrier", "tailnum")
     assert chances.keys == ("origin",)  # Weather has no carrier
@@ -250,10 +247,7 @@ def test_branches_distribute_by_the_keys_that_every_position_carries(
 
 
 @pytest.mark.parametrize("parts", [1, 3, 7])
-def test_files_read_directly_give_what_the_shuffle_gives(
-    flights: tuple[SparkLake, EventTable], parts: int
-) -> None:
-    lake, _ = flights
+def test_files_read_directly_give_what_the_shuffle_gives(lake: SparkLake, parts: int) -> None:
     queries, owned = workload(lake, QUERIES), hours("14", "18")
     direct, counts = by_route(lake, queries, owned, cut(lake, queries, owned, parts), parts)
     assert direct == by_route(lake, queries, owned, SHUFFLED, parts)[0] != []
@@ -263,9 +257,8 @@ def test_files_read_directly_give_what_the_shuffle_gives(
 
 
 def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
-    flights: tuple[SparkLake, EventTable],
+    lake: SparkLake,
 ) -> None:
-    lake, _ = flights
     queries = workload(
         lake,
         """
@@ -285,10 +278,9 @@ def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
 
 
 def test_swept_queries_give_the_rows_of_queries_by_themselves(
-    flights: tuple[SparkLake, EventTable],
+    lake: SparkLake,
 ) -> None:
     """In chunks of the tasks' events, by both routes; windows overlap, and reach into the slice."""
-    lake, _ = flights
     queries = workload(
         lake,
         """
@@ -305,8 +297,7 @@ def test_swept_queries_give_the_rows_of_queries_by_themselves(
     assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []
 
 
-def test_reading_is_of_one_version(flights: tuple[SparkLake, EventTable]) -> None:
-    lake, events = flights
+def test_reading_is_of_one_version(lake: SparkLake, events: EventTable) -> None:
     version, owned = lake.version("events"), hours("15", "18")
     before = files_of(lake.path("events"), version, owned)
     put_events(lake, events, mode="overwrite")
@@ -315,8 +306,7 @@ def test_reading_is_of_one_version(flights: tuple[SparkLake, EventTable]) -> Non
     assert {file.path for file in after.files}.isdisjoint(file.path for file in before.files)
 
 
-def test_files_of_other_times_are_not_read(flights: tuple[SparkLake, EventTable]) -> None:
-    lake, _ = flights
+def test_files_of_other_times_are_not_read(lake: SparkLake) -> None:
     version = lake.version("events")
     assert (
         files_of(lake.path("events"), version, Interval.parse("2013-02-05", "2013-02-07")).files

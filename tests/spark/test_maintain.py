@@ -50,7 +50,7 @@ def many_small_files(lake: SparkLake) -> None:
 
 def _append(lake: SparkLake, table: str, name: str, day: str, row: dict[str, Any]) -> None:
     new = frame(lake, table, row).withColumn(name, F.lit(day).cast("date"))
-    names = [column.name for column in lake.schema(table).columns]
+    names = [*lake.schema(table).columns]
     new.select(*names).write.format("delta").mode("append").save(str(lake.path(table)))
 
 

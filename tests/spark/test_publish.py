@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pytest
-from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError, ValidationError
 from elsinore.events import EventTable
@@ -25,24 +23,18 @@ from elsinore.lake.provenance import (
 )
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
-from elsinore.settings import Settings
+from elsinore.lake.sample import SampleSize
+from elsinore.lake.validate import VALIDATIONS, validate
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import aggregate
 from elsinore.spark.publish import hour_contents, publish
-from elsinore.spark.sample import SampleSize
 from elsinore.spark.tables import SparkLake
-from elsinore.spark.validate import VALIDATIONS, validate
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
-from tests.spark.results_lake import QUERIES, flights_lake, hours, put_events, staged, workload
+from tests.spark.results_lake import QUERIES, hours, put_events, staged, workload
 
 pytestmark = pytest.mark.spark
 
 SIZE = SampleSize(windows=12, steps=100_000, seed=0)
-
-
-@pytest.fixture(scope="module")
-def flights(spark: SparkSession, new_home: Callable[[], Settings]) -> tuple[SparkLake, EventTable]:
-    return flights_lake(spark, new_home())
 
 
 @pytest.fixture
@@ -64,6 +56,11 @@ def validated(lake: SparkLake, interval: Interval) -> None:
     record_metrics(lake, interval, VALIDATE_STEP, validation.figures(), run="test")
 
 
+def prepared(lake: SparkLake, interval: Interval) -> None:
+    aggregated(lake, interval)
+    validated(lake, interval)
+
+
 def published(lake: SparkLake, interval: Interval) -> int:
     return publish(lake, workload(lake, QUERIES), interval, run="run 7", name="three").rows
 
@@ -82,8 +79,7 @@ def digest_of_hour(lake: SparkLake, hour: Interval) -> str:
 
 def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: SparkLake) -> None:
     interval = hours("15", "17")
-    aggregated(lake, interval)
-    validated(lake, interval)
+    prepared(lake, interval)
     before = lake.version(PUBLISHED)
     assert published(lake, interval) == len(staged(lake, interval)) > 0
     assert lake.version(PUBLISHED) == before + 1
@@ -102,8 +98,7 @@ def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: 
 
 def test_publications_say_where_each_hour_comes_from(lake: SparkLake) -> None:
     interval, queries = hours("15", "17"), workload(lake, QUERIES)
-    aggregated(lake, interval)
-    validated(lake, interval)
+    prepared(lake, interval)
     published(lake, interval)
     found = of(lake, interval)
     assert list(found) == ["2013-02-08T15", "2013-02-08T16"]
@@ -124,8 +119,7 @@ def test_publications_say_where_each_hour_comes_from(lake: SparkLake) -> None:
         assert publication.settled
     # An hour that is published without any result says so.
     nothing = Interval.parse("2013-05-01T00:00", "2013-05-01T01:00")
-    aggregated(lake, nothing)
-    validated(lake, nothing)
+    prepared(lake, nothing)
     published(lake, nothing)
     (empty,) = of(lake, nothing).values()
     assert (empty.rows, empty.validated, empty.settled) == (0, 0, True)
@@ -135,14 +129,12 @@ def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
     lake: SparkLake, events: EventTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interval = hours("09", "11")
-    aggregated(lake, interval)
-    validated(lake, interval)
+    prepared(lake, interval)
     published(lake, interval)
     before = of(lake, interval)
     put_events(lake, events.between(0, interval.start), mode="overwrite")
     try:
-        aggregated(lake, interval)
-        validated(lake, interval)
+        prepared(lake, interval)
     finally:
         put_events(lake, events, mode="overwrite")
 
@@ -166,8 +158,7 @@ def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
 def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: SparkLake) -> None:
     first, second, between = hours("05", "06"), hours("07", "09"), hours("06", "07")
     for interval in (first, second):
-        aggregated(lake, interval)
-        validated(lake, interval)
+        prepared(lake, interval)
     before = lake.version(PUBLISHED)
     publish(lake, workload(lake, QUERIES), second, run="run 8", also=[first])
     assert lake.version(PUBLISHED) == before + 1
@@ -182,15 +173,13 @@ def test_results_that_are_gone_vanish_and_other_hours_stay(
     lake: SparkLake, events: EventTable
 ) -> None:
     interval, first, second = hours("18", "20"), hours("18", "19"), hours("19", "20")
-    aggregated(lake, interval)
-    validated(lake, interval)
+    prepared(lake, interval)
     assert published(lake, interval) > 0
     beside = staged(lake, second, PUBLISHED)
     assert 0 < len(beside) < len(staged(lake, interval, PUBLISHED))
     put_events(lake, events.between(0, first.start - 12 * HOUR), mode="overwrite")
     try:
-        aggregated(lake, first)
-        validated(lake, first)
+        prepared(lake, first)
     finally:
         put_events(lake, events, mode="overwrite")
     assert published(lake, first) == 0
@@ -215,15 +204,13 @@ def test_only_what_was_validated_is_published(lake: SparkLake) -> None:
     with pytest.raises(ValidationError, match=r"something else .* UPDATE"):
         published(lake, interval)
     assert staged(lake, interval, PUBLISHED) == []
-    aggregated(lake, interval)
-    validated(lake, interval)
+    prepared(lake, interval)
     assert published(lake, interval) > 0
 
 
 def test_what_another_run_has_aggregated_meanwhile_is_validated_again(lake: SparkLake) -> None:
     interval = hours("02", "04")
-    aggregated(lake, interval)
-    validated(lake, interval)
+    prepared(lake, interval)
     # Hours beside these do not matter.
     aggregated(lake, hours("04", "05"))
     before = published(lake, interval)
@@ -267,8 +254,7 @@ def test_versions_that_are_wholly_on_record_are_not_read_again(
     lake: SparkLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interval = hours("20", "21")
-    aggregated(lake, interval)
-    validated(lake, interval)
+    prepared(lake, interval)
     published(lake, interval)
     newest = lake.version(PUBLISHED)
     read: list[int] = []

@@ -311,10 +311,10 @@ def test_a_plan_of_an_older_build_is_found_anew(landed: SparkLake) -> None:
         run="test",
     )  # fmt: skip
     record_metrics(landed, hours(9, 10), "plan", {"plan_fingerprint": "0" * 64}, run="test")
-    with pytest.raises(PlanError, match="version 2; this build reads version 3"):
+    with pytest.raises(PlanError, match="version 2; this build reads version 4"):
         load_plan(landed, workload, hours(9, 10))
     anew = plan(landed, workload, interval)
-    assert (anew.reused, anew.plan.version) == (False, 3)
+    assert (anew.reused, anew.plan.version) == (False, 4)
     assert anew.figures["reason"] == "no plan was found before"
     assert load_plan(landed, workload, interval) == anew.plan
 

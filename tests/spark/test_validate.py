@@ -14,13 +14,12 @@ from elsinore.errors import DataError, ValidationError
 from elsinore.lake.provenance import PUBLISHED, STAGED, origin
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
+from elsinore.lake.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
 from elsinore.lake.tables import Lake
+from elsinore.lake.validate import VALIDATIONS, Validation, differ, require_no_mismatch, validate
 from elsinore.settings import Settings
 from elsinore.spark.publish import publish
-from elsinore.spark.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
 from elsinore.spark.tables import SparkLake
-from elsinore.spark.validate import VALIDATIONS, Validation, require_no_mismatch, validate
-from elsinore.spark.validate_compare import differ
 from elsinore.timeline import EPOCH, Interval
 from tests.spark.dry_lake import answers, dry_lake, stage, stage_rows, staged_rows
 from tests.spark.results_lake import QUERIES, hours, staged, workload
@@ -164,7 +163,7 @@ def test_a_single_missing_result_is_found_by_the_others_of_its_window(spoilt: La
 def test_a_window_of_too_many_groups_is_not_searched_and_that_is_said(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elsinore.spark.sample.MAX_GROUPS", 1)
+    monkeypatch.setattr("elsinore.lake.sample.MAX_GROUPS", 1)
     validation = check(lake, SampleSize(windows=3, steps=100_000, seed=0))
     figures = validation.figures()
     skipped = [item for item in validation.compared if item.whole and not item.checked]

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import AttributeType
+from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import BudgetError, DataError, ParameterError
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.lake.delta_log import read_rows
-from elsinore.lake.event_files import micros
+from elsinore.lake.event_files import event_table, micros
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.lake.sample import Place, group_json
+from elsinore.lake.validate import MAX_EVENTS, may_matter
+from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.budget import Budget, Meter
@@ -32,10 +33,9 @@ from elsinore.reference.event import read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
 from elsinore.reference.trends import Trend, group_of, trend_of
-from elsinore.results.published import group_text
 from elsinore.results.row import plain_value
 from elsinore.settings import Settings
-from elsinore.timeline import EPOCH, Instant, format_instant, instant_of, parse_instant
+from elsinore.timeline import EPOCH, format_instant, instant_of, parse_instant
 
 #: Columns that the titles of lines take.
 _MARGIN = 11
@@ -186,9 +186,6 @@ _INSTANT = pa.timestamp("us", tz="UTC")
 
 #: How many of the groups that there are an error names.
 _NAMED = 5
-
-#: Windows with more events are not searched: the reference holds each as an object.
-MAX_EVENTS = 20_000
 
 #: Steps of the search, some microseconds each.
 STEPS = 200_000
@@ -345,28 +342,24 @@ def _trends_of(lake: Path, workload: Workload, found: Why, *, limit: int) -> Tre
         return Trends((), known, str(error))
     if rows.num_rows > MAX_EVENTS:
         return Trends((), known, f"the window holds more than {MAX_EVENTS} events")
-    rows = _of_group(query, rows, json.loads(found.group))
-    return _search(query, workload, rows, found, limit, known)
-
-
-def _search(
-    query: BoundQuery, workload: Workload, rows: pa.Table, found: Why, limit: int, known: int | None
-) -> Trends:
-    table = EventTable(workload.schema, _columns(workload, rows))
+    place = Place(query.name, found.group, found.window_start // query.window.slide)
+    events = _event_table(workload.schema, rows)
+    matter = may_matter(workload, query, place, events.table)
+    rows, events = rows.filter(matter), EventTable(workload.schema, events.table.filter(matter))
     meter = Meter(query.name, Budget(STEPS))
-    meter.window = found.window_start // query.window.slide
+    meter.window = place.window
     keys = Keys(query, workload.schema)
-    matcher = Matcher(query, keys, read_events(query, table), meter)
+    matcher = Matcher(query, keys, read_events(query, events), meter)
     built: dict[Trend, None] = {}
     reason = None
     try:
         for match in matcher.trends(query.pattern):
-            if _group_text(query, group_of(query, match.values)) == found.group:
+            if group_json(query, group_of(query, match.values)) == found.group:
                 built.setdefault(trend_of(match))
     except BudgetError:
         reason = f"there are more trends than {STEPS} steps can build"
-    events = _by_row(rows)
-    listed = [tuple(events[row] for row in trend) for trend in built]
+    told = _by_row(rows)
+    listed = [tuple(told[row] for row in trend) for trend in built]
     if reason is None:
         listed.sort(key=lambda trend: [(event.time, event.id or "") for event in trend])
     count = len(built) if reason is None else known
@@ -385,44 +378,15 @@ def _events(lake: Path, found: Why) -> pa.Table:
     return read_rows(lake, "events", where=inside, version=version)
 
 
-def _of_group(query: BoundQuery, rows: pa.Table, group: Mapping[str, Any]) -> pa.Table:
-    """Without the events that belong to another group for certain."""
-    for key in query.group_keys:
-        free = {p.type for p in query.positions if p.index not in key.positions}
-        bound = sorted(query.event_types - free)
-        wanted = group[str(key.group_label)]
-        column = rows[key.attribute]
-        if key.type is AttributeType.TIMESTAMP:
-            texts = [None if v is None else str(Instant(v)) for v in micros(column).to_pylist()]
-            column = pa.array(texts, pa.string())
-        same = column.is_null() if wanted is None else pc.fill_null(pc.equal(column, wanted), False)
-        is_bound = pc.is_in(rows["event_type"], value_set=pa.array(bound, pa.string()))
-        rows = rows.filter(pc.or_(pc.invert(is_bound), same))
-    return rows
-
-
-def _columns(workload: Workload, rows: pa.Table) -> pa.Table:
-    """Rows of the table `events` as the columns of `arrow_schema`."""
-    schema = workload.schema
+def _event_table(schema: StreamSchema, rows: pa.Table) -> EventTable:
+    """Rows of the table `events` as the engine reads them."""
     codes = [schema.type_codes[name] for name in rows["event_type"].to_pylist()]
-    columns = {
-        TIME_COLUMN: micros(rows["event_time"]),
-        TYPE_COLUMN: pa.array(codes, pa.int32()),
-    }
+    columns = {TIME_COLUMN: micros(rows["event_time"]), TYPE_COLUMN: pa.array(codes, pa.int32())}
     for name, kind in schema.attributes.items():
-        stored = rows[name]
-        columns[name] = micros(stored) if kind is AttributeType.TIMESTAMP else stored
-    return pa.table(columns, schema=arrow_schema(schema))
+        columns[name] = micros(rows[name]) if kind is AttributeType.TIMESTAMP else rows[name]
+    return event_table(schema, pa.table(columns))
 
 
 def _by_row(rows: pa.Table) -> list[TrendEvent]:
     columns = rows["event_type"], micros(rows["event_time"]), rows["event_id"]
     return [TrendEvent(*row) for row in zip(*(c.to_pylist() for c in columns), strict=True)]
-
-
-def _group_text(query: BoundQuery, group: tuple[Any, ...]) -> str:
-    labelled = []
-    for key, value in zip(query.group_keys, group, strict=True):
-        instant = key.type is AttributeType.TIMESTAMP and value is not None
-        labelled.append((str(key.group_label), Instant(value) if instant else value))
-    return group_text(tuple(labelled))

@@ -105,7 +105,7 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
         PlanError: the plan is damaged, or made for another workload.
     """
     own = find_text(lake, interval, PLAN, PLAN_FINGERPRINT)
-    found = _first_of(lake, workload, {run_key(interval): own}) if own else None
+    found = _first_of(lake, workload, [own]) if own else None
     if found is None or found.workload_fingerprint != workload_fingerprint(workload):
         runs = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
         around = [
@@ -114,8 +114,7 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
             if found.start <= interval.start and interval.end <= found.end
         ]
         around.sort(key=lambda found: (found.length, found.start))
-        keys = map(run_key, around)
-        found = _first_of(lake, workload, {key: runs[key] for key in keys})
+        found = _first_of(lake, workload, [runs[run_key(run)] for run in around])
     if found is None:
         raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
     verify(found, workload)
@@ -124,8 +123,7 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
 
 def load_statistics(lake: Lake, fingerprint: str) -> Statistics | None:
     """Stored statistics, if the lake still has them."""
-    wanted = (pc.field("kind") == STATISTICS) & (pc.field("fingerprint") == fingerprint)
-    found = _rows(lake, wanted, "body")
+    found = _rows(lake, "body", kind=STATISTICS, fingerprint=fingerprint)
     return Statistics.from_json(found[0]["body"]) if found else None
 
 
@@ -159,8 +157,8 @@ def _find_and_keep(
 
 def _add_once(lake: Lake, rows: Sequence[_Row], run: str) -> None:
     """Add what the table lacks; two runs may add the same at once, and then both rows say so."""
-    names = pc.field("fingerprint").isin([row["fingerprint"] for row in rows])
-    there = {row["fingerprint"] for row in _rows(lake, names, "fingerprint")}
+    names = [row["fingerprint"] for row in rows]
+    there = {row["fingerprint"] for row in _rows(lake, "fingerprint", fingerprint=names)}
     if new := [row for row in rows if row["fingerprint"] not in there]:
         lake.add("plans", new, run=run)
 
@@ -177,61 +175,56 @@ def _plan_in_force(
     own = workload_fingerprint(workload)
     counted = {
         row["fingerprint"]: Statistics.from_json(row["body"])
-        for row in _rows(lake, pc.field("kind") == STATISTICS, "fingerprint", "body")
+        for row in _rows(lake, "fingerprint", "body", kind=STATISTICS)
     }
-    optimal = (pc.field("kind") == PLAN) & (pc.field("finder") == str(Finder.OPTIMAL))
     names = ("fingerprint", "workload_fingerprint", "statistics_fingerprint")
     before = [
         (row["workload_fingerprint"] == own, observed.end, observed.length, row["fingerprint"])
-        for row in _rows(lake, optimal, *names)
+        for row in _rows(lake, *names, kind=PLAN, finder=Finder.OPTIMAL)
         if (found := counted.get(row["statistics_fingerprint"])) is not None
         if (observed := found.observed) is not None and observed.end <= end
     ]
     if not before:
         return None, None
-    (row,) = _rows(lake, pc.field("fingerprint") == max(before)[-1], "body")[:1]
-    if not StaticPlan.is_current(row["body"]):
+    body = _rows(lake, "body", fingerprint=max(before)[-1])[0]["body"]
+    if not StaticPlan.is_current(body):
         return None, None
-    plan = StaticPlan.from_json(row["body"])
+    plan = StaticPlan.from_json(body)
     return plan, counted[plan.statistics_fingerprint]
 
 
 def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> StaticPlan | None:
     """The best plan for exactly these; GWMIN's alone is what a run left that did not end."""
-    wanted = (
-        (pc.field("kind") == PLAN)
-        & (pc.field("finder") == str(Finder.OPTIMAL))
-        & (pc.field("workload_fingerprint") == workload_fingerprint(workload))
-        & (pc.field("statistics_fingerprint") == statistics.fingerprint)
-    )
-    bodies = [row["body"] for row in _rows(lake, wanted, "body")]
+    found = _rows(
+        lake, "body", kind=PLAN, finder=Finder.OPTIMAL,
+        workload_fingerprint=workload_fingerprint(workload),
+        statistics_fingerprint=statistics.fingerprint,
+    )  # fmt: skip
+    bodies = [row["body"] for row in found]
     plans = [StaticPlan.from_json(body) for body in bodies if StaticPlan.is_current(body)]
     return max(plans, key=lambda plan: (plan.proven, plan.score, plan.fingerprint), default=None)
 
 
 def _profile_of(lake: Lake, plan: StaticPlan) -> str | None:
     """The name of the profile that a plan was found with."""
-    wanted = (
-        (pc.field("kind") == PROFILE)
-        & (pc.field("workload_fingerprint") == plan.workload_fingerprint)
-        & (pc.field("statistics_fingerprint") == plan.statistics_fingerprint)
-    )
-    return next((row["fingerprint"] for row in _rows(lake, wanted, "fingerprint")), None)
+    found = _rows(
+        lake, "fingerprint", kind=PROFILE,
+        workload_fingerprint=plan.workload_fingerprint,
+        statistics_fingerprint=plan.statistics_fingerprint,
+    )  # fmt: skip
+    return found[0]["fingerprint"] if found else None
 
 
-def _first_of(lake: Lake, workload: Workload, named: Mapping[str, str]) -> StaticPlan | None:
-    """The first of some named plans that is the workload's; if none is, the first of all."""
+def _first_of(lake: Lake, workload: Workload, named: Sequence[str]) -> StaticPlan | None:
+    """The first of some plans that is the workload's; if none is, the first of all."""
     if not named:
         return None
-    wanted = (pc.field("kind") == PLAN) & pc.field("fingerprint").isin([*named.values()])
-    found = {
-        row["fingerprint"]: row
-        for row in _rows(lake, wanted, "fingerprint", "workload_fingerprint", "body")
-    }
-    if missing := set(named.values()) - found.keys():
+    names = ("fingerprint", "workload_fingerprint", "body")
+    found = {row["fingerprint"]: row for row in _rows(lake, *names, kind=PLAN, fingerprint=named)}
+    if missing := set(named) - found.keys():
         raise DataError(f"the table plans lacks the plan {min(missing)}")
     own = workload_fingerprint(workload)
-    rows = [found[name] for name in named.values()]
+    rows = [found[name] for name in named]
     best = next((row for row in rows if row["workload_fingerprint"] == own), rows[0])
     return StaticPlan.from_json(best["body"])
 
@@ -241,6 +234,10 @@ def _interval(key: str) -> Interval:
     return Interval(parse_instant(f"{start}:00Z"), parse_instant(f"{end}:00Z"))
 
 
-def _rows(lake: Lake, wanted: pc.Expression, *columns: str) -> list[_Row]:
+def _rows(lake: Lake, *columns: str, **among: str | Sequence[str]) -> list[_Row]:
+    """Columns of the rows that have a given value, or one of several."""
+    wanted = pc.scalar(True)
+    for name, value in among.items():
+        wanted &= pc.field(name).isin([str(value)] if isinstance(value, str) else list(value))
     found: list[_Row] = lake.rows("plans", wanted, columns=[*columns]).to_pylist()
     return found

@@ -80,11 +80,10 @@ def staged_origins(
         note = commit.note
         if "hours" not in note or (version is not None and commit.version > version):
             continue
-        staged = Origin(
-            str(note["run"]), str(note["workload"]), str(note["plan"]), int(note["events_version"])
-        )
-        for label in wanted & set(_labels(note["hours"])):
-            found.setdefault(label, staged)
+        staged = Origin(note["run"], note["workload"], note["plan"], int(note["events_version"]))
+        for hour in hours_of(_borders(note["hours"])):
+            if hour_label(hour) in wanted:
+                found.setdefault(hour_label(hour), staged)
     return found
 
 
@@ -130,10 +129,6 @@ def require_unchanged(lake: Path, interval: Interval, *, since: int, until: int)
             f"results of {interval} were aggregated anew since they were validated",
             hint="validate them again",
         )
-
-
-def _labels(borders: list[str]) -> list[str]:
-    return [hour_label(hour) for hour in hours_of(_borders(borders))]
 
 
 def _borders(labels: list[str]) -> Interval:

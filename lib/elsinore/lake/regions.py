@@ -68,7 +68,7 @@ class _HourRange:
                 file.to_table(table.schema, columns and list(columns), where) for file in found[day]
             )
 
-    def predicate(self, *, by_day: bool) -> str:
+    def predicate(self, *, by_day: bool = False) -> str:
         """The condition as SQL.
 
         Args:
@@ -132,9 +132,8 @@ class RunStep:
         if not _IDENTIFIER.fullmatch(self.step):
             raise EngineError(f"{self.step!r} cannot name a step")
 
-    def predicate(self, *, by_day: bool = False) -> str:
-        """The condition as SQL; such figures know no days."""
-        del by_day
+    def predicate(self) -> str:
+        """The condition as SQL."""
         return f"run_key = '{run_key(self.interval)}' AND step = '{self.step}'"
 
 

@@ -135,7 +135,7 @@ class Lake:
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """
-        predicate = where.predicate(by_day=False)
+        predicate = where.predicate()
         self._write(table, rows, run, mode="overwrite", predicate=predicate)
 
     def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
@@ -201,18 +201,15 @@ def sql_text(text: str) -> str:
     return f"'{escaped}'"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Strict):
     """One column of a table."""
 
-    name: str
     type: ColumnType
-    nullable: bool
-    description: str
+    nullable: bool = False
+    description: Annotated[str, pydantic.Field(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class TableSchema:
+class TableSchema(Strict):
     """One table of the lake.
 
     Attributes:
@@ -223,28 +220,31 @@ class TableSchema:
             them of all columns takes longer than writing.
         record: whether it is a record of runs, which delta-rs alone writes; else it is data, which
             Spark alone writes. A table has one writer, since the two commit in different ways.
-        columns: in the order in which they are stored.
+        columns: by name, in the order in which they are stored.
+        stream_attributes_after: the column that those of the stream's attributes follow, if any do.
     """
 
-    name: str
-    description: str
-    partition_by: tuple[str, ...]
-    statistics_of: tuple[str, ...]
-    record: bool
-    columns: tuple[Column, ...]
+    name: _Name = pydantic.Field(alias="table")
+    description: Annotated[str, pydantic.Field(min_length=1)]
+    partition_by: list[_Name] = pydantic.Field(default_factory=list)
+    statistics_of: list[_Name] = pydantic.Field(default_factory=list)
+    record: bool = False
+    columns: Annotated[dict[_Name, Column], pydantic.Field(min_length=1)]
+    stream_attributes_after: _Name | None = None
 
     def arrow(self) -> pa.Schema:
         """The columns as Arrow types."""
-        return pa.schema([pa.field(c.name, _ARROW[c.type], c.nullable) for c in self.columns])
+        columns = self.columns.items()
+        return pa.schema([pa.field(name, _ARROW[c.type], c.nullable) for name, c in columns])
 
     def ddl(self) -> str:
         """The columns as SQL; names are plain identifiers, descriptions are quoted."""
         columns = []
-        for column in self.columns:
+        for name, column in self.columns.items():
             null = "" if column.nullable else " NOT NULL"
             note = sql_text(column.description)
             kind = "BIGINT" if column.type == "long" else column.type.upper()
-            columns.append(f"`{column.name}` {kind}{null} COMMENT {note}")
+            columns.append(f"`{name}` {kind}{null} COMMENT {note}")
         return ", ".join(columns)
 
 
@@ -261,47 +261,27 @@ def load_tables(folder: Path, stream: StreamSchema) -> dict[str, TableSchema]:
 
 
 def _load(path: Path, stream: StreamSchema) -> TableSchema:
-    declared = read_model(path, _TableFile, "a table")
-    if declared.table != path.stem:
-        raise SchemaError(f"{path} declares the table {declared.table}", hint="rename the file")
-    columns: list[Column] = []
-    for name, entry in declared.columns.items():
-        columns.append(Column(name, entry.type, entry.nullable, entry.description))
+    declared = read_model(path, TableSchema, "a table")
+    if declared.name != path.stem:
+        raise SchemaError(f"{path} declares the table {declared.name}", hint="rename the file")
+    columns: dict[str, Column] = {}
+    for name, column in declared.columns.items():
+        columns[name] = column
         if name == declared.stream_attributes_after:
-            columns += _attributes(stream)
-    named = {*declared.partition_by, *declared.statistics_of}
-    unknown = named - {column.name for column in columns}
+            columns |= _attributes(stream)
+    unknown = {*declared.partition_by, *declared.statistics_of} - columns.keys()
     if unknown:
         raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))}")
-    return TableSchema(
-        declared.table,
-        declared.description,
-        tuple(declared.partition_by),
-        tuple(declared.statistics_of),
-        declared.record,
-        tuple(columns),
-    )
+    return declared.model_copy(update={"columns": columns})
 
 
-def _attributes(stream: StreamSchema) -> list[Column]:
+def _attributes(stream: StreamSchema) -> dict[str, Column]:
     """One nullable column an attribute: an event has those of its type only."""
-    return [
-        Column(name, kind.value, True, f"Attribute of {', '.join(sorted(stream.carriers(name)))}.")
+    return {
+        name: Column(
+            type=kind.value,
+            nullable=True,
+            description=f"Attribute of {', '.join(sorted(stream.carriers(name)))}.",
+        )
         for name, kind in stream.attributes.items()
-    ]
-
-
-class _ColumnEntry(Strict):
-    type: ColumnType
-    nullable: bool = False
-    description: Annotated[str, pydantic.Field(min_length=1)]
-
-
-class _TableFile(Strict):
-    table: _Name
-    description: Annotated[str, pydantic.Field(min_length=1)]
-    partition_by: list[_Name] = pydantic.Field(default_factory=list)
-    statistics_of: list[_Name] = pydantic.Field(default_factory=list)
-    record: bool = False
-    columns: Annotated[dict[_Name, _ColumnEntry], pydantic.Field(min_length=1)]
-    stream_attributes_after: _Name | None = None
+    }

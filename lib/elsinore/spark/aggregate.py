@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -27,7 +27,7 @@ from elsinore.spark.aggregate_worker import (
     WINDOWS,
     Asked,
     Counts,
-    add_up_texts,
+    add_up,
     aggregating,
     carrying,
     finishing,
@@ -67,15 +67,9 @@ class Aggregated:
 
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; the version is a name, hence text."""
-        return {
-            "events_version": str(self.events_version),
-            "plan_fingerprint": self.plan_fingerprint,
-            "events": self.events,
-            "windows": self.windows,
-            "rows": self.rows,
-            "route": self.route,
-            "sharing": self.sharing,
-        }
+        figures = asdict(self) | {"events_version": str(self.events_version)}
+        del figures["counts"]
+        return figures
 
 
 def aggregate(
@@ -155,7 +149,7 @@ def split_counts(rows: DataFrame) -> tuple[DataFrame, Counts]:
     """
     told = rows.where(F.col(TASK_COUNTS).isNotNull()).select(TASK_COUNTS).collect()
     results = rows.where(F.col(TASK_COUNTS).isNull()).drop(TASK_COUNTS)
-    return results, add_up_texts(row[0] for row in told)
+    return results, add_up(row[0] for row in told)
 
 
 def _by_day(rows: DataFrame, owned: Interval, parts: int) -> DataFrame:
@@ -177,41 +171,31 @@ def aggregate_shuffled(
 ) -> DataFrame:
     """The windows that end in `owned`, and counts; see `aggregated`."""
     partial, counted = [], frozenset[str]()
-    for branch in sorted(branches(workload), key=lambda each: -_longest(workload, each)):
-        asked = Asked(workload.schema, plan.of_queries(branch.queries), owned)
+    for branch in sorted(branches(workload), key=lambda branch: -branch.longest):
+        names = [query.name for query in branch.queries]
+        asked = Asked(workload.schema, plan.of_queries(names), owned)
         # An event that several branches read counts where the longest windows read it.
-        partial.append(_partial(lake, workload, branch, asked, version, parts, counted))
+        partial.append(_partial(lake, branch, asked, version, parts, branch.types - counted))
         counted |= branch.types
     together = reduce(DataFrame.unionByName, partial).repartition(parts, *_GROUP)
     return together.mapInArrow(finishing(workload), from_arrow_schema(carrying(FINISHED_SCHEMA)))
 
 
-def _longest(workload: Workload, branch: Branch) -> int:
-    return max(workload.by_name[name].window.within for name in branch.queries)
-
-
 def _partial(
-    lake: SparkLake,
-    workload: Workload,
-    branch: Branch,
-    asked: Asked,
-    version: int,
-    parts: int,
-    counted: frozenset[str],
+    lake: SparkLake, branch: Branch, asked: Asked, version: int, parts: int, counted: frozenset[str]
 ) -> DataFrame:
-    queries = [workload.by_name[name] for name in branch.queries]
-    schema = workload.schema
-    events = events_between(lake, version, reach_of(queries, asked.owned), branch.types)
-    columns = events.select(*engine_columns(schema, branch.attributes))
+    """Partial rows of a branch, and counts of the events of some types."""
+    events = events_between(lake, version, reach_of(branch.queries, asked.owned), branch.types)
+    columns = events.select(*engine_columns(asked.schema, branch.attributes))
     if branch.keys:
-        columns = columns.repartition(parts, *partition_keys(schema, branch.keys))
+        columns = columns.repartition(parts, *partition_keys(asked.schema, branch.keys))
     else:
         columns = columns.repartition(1)
     # In the order of time old events can be let go; worth a sort where there are such.
-    ordered = _longest(workload, branch) < asked.owned.length
+    ordered = branch.longest < asked.owned.length
     if ordered:
         columns = columns.sortWithinPartitions(TIME_COLUMN)
-    task = aggregating(asked, branch.types - counted, ordered=ordered)
+    task = aggregating(asked, counted, ordered=ordered)
     return columns.mapInArrow(task, from_arrow_schema(carrying(PARTIAL_SCHEMA)))
 
 
@@ -220,28 +204,27 @@ def events_between(
 ) -> DataFrame:
     """Rows of the table `events` of some types in an interval, as they stood at a version."""
     first, last = day_of(interval.start), day_of(interval.end - 1)
+    start, end = (F.timestamp_micros(F.lit(i)) for i in (interval.start, interval.end))
     return lake.read("events", version).where(
         F.col("event_day").between(F.lit(first), F.lit(last))
-        & within(interval)
+        & (F.col("event_time") >= start)
+        & (F.col("event_time") < end)
         & F.col("event_type").isin(sorted(types))
     )
-
-
-def within(interval: Interval) -> Column:
-    """Whether `event_time` lies in an interval."""
-    start, end = (F.timestamp_micros(F.lit(i)) for i in (interval.start, interval.end))
-    return (F.col("event_time") >= start) & (F.col("event_time") < end)
 
 
 def engine_columns(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
     """`_time` in microseconds, `_type` as a code, and attributes with timestamps as integers."""
     names = F.array(*(F.lit(event_type.name) for event_type in schema.types))
     code = F.array_position(names, F.col("event_type")) - F.lit(1)
-    return [
+    columns = [
         F.unix_micros("event_time").alias(TIME_COLUMN),
         code.cast("int").alias(TYPE_COLUMN),
-        *(_plain(name, schema.attributes[name]) for name in attributes),
     ]
+    for name in attributes:
+        is_instant = schema.attributes[name] is AttributeType.TIMESTAMP
+        columns.append(F.unix_micros(name).alias(name) if is_instant else F.col(name))
+    return columns
 
 
 def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
@@ -249,18 +232,10 @@ def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Colu
 
     NULLs share a task, as do NaNs of all bit patterns, and -0.0 goes where 0.0 goes.
     """
+    nan = F.lit(float("nan"))
     return [
-        _normal(name) if schema.attributes[name] is AttributeType.DOUBLE else F.col(name)
+        F.when(F.isnan(name), nan).otherwise(F.col(name) + F.lit(0.0))
+        if schema.attributes[name] is AttributeType.DOUBLE
+        else F.col(name)
         for name in attributes
     ]
-
-
-def _plain(name: str, kind: AttributeType) -> Column:
-    if kind is AttributeType.TIMESTAMP:
-        return F.unix_micros(name).alias(name)
-    return F.col(name)
-
-
-def _normal(name: str) -> Column:
-    nan = F.lit(float("nan"))
-    return F.when(F.isnan(name), nan).otherwise(F.col(name) + F.lit(0.0))

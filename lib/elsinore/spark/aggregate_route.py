@@ -170,15 +170,20 @@ class Branch:
     Attributes:
         keys: the attributes to distribute by; events of one trend, and those that can rule it out,
             agree in all of them. Empty: one task takes all events.
-        queries: names, in the order of the workload.
+        queries: in the order of the workload.
         types: the event types that the queries read.
         attributes: the attributes that they read.
     """
 
     keys: tuple[str, ...]
-    queries: tuple[str, ...]
+    queries: tuple[BoundQuery, ...]
     types: frozenset[str]
     attributes: tuple[str, ...]
+
+    @property
+    def longest(self) -> int:
+        """The longest WITHIN of its queries."""
+        return max(query.window.within for query in self.queries)
 
 
 def branches(workload: Workload) -> tuple[Branch, ...]:
@@ -187,7 +192,10 @@ def branches(workload: Workload) -> tuple[Branch, ...]:
     for query in workload.queries:
         keys = common_keys(query)
         members.setdefault((keys, "" if keys else query.name), []).append(query)
-    return tuple(_branch(workload, keys, queries) for (keys, _), queries in members.items())
+    return tuple(
+        Branch(keys, (*found,), types_read(workload, found), (*attributes_read(found),))
+        for (keys, _), found in members.items()
+    )
 
 
 def common_keys(query: BoundQuery) -> tuple[str, ...]:
@@ -200,12 +208,3 @@ def common_keys(query: BoundQuery) -> tuple[str, ...]:
         return ()
     everywhere = {position.index for position in query.positions}
     return tuple(sorted({key.attribute for key in query.keys if key.positions >= everywhere}))
-
-
-def _branch(workload: Workload, keys: tuple[str, ...], queries: list[BoundQuery]) -> Branch:
-    return Branch(
-        keys,
-        tuple(query.name for query in queries),
-        types_read(workload, queries),
-        tuple(attributes_read(queries)),
-    )

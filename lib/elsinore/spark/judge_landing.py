@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 
 from pyspark.sql import Column, DataFrame, Row, Window
@@ -36,11 +36,8 @@ PLACE = ("landing", "file", "position")
 
 _SHOWN = 60
 
-#: By hour, the first and the last instant among the changed events that it holds.
-Touched = dict[str, tuple[int, int]]
-
-#: What a row counts, beside fates and changes.
-_OTHER, _HELD, _WAS = "other", "held", "was"
+#: By hour or landing, the first and the last instant of some events.
+Spans = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +263,8 @@ class LandingCounts:
     """The counts.
 
     Attributes:
-        fates: rows with `kind` (a fate), `landing`, `reason`, `count`, and the `first` and `last`
-            event time.
+        fates: lines by landing, fate and reason.
+        accepted: by landing, the first and the last instant of its accepted events.
         others: labels of other landings from which events of the same ids come.
         held: how many events were held against the lines.
         changes: how many events are inserted, updated and deleted.
@@ -279,16 +276,17 @@ class LandingCounts:
             does (SLIDE is never longer than WITHIN).
     """
 
-    fates: tuple[Row, ...] = ()
-    others: frozenset[str] = frozenset()
-    held: int = 0
-    changes: Counter[str] = field(default_factory=Counter)
-    days: frozenset[date] = frozenset()
-    touched: Touched = field(default_factory=dict)
+    fates: Counter[tuple[str, str, str | None]]
+    accepted: Spans
+    others: frozenset[str]
+    held: int
+    changes: Counter[str]
+    days: frozenset[date]
+    touched: Spans
 
 
 def count_landing(judged: DataFrame, whole: Column, others: DataFrame | None) -> LandingCounts:
-    """Count what `judge_events` gives.
+    """Count what `judge_events` gives, all of it in one pass.
 
     Args:
         judged: its rows.
@@ -296,72 +294,64 @@ def count_landing(judged: DataFrame, whole: Column, others: DataFrame | None) ->
         others: the column `landing` of events of other landings.
     """
     at, was = F.unix_micros("event_time"), F.unix_micros("was")
-    says_else = ~F.col("alike")
     is_line, is_change = F.col("fate").isNotNull() & whole, F.col("op").isNotNull()
-    nothing = F.lit(None).cast("bigint")
-    told = F.array(
-        F.when(F.col("fate").isNull(), _told(F.lit(_HELD), nothing)),
-        F.when(is_line, _told(F.col("fate"), at, landing="landing", reason="reason_code")),
-        F.when(is_change, _told(F.col("op"), F.when(says_else, at), hour=_hour(at))),
-        F.when(F.col("was").isNotNull(), _told(F.lit(_WAS), F.when(says_else, was), _hour(was))),
-    )
-    # Not `array_compact`, which works out its type for every row.
-    told_rows = judged.select(F.explode(told).alias("told")).where("told IS NOT NULL")
-    told_rows = told_rows.select("told.*")
+    groups = {
+        "held": F.col("fate").isNull(),
+        "fate": F.when(is_line, F.col("fate")),
+        "landing": F.when(is_line, F.col("landing")),
+        "reason": F.when(is_line, F.col("reason_code")),
+        "op": F.col("op"),
+        "alike": F.when(is_change, F.col("alike")),
+        "hour": F.when(is_change, F.floor(at / F.lit(HOUR))),
+        "hour_before": F.floor(was / F.lit(HOUR)),
+        "other": F.lit(None).cast("string"),
+    }
+    columns = (groups | {"at": at, "was": was}).items()
+    rows = judged.select(*(column.alias(name) for name, column in columns))
     if others is not None:
-        told_rows = told_rows.unionByName(
-            others.select(_told(F.lit(_OTHER), nothing, landing="landing").alias("told"))
-            .select("told.*")
-            .distinct()
-        )
-    rows = (
-        told_rows.groupBy("kind", "landing", "reason", "hour")
-        .agg(
-            F.count(F.lit(1)).alias("count"), F.min("at").alias("first"), F.max("at").alias("last")
-        )
-        .collect()
+        labels = others.select(F.col("landing").alias("other")).distinct()
+        rows = rows.unionByName(labels, allowMissingColumns=True)
+    counted = rows.groupBy(*groups).agg(
+        F.count(F.lit(1)).alias("count"),
+        F.min("at").alias("first"),
+        F.max("at").alias("last"),
+        F.min("was").alias("first_before"),
+        F.max("was").alias("last_before"),
     )
-    return _sorted_out(rows)
+    return _sorted_out(counted.collect())
 
 
 def _sorted_out(rows: Sequence[Row]) -> LandingCounts:
+    fates: Counter[tuple[str, str, str | None]] = Counter()
     changes: Counter[str] = Counter()
-    touched: Touched = {}
-    hours = [row for row in rows if row["hour"] is not None]
-    for row in hours:
-        if row["kind"] != _WAS:
-            changes[row["kind"]] += row["count"]
-        if row["first"] is not None:
-            label = hour_label(row["hour"] * HOUR)
-            first, last = touched.get(label, (row["first"], row["last"]))
-            touched[label] = min(first, row["first"]), max(last, row["last"])
+    accepted: Spans = {}
+    touched: Spans = {}
+    days = set()
+    for row in rows:
+        here = row["hour"], row["first"], row["last"]
+        before = row["hour_before"], row["first_before"], row["last_before"]
+        if row["fate"] is not None:
+            fates[row["landing"], row["fate"], row["reason"]] += row["count"]
+        if row["fate"] == ACCEPTED:
+            _widen(accepted, row["landing"], *here[1:])
+        if row["op"] is not None:
+            changes[row["op"]] += row["count"]
+        for hour, first, last in (here, before):
+            if hour is not None:
+                days.add(day_of(hour * HOUR))
+                if not row["alike"]:
+                    _widen(touched, hour_label(hour * HOUR), first, last)
     return LandingCounts(
-        tuple(row for row in rows if row["kind"] in (ACCEPTED, DUPLICATE, QUARANTINED)),
-        frozenset(row["landing"] for row in rows if row["kind"] == _OTHER),
-        sum(row["count"] for row in rows if row["kind"] == _HELD),
+        fates,
+        accepted,
+        frozenset(row["other"] for row in rows if row["other"] is not None),
+        sum(row["count"] for row in rows if row["held"]),
         changes,
-        frozenset(day_of(row["hour"] * HOUR) for row in hours),
+        frozenset(days),
         dict(sorted(touched.items())),
     )
 
 
-def _told(
-    kind: Column,
-    at: Column,
-    hour: Column | None = None,
-    *,
-    landing: str | None = None,
-    reason: str | None = None,
-) -> Column:
-    no_text = F.lit(None).cast("string")
-    return F.struct(
-        kind.alias("kind"),
-        (F.col(landing) if landing else no_text).alias("landing"),
-        (F.col(reason) if reason else no_text).alias("reason"),
-        (F.lit(None).cast("bigint") if hour is None else hour).alias("hour"),
-        at.alias("at"),
-    )
-
-
-def _hour(at: Column) -> Column:
-    return F.floor(at / F.lit(HOUR))
+def _widen(spans: Spans, label: str, first: int, last: int) -> None:
+    before = spans.get(label, (first, last))
+    spans[label] = min(before[0], first), max(before[1], last)

@@ -43,6 +43,9 @@ _LINE = 20
 #: Bytes of files whose ids each worker can hold, however well they are packed.
 _FEW = 16 * 1024 * 1024
 
+#: What an account counts.
+_COUNTED = ("files", "bytes", "lines", "accepted", "duplicates", "quarantined")
+
 Figures = dict[str, int | float]
 
 #: The changes are a checkpoint: there is no need to make another one of them.
@@ -146,7 +149,7 @@ class _Landing:
 
 def _write_quarantine(lake: SparkLake, landing: JudgedLanding, region: Landings, run: str) -> None:
     """Write the bad lines of a region, unless there are none and were none."""
-    is_bad = any(row["kind"] == QUARANTINED for row in landing.counts.fates)
+    is_bad = any(fate == QUARANTINED for _, fate, _ in landing.counts.fates)
     held = lake.dataset("quarantine").head(1, filter=region.expression(by_day=True))
     if is_bad or held.num_rows:
         bad = landing.rows.where(region.predicate(by_day=False)).where(f"fate = '{QUARANTINED}'")
@@ -164,19 +167,17 @@ def _accounts(
     for file in files:
         accounts[file.landing]["files"] += 1
         accounts[file.landing]["bytes"] += file.size
-    reasons: dict[str, dict[str, int]] = {label: {} for label in accounts}
+    reasons: dict[str, dict[str | None, int]] = {label: {} for label in accounts}
     fields = {ACCEPTED: "accepted", DUPLICATE: "duplicates", QUARANTINED: "quarantined"}
-    for row in landing.counts.fates:
-        account = accounts.get(row["landing"])
-        if account is None:
-            continue
-        account["lines"] += row["count"]
-        account[fields[row["kind"]]] += row["count"]
-        if row["kind"] == QUARANTINED:
-            reasons[row["landing"]][row["reason"]] = row["count"]
-        elif row["kind"] == ACCEPTED:
-            account["first_event"], account["last_event"] = row["first"], row["last"]
+    for (label, fate, reason), count in landing.counts.fates.items():
+        if label in accounts:
+            accounts[label]["lines"] += count
+            accounts[label][fields[fate]] += count
+            if fate == QUARANTINED:
+                reasons[label][reason] = count
     for label, account in accounts.items():
+        span = landing.counts.accepted.get(label, (None, None))
+        account["first_event"], account["last_event"] = span
         account["reasons"] = json.dumps(reasons[label], sort_keys=True)
     return accounts
 
@@ -195,22 +196,11 @@ def _earlier_accounts(lake: SparkLake, also: Sequence[Interval]) -> dict[str, di
 
 
 def _account(label: str) -> dict[str, Any]:
-    return {
-        "landing": label,
-        "files": 0,
-        "bytes": 0,
-        "lines": 0,
-        "accepted": 0,
-        "duplicates": 0,
-        "quarantined": 0,
-        "first_event": None,
-        "last_event": None,
-    }
+    return {"landing": label, **dict.fromkeys(_COUNTED, 0)}
 
 
 def _totals(accounts: list[dict[str, Any]]) -> Figures:
-    names = ("files", "bytes", "lines", "accepted", "duplicates", "quarantined")
-    return {"landings": len(accounts)} | {n: sum(a[n] for a in accounts) for n in names}
+    return {"landings": len(accounts)} | {n: sum(a[n] for a in accounts) for n in _COUNTED}
 
 
 def _require_few_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> None:
@@ -265,7 +255,7 @@ def merge_changes(
     same_event = " AND ".join(f"t.{name} = s.{name}" for name in key)
     # Files of other days are neither read nor written.
     days = ", ".join(f"DATE'{day}'" for day in sorted(counts.days))
-    names = [f"`{column.name}`" for column in lake.schema("events").columns]
+    names = [f"`{name}`" for name in lake.schema("events").columns]
     updates = ", ".join(f"t.{name} = s.{name}" for name in names)
     values = f"({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
     clauses = {

@@ -7,11 +7,12 @@ by which all reads choose, and a file that holds a whole one leaves little to sk
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
 
@@ -81,15 +82,11 @@ def figures(maintained: Mapping[str, Maintained]) -> dict[str, int]:
 
 def is_worth_compacting(lake: SparkLake, table: str) -> bool:
     """Whether any partition of a table has two small files or more; read from its log alone."""
-    adds = _log(lake, table).get_add_actions(flatten=True)
+    adds = pa.table(_log(lake, table).get_add_actions(flatten=True))
+    small = adds.filter(pc.less(adds["size_bytes"], _TARGET_BYTES))
     keys = [f"partition.{column}" for column in lake.schema(table).partition_by]
-    columns = [adds.column(key).to_pylist() for key in keys]
-    sizes = adds.column("size_bytes").to_pylist()
-    places = zip(*columns, strict=True) if columns else [()] * len(sizes)
-    small = Counter(
-        place for place, size in zip(places, sizes, strict=True) if size < _TARGET_BYTES
-    )
-    return any(count > 1 for count in small.values())
+    counts = small.group_by(keys).aggregate([([], "count_all")])["count_all"].to_pylist()
+    return any(count > 1 for count in counts)
 
 
 def _maintain(lake: SparkLake, table: str, keep_hours: int, run: str) -> Maintained:

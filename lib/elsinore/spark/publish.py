@@ -26,11 +26,10 @@ from elsinore.lake.provenance import (
 )
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, find_text
+from elsinore.lake.validate import EVERY_AGGREGATE, VALIDATIONS
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.tables import SparkLake
-from elsinore.spark.validate import VALIDATIONS
-from elsinore.spark.validate_compare import EVERY_AGGREGATE
 from elsinore.timeline import Interval, instant_of
 
 

@@ -107,12 +107,16 @@ def scan_landing(lake: SparkLake, files: Sequence[LandingFile]) -> DataFrame:
     Raises (when it runs):
         DataError: a file cannot be opened; one that is damaged is a row of its own.
     """
-    bins = _balance(files, 2 * lake.cores)
-    columns = from_arrow_schema(scanned_schema(lake.stream))
-    scan = _Scan(bins, lake.stream)
+    bins, stream = _balance(files, 2 * lake.cores), lake.stream
+
+    def scan(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from _scan(bins[number], stream)
+
     # The numbers of the bins, each in a partition of its own.
     numbers = lake.spark.range(0, len(bins), 1, numPartitions=max(len(bins), 1))
-    return numbers.mapInArrow(scan, columns)
+    return numbers.mapInArrow(scan, from_arrow_schema(scanned_schema(stream)))
 
 
 def decode_stored(lines: DataFrame, stream: StreamSchema) -> DataFrame:
@@ -151,59 +155,47 @@ def _balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFil
     return tuple(tuple(sorted(part)) for part in bins)
 
 
-@dataclass(frozen=True)
-class _Scan:
-    """What a worker does with the numbers of its bins."""
+def _scan(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[pa.RecordBatch]:
+    """Rows of `scanned_schema` for every line of the files of a bin."""
+    landings = {file.name: file.landing for file in files}
+    waiting: list[pa.RecordBatch] = []
+    for file in files:
+        is_empty = True
+        try:
+            for lines in read_lines(Path(file.path), name=file.name):
+                waiting.append(lines)
+                is_empty = False
+                if sum(part.num_rows for part in waiting) >= _AT_ONCE:
+                    yield _decoded(waiting, landings, stream)
+                    waiting = []
+        except UnreadableFile as error:
+            # Raised before the file's first line, unless a plain file breaks off while it is
+            # read: then nothing of it may land, and the whole task fails and is tried again.
+            if waiting and waiting[-1]["file"][0].as_py() == file.name:
+                raise
+            # Without the path of this machine.
+            reason = str(error).replace(file.path, file.name)
+            yield _whole(file, error.reason_code, reason, stream)
+        else:
+            if is_empty:
+                yield _whole(file, Reason.EMPTY_FILE, f"{file.name} holds no line", stream)
+    if waiting:
+        yield _decoded(waiting, landings, stream)
 
-    bins: tuple[tuple[LandingFile, ...], ...]
-    stream: StreamSchema
 
-    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from self._bin(self.bins[number])
+def _decoded(
+    batches: list[pa.RecordBatch], landings: dict[str, str], stream: StreamSchema
+) -> pa.RecordBatch:
+    lines = pa.Table.from_batches(batches)
+    names = [landings[name] for name in lines["file"].to_pylist()]
+    return _decode(lines, pa.array(names, pa.string()), stream)
 
-    def _bin(self, files: tuple[LandingFile, ...]) -> Iterator[pa.RecordBatch]:
-        landings = {file.name: file.landing for file in files}
-        waiting: list[pa.RecordBatch] = []
-        for file in files:
-            is_empty = True
-            try:
-                for lines in read_lines(Path(file.path), name=file.name):
-                    waiting.append(lines)
-                    is_empty = False
-                    if sum(part.num_rows for part in waiting) >= _AT_ONCE:
-                        yield self._decoded(waiting, landings)
-                        waiting = []
-            except UnreadableFile as error:
-                # Raised before the file's first line, unless a plain file breaks off while it is
-                # read: then nothing of it may land, and the whole task fails and is tried again.
-                if waiting and waiting[-1]["file"][0].as_py() == file.name:
-                    raise
-                # Without the path of this machine.
-                reason = str(error).replace(file.path, file.name)
-                yield self._whole(file, error.reason_code, reason)
-            else:
-                if is_empty:
-                    yield self._whole(file, Reason.EMPTY_FILE, f"{file.name} holds no line")
-        if waiting:
-            yield self._decoded(waiting, landings)
 
-    def _decoded(self, batches: list[pa.RecordBatch], landings: dict[str, str]) -> pa.RecordBatch:
-        lines = pa.Table.from_batches(batches)
-        names = [landings[name] for name in lines["file"].to_pylist()]
-        return _decode(lines, pa.array(names, pa.string()), self.stream)
-
-    def _whole(self, file: LandingFile, code: str, reason: str) -> pa.RecordBatch:
-        row = {
-            "landing": file.landing,
-            "file": file.name,
-            "position": 0,
-            "line": "",
-            "reason_code": str(code),
-            "reason": reason,
-        }
-        return pa.RecordBatch.from_pylist([row], schema=scanned_schema(self.stream))
+def _whole(file: LandingFile, code: str, reason: str, stream: StreamSchema) -> pa.RecordBatch:
+    """The row of a file that is unusable as a whole."""
+    place = {"landing": file.landing, "file": file.name, "position": 0, "line": ""}
+    row = place | {"reason_code": str(code), "reason": reason}
+    return pa.RecordBatch.from_pylist([row], schema=scanned_schema(stream))
 
 
 def _decode(

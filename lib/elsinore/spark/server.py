@@ -1,9 +1,9 @@
 """One warm Spark for all tasks: a Spark Connect server on loopback, started when it is needed.
 
-Whoever needs it first starts it, in a session of processes of its own: a keeper (`keep_server`),
-which ends it when nobody has worked with it for a while, the JVM, and for a moment what warms it
-up. All of them and all clients hold locks on files of `<home>/spark`, which the system releases
-however a process ends; nobody relies on a process id, which may be another's soon.
+Whoever needs it first starts it, in a session of processes of its own: a keeper, which ends it when
+nobody has worked with it for a while, the JVM, and for a moment what warms it up. All of them and
+all clients hold locks on files of `<home>/spark`, which the system releases however a process ends;
+nobody relies on a process id, which may be another's soon.
 
 | file | holds |
 |---|---|
@@ -12,6 +12,11 @@ however a process ends; nobody relies on a process id, which may be another's so
 | `clients` | shared locks of those that work with it |
 | `server.json` | once it answers, for its owner alone: process group, port, token, digest |
 | `scratch` | Spark's own temporary files |
+
+`python -m elsinore.spark.server HOST PORT` becomes the server of a deployment, where others start
+and end it and have made its token; with more arguments it is the keeper. With a port alone it has a
+new server do a little of all that tasks do, so that the first of them finds it warm: of a cold one
+the first write and MERGE take 5 to 20 s, the first Python worker another 5.
 """
 
 from __future__ import annotations
@@ -33,20 +38,22 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from elsinore.errors import SetupError
 from elsinore.settings import Settings
 
 #: The variable of the server's environment with its token.
-TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 
 #: Seconds in which a server must answer; that it is given to end; between two looks.
-_PATIENCE, _GRACE, LOOK = 300.0, 10.0, 0.1
+_PATIENCE, _GRACE, _LOOK = 300.0, 10.0, 0.1
 
 #: The locks of this process: a client of a home is one until it ends.
 _CLIENT_OF: dict[Path, int] = {}
 
-LOOPBACK = "127.0.0.1"
+_LOOPBACK = "127.0.0.1"
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -77,12 +84,12 @@ class Server:
     @property
     def url(self) -> str:
         """Its address, for clients."""
-        return with_token(f"sc://{LOOPBACK}:{self.port}", self.token)
+        return with_token(f"sc://{_LOOPBACK}:{self.port}", self.token)
 
     def tell(self, folder: Path) -> None:
         """Let clients find it, in one step."""
         part = folder / "server.part"
-        with os.fdopen(open_private(part), "w", encoding="utf-8") as file:
+        with os.fdopen(_open_private(part), "w", encoding="utf-8") as file:
             json.dump(asdict(self), file)
         part.replace(folder / "server.json")
 
@@ -130,11 +137,11 @@ def running_server(settings: Settings) -> Server:
     """
     folder = _folder(settings)
     if folder not in _CLIENT_OF:
-        _CLIENT_OF[folder] = open_private(folder / "clients")
+        _CLIENT_OF[folder] = _open_private(folder / "clients")
         fcntl.flock(_CLIENT_OF[folder], fcntl.LOCK_SH)
-    command = server_command(settings)
+    command = _command(settings)
     digest = _digest(command)
-    with locked(folder / "starting"):
+    with _locked(folder / "starting"):
         found = _find(folder)
         if found is not None and found.digest == digest:
             return found
@@ -145,7 +152,7 @@ def running_server(settings: Settings) -> Server:
 def stop_server(settings: Settings) -> bool:
     """Ends the server of a home; whether there was one."""
     folder = _folder(settings)
-    with locked(folder / "starting"):
+    with _locked(folder / "starting"):
         found = _find(folder)
         _end(folder, found)
     return found is not None
@@ -166,14 +173,14 @@ def _start(settings: Settings, command: list[str], digest: str) -> Server:
     shutil.rmtree(folder / "scratch", ignore_errors=True)
     port = _free_port()
     scratch = {"spark.local.dir": str(folder / "scratch")}
-    command = complete(command, LOOPBACK, port, **scratch)
-    alive = open_private(folder / "alive")
+    command = _complete(command, _LOOPBACK, port, **scratch)
+    alive = _open_private(folder / "alive")
     fcntl.flock(alive, fcntl.LOCK_EX)
     told = [str(folder), str(alive), str(port), digest, str(settings.spark_idle_minutes * 60)]
     with log.open("wb") as output:
         subprocess.Popen(
-            [sys.executable, "-m", "elsinore.spark.keep_server", *told, *command],
-            env=server_environment() | {TOKEN: secrets.token_hex(24)},
+            [sys.executable, "-m", "elsinore.spark.server", *told, *command],
+            env=_environment() | {_TOKEN: secrets.token_hex(24)},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -190,12 +197,12 @@ def _start(settings: Settings, command: list[str], digest: str) -> Server:
 def _find(folder: Path) -> Server | None:
     """The server that lives, once it answers; None if none does."""
     deadline = time.monotonic() + _PATIENCE
-    while not is_free(folder / "alive"):
+    while not _is_free(folder / "alive"):
         with suppress(FileNotFoundError):
             return Server(**json.loads((folder / "server.json").read_text(encoding="utf-8")))
         if time.monotonic() > deadline:
             raise SetupError(f"Spark does not answer within {_PATIENCE:.0f} s", hint="see its log")
-        time.sleep(LOOK)
+        time.sleep(_LOOK)
     return None
 
 
@@ -203,13 +210,13 @@ def _end(folder: Path, server: Server | None) -> None:
     """Ends a server that `_find` has found, and takes its traces away."""
     deadline = time.monotonic() + _GRACE
     number = signal.SIGTERM
-    while server is not None and not is_free(folder / "alive"):
+    while server is not None and not _is_free(folder / "alive"):
         # As long as one of them lives, no other group has its number.
         with suppress(ProcessLookupError):
             os.killpg(server.group, number)
         if time.monotonic() > deadline:
             number = signal.SIGKILL
-        time.sleep(LOOK)
+        time.sleep(_LOOK)
     (folder / "server.json").unlink(missing_ok=True)
 
 
@@ -219,15 +226,15 @@ def _folder(settings: Settings) -> Path:
     return folder
 
 
-def open_private(file: Path) -> int:
+def _open_private(file: Path) -> int:
     """A descriptor of a file that its owner alone may read, made if need be."""
     return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
+def _locked(file: Path) -> Iterator[None]:
     """Holds the lock on a file."""
-    lock = open_private(file)
+    lock = _open_private(file)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -235,9 +242,9 @@ def locked(file: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def is_free(file: Path) -> bool:
+def _is_free(file: Path) -> bool:
     """Whether nobody holds a lock on a file."""
-    lock = open_private(file)
+    lock = _open_private(file)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -249,11 +256,11 @@ def is_free(file: Path) -> bool:
 
 def _free_port() -> int:
     with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
+        probe.bind((_LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
-def server_command(settings: Settings) -> list[str]:
+def _command(settings: Settings) -> list[str]:
     """What starts a server, but for where it listens and its token.
 
     Raises:
@@ -265,14 +272,14 @@ def server_command(settings: Settings) -> list[str]:
     return [program, "--master", settings.spark_master, *_options(conf)]
 
 
-def complete(command: list[str], host: str, port: int, **conf: str) -> list[str]:
+def _complete(command: list[str], host: str, port: int, **conf: str) -> list[str]:
     """The command with where the server listens, and what else it is told of its place."""
     conf = {"spark.connect.grpc.binding.address": host, **conf}
     conf |= {"spark.connect.grpc.binding.port": str(port)}
     return [*command, *_options(conf), str(_DRIVER)]
 
 
-def server_environment() -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """This process's environment, with what Python workers need to run this very library."""
     path = os.pathsep.join(filter(None, (str(_PACKAGE.parent), os.environ.get("PYTHONPATH"))))
     python = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
@@ -318,7 +325,7 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
     if kernels := os.environ.get("NUMBA_CACHE_DIR"):  # workers find compiled kernels there as well
         configuration["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
     if settings.spark_master.startswith("local"):
-        configuration |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+        configuration |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
     return configuration
 
 
@@ -349,3 +356,107 @@ def _find_jars(folder: Path) -> list[Path]:
     if missing:
         raise SetupError(f"{folder} lacks {' and '.join(missing)}", hint="run `make setup`")
     return [jar for _, jars in found for jar in jars]
+
+
+def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command: list[str]) -> int:
+    """Runs the JVM until it ends or nobody has worked with it for a while; its exit code.
+
+    Args:
+        folder: with the files of the table above.
+        alive: the lock of that name, which the JVM inherits.
+        port: that the server will listen on.
+        digest: what it is made of.
+        idle: seconds without a client after which it ends.
+        command: starts the server.
+    """
+    known = {"ELSINORE_SPARK_KEEPER": str(os.getpid())}  # to the driver (`server_driver`)
+    jvm = subprocess.Popen(command, pass_fds=(alive,), env=os.environ | known)
+    try:
+        while jvm.poll() is None and not _answers(port):
+            time.sleep(_LOOK)
+        if jvm.poll() is None:
+            Server(os.getpid(), port, os.environ[_TOKEN], digest).tell(folder)
+            subprocess.Popen([sys.executable, "-m", "elsinore.spark.server", str(port)])
+            _wait_until_idle(folder, jvm, idle)
+    finally:
+        # Also where its home has been taken away. All commits are done; scratch files go next time.
+        jvm.kill()
+        code = jvm.wait()
+        print(f"Spark has ended with {code}", flush=True)
+    return code
+
+
+def _wait_until_idle(folder: Path, jvm: subprocess.Popen[bytes], idle: float) -> None:
+    """Returns when the JVM has ended or should."""
+    last = time.monotonic()
+    while jvm.poll() is None:
+        time.sleep(1)
+        if not _is_free(folder / "clients"):
+            last = time.monotonic()
+        elif time.monotonic() - last > idle:
+            # Who comes from now on waits until it has ended, and starts another one.
+            with _locked(folder / "starting"):
+                if _is_free(folder / "clients"):
+                    jvm.kill()
+                    jvm.wait()
+
+
+def serve(host: str, port: int) -> None:
+    """Becomes the server that the settings describe."""
+    command = _complete(_command(Settings.load()), host, port)
+    os.execve(command[0], command, _environment())  # noqa: S606
+
+
+def warm_up(port: int) -> None:
+    """Hand rows to Python workers, write them to a table, merge, read and aggregate them."""
+    # The keeper itself needs none of it.
+    import pyarrow as pa
+    from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+
+    from elsinore.spark.session import connect
+
+    spark = connect(with_token(f"sc://{_LOOPBACK}:{port}", os.environ.pop(_TOKEN)))
+    rows = spark.range(0, 100, 1, 2).mapInArrow(_load_engine, "id long")
+    rows = rows.select("id", F.lit("x").alias("part"), F.timestamp_micros("id").alias("at"))
+    few = spark.createDataFrame(pa.table({"id": [1, 200]})).join(rows, "id", "left")
+    few = few.select("id", F.lit("x").alias("part"), F.timestamp_micros("id").alias("at"))
+    with TemporaryDirectory() as folder:
+        path = str(Path(folder, "table"))
+        rows.write.format("delta").partitionBy("part").save(path)
+        replaced = rows.write.format("delta").mode("overwrite")
+        replaced.option("replaceWhere", "part = 'x'").save(path)
+        table = spark.read.format("delta").load(path)
+        spark.sql(
+            "MERGE INTO {t} t USING {s} s ON t.id = s.id AND t.part = 'x' "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+            t=table,
+            s=few,
+        ).collect()
+        table.groupBy("part").agg(F.count("*"), F.max("at"), F.count_distinct("id")).toArrow()
+        spark.stop()
+
+
+def _load_engine(batches: Iterator[Any]) -> Iterator[Any]:
+    import elsinore.spark.aggregate_worker  # noqa: F401  (each worker keeps what it has imported)
+
+    yield from batches
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((_LOOPBACK, port)) == 0
+
+
+def main(words: list[str]) -> int:
+    """By the number of words: warms, serves, or keeps."""
+    if len(words) == 1:
+        warm_up(int(words[0]))
+        return 0
+    if len(words) == 2:
+        serve(words[0], int(words[1]))
+    folder, alive, port, digest, idle, *command = words
+    return keep(Path(folder), int(alive), int(port), digest, float(idle), command)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

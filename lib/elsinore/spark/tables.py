@@ -89,7 +89,7 @@ class SparkLake(Lake):
         schema = self.schema(table)
         if schema.record or where.day not in schema.partition_by:
             raise ParameterError(f"{table} is not a table of data by {where.day}")
-        names = [column.name for column in schema.columns]
+        names = [*schema.columns]
         if sorted([*rows.columns, where.day]) != sorted(names):
             raise ParameterError(f"{table} has the columns {names}, not {rows.columns}")
         day = F.to_date(F.substring(where.column, 1, 10))
@@ -190,7 +190,7 @@ class SparkLake(Lake):
     def _check(self, schema: TableSchema) -> None:
         found = deltalake.DeltaTable(str(self.path(schema.name))).schema().fields
         there = [(field.name, str(field.type.type)) for field in found]
-        declared = [(column.name, column.type) for column in schema.columns]
+        declared = [(name, column.type) for name, column in schema.columns.items()]
         if there != declared:
             other = sorted({name for name, _ in set(there) ^ set(declared)})
             raise SetupError(

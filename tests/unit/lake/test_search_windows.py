@@ -8,14 +8,13 @@ from typing import cast
 import pytest
 
 from elsinore.events import EventTable
+from elsinore.lake.sample import EVERY_GROUP, Check, Place
 from elsinore.lake.tables import Lake
+from elsinore.lake.validate import MAX_EXHAUSTED, Compared, check_all
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.reference.budget import Budget
-from elsinore.spark.sample import EVERY_GROUP, Check, Place
-from elsinore.spark.validate import MAX_EXHAUSTED, check_all
-from elsinore.spark.validate_compare import Compared
 from tests.golden_cases import event_table, stream_schema
 
 SCHEMA = stream_schema({"A": {"g": "long"}, "B": {"g": "long"}})
@@ -48,7 +47,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Search:
             windows = [known.by_name[p.query].window.bounds(p.window) for p in places]
             return [table.between(window.start, window.end) for window in windows]
 
-        monkeypatch.setattr("elsinore.spark.validate.events_of_places", found)
+        monkeypatch.setattr("elsinore.lake.validate.events_of_places", found)
         return list(check_all(cast("Lake", None), asked, checks, Budget(steps)))
 
     return made

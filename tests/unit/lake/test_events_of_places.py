@@ -13,14 +13,14 @@ from deltalake import write_deltalake
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.lake import validate as validate_events
+from elsinore.lake.sample import EVERY_GROUP, Place
 from elsinore.lake.stored_events import EventFiles
 from elsinore.lake.tables import Lake, load_tables
+from elsinore.lake.validate import events_of_places
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
-from elsinore.spark import validate as validate_events
-from elsinore.spark.sample import EVERY_GROUP, Place
-from elsinore.spark.validate import events_of_places
 from elsinore.timeline import EPOCH, HOUR, MINUTE
 from tests.golden_cases import stream_schema
 

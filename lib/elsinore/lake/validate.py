@@ -20,33 +20,29 @@ from elsinore.lake.event_files import attributes_read, event_table, events_in_or
 from elsinore.lake.provenance import STAGED
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, STAGED_VERSION
-from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import Lake
-from elsinore.query.bound import BoundQuery, Key, Workload
-from elsinore.reference.budget import Budget, Meter
-from elsinore.reference.tally import tally_trends
-from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
-from elsinore.spark.sample import (
+from elsinore.lake.sample import (
+    EVERY_GROUP,
     MAX_GROUPS,
     Check,
+    Number,
     Place,
-    Population,
     SampleSize,
     built_steps,
     choose,
-    population,
+    count_strata,
+    is_beyond,
     read_results,
     shows_more,
 )
-from elsinore.spark.validate_compare import (
-    COUNTED,
-    ENUMERATED,
-    Compared,
-    compare,
-    skipped,
-    validation_row,
-)
-from elsinore.timeline import Interval, parse_instant
+from elsinore.lake.stored_events import files_of
+from elsinore.lake.tables import Lake
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.reference.budget import Budget, Meter
+from elsinore.reference.tally import tally_trends
+from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
+from elsinore.results.published import group_key, numbers_of
+from elsinore.results.row import Bounds, ResultRow, within
+from elsinore.timeline import Interval, format_instant, hour_label, parse_instant
 
 VALIDATIONS = "validations"
 
@@ -57,8 +53,17 @@ MAX_EXHAUSTED = 3
 #: All checks of a run together may take as much as so many of them at the end of their budget.
 FULL_CHECKS = 20
 
-#: How to answer, what that is called, and steps for it at most.
-_Way = tuple[Method, str, int]
+#: What stands for a value that there is not.
+NOTHING: Number = (None, None)
+
+#: What the reference says of one aggregate, and between which doubles it may lie (None: exact).
+_Answer = tuple[Number, Bounds | None]
+
+#: The aggregate of a row that says of a whole window whether it was searched.
+EVERY_AGGREGATE = "*"
+
+#: How the reference came by its values: by building every trend, or by counting them.
+ENUMERATED, COUNTED = "enumerated", "counted"
 
 #: A check with more events is not made: the reference holds each as an object.
 MAX_EVENTS = 20_000
@@ -67,19 +72,84 @@ MAX_EVENTS = 20_000
 BATCH = 250
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One aggregate of one result beside the reference's; bounds in microseconds.
+
+    Of a whole window that was to be searched for missing results there is one, without values;
+    what is missing stands beside it.
+
+    `method` is `ENUMERATED` or `COUNTED`, None for a skipped one. `reason` says why a skipped one
+    was not checked, or how two values differ; otherwise None.
+    """
+
+    query: str
+    group_key: str
+    window: Interval
+    aggregate: str
+    published: Number
+    reference: Number
+    mismatch: bool
+    method: str | None
+    reason: str | None
+
+    @property
+    def checked(self) -> bool:
+        """Whether the reference has answered."""
+        return self.method is not None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is of a whole window."""
+        return self.group_key == EVERY_GROUP
+
+    def __str__(self) -> str:
+        window = f"[{format_instant(self.window.start)}, {format_instant(self.window.end)})"
+        return (
+            f"query {self.query}, group {self.group_key}, window {window}, {self.aggregate}: "
+            f"{_spell(self.published)} instead of {_spell(self.reference)}"
+        )
+
+    def row(self) -> dict[str, object]:
+        """As a row of `validations`."""
+        return {
+            "owned_hour": hour_label(self.window.end - 1),
+            "query": self.query,
+            "group_key": self.group_key,
+            "window_start": self.window.start,
+            "window_end": self.window.end,
+            "aggregate": self.aggregate,
+            "published_exact": self.published[0],
+            "published_value": self.published[1],
+            "reference_exact": self.reference[0],
+            "reference_value": self.reference[1],
+            "mismatch": self.mismatch,
+            "status": "checked" if self.checked else "skipped",
+            "method": self.method,
+            "reason": self.reason,
+        }
+
+
+def _spell(number: Number) -> str:
+    exact, value = number
+    if exact is not None:
+        return exact if len(exact) <= 60 else f"{exact[:30]}...{exact[-20:]} ({len(exact)} digits)"
+    return "nothing" if value is None else repr(value)
+
+
 @dataclass(frozen=True)
 class Validation:
     """What came of validating a run.
 
     Attributes:
         staged_version: the version of the staged results that was validated.
-        population: the results that there were to draw from.
-        covered: of these, how many were checked, by query and class of size.
+        strata: how many results there were to draw from, by query and class of size.
+        covered: of these, how many were checked.
         compared: every aggregate of every check once, by query, window and group.
     """
 
     staged_version: int
-    population: Population
+    strata: Mapping[tuple[str, int], int]
     covered: Mapping[tuple[str, int], int]
     compared: Sequence[Compared]
 
@@ -100,14 +170,16 @@ class Validation:
         results = [item for item in self.compared if not item.whole]
         return {
             "outcome": self._outcome(),
-            "results": self.population.results,
-            "results_beyond_enumeration": self.population.beyond,
+            "results": sum(self.strata.values()),
+            "results_beyond_enumeration": sum(
+                n for (_, stratum), n in self.strata.items() if is_beyond(stratum)
+            ),
             "checked_results": _results(item for item in results if item.checked),
             "skipped_results": _results(item for item in results if not item.checked),
             "searched_windows": sum(item.checked for item in windows),
             "skipped_windows": sum(not item.checked for item in windows),
             "results_of_sample": sum(self.covered.values()),
-            "strata": len(self.population.strata),
+            "strata": len(self.strata),
             "strata_covered": len(self.covered),
             "counted_results": _results(item for item in results if item.method == COUNTED),
             "checked_aggregates": sum(item.checked for item in results),
@@ -119,20 +191,17 @@ class Validation:
 
     def _by_query(self) -> dict[str, int]:
         """Results and checked results of each query that has any."""
-        figures = {}
-        for name, results in self.population.by_query().items():
-            checked = sum(n for (query, _), n in self.covered.items() if query == name)
-            figures[f"{RESULTS_OF}{name}"] = results
-            figures[f"{CHECKED_OF}{name}"] = checked
+        figures: Counter[str] = Counter()
+        for name, stratum in sorted(self.strata):
+            figures[f"{RESULTS_OF}{name}"] += self.strata[name, stratum]
+            figures[f"{CHECKED_OF}{name}"] += self.covered.get((name, stratum), 0)
         return figures
 
     def _outcome(self) -> str:
         if self.mismatches:
             return "wrong"
         # That nothing is missing says nothing of the results that there are.
-        told = any(
-            item.checked for item in self.compared if not (item.whole and self.population.results)
-        )
+        told = any(item.checked for item in self.compared if not (item.whole and self.strata))
         return "validated" if told else "not validated"
 
 
@@ -157,7 +226,7 @@ def validate(
         ConflictError: worth another try.
     """
     pinned = lake.version(STAGED) if version is None else version
-    results = read_results(lake, Hours(interval), pinned, size.built)
+    results = read_results(lake, Hours(interval), pinned, size.steps)
     _require_same_queries(workload, results)
     checks = choose(lake, workload, interval, results, pinned, size)
     # What two checks find missing is one mismatch.
@@ -166,10 +235,10 @@ def validate(
         for item in check_all(lake, workload, checks, Budget(size.steps))
     }
     compared = sorted(once.values(), key=_place)
-    rows = [validation_row(item) for item in compared]
+    rows = [item.row() for item in compared]
     lake.record(VALIDATIONS, rows, where=Hours(interval), run=run)
     covered = _covered(workload, checks, compared)
-    return Validation(pinned, population(results), covered, compared)
+    return Validation(pinned, count_strata(results), covered, compared)
 
 
 def require_no_mismatch(validation: Validation) -> None:
@@ -278,10 +347,10 @@ class _Reference:
 
     def _first_answer(self, query: BoundQuery, check: Check, events: EventTable) -> list[Compared]:
         reason = f"more trends than {self._budget.steps} steps can enumerate"
-        for way in _ways(check, self._budget.steps):
-            method, _, steps = way
+        for method, steps in _ways(check, self._budget.steps):
+            meter = Meter(query.name, Budget(steps))
             try:
-                return self._answer(query, check, events, way)
+                rows = answer_windows(query, events, [check.place.window], meter, method)
             except BudgetError as error:
                 # A single result has more trends than it says, or than it takes to count them.
                 if steps == self._budget.steps:
@@ -291,35 +360,115 @@ class _Reference:
                 if method is not tally_trends:
                     raise
                 reason += f", and {error.fields['reasons'][0]}"
+            else:
+                return compare(
+                    query, check, rows, COUNTED if method is tally_trends else ENUMERATED
+                )
+            finally:
+                self._left -= meter.steps
         return skipped(query, check, reason)
 
-    def _answer(
-        self, query: BoundQuery, check: Check, events: EventTable, way: _Way
-    ) -> list[Compared]:
-        method, name, steps = way
-        meter = Meter(query.name, Budget(steps))
-        try:
-            rows = answer_windows(query, events, [check.place.window], meter, method)
-        finally:
-            self._left -= meter.steps
-        return compare(query, check, rows, name)
 
-
-def _ways(check: Check, steps: int) -> tuple[_Way, ...]:
-    """What to try, in this order.
+def _ways(check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
+    """How to try to answer, in this order, and steps for it at most.
 
     A result is judged by its very trends where these are few: a step of building takes several
     times as long as one of counting. Of a whole window it matters which groups have any: counting
     tells it in fewer steps, of the queries that can be counted.
     """
-    few: _Way = (enumerate_trends, ENUMERATED, built_steps(steps))
-    build: _Way = (enumerate_trends, ENUMERATED, steps)
-    count: _Way = (tally_trends, COUNTED, steps)
+    build, count = (enumerate_trends, steps), (tally_trends, steps)
     if check.place.whole:
         return count, build
     if check.beyond:
         return (count,) if shows_more(check.published, steps) else (count, build)
-    return few, count, build
+    return (enumerate_trends, built_steps(steps)), count, build
+
+
+def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
+    """A check that was not made, for every aggregate of its query."""
+    place = check.place
+    labels = [EVERY_AGGREGATE] if place.whole else [item.label for item in query.aggregates]
+    return [
+        Compared(
+            query.name, place.group_key, query.window.bounds(place.window), label,
+            check.published.get(label, NOTHING), NOTHING, False, None, reason,
+        )
+        for label in labels
+    ]  # fmt: skip
+
+
+def compare(
+    query: BoundQuery, check: Check, reference: Iterable[ResultRow], method: str
+) -> list[Compared]:
+    """A check beside the reference's rows of its window, other groups left aside.
+
+    In a whole window, each group that the reference alone finds is a mismatch; the groups of both
+    are compared by checks of their own.
+    """
+    found = {group_key(row): _answers(row) for row in reference}
+    place = check.place
+    if not place.whole:
+        return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)
+    assert check.groups is not None, "groups that are not known cannot be told from missing ones"
+    searched = Compared(
+        query.name, EVERY_GROUP, query.window.bounds(place.window), EVERY_AGGREGATE,
+        NOTHING, NOTHING, False, method, None,
+    )  # fmt: skip
+    compared = [searched]
+    for group in sorted(found.keys() - check.groups):
+        compared += _compare(query, check, group, found[group], method)
+    return compared
+
+
+def differ(published: Number, reference: Number, bounds: Bounds | None = None) -> bool:
+    """Whether two values differ: integers in any digit, doubles beyond what rounding explains.
+
+    `bounds` are those of the reference's value; None where there is nothing to round.
+    """
+    if published[0] is not None or reference[0] is not None:
+        return published[0] != reference[0]
+    left, right = published[1], reference[1]
+    if left is None or right is None:
+        return left is not right
+    return not within(left, bounds or (right, right))
+
+
+def _answers(row: ResultRow) -> dict[str, _Answer]:
+    answers = {}
+    for (label, found), bounds in zip(row.values, row.bounds, strict=True):
+        value, exact, _ = numbers_of(found)
+        answers[label] = (exact, value), bounds
+    return answers
+
+
+def _compare(
+    query: BoundQuery, check: Check, group: str, reference: Mapping[str, _Answer], method: str
+) -> list[Compared]:
+    published = check.published
+    labels = dict.fromkeys([*(item.label for item in query.aggregates), *published])
+    reason = _missing(published, reference)
+    compared = []
+    for label in labels:
+        ours = published.get(label, NOTHING)
+        theirs, bounds = reference.get(label, (NOTHING, None))
+        mismatch = reason is not None or differ(ours, theirs, bounds)
+        why = (reason or "the values differ") if mismatch else None
+        window = query.window.bounds(check.place.window)
+        compared.append(
+            Compared(query.name, group, window, label, ours, theirs, mismatch, method, why)
+        )
+    return compared
+
+
+def _missing(published: Mapping[str, Number], reference: Mapping[str, _Answer]) -> str | None:
+    """Why two results cannot be the same whatever their values, if so."""
+    if published and not reference:
+        return "the reference finds no trend"
+    if reference and not published:
+        return "the result is missing"
+    if published.keys() != reference.keys():
+        return "the aggregates are not those of the query"
+    return None
 
 
 def events_of_places(
@@ -350,7 +499,7 @@ def events_of_places(
                 continue
             first, end = np.searchsorted(times, [window.start, window.end])
             inside = pa.table(batch.slice(first, end - first))
-            fitting = inside.filter(_fits(workload, queries[number], places[number], inside))
+            fitting = inside.filter(may_matter(workload, queries[number], places[number], inside))
             sizes[number] += fitting.num_rows
             if sizes[number] > MAX_EVENTS:
                 found[number] = []
@@ -369,38 +518,30 @@ def _joined(workload: Workload, parts: list[pa.Table]) -> EventTable:
     return event_table(workload.schema, joined.unify_dictionaries())
 
 
-def _fits(workload: Workload, query: BoundQuery, place: Place, events: pa.Table) -> pa.ChunkedArray:
-    """Whether an event can affect a place; to be certain, an event is kept where in doubt."""
-    codes = workload.schema.type_codes
-    kind = events[TYPE_COLUMN]
-    fits = _is_in(kind, [codes[name] for name in sorted(types_read(workload, [query]))])
-    if not place.whole:
-        group = json.loads(place.group_key)
-        for key in query.group_keys:
-            bound = [codes[name] for name in sorted(_types_bound(query, key))]
-            same = _is(key, group[str(key.group_label)], events[key.attribute])
-            fits = pc.and_(fits, pc.or_(pc.invert(_is_in(kind, bound)), same))
-    return fits
+def may_matter(
+    workload: Workload, query: BoundQuery, place: Place, events: pa.Table
+) -> pa.ChunkedArray:
+    """Whether an event can affect a place; to be certain, an event is kept where in doubt.
 
-
-def _types_bound(query: BoundQuery, key: Key) -> frozenset[str]:
-    """The types whose events carry the key at whatever position they stand."""
-    free = {p.type for p in query.positions if p.index not in key.positions}
-    return query.event_types - free
-
-
-def _is(key: Key, value: Any, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whether a grouping attribute has a value, given as in a group key.
-
-    As the engine has it: NULL is NULL, NaN is NaN, and -0.0 is 0.0.
+    Values of grouping attributes are compared as the engine does: NULL is NULL, NaN is NaN, and
+    -0.0 is 0.0.
     """
-    if key.type is AttributeType.TIMESTAMP and value is not None:
-        value = parse_instant(value)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if key.type is AttributeType.DOUBLE:
-        column = pc.add(column, 0.0)
-    return _is_in(column, [value])
+    codes, kind = workload.schema.type_codes, events[TYPE_COLUMN]
+    matters = _is_in(kind, [codes[name] for name in sorted(types_read(workload, [query]))])
+    group = {} if place.whole else json.loads(place.group_key)
+    for key in query.group_keys if group else ():
+        # The types whose events carry the key at whatever position they stand.
+        free = {p.type for p in query.positions if p.index not in key.positions}
+        bound = _is_in(kind, [codes[name] for name in sorted(query.event_types - free)])
+        value, column = group[str(key.group_label)], events[key.attribute]
+        if key.type is AttributeType.TIMESTAMP and value is not None:
+            value = parse_instant(value)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if key.type is AttributeType.DOUBLE:
+            column = pc.add(column, 0.0)
+        matters = pc.and_(matters, pc.or_(pc.invert(bound), _is_in(column, [value])))
+    return matters
 
 
 def _is_in(column: pa.ChunkedArray, values: list[Any]) -> pa.ChunkedArray:

@@ -8,14 +8,13 @@ in which a result was drawn, and some of those in which a query has no result at
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
-from itertools import islice
 from math import log2
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,8 +29,8 @@ from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.results.published import group_key
-from elsinore.results.row import ResultRow, Value
+from elsinore.results.published import group_text
+from elsinore.results.row import Value
 from elsinore.timeline import Instant, Interval, hour_label
 
 #: The group of a check of a whole window.
@@ -43,10 +42,8 @@ MAX_GROUPS = 5_000
 #: To so many results comes one window without results, and one group of a drawn event.
 _SHARE = 4
 
-#: `(exact, value)` by aggregate, as in the tables.
-_Values = Mapping[str, tuple[str | None, float | None]]
-
-_T = TypeVar("_T")
+#: `(exact, value)` of one aggregate, as in the tables.
+Number = tuple[str | None, float | None]
 
 #: Sizes are told apart by how many times 4 bits their count of trends takes.
 _BITS = 4
@@ -78,11 +75,6 @@ class SampleSize:
     steps: int
     seed: int
 
-    @property
-    def built(self) -> int:
-        """Steps for building the trends of a result one by one."""
-        return built_steps(self.steps)
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -111,8 +103,7 @@ class Check:
         beyond: whether it is known to have more trends than the reference builds one by one, if
             it can count them.
         stratum: the class of its size; None for a place that was not drawn from the results.
-        published: `(exact, value)` by aggregate; empty where the engine has no result, and for a
-            whole window.
+        published: by aggregate; empty where the engine has no result, and for a whole window.
         groups: for a whole window, the groups that the engine has a result of; None where they are
             more than `MAX_GROUPS`.
     """
@@ -121,7 +112,7 @@ class Check:
     events_version: int | None
     beyond: bool
     stratum: int | None
-    published: _Values
+    published: Mapping[str, Number]
     groups: frozenset[str] | None = frozenset()
 
 
@@ -143,46 +134,32 @@ def choose(
         version: of the staged results.
         size: how much to choose.
     """
-    seed = f"{size.seed} {run.start} {run.end}"
-    share = size.windows // _SHARE
+    seed, share = f"{size.seed} {run.start} {run.end}", size.windows // _SHARE
     origins = staged_origins(lake.root, run, version=version)
     versions = {label: origin.events_version for label, origin in origins.items()}
-    chosen = {
-        Place(r.query, r.group_key, _number(workload, r)): r
-        for r in sample_results(results, seed, size.windows)
+    strata = {
+        Place(query, group, start // workload.by_name[query].window.slide): stratum
+        for query, group, start, stratum in _sample(results, seed, size.windows)
     }
-    of_events = _drawn(_places_of_events(lake, workload, run, versions, seed, share), seed, share)
-    without = _drawn(_windows_without_result(workload, run, results, seed, share), seed, share)
+    latest = max(versions.values(), default=None)
+    of_events = _in_turn(_of_events(lake, workload, run, latest, seed, share), seed)[:share]
+    without = _in_turn(_windows_without_result(workload, run, results, seed, share), seed)[:share]
     # A query without groups has one result in a window, and that one is drawn.
-    grouped = [place for place in chosen if workload.by_name[place.query].group_keys]
+    grouped = [place for place in strata if workload.by_name[place.query].group_keys]
     windows = [*(Place(place.query, EVERY_GROUP, place.window) for place in grouped), *without]
-    published = _published(lake, workload, version, [*chosen, *of_events])
-    checks = [
-        _check(workload, place, chosen.get(place), versions, published.get(place, {}), size.built)
-        for place in dict.fromkeys([*chosen, *of_events])
-    ]
-    checks += [
-        Check(place, versions.get(_hour(workload, place)), False, None, {}, groups)
-        for place, groups in _groups(workload, results, windows).items()
-    ]
-    return list(_in_turn(checks, lambda c: c.place.query, lambda c: _hash(seed, c.place)))
-
-
-def _check(
-    workload: Workload,
-    place: Place,
-    result: StagedResult | None,
-    versions: Mapping[str, int],
-    published: _Values,
-    steps: int,
-) -> Check:
-    return Check(
-        place,
-        versions.get(_hour(workload, place)),
-        result.beyond if result else shows_more(published, steps),
-        result.stratum if result else None,
-        published,
-    )
+    single = dict.fromkeys([*strata, *of_events])
+    published = _published(lake, workload, version, single)
+    checks = {}
+    for place in single:
+        read = versions.get(_hour(workload, place))
+        values, stratum = published.get(place, {}), strata.get(place)
+        many = shows_more(values, built_steps(size.steps))
+        beyond = many if stratum is None else is_beyond(stratum)
+        checks[place] = Check(place, read, beyond, stratum, values)
+    for place, groups in _groups(workload, results, windows).items():
+        read = versions.get(_hour(workload, place))
+        checks[place] = Check(place, read, False, None, {}, groups)
+    return [checks[place] for place in _in_turn(checks, seed)]
 
 
 def built_steps(steps: int) -> int:
@@ -190,17 +167,13 @@ def built_steps(steps: int) -> int:
     return max(steps // 10, 1)
 
 
-def shows_more(values: _Values, steps: int) -> bool:
+def shows_more(values: Mapping[str, Number], steps: int) -> bool:
     """Whether a count of a result is more than can be built."""
     counts = [exact or "" for label, (exact, _) in values.items() if label.startswith("COUNT(")]
     longest = len(str(steps))
     return any(
         exact.isdecimal() and (len(exact) > longest or int(exact) > steps) for exact in counts
     )
-
-
-def _number(workload: Workload, result: StagedResult) -> int:
-    return result.window_start // workload.by_name[result.query].window.slide
 
 
 def _bounds(workload: Workload, place: Place) -> Interval:
@@ -211,48 +184,45 @@ def _hour(workload: Workload, place: Place) -> str:
     return hour_label(_bounds(workload, place).end - 1)
 
 
+def _in_turn(places: Iterable[Place], seed: str) -> list[Place]:
+    """Each place once, in an order that only the seed decides, queries in turn."""
+    distinct = [*dict.fromkeys(places)]
+    order = np.argsort(_seeded(seed, [str(place) for place in distinct])).tolist()
+    seen: Counter[str] = Counter()
+    ranked = []
+    for place in (distinct[at] for at in order):
+        ranked.append((seen[place.query], place))
+        seen[place.query] += 1
+    return [place for _, place in sorted(ranked, key=lambda entry: entry[0])]
+
+
+def _seeded(seed: str, texts: Sequence[str] | pd.Series) -> np.ndarray:
+    """A number for each text, by which to put them in an order that only the seed decides."""
+    key = sha256(seed.encode()).hexdigest()[:16]
+    return pd.util.hash_array(np.asarray(texts, dtype=object), hash_key=key, categorize=False)
+
+
 def _windows_without_result(
     workload: Workload, run: Interval, results: pd.DataFrame, seed: str, count: int
-) -> Iterable[Place]:
+) -> Iterator[Place]:
     """At most `count` windows of each query."""
     for query in workload.queries:
         starts = results["window_start"][results["query"] == query.name]
         there = set((starts // query.window.slide).tolist())
         empty = [number for number in query.window.ending_in(run) if number not in there]
-        order = np.argsort(seeded_hashes(seed, [f"{query.name} {number}" for number in empty]))
+        order = np.argsort(_seeded(seed, [f"{query.name} {number}" for number in empty]))
         for at in order[:count].tolist():
             yield Place(query.name, EVERY_GROUP, empty[at])
 
 
-def _places_of_events(
-    lake: Lake,
-    workload: Workload,
-    run: Interval,
-    versions: Mapping[str, int],
-    seed: str,
-    events: int,
-) -> Iterable[Place]:
-    """For groups of events drawn at random, one window each that holds the event."""
-    if not versions:
-        return
-    version = max(versions.values())
-    for drawn in groups_of_events(lake, workload, run, version, seed, events):
-        window = workload.by_name[drawn.query].window
-        owned = window.ending_in(run)
-        around = [number for number in window.indices(drawn.time) if number in owned]
-        if around:
-            pick = int(_hash(seed, drawn), 16) % len(around)
-            yield Place(drawn.query, drawn.group_key, around[pick])
-
-
 def _published(
-    lake: Lake, workload: Workload, version: int, places: Sequence[Place]
-) -> dict[Place, dict[str, tuple[str | None, float | None]]]:
+    lake: Lake, workload: Workload, version: int, places: Iterable[Place]
+) -> dict[Place, dict[str, Number]]:
     """What the engine has at some places; one that it has nothing at is left out."""
-    if not places:
-        return {}
     wanted = {(p.query, p.group_key, _bounds(workload, p).start): p for p in places}
-    hours = {_hour(workload, place) for place in places}
+    if not wanted:
+        return {}
+    hours = {_hour(workload, place) for place in wanted.values()}
     at = (
         pc.field("owned_day").isin([date.fromisoformat(hour[:10]) for hour in hours])
         & pc.field("owned_hour").isin(list(hours))
@@ -262,7 +232,7 @@ def _published(
     columns = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
     rows = lake.dataset(STAGED, version).to_table(columns=columns, filter=at)
     rows = rows.set_column(2, "window_start", rows["window_start"].cast(pa.int64()))
-    published: dict[Place, dict[str, tuple[str | None, float | None]]] = {}
+    published: dict[Place, dict[str, Number]] = {}
     for row in rows.to_pylist():
         place = wanted.get((row["query"], row["group_key"], row["window_start"]))
         if place is not None:
@@ -283,74 +253,6 @@ def _groups(
     return groups
 
 
-def _drawn(places: Iterable[Place], seed: str, count: int) -> list[Place]:
-    """At most `count` places, queries in turn."""
-    distinct = dict.fromkeys(places)
-    return list(islice(_in_turn(distinct, lambda p: p.query, lambda p: _hash(seed, p)), count))
-
-
-def _in_turn(
-    items: Iterable[_T], stratum: Callable[[_T], Hashable], order: Callable[[_T], str]
-) -> Iterable[_T]:
-    strata: dict[Hashable, list[_T]] = defaultdict(list)
-    for item in items:
-        strata[stratum(item)].append(item)
-    ranked = [
-        (rank, order(item), item)
-        for members in strata.values()
-        for rank, item in enumerate(sorted(members, key=order))
-    ]
-    return (item for _, _, item in sorted(ranked, key=lambda entry: entry[:2]))
-
-
-def _hash(seed: str, item: object) -> str:
-    return sha256(f"{seed} {item}".encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class StagedResult:
-    """One result as it is staged; `window_start` in microseconds.
-
-    Attributes:
-        stratum: its class of size.
-        beyond: whether its count shows more trends than the reference may enumerate.
-    """
-
-    query: str
-    group_key: str
-    window_start: int
-    stratum: int
-
-    @property
-    def beyond(self) -> bool:
-        """Whether it has more trends than can be built one by one."""
-        return self.stratum >= _BEYOND
-
-
-@dataclass(frozen=True, slots=True)
-class Population:
-    """The results that can be drawn: how many by query and class of size."""
-
-    strata: dict[tuple[str, int], int]
-
-    @property
-    def results(self) -> int:
-        """All results."""
-        return sum(self.strata.values())
-
-    @property
-    def beyond(self) -> int:
-        """Those with more trends than can be built one by one."""
-        return sum(number for (_, size), number in self.strata.items() if size >= _BEYOND)
-
-    def by_query(self) -> dict[str, int]:
-        """Results by query."""
-        found: dict[str, int] = {}
-        for (query, _), number in sorted(self.strata.items()):
-            found[query] = found.get(query, 0) + number
-        return found
-
-
 def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataFrame:
     """One row for each staged result of some hours: its place and its stratum, and no values.
 
@@ -360,41 +262,41 @@ def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataF
         lake: the tables.
         hours: whose results.
         version: of the staged results.
-        steps: what the reference may take to build the trends of a result.
+        steps: what the reference may take for a result.
     """
     staged = lake.dataset(STAGED, version)
-    names = [*_KEY, "aggregate", "log2"]
-    days = [_sized(staged.schema.empty_table(), steps)]
-    days += [_sized(rows, steps) for rows in hours.rows_by_day(staged, names)]
+    built = built_steps(steps)
+    days = [_sized(staged.schema.empty_table(), built)]
+    days += [
+        _sized(rows, built) for rows in hours.rows_by_day(staged, [*_KEY, "aggregate", "log2"])
+    ]
     frame: pd.DataFrame = pa.concat_tables(days).unify_dictionaries().to_pandas()
     return frame
 
 
-def sample_results(results: pd.DataFrame, seed: str, count: int) -> list[StagedResult]:
-    """At most `count` of the results of `read_results`, in an order that only the seed decides.
+def count_strata(results: pd.DataFrame) -> dict[tuple[str, int], int]:
+    """How many results of `read_results` there are, by query and class of size."""
+    counts = results.groupby(["query", "stratum"], observed=True).size()
+    return {(str(query), int(size)): int(n) for (query, size), n in counts.items()}
+
+
+def is_beyond(stratum: int) -> bool:
+    """Whether results of a class have more trends than can be built one by one."""
+    return stratum >= _BEYOND
+
+
+def _sample(results: pd.DataFrame, seed: str, count: int) -> Iterable[tuple[str, str, int, int]]:
+    """Query, group, window and stratum of at most `count` results, as only the seed decides.
 
     Queries take turns; in each query the sizes of its results do; in each size the hours. Where
     there are no more than `count` results, these are all of them.
     """
-    ranked = results.assign(rank=seeded_hashes(seed, results["name"])).sort_values("rank")
+    ranked = results.assign(rank=_seeded(seed, results["name"])).sort_values("rank")
     for within in (["query", "stratum", "owned_hour"], ["query", "stratum"], ["query"]):
         turn = ranked.groupby(within, observed=True).cumcount()
         ranked = ranked.assign(turn=turn).sort_values(["turn", "rank"])
-    drawn = ranked.head(count)
-    places = (drawn[name] for name in ("query", "group_key", "window_start", "stratum"))
-    return [StagedResult(*place) for place in zip(*(p.tolist() for p in places), strict=True)]
-
-
-def population(results: pd.DataFrame) -> Population:
-    """What there is to draw from."""
-    counts = results.groupby(["query", "stratum"], observed=True).size()
-    return Population({(str(query), int(size)): int(n) for (query, size), n in counts.items()})
-
-
-def seeded_hashes(seed: str, texts: Sequence[str] | pd.Series) -> np.ndarray:
-    """A number for each text, by which to put them in an order that only the seed decides."""
-    key = sha256(seed.encode()).hexdigest()[:16]
-    return pd.util.hash_array(np.asarray(texts, dtype=object), hash_key=key, categorize=False)
+    drawn = ranked.head(count)[["query", "group_key", "window_start", "stratum"]]
+    return drawn.itertuples(index=False, name=None)
 
 
 def _sized(staged: pa.Table, steps: int) -> pa.Table:
@@ -427,53 +329,50 @@ def _strata(size: np.ndarray, steps: int) -> np.ndarray:
     return np.where(np.isnan(size), _UNKNOWN, known).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnGroup:
-    """A group of a query that an event at `time` could belong to."""
-
-    query: str
-    group_key: str
-    time: int
-
-
-def groups_of_events(
-    lake: Lake, workload: Workload, run: Interval, version: int, seed: str, count: int
-) -> Iterator[DrawnGroup]:
-    """For `count` events that a run can read, the groups of all queries that one event tells.
+def _of_events(
+    lake: Lake, workload: Workload, run: Interval, version: int | None, seed: str, count: int
+) -> Iterator[Place]:
+    """For `count` events that a run can read, places whose group one event tells, one each.
 
     A query is passed over for an event that lacks one of its grouping attributes, and a query
     without groups for all events.
     """
     grouped = [query for query in workload.queries if query.group_keys]
-    if not grouped or not count:
+    if not grouped or not count or version is None:
         return
-    attributes = sorted({key.attribute for query in grouped for key in query.group_keys})
-    types = frozenset().union(*(query.event_types for query in grouped))
-    reach = reach_of(grouped, run)
-    files = files_of(lake.path("events"), version, reach).readable()
-    drawn: pa.Table | None = None
-    for batch in events_in_order(files, reach, workload.schema, types, attributes):
-        found = _first(_named(pa.table(batch)), seed, count)
-        both = found if drawn is None else pa.concat_tables([drawn, found])
-        drawn = _first(both, seed, count)
-    for event in drawn.to_pylist() if drawn is not None else ():
+    for event in _drawn_events(lake, workload, grouped, run, version, seed, count):
         kind = workload.schema.types[event[TYPE_COLUMN]].name
         for query in grouped:
-            if _tells_group(query, kind):
-                yield DrawnGroup(query.name, _group_of(query, event), event[TIME_COLUMN])
+            owned = query.window.ending_in(run)
+            around = [n for n in query.window.indices(event[TIME_COLUMN]) if n in owned]
+            if around and _tells_group(query, kind):
+                group = group_json(query, (event[key.attribute] for key in query.group_keys))
+                yield Place(query.name, group, around[event["rank"] % len(around)])
 
 
-def _named(events: pa.Table) -> pa.Table:
-    """Events with what tells them apart as a text."""
-    parts = [column.cast(pa.string()) for column in events.columns]
-    name = pc.binary_join_element_wise(*parts, " ", null_handling="replace")
-    return events.append_column("_name", name)
-
-
-def _first(events: pa.Table, seed: str, count: int) -> pa.Table:
-    """Those of the lowest hashes."""
-    order = np.argsort(seeded_hashes(seed, events["_name"].to_pylist()), kind="stable")
-    return events.take(pa.array(order[:count]))
+def _drawn_events(
+    lake: Lake,
+    workload: Workload,
+    queries: Sequence[BoundQuery],
+    run: Interval,
+    version: int,
+    seed: str,
+    count: int,
+) -> list[dict[str, Any]]:
+    """Events of the lowest `rank`, with the attributes that some queries group by."""
+    attributes = sorted({key.attribute for query in queries for key in query.group_keys})
+    types = frozenset().union(*(query.event_types for query in queries))
+    reach = reach_of(queries, run)
+    files = files_of(lake.path("events"), version, reach).readable()
+    drawn: list[pa.Table] = []
+    for batch in events_in_order(files, reach, workload.schema, types, attributes):
+        texts = [column.cast(pa.string()) for column in batch.columns]
+        name = pc.binary_join_element_wise(*texts, " ", null_handling="replace")
+        rank = pa.array(_seeded(seed, name.to_pylist()))
+        both = pa.concat_tables([*drawn, pa.table(batch).append_column("rank", rank)])
+        lowest = pc.select_k_unstable(both, k=count, sort_keys=[("rank", "ascending")])
+        drawn = [both.take(lowest)]
+    return [event for table in drawn for event in table.to_pylist()]
 
 
 def _tells_group(query: BoundQuery, kind: str) -> bool:
@@ -485,11 +384,10 @@ def _tells_group(query: BoundQuery, kind: str) -> bool:
     )
 
 
-def _group_of(query: BoundQuery, event: Mapping[str, Any]) -> str:
-    group = tuple(
-        (str(key.group_label), _value(key.type, event[key.attribute])) for key in query.group_keys
-    )
-    return group_key(ResultRow(query.name, group, 0, 1, ()))
+def group_json(query: BoundQuery, values: Iterable[Any]) -> str:
+    """A group as in the tables, from the values of its keys; timestamps as integers."""
+    keys = zip(query.group_keys, values, strict=True)
+    return group_text(tuple((str(key.group_label), _value(key.type, v)) for key, v in keys))
 
 
 def _value(kind: AttributeType, value: Any) -> Value:
