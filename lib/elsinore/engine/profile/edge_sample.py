@@ -1,19 +1,23 @@
-"""Samples pairs of events that could be adjacent, to see how many pass an edge predicate.
+"""Groups of events that a measure never leaves, and pairs among them that pass an edge predicate.
 
-A bounded number of earlier events is drawn, and of each one's later events one from each of equally
+Of the pairs a sample is looked at: a bounded number of earlier events is drawn, and of each one's later events one from each of equally
 long stretches.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.evaluate import holds
-from elsinore.engine.profile.groups import grouped, passing
+from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.partitions import admitted
 from elsinore.engine.profile.subjects import EdgeSubject
+from elsinore.query.bound import Key
 from elsinore.query.expressions import BoundExpression, Field, rebuild
 from elsinore.sharing.profile import EdgeSelectivity
 
@@ -22,6 +26,32 @@ ANCHORS, PARTNERS = 1024, 32
 _SEED = 20130101
 #: What the columns of later events are called beside those of earlier ones.
 _LATER = "later "
+
+
+def passing(
+    columns: EventColumns, event_type: str, choices: Sequence[Iterable[BoundExpression]]
+) -> np.ndarray:
+    """int64: rows of the events of a type that meet all conditions of one of the choices."""
+    rows = columns.rows_of(event_type)
+    found = np.zeros(rows.size, np.bool_)
+    for conditions in choices:
+        found |= admitted((frozenset(conditions), frozenset()), columns, rows)
+    return rows[found]
+
+
+def grouped(columns: EventColumns, keys: Sequence[Key], span: int, rows: np.ndarray) -> np.ndarray:
+    """int64[len(rows)]: the group of each event, by its keys and its multiple of `span`; in order.
+
+    -1 where a missing value of an equivalence key keeps the event out of all trends.
+    """
+    usable = np.ones(rows.size, np.bool_)
+    frame = {"span": columns.times[rows] // span}
+    for number, key in enumerate(keys):
+        codes = KeyCodes.of(key, columns)
+        usable &= codes.usable[rows]
+        frame[f"key {number}"] = codes.values[rows]
+    groups = pd.DataFrame(frame).groupby(list(frame)).ngroup().to_numpy(np.int64)
+    return np.where(usable, groups, -1)
 
 
 def edge_selectivity(columns: EventColumns, subject: EdgeSubject) -> EdgeSelectivity:

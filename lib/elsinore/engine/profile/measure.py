@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.profile.edge_sample import edge_selectivity
-from elsinore.engine.profile.groups import grouped, passing
+from elsinore.engine.profile.edge_sample import edge_selectivity, grouped, passing
 from elsinore.engine.profile.subjects import BurstSubject, LocalSubject, Subjects
 from elsinore.engine.sorting import ascending
 from elsinore.events import TYPE_COLUMN, EventTable
