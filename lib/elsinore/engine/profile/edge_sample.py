@@ -1,7 +1,7 @@
 """Groups of events that a measure never leaves, and pairs among them that pass an edge predicate.
 
-Of the pairs a sample is looked at: a bounded number of earlier events is drawn, and of each one's later events one from each of equally
-long stretches.
+Of the pairs a sample is looked at: a bounded number of earlier events is drawn, and of each one's
+later events one from each of equally long spans.
 """
 
 from __future__ import annotations
