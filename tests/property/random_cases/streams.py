@@ -65,7 +65,7 @@ def draw_events(dice: Dice, shape: Shape, within: int) -> list[Event]:
     if dice.aims("extreme times"):
         planted = _at_the_end(dice, planted)
     plain = dice.chance(0.8)  # most streams have neither NaN nor giants
-    return [(kind, time, _attributes(dice, kind, plain)) for kind, time in planted]
+    return [(kind, time, draw_attributes(dice, kind, plain)) for kind, time in planted]
 
 
 def _at_the_end(dice: Dice, planted: list[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -117,7 +117,8 @@ def _word(dice: Dice, pattern: Pattern) -> list[str]:
     return [kind for _ in range(times) for kind in _word(dice, body)]
 
 
-def _attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:
+def draw_attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:
+    """Values of an event's attributes; neither NaN nor giants in a plain stream."""
     drawn = {}
     for name in TYPES[kind]:
         choices = VALUES[name]
