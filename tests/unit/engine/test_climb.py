@@ -9,7 +9,9 @@ import elsinore.engine.climb as ladder
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
-from elsinore.kernels.orders import fill_domains
+from elsinore.kernels.graph import Graph
+from elsinore.kernels.orders import Orders, fill_domains
+from elsinore.kernels.work import entries_to_hold
 from elsinore.lowering.carriers import carriers_of
 from elsinore.template.build import build_templates
 from tests.golden_cases import bound_query, stream_schema
@@ -70,10 +72,9 @@ def test_no_more_entries_are_held_than_are_looked_at_again(
     query = bound_query(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 10 {clause}", SCHEMA)
     events = EventTable.of(SCHEMA, [("A", time, {"x": time}) for time in (1, 2, 2, 2, 3)])
     held: list[int] = []
-    entries_to_hold = ladder.entries_to_hold
 
-    def watched(*of: object) -> int:
-        held.append(entries_to_hold(*of))  # type: ignore[arg-type]
+    def watched(graph: Graph, spans: np.ndarray, orders: Orders | None = None) -> int:
+        held.append(entries_to_hold(graph, spans, orders))
         return held[-1]
 
     monkeypatch.setattr(ladder, "entries_to_hold", watched)
