@@ -17,17 +17,8 @@ from elsinore.query.syntax import (
 )
 from tests.golden_cases import stream_schema
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.shape import Shape, negations
+from tests.property.random_cases.shape import TYPES, Shape, negations
 
-#: B and N lack the key `g`, C lacks `k`, D lacks both: their events belong to every partition
-#: that they fit.
-TYPES: dict[str, dict[str, Any]] = {
-    "A": {"k": "long", "g": "string", "x": "long", "y": "double", "s": "string"},
-    "B": {"k": "long", "x": "long", "y": "double", "s": "string", "t": "timestamp"},
-    "C": {"g": "string", "x": "long", "y": "double", "f": "boolean"},
-    "D": {"x": "long"},
-    "N": {"k": "long", "x": "long"},
-}
 SCHEMA = stream_schema(TYPES)
 CALENDAR = stream_schema(TYPES, "us")
 
