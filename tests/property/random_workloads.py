@@ -18,8 +18,9 @@ from elsinore.sharing.candidates import Segment, mine_candidates
 from elsinore.template.support import greta_refusals
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.shape import TYPES
 from tests.property.random_cases.signed import with_signed
-from tests.property.random_cases.streams import TYPES, VALUES, Event, draw_attributes
+from tests.property.random_cases.streams import VALUES, Event, draw_attributes
 
 
 @dataclass(frozen=True)

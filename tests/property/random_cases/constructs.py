@@ -26,8 +26,9 @@ from elsinore.query.syntax import (
 from elsinore.reference.evaluate import holds
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
+from tests.property.random_cases.shape import TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
-from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, TYPES, VALUES, Event
+from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, VALUES, Event
 
 #: Every construct that a run of pairs must have met often enough.
 CONSTRUCTS = (

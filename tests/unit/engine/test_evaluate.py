@@ -6,6 +6,7 @@ import math
 import random
 import re
 from collections.abc import Callable
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from tests.draws import draws
 from tests.golden_cases import bound_query, stream_schema
 from tests.property.compare import assert_same_rows
 from tests.property.ways import ways
+from tests.unit.reference.test_evaluate import SCHEMA as TRUTHS_SCHEMA
+from tests.unit.reference.test_evaluate import TRUTHS
 
 #: Values of each attribute, the odd ones above all.
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -50,6 +53,11 @@ SCHEMA = stream_schema(
     },
     "us",
 )  # fmt: skip
+
+PAIRS = stream_schema(
+    {"A": {a.name: a.type.value for a in TRUTHS_SCHEMA.by_name["A"].attributes} | {"none": "long"}},
+    "us",
+)
 
 
 class _Text:
@@ -200,6 +208,24 @@ def test_the_engine_evaluates_as_the_reference_does(block: int) -> None:
             assert not wrong, f"seed {seed}: {query.text} gives {wrong[0]}"
         passing = holds(condition, EventColumns(table), np.arange(40))
         assert passing.tolist() == [value is True for value in expected]
+
+
+@pytest.mark.parametrize(("text", "values", "truth"), TRUTHS)
+def test_conditions_on_pairs_have_the_truth_worked_out_by_hand(
+    text: str, values: dict[str, Any], truth: bool | None
+) -> None:
+    """Both events have the values, and are asked for them in turn; nothing is known of `none`."""
+    turns = cycle(("NEXT(A)", "A"))
+    pair = re.sub(r"\bA\.(?=[a-su-z]\b|t\b)", lambda _: f"{next(turns)}.", text)
+    pair = pair.replace("A.time", "NEXT(A).time")
+    either = f"({pair}) OR A.none = NEXT(A).none", f"NOT ({pair}) OR A.none = NEXT(A).none"
+    rows = [("A", time, values) for time in (4, 5)]
+    for where, trends in zip(either, (3 if truth else 2, 3 if truth is False else 2), strict=True):
+        body = f"RETURN COUNT(*) PATTERN A+ WHERE {where} WITHIN 10"
+        workload = bind_workload(parse_workload(f"QUERY q {body}; QUERY r {body};"), PAIRS)
+        events = EventTable.of(PAIRS, rows)
+        for way in ways(workload, events, text):
+            assert {row.values for row in way.rows(events)} == {(("COUNT(*)", trends),)}, way.name
 
 
 @pytest.mark.parametrize("block", range(10))
