@@ -246,14 +246,12 @@ def test_conditions_on_pairs_hold_as_in_the_reference(block: int) -> None:
     assert rows > size
 
 
-@pytest.mark.parametrize(
-    ("drawn", "seeds"), [(lambda seed: random_query(seed).text, 2_000), (random_pair_query, 600)]
-)
-def test_random_expressions_reach_every_construct(drawn: Callable[[int], str], seeds: int) -> None:
-    texts = " ".join(map(drawn, range(seeds)))
+@pytest.mark.parametrize("drawn", [lambda seed: random_query(seed).text, random_pair_query])
+def test_random_expressions_reach_every_construct(drawn: Callable[[int], str]) -> None:
+    texts = " ".join(map(drawn, range(2_000)))
     words = ("abs(", "least(", "greatest(", "coalesce(", "lower(", "upper(", "hour FROM",
              "weekday FROM", "LIKE", "IN (", "BETWEEN", "IS NULL", "NOT", " % ", " / ")  # fmt: skip
-    assert {word: texts.count(word) for word in words if texts.count(word) < seeds / 40} == {}
+    assert {word: texts.count(word) for word in words if texts.count(word) < 50} == {}
 
 
 def test_a_column_without_any_text() -> None:
