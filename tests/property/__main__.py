@@ -1,15 +1,21 @@
-"""The acceptance: `python -m tests.property --pairs 20000` prints the table of constructs."""
+"""The acceptance: `python -m tests.property --pairs 20000` prints the table of constructs.
+
+`--workloads 1000` compares as many workloads of each kind instead.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from collections import Counter
 
 from elsinore.results.row import ResultRow
-from tests.property.compare_all import EveryExecutor
+from tests.property.compare import EveryWay, judge_workload
 from tests.property.pairs import run_pairs
 from tests.property.random_cases import RandomCase
+from tests.property.random_workloads import random_workload
+from tests.property.test_workloads import KINDS
 
 
 def main() -> int:
@@ -20,9 +26,12 @@ def main() -> int:
     parser.add_argument(
         "--reference-only", action="store_true", help="run the reference alone: what is drawn"
     )
+    parser.add_argument("--workloads", type=int, help="how many workloads of each kind to compare")
     options = parser.parse_args()
     began = time.monotonic()
-    everyone = EveryExecutor()
+    if options.workloads:
+        return _compare_workloads(options.workloads)
+    everyone = EveryWay()
     tally = run_pairs(options.pairs, _no_judge if options.reference_only else everyone)
     print(tally)
     print(everyone)
@@ -34,6 +43,15 @@ def main() -> int:
     if refused:
         print(f"refused too often: {', '.join(refused)}")
     return 1 if lacking or refused else 0
+
+
+def _compare_workloads(number: int) -> int:
+    for kind in KINDS:
+        tally: Counter[str] = Counter()
+        for n in range(number):
+            judge_workload(random_workload(f"{kind}:{n}"), tally)
+        print(kind, dict(tally), flush=True)
+    return 0
 
 
 def _no_judge(case: RandomCase, expected: list[ResultRow] | None) -> tuple[str, ...]:

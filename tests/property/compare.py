@@ -1,10 +1,11 @@
-"""The greta executor beside the two-step reference on one case."""
+"""All ways to answer a query or a workload beside the two-step reference."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -12,15 +13,18 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
-from elsinore.errors import UnsupportedQueryError
+from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
+from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import LOST_AT_EACH_EVENT, ResultRow, within
-from elsinore.template.support import greta_refusals
+from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.timeline import Interval
 from tests.property.random_cases import RandomCase
 from tests.property.random_cases.streams import Event
+from tests.property.random_workloads import RandomWorkload
+from tests.property.ways import Way, ways
 
 #: The only grounds on which greta may refuse a query of the language (spec section 1).
 STATED_REASONS: dict[str, re.Pattern[str]] = {
@@ -104,28 +108,99 @@ def _beside(events: EventTable, names: list[str]) -> EventTable:
     return EventTable(replace(schema, types=types), table)
 
 
-def judge_greta(case: RandomCase, expected: list[ResultRow] | None) -> tuple[str, ...]:
-    """Compare greta with the reference; its reasons to refuse the query, if it does.
+@dataclass
+class EveryWay:
+    """Judges cases by all ways to run them, and counts the cases that each has answered rightly."""
 
-    `expected` is None where the reference found the query ambiguous on these events.
+    ran: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, case: RandomCase, expected: list[ResultRow] | None) -> tuple[str, ...]:
+        """Compare all ways with the reference; greta's reasons to refuse the query, if it does.
+
+        `expected` is None where the reference found the query ambiguous on these events.
+
+        Raises:
+            AssertionError: one gives other rows, or greta refuses on unstated grounds or answers
+                what is ambiguous; the message has the smallest stream that still shows it.
+        """
+        try:
+            reasons = tuple(_stated(reason) for reason in greta_refusals(case.query))
+            assert reasons or expected is not None, "greta answers what is ambiguous"
+        except AssertionError as error:
+            error.add_note(f"{case.name}: {described(case)}")
+            raise
+        twin = replace(case.query, source=replace(case.query.source, name="twin"))
+        both = Workload(case.schema, (case.query, twin))  # so that there is something to share
+        found = ways(both, case.events, case.name) if expected is not None else []
+        for way in found:
+            assert_answers(way.name, case, expected or [], _with_twin(way))
+        self.ran.update({way.name for way in found})
+        return reasons
+
+    def __str__(self) -> str:
+        return "compared: " + ", ".join(f"{name} {times}" for name, times in self.ran.items())
+
+
+def _with_twin(way: Way) -> Run:
+    """The rows of the query, which are its twin's."""
+
+    def run(events: EventTable) -> list[ResultRow]:
+        rows = way.rows(events)
+        mine = [row for row in rows if row.query != "twin"]
+        if len(way.plan.queries) > 1:
+            twins = [replace(row, query=mine[0].query) for row in rows if row.query == "twin"]
+            assert_same_rows(twins, mine)
+        return mine
+
+    return run
+
+
+def judge_workload(
+    case: RandomWorkload, tally: Counter[str], owned: Interval | None = None, steps: int = 3_000
+) -> None:
+    """Compare all ways to run a workload, over the windows that end in an interval.
+
+    What is expected is what the reference says, or greta where a query takes it more steps or some
+    windows alone are asked for. Counts, by way, the queries that have rows.
 
     Raises:
-        AssertionError: greta gives other rows, refuses on unstated grounds, or answers what is
-            ambiguous; the message has the smallest stream that still shows it.
+        AssertionError: they differ; the message has queries and events.
     """
-    try:
-        reasons = tuple(_stated(case, reason) for reason in greta_refusals(case.query))
-        assert reasons or expected is not None, "greta answers what is ambiguous"
-    except AssertionError as error:
-        error.add_note(f"{case.name}: {described(case)}")
-        raise
-    if not reasons and expected is not None:
-        assert_answers("greta", case, expected, lambda events: _greta(case.query, events, None))
-    return reasons
+    expected = {}
+    for query in case.workload.queries:
+        if not greta_refusals(query) or not aseq_refusals(query):
+            expected[query.name] = _expected(query, case, owned, steps, tally)
+            tally["answers"] += bool(expected[query.name])
+    tally["workloads"] += 1
+    for way in ways(case.workload, case.events, case.name, plans=4):
+        try:
+            rows = way.rows(case.events, owned)
+            for query in way.plan.queries:
+                mine = [row for row in rows if row.query == query.name]
+                assert_same_rows(mine, expected[query.name])
+                tally[way.name] += bool(mine)
+        except Exception as error:
+            error.add_note(f"{way.name}: {case.described()}\n{way.shared()}")
+            raise
+        tally.update({f"{way.name}: {name}": n for name, n in way.shared().items() if n})
 
 
-def assert_answers(executor: str, case: RandomCase, expected: list[ResultRow], run: Run) -> None:
-    """Compare what an executor finds with the rows of the reference.
+def _expected(
+    query: BoundQuery, case: RandomWorkload, owned: Interval | None, steps: int, tally: Counter[str]
+) -> list[ResultRow]:
+    if owned is None:
+        try:
+            rows = two_step(query, case.events, budget=Budget(steps))
+        except BudgetError:
+            tally["beyond the reference"] += 1
+        else:
+            tally["against the reference"] += 1
+            return rows
+    return greta(query, case.events, owned)
+
+
+def assert_answers(way: str, case: RandomCase, expected: list[ResultRow], run: Run) -> None:
+    """Compare what is found with the rows of the reference.
 
     Raises:
         AssertionError: they differ; the message has the smallest stream that still shows it.
@@ -134,15 +209,15 @@ def assert_answers(executor: str, case: RandomCase, expected: list[ResultRow], r
         if _differs(case, expected, run) is None:
             return
     except Exception as error:
-        error.add_note(f"{executor}, {case.name}: {described(case)}")
+        error.add_note(f"{way}, {case.name}: {described(case)}")
         raise
     smallest = _shrunk(case, run)
     raise AssertionError(
-        f"{executor}, {case.name}: {_differs(smallest, None, run)}\n{described(smallest)}"
+        f"{way}, {case.name}: {_differs(smallest, None, run)}\n{described(smallest)}"
     )
 
 
-def _stated(case: RandomCase, reason: str) -> str:
+def _stated(reason: str) -> str:
     for name, wording in STATED_REASONS.items():
         if wording.search(reason):
             return name

@@ -15,9 +15,8 @@ from tests.property.random_cases.clauses import draw_returns, draw_semantics, dr
 from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.keys import draw_groups
 from tests.property.random_cases.patterns import PatternDrawer
-from tests.property.random_cases.shape import Shape
+from tests.property.random_cases.shape import Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
 

@@ -12,9 +12,8 @@ from elsinore.query.syntax import (
     Semantics,
 )
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.shape import Shape
+from tests.property.random_cases.shape import TYPES, Shape
 from tests.property.random_cases.signed import SIGNED
-from tests.property.random_cases.streams import TYPES
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 _EXTREMES = ("MIN", "MAX")

@@ -15,9 +15,7 @@ from elsinore.query.syntax import (
     Reference,
 )
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.keys import TWO_KEYS, draw_keys
-from tests.property.random_cases.shape import Shape
-from tests.property.random_cases.streams import TYPES
+from tests.property.random_cases.shape import TWO_KEYS, TYPES, Shape, draw_keys
 
 _COMPARE = ("<", "<=", ">", ">=", "=", "!=")
 

@@ -16,7 +16,7 @@ from elsinore.query.syntax import (
     Sequence,
 )
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.keys import TWO_KEYS
+from tests.property.random_cases.shape import TWO_KEYS
 
 #: Types that patterns draw from; a small alphabet makes streams match and patterns ambiguous.
 _ALPHABETS = ("A", "AB", "AAB", "ABC", "AABC", "ABCD", "ABBD")

@@ -17,17 +17,8 @@ from elsinore.query.syntax import (
 )
 from tests.golden_cases import stream_schema
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.shape import Shape, negations
+from tests.property.random_cases.shape import TYPES, Shape, negations
 
-#: B and N lack the key `g`, C lacks `k`, D lacks both: their events belong to every partition
-#: that they fit.
-TYPES: dict[str, dict[str, Any]] = {
-    "A": {"k": "long", "g": "string", "x": "long", "y": "double", "s": "string"},
-    "B": {"k": "long", "x": "long", "y": "double", "s": "string", "t": "timestamp"},
-    "C": {"g": "string", "x": "long", "y": "double", "f": "boolean"},
-    "D": {"x": "long"},
-    "N": {"k": "long", "x": "long"},
-}
 SCHEMA = stream_schema(TYPES)
 CALENDAR = stream_schema(TYPES, "us")
 
@@ -65,7 +56,7 @@ def draw_events(dice: Dice, shape: Shape, within: int) -> list[Event]:
     if dice.aims("extreme times"):
         planted = _at_the_end(dice, planted)
     plain = dice.chance(0.8)  # most streams have neither NaN nor giants
-    return [(kind, time, _attributes(dice, kind, plain)) for kind, time in planted]
+    return [(kind, time, draw_attributes(dice, kind, plain)) for kind, time in planted]
 
 
 def _at_the_end(dice: Dice, planted: list[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -117,7 +108,8 @@ def _word(dice: Dice, pattern: Pattern) -> list[str]:
     return [kind for _ in range(times) for kind in _word(dice, body)]
 
 
-def _attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:
+def draw_attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:
+    """Values of an event's attributes; neither NaN nor giants in a plain stream."""
     drawn = {}
     for name in TYPES[kind]:
         choices = VALUES[name]

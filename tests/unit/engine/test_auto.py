@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pyarrow as pa
+import pytest
 
 from elsinore.engine.plan import (
     GRETA,
     HAMLET,
     SEGMENTS,
+    SWEEP,
     TWOSTEP,
     RuntimePlan,
     compile_plan,
 )
+from elsinore.engine.plan.alike import alike
+from elsinore.engine.sweep import sweep_refusals, sweep_sets
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
@@ -32,6 +37,16 @@ QUERY one RETURN COUNT(*) PATTERN SEQ(A, B+) {GENERAL} WITHIN 100;
 QUERY two RETURN COUNT(*) PATTERN SEQ(C, B+) {GENERAL} WITHIN 100;
 QUERY none RETURN COUNT(*) PATTERN SEQ(A, NOT C, B+) WITHIN 100;
 QUERY odd RETURN SUM(b1.x) PATTERN SEQ(B b1+, B b2+) WITHIN 100;
+"""
+
+FIXED = "QUERY fixed RETURN COUNT(*) PATTERN SEQ(A, C) WITHIN 100 SLIDE 10;"
+COLLAPSED = """
+QUERY first RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100;
+QUERY second RETURN COUNT(*), SUM(B.x) PATTERN SEQ(C, B+) WHERE B.x > 3 WITHIN 100 SLIDE 50;
+"""
+PAIRED = f"""
+QUERY third RETURN COUNT(*) PATTERN SEQ(D, B+) {GENERAL} WITHIN 100;
+QUERY fourth RETURN COUNT(*) PATTERN SEQ(A, B+) {GENERAL} WITHIN 100;
 """
 
 
@@ -142,3 +157,82 @@ def test_words_of_segments_and_sets() -> None:
     assert plan.in_words() == (
         "1 segment in 2 queries (saves 25.0%) and Kleene sub-patterns in 2 sets of 4 queries"
     )
+
+
+def test_collapsed_queries_are_swept_and_the_others_are_not() -> None:
+    """All four could be one set of Hamlet's; two are swept, so that the set is the other two."""
+    workload = _workload(FIXED + COLLAPSED + PAIRED)
+    (whole,) = sets_of(workload).sets
+    names = sorted(query.name for query in whole.queries)
+    assert names == ["first", "fourth", "second", "third"]
+    plan = compile_plan(workload, STATISTICS)
+    assert _executors(plan) == {
+        "fixed": SEGMENTS, "first": SWEEP, "second": SWEEP, "third": HAMLET, "fourth": HAMLET,
+    }  # fmt: skip
+    assert plan.sweeps == (("first", "second"),)
+    assert [sorted(names) for names in plan.sets] == [["fourth", "third"]]
+    reasons = {choice.query: choice.why for choice in plan.choices}
+    assert reasons["first"] == "nothing is asked of pairs of events; with 1 other"
+    assert reasons["third"] == "shares B+ with 1 other"
+    assert plan.in_words().endswith(" of 2 queries and 2 queries in 1 sweep")
+
+
+def test_what_is_left_of_a_set_may_be_nothing_to_share() -> None:
+    """The third could share B+ with the swept ones alone."""
+    lines = [line for line in PAIRED.splitlines() if "fourth" not in line]
+    plan = compile_plan(_workload(COLLAPSED + "\n".join(lines)), STATISTICS)
+    assert _executors(plan) == {"first": SWEEP, "second": SWEEP, "third": GRETA}
+    assert plan.sets == ()
+    (why,) = (choice.why for choice in plan.choices if choice.query == "third")
+    assert why == "no other query has its Kleene types and keys"
+
+
+def test_queries_of_fixed_length_are_swept_where_that_is_quicker_by_rule() -> None:
+    """Few overlapping windows, nothing but counts, and counts of few bits."""
+    texts = {
+        "SEQ(A, C) WITHIN 100": SWEEP,
+        "SEQ(A, C) WITHIN 100 SLIDE 50": SWEEP,
+        "SEQ(A, C) WITHIN 100 SLIDE 49": SEGMENTS,
+        "SEQ(A, B, C, D, A a2, B b2, C c2, D d2) WITHIN 70": SWEEP,  # 35 or 280 events each
+        "SEQ(A, B, C, D, A a2, B b2, C c2, D d2) WITHIN 200": SEGMENTS,
+    }
+    for text, executor in texts.items():
+        plan = compile_plan(_workload(f"QUERY q RETURN COUNT(*) PATTERN {text};"), STATISTICS)
+        assert _executors(plan) == {"q": executor}, text
+    summed = "QUERY q RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A, C) WITHIN 100;"
+    assert _executors(compile_plan(_workload(summed), STATISTICS)) == {"q": SEGMENTS}
+
+
+def test_queries_by_other_keys_are_swept_apart() -> None:
+    keyed = "QUERY keyed RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 100;"
+    statistics = replace(STATISTICS, partitions=((("k",), 10),))
+    plan = compile_plan(_workload(COLLAPSED + keyed), statistics)
+    assert sorted(plan.sweeps) == [("first", "second"), ("keyed",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("PATTERN SEQ(A, NOT C, B)", "NOT looks at events between"),
+        ("PATTERN B+ WHERE B.x < NEXT(B).x", "an edge predicate looks at pairs of events"),
+        ("PATTERN B+ SEMANTICS contiguous", "contiguous looks at events between"),
+        ("PATTERN A AND B", "AND counts pairs of trends"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_by_reason(text: str, reason: str) -> None:
+    (query,) = _workload(f"QUERY q RETURN COUNT(*) {text} WITHIN 10;").queries
+    assert sweep_refusals(query) == (reason,)
+    assert sweep_sets([query]).beside == ((query, reason),)
+
+
+def test_queries_are_alike_whatever_they_return() -> None:
+    same = "PATTERN SEQ(A, B+) WHERE [k] WITHIN 10;"
+    workload = _workload(
+        f"QUERY b RETURN COUNT(*) {same} QUERY a RETURN COUNT(B), COUNT(*) {same}"
+        "QUERY c RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 11;"
+    )
+    both, other = alike(workload.queries)
+    assert [query.name for query in both.queries] == ["b", "a"]
+    assert both.run.name == "a"
+    assert [query.name for query in other.queries] == ["c"]
+    assert [choice.query for choice in compile_plan(workload).choices] == ["b", "a", "c"]

@@ -1,15 +1,21 @@
-"""The exact ladder: every rung is taken where it must be, and none needlessly."""
+"""The exact ladder: every rung is taken where it must be, none needlessly, in little room."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import elsinore.engine.climb as ladder
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
+from elsinore.kernels.graph import Graph
+from elsinore.kernels.orders import Orders, fill_domains
+from elsinore.kernels.work import entries_to_hold
 from elsinore.lowering.carriers import carriers_of
 from elsinore.template.build import build_templates
 from tests.golden_cases import bound_query, stream_schema
+from tests.property.compare import greta
 
 SCHEMA = stream_schema({"A": {"x": "long", "y": "double"}, "N": {}})
 
@@ -46,3 +52,42 @@ def test_a_sum_climbs_where_the_count_alone_would_not() -> None:
 def test_a_sum_of_doubles_climbs_when_a_double_cannot_hold_it() -> None:
     assert rungs("SUM(A.y)", [3], y=1e300) == {1: 1}
     assert rungs("AVG(A.y)", [60], y=1e300) == {2: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs", "trees"),
+    [
+        ("A+", 3, 3),  # the entries of an instant
+        ("A+ SEMANTICS skip-till-next-match", 3, 3),
+        ("A+ WHERE A.x < NEXT(A).x", 5, 3),
+        ("A+ WHERE A.x + NEXT(A).x > 0", 5, 5),  # those of a window
+        ("A+ WHERE A.x < NEXT(A).x SEMANTICS skip-till-next-match", 5, 5),
+    ],
+)
+def test_no_more_entries_are_held_than_are_looked_at_again(
+    text: str, pairs: int, trees: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pattern, _, semantics = text.partition(" SEMANTICS")
+    clause = f"SEMANTICS{semantics}" if semantics else ""
+    query = bound_query(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 10 {clause}", SCHEMA)
+    events = EventTable.of(SCHEMA, [("A", time, {"x": time}) for time in (1, 2, 2, 2, 3)])
+    held: list[int] = []
+
+    def watched(graph: Graph, spans: np.ndarray, orders: Orders | None = None) -> int:
+        held.append(entries_to_hold(graph, spans, orders))
+        return held[-1]
+
+    monkeypatch.setattr(ladder, "entries_to_hold", watched)
+    for least in (10**9, 1):
+        monkeypatch.setattr(ladder, "BY_ORDER", least)
+        assert greta(query, events)
+    assert held == [pairs, trees]
+
+
+def test_overlapping_windows_share_ranks_and_others_do_not() -> None:
+    spans = np.array([[0, 10, 0, 0], [5, 15, 0, 1], [12, 41, 0, 2], [41, 50, 1, 0]])
+    domain_of, domains = np.empty(4, np.int64), np.empty((4, 2), np.int64)
+    # The first two fill 15 places, no more than four times their 10; with the third it were 41.
+    assert fill_domains(spans, 4, domain_of, domains) == 3
+    assert domain_of.tolist() == [0, 0, 1, 2]
+    assert domains[:3].tolist() == [[0, 15], [12, 41], [41, 50]]

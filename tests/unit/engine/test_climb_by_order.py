@@ -10,18 +10,18 @@ import pytest
 import elsinore.engine.climb as ladder
 from elsinore.events import EventTable
 from elsinore.lowering.layout import lay_out
+from elsinore.query.bound import Workload
 from elsinore.reference.two_step import two_step
-from elsinore.results.row import ResultRow
 from elsinore.template.build import build_templates
 from tests.golden_cases import bound_query, stream_schema
 from tests.property.compare import assert_same_rows, greta
+from tests.property.ways import ways
 
 TYPES = {"x": "long", "y": "double", "s": "string", "b": "boolean", "k": "long"}
 SCHEMA = stream_schema(dict.fromkeys("ABN", TYPES))
 NAN, INFINITY = float("nan"), float("inf")
 LONGS = [None, -(2**63), 2**63 - 1, 2**63 - 2, 2**53, 2**53 + 1, -1, 0, 1, 2, 3]
 DOUBLES = [None, NAN, -INFINITY, INFINITY, -0.0, 0.0, 0.5, 1.0, 2.0, 2.0**53, 9.3e18]
-EVERYWHERE, NOWHERE = 1, 10**9
 
 #: Conditions on adjacent A, each of one comparison.
 CONDITIONS = [
@@ -64,12 +64,16 @@ def stream(seed: int, events: int, times: int, kinds: str = "A") -> EventTable:
     return EventTable.of(SCHEMA, chosen)
 
 
-def rows(
-    query: str, events: EventTable, by_order: int, monkeypatch: pytest.MonkeyPatch
-) -> list[ResultRow]:
-    """The rows by greta, with trees in windows of at least `by_order` entries."""
-    monkeypatch.setattr(ladder, "BY_ORDER", by_order)
-    return greta(bound_query(query, SCHEMA), events)
+def judge(text: str, small: EventTable, large: EventTable) -> None:
+    """All ways give the reference's rows of few events, and greta's by pairs of many."""
+    query = bound_query(text, SCHEMA)
+    with pytest.MonkeyPatch.context() as paired:
+        paired.setattr(ladder, "BY_ORDER", 10**9)
+        many = greta(query, large)
+    assert many
+    for events, expected in ((small, two_step(query, small)), (large, many)):
+        for way in ways(Workload(SCHEMA, (query,)), events, text):
+            assert_same_rows(way.rows(events), expected)
 
 
 def is_ordered(query: str) -> bool:
@@ -78,17 +82,11 @@ def is_ordered(query: str) -> bool:
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_every_comparison(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_comparison(condition: str) -> None:
     query = f"{RETURNED} PATTERN A+ WHERE {condition} GROUP-BY k WITHIN 30 SLIDE 10"
     assert is_ordered(query)
     for seed in range(3):
-        small = stream(seed, 26, 40)
-        expected = two_step(bound_query(query, SCHEMA), small)
-        assert_same_rows(rows(query, small, EVERYWHERE, monkeypatch), expected)
-        large = stream(seed, 300, 90)
-        found = rows(query, large, EVERYWHERE, monkeypatch)
-        assert found
-        assert_same_rows(found, rows(query, large, NOWHERE, monkeypatch))
+        judge(query, stream(seed, 26, 40), stream(seed, 300, 90))
 
 
 @pytest.mark.parametrize("condition", PAIRED)
@@ -114,15 +112,10 @@ def test_other_semantics_stay_with_pairs(semantics: str) -> None:
         ("SEQ(A+, B?)", "A.y = NEXT(A).y AND A.x > 0 AND B.k = 1"),  # beside local predicates
     ],
 )
-def test_several_transitions(pattern: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_transitions(pattern: str, condition: str) -> None:
     query = f"RETURN COUNT(*), SUM(A.x) PATTERN {pattern} WHERE {condition} WITHIN 40 SLIDE 20"
     for seed in range(4):
-        small = stream(seed, 22, 40, "AAABN")
-        expected = two_step(bound_query(query, SCHEMA), small)
-        assert_same_rows(rows(query, small, EVERYWHERE, monkeypatch), expected)
-        large = stream(seed, 200, 60, "AAABN")
-        found = rows(query, large, EVERYWHERE, monkeypatch)
-        assert_same_rows(found, rows(query, large, NOWHERE, monkeypatch))
+        judge(query, stream(seed, 22, 40, "AAABN"), stream(seed, 200, 60, "AAABN"))
 
 
 def increasing(values: list[int]) -> int:
@@ -141,34 +134,27 @@ def orderings() -> Iterator[list[int]]:
     yield list(range(300, 0, -1)) + list(range(500))
 
 
-@pytest.mark.parametrize("by_itself", [EVERYWHERE, NOWHERE])
-@pytest.mark.parametrize("number", range(4))
-def test_a_window_goes_on_with_wider_counts(
-    number: int, by_itself: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = list(orderings())[number]
-    monkeypatch.setattr(ladder, "BY_ITSELF", by_itself)
+@pytest.mark.parametrize("values", list(orderings()), ids=len)
+def test_a_window_goes_on_with_wider_counts(values: list[int]) -> None:
     events = EventTable.of(SCHEMA, [("A", t, {"x": x}) for t, x in enumerate(values)])
-    query = "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 100000"
-    (row,) = rows(query, events, EVERYWHERE, monkeypatch)
-    assert row.values == (("COUNT(*)", increasing(values)),)
+    query = bound_query("RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 100000", SCHEMA)
+    for way in ways(Workload(SCHEMA, (query,)), events, ""):
+        (row,) = way.rows(events)
+        assert row.values == (("COUNT(*)", increasing(values)),)
 
 
 @pytest.mark.parametrize("condition", ["A.x <= NEXT(A).x", "A.x >= NEXT(A).x", "A.x = NEXT(A).x"])
-def test_going_on_amid_ties_and_negative_sums(
-    condition: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_going_on_amid_ties_and_negative_sums(condition: str) -> None:
     rng = random.Random(8)
     chosen = [
         ("A", rng.randrange(250), {"x": rng.randrange(12), "k": rng.randint(-9, 4), "y": 1e300})
         for _ in range(1500)
     ]
-    events = EventTable.of(SCHEMA, chosen)
     returned = "COUNT(*), SUM(A.k), COUNT(A), MIN(A.k), MAX(A.x), AVG(A.y)"
-    query = f"RETURN {returned} PATTERN A+ WHERE {condition} WITHIN 100000"
-    expected = rows(query, events, NOWHERE, monkeypatch)
-    monkeypatch.setattr(ladder, "BY_ITSELF", EVERYWHERE)
-    assert_same_rows(rows(query, events, EVERYWHERE, monkeypatch), expected)
-    total = dict(expected[0].values)["SUM(A.k)"]
+    text = f"RETURN {returned} PATTERN A+ WHERE {condition} WITHIN 100000"
+    large = EventTable.of(SCHEMA, chosen)
+    judge(text, EventTable.of(SCHEMA, chosen[:7]), large)
+    (row,) = greta(bound_query(text, SCHEMA), large)
+    total = dict(row.values)["SUM(A.k)"]
     assert isinstance(total, int)
     assert total < -(2**64)

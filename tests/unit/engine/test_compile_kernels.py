@@ -22,7 +22,7 @@ from elsinore.reference.budget import Budget
 from tests.draws import draws
 from tests.golden_cases import golden_cases
 from tests.property.random_cases import random_case
-from tests.unit.hamlet.random_sets import random_set
+from tests.property.random_workloads import random_workload
 
 ROOT = Path(__file__).parents[3]
 STREAMS = "cluster", "linear-road", "ridesharing", "stock"
@@ -45,8 +45,8 @@ def _main(folder: Path) -> None:
     before = compiled_kernels()
     cases = [(Workload(case.events.schema, (case.query,)), case.events)
              for case in golden_cases("greta")]  # fmt: skip
-    sets = [*map(random_set, map(str, range(draws(8, 20))))]
-    sets += [random_set(f"long:{n}") for n in range(draws(4, 8))]
+    sets = [random_workload(f"short:{n}") for n in range(draws(8, 20))]
+    sets += [random_workload(f"long:{n}") for n in range(draws(4, 8))]
     cases += [(found.workload, found.events) for found in sets]
     drawn = map(random_case, range(draws(30, 100)))
     cases += [(Workload(case.schema, (case.query,)), case.events) for case in drawn]

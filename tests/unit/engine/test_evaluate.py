@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+import re
+from collections.abc import Callable
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -14,14 +17,22 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.evaluate import call as engine_call
 from elsinore.engine.evaluate import evaluate, holds
+from elsinore.errors import QueryError
 from elsinore.events import EventTable
+from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression, Comparison, FunctionName
+from elsinore.query.parse import parse_workload
 from elsinore.reference import evaluate as reference
 from elsinore.reference.evaluate import call as reference_call
 from elsinore.reference.event import read_events
+from elsinore.reference.two_step import two_step
 from tests.draws import draws
 from tests.golden_cases import bound_query, stream_schema
+from tests.property.compare import assert_same_rows
+from tests.property.ways import ways
+from tests.unit.reference.test_evaluate import SCHEMA as TRUTHS_SCHEMA
+from tests.unit.reference.test_evaluate import TRUTHS
 
 #: Values of each attribute, the odd ones above all.
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -42,6 +53,11 @@ SCHEMA = stream_schema(
     },
     "us",
 )  # fmt: skip
+
+PAIRS = stream_schema(
+    {"A": {a.name: a.type.value for a in TRUTHS_SCHEMA.by_name["A"].attributes} | {"none": "long"}},
+    "us",
+)
 
 
 class _Text:
@@ -112,17 +128,36 @@ class _Text:
         ) + ")"  # fmt: skip
 
 
-def random_query(seed: int) -> BoundQuery:
-    """A query with one condition that holds expressions of every type."""
-    rng = random.Random(seed)
-    draw = _Text(rng)
+def random_condition(rng: random.Random, signs: str = "=") -> str:
+    """A condition that holds expressions of every type."""
     kind = rng.choice(("long", "double", "string", "timestamp", "boolean"))
-    expression = draw.of(kind, rng.randint(1, 3))
+    expression = _Text(rng).of(kind, rng.randint(1, 3))
     # A comparison whose other side reads an attribute of the type: a constant alone is refused.
     own = {"long": "A.v", "double": "A.x", "string": "A.s", "timestamp": "A.t", "boolean": "A.b"}
+    sign = "=" if kind == "boolean" else rng.choice(signs.split())
+    return f"{expression} {sign} {own[kind]}"
+
+
+def random_query(seed: int) -> BoundQuery:
+    """A query with one condition on single events."""
+    condition = random_condition(random.Random(seed))
     return bound_query(
-        f"RETURN COUNT(*) PATTERN A WHERE {expression} = {own[kind]} WITHIN 10 microseconds", SCHEMA
+        f"RETURN COUNT(*) PATTERN A WHERE {condition} WITHIN 10 microseconds", SCHEMA
     )
+
+
+def random_pair_query(seed: int) -> str:
+    """One with a condition on adjacent events, half of whose attributes are the later one's."""
+    rng = random.Random(seed)
+    while True:
+        found = random_condition(rng, "= != < <= > >=")
+        found = re.sub(r"A(\.\w+)", lambda m: rng.choice(("A", "NEXT(A)")) + m[1], found)
+        text = f"RETURN COUNT(*) PATTERN A+ WHERE {found} WITHIN 4 microseconds"
+        try:
+            if bound_query(text, SCHEMA).edge_predicates:
+                return text
+        except QueryError:  # say, a text made of both events in another case
+            continue
 
 
 def events(rng: random.Random, count: int) -> EventTable:
@@ -175,8 +210,45 @@ def test_the_engine_evaluates_as_the_reference_does(block: int) -> None:
         assert passing.tolist() == [value is True for value in expected]
 
 
-def test_random_expressions_reach_every_construct() -> None:
-    texts = " ".join(random_query(seed).text for seed in range(2_000))
+@pytest.mark.parametrize(("text", "values", "truth"), TRUTHS)
+def test_conditions_on_pairs_have_the_truth_worked_out_by_hand(
+    text: str, values: dict[str, Any], truth: bool | None
+) -> None:
+    """Both events have the values, and are asked for them in turn; nothing is known of `none`."""
+    turns = cycle(("NEXT(A)", "A"))
+    pair = re.sub(r"\bA\.(?=[a-su-z]\b|t\b)", lambda _: f"{next(turns)}.", text)
+    pair = pair.replace("A.time", "NEXT(A).time")
+    either = f"({pair}) OR A.none = NEXT(A).none", f"NOT ({pair}) OR A.none = NEXT(A).none"
+    rows = [("A", time, values) for time in (4, 5)]
+    for where, trends in zip(either, (3 if truth else 2, 3 if truth is False else 2), strict=True):
+        body = f"RETURN COUNT(*) PATTERN A+ WHERE {where} WITHIN 10"
+        workload = bind_workload(parse_workload(f"QUERY q {body}; QUERY r {body};"), PAIRS)
+        events = EventTable.of(PAIRS, rows)
+        for way in ways(workload, events, text):
+            assert {row.values for row in way.rows(events)} == {(("COUNT(*)", trends),)}, way.name
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_conditions_on_pairs_hold_as_in_the_reference(block: int) -> None:
+    """Of each condition the trends, by all ways: by pairs, by order, and burst by burst."""
+    size, rows = draws(20, 100), 0
+    for seed in range(block * size, block * size + size):
+        text = random_pair_query(seed)
+        workload = bind_workload(parse_workload(f"QUERY q {text}; QUERY r {text};"), SCHEMA)
+        rng = random.Random(seed)
+        drawn = [{name: rng.choice(v) for name, v in VALUES.items()} for _ in range(80)]
+        table = EventTable.of(SCHEMA, [("A", time, values) for time, values in enumerate(drawn)])
+        expected = two_step(workload.queries[0], table)
+        for way in ways(workload, table, str(seed)):
+            found = way.rows(table)
+            assert_same_rows([row for row in found if row.query == "q"], expected)
+        rows += sum(dict(row.values) != {"COUNT(*)": 4} for row in expected)
+    assert rows > size
+
+
+@pytest.mark.parametrize("drawn", [lambda seed: random_query(seed).text, random_pair_query])
+def test_random_expressions_reach_every_construct(drawn: Callable[[int], str]) -> None:
+    texts = " ".join(map(drawn, range(2_000)))
     words = ("abs(", "least(", "greatest(", "coalesce(", "lower(", "upper(", "hour FROM",
              "weekday FROM", "LIKE", "IN (", "BETWEEN", "IS NULL", "NOT", " % ", " / ")  # fmt: skip
     assert {word: texts.count(word) for word in words if texts.count(word) < 50} == {}

@@ -14,17 +14,18 @@ from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.query.bind_query import bind_workload
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
-from elsinore.results.row import ResultRow
+from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import Interval
 from tests.draws import draws
 from tests.property.compare import assert_same_rows, greta
 from tests.property.random_cases import SCHEMA, random_case
 from tests.property.random_cases.dice import Dice
-from tests.property.random_workloads import random_workload
+from tests.property.random_workloads import RandomWorkload, random_workload
+from tests.property.ways import ways
 
 Seen = list[tuple[int, Interval | None]]
 
@@ -82,50 +83,37 @@ def repeated(rows: Sequence[tuple[str, int, dict]], within: int, dice: Dice) -> 
     return found
 
 
-def test_any_chunks_give_the_rows_of_the_whole_table_for_any_query() -> None:
+@pytest.mark.parametrize(
+    ("kind", "seeds"),
+    [("", draws(50, 150)), ("fixed:", draws(20, 60)), ("short:", draws(20, 60))],
+)
+def test_any_chunks_give_the_rows_of_the_whole_table(kind: str, seeds: int) -> None:
+    """For any query, and for workloads that share whatever they can."""
     chunks = 0
-    seeds = draws(50, 150)
     for seed in range(seeds):
-        case = random_case(seed)
-        if greta_refusals(case.query):
+        case = random_workload(f"{kind}{seed}") if kind else random_case(seed)
+        asked = case.workload.queries if isinstance(case, RandomWorkload) else (case.query,)
+        queries = [query for query in asked if not greta_refusals(query)]
+        if not queries:
             continue
-        dice = Dice(f"chunks {seed}")
-        events = EventTable.of(case.schema, repeated(case.rows, case.query.window.within, dice))
-        workload = Workload(case.schema, (case.query,))
+        dice = Dice(f"chunks of {kind}{seed}")
+        reach = max(query.window.within for query in queries)
+        schema = case.events.schema
+        events = EventTable.of(schema, repeated(case.rows, reach, dice))
+        workload = Workload(schema, tuple(queries))
+        plan = ways(workload, case.events, case.name)[-1].plan
         owned = _some_interval(events, dice)
 
         def aggregate(
-            table: EventTable, part: Interval | None, query: BoundQuery = case.query
+            table: EventTable, part: Interval | None, plan: RuntimePlan = plan
         ) -> Iterator[pa.Table]:
-            yield aggregate_query(query, table, owned=part)
+            return plan.run(table, Request(part))
 
-        expected = greta(case.query, events, owned)
+        expected = sorted_rows(row for query in queries for row in greta(query, events, owned))
         rows, seen = chunked(workload, events, aggregate, dice, owned)
         assert_same_rows(rows, expected)
         chunks += len(seen) > 1
     assert chunks > seeds // 4
-
-
-def test_any_chunks_give_the_rows_of_the_whole_table_for_workloads() -> None:
-    chunks = 0
-    seeds = draws(20, 60)
-    for seed in range(seeds):
-        drawn = random_workload(seed)
-        dice = Dice(f"chunks of workload {seed}")
-        reach = max(query.window.within for query in drawn.workload.queries)
-        events = EventTable.of(SCHEMA, repeated(drawn.rows, reach, dice))
-        owned = _some_interval(events, dice)
-
-        def aggregate(
-            table: EventTable, part: Interval | None, workload: Workload = drawn.workload
-        ) -> Iterator[pa.Table]:
-            return RuntimePlan.of(workload.queries).run(table, Request(part))
-
-        expected = [row for q in drawn.workload.queries for row in greta(q, events, owned)]
-        rows, seen = chunked(drawn.workload, events, aggregate, dice, owned)
-        assert_same_rows(rows, expected)
-        chunks += len(seen) > 1
-    assert chunks > seeds // 3
 
 
 def _some_interval(events: EventTable, dice: Dice) -> Interval | None:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elsinore.engine.finish import finish
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import (
-    ALWAYS,
     DYNAMIC,
-    EQUATION,
     NAMES,
-    NEVER,
     Decisions,
     load_costs,
     load_wide_costs,
@@ -29,8 +25,6 @@ from tests.property.random_cases.streams import Event
 
 #: The first test compiles the kernels where they are not in the cache.
 pytestmark = pytest.mark.timeout(1200)
-
-WAYS = [ALWAYS, NEVER, DYNAMIC, EQUATION, Decisions.of(((BESIDE,) * 2,)), Decisions.random(1)]
 
 
 def _workload(*texts: str) -> Workload:
@@ -49,46 +43,6 @@ def _decided(workload: Workload, rows: list[Event], by: Decisions = DYNAMIC) -> 
     aggregate_set(workload.queries, events, decisions=by, observer=observer)
     most = max(decision.k for decision in observer.decisions)
     return [decision for decision in observer.decisions if decision.k == most]
-
-
-def _counts(workload: Workload, rows: list[Event], by: Decisions) -> list[object]:
-    table = aggregate_set(workload.queries, EventTable.of(SCHEMA, rows), decisions=by)
-    return [dict(row.values)["COUNT(*)"] for row in finish(workload, table)]
-
-
-@pytest.mark.parametrize("by", WAYS)
-def test_predecessors_before_a_burst_are_told_apart(by: Decisions) -> None:
-    """Two events of a burst follow one event each before it, but not the same one.
-
-    Predicate B.x = NEXT(B).x. q0: a1, b2 (x=1) counts 1; a3, b5 (x=2) counts 2; then, after a6, b11
-    (x=1) 3 + 1 = 4 and b12 (x=2) 3 + 2 = 5: 12. If b12 followed what b11 does it would count 4. q1:
-    c4, b2 0, b5 1, b11 1, b12 1 + 1 = 2: 4.
-    """
-    loop = "WHERE B.x = NEXT(B).x"
-    workload = _workload(
-        f"PATTERN SEQ(A, B+) {loop} WITHIN 20",
-        f"PATTERN SEQ(C, B+) {loop} WITHIN 20",
-    )
-    rows: list[Event] = [("A", 1, {}), ("B", 2, {"x": 1}), ("A", 3, {}), ("C", 4, {})]
-    rows += [("B", 5, {"x": 2}), ("A", 6, {}), *_burst([1, 2], 11)]
-    assert _counts(workload, rows, by) == [12, 4]
-
-
-@pytest.mark.parametrize("by", WAYS)
-def test_as_many_predecessors_before_a_burst_are_not_the_same_ones(by: Decisions) -> None:
-    """Every event of the last burst follows two events before it: of x = 1, or of x = 2.
-
-    After a1: b2 b3 (x=1), then a4, then b5 b6 (x=2), then a7. Predicate: equal x. q0: b2 1, b3
-    1 + 1 = 2, b5 2, b6 2 + 2 = 4; b8 (x=1) 3 + 1 + 2 = 6, b9 (x=2) 3 + 2 + 4 = 9: 24. q1 takes
-    trends that begin with C, c0 before all: b2 1, b3 2, b5 1, b6 2, b8 1 + 3 = 4, b9 1 + 3 = 4: 14.
-    """
-    loop = "WHERE B.x = NEXT(B).x"
-    workload = _workload(
-        f"PATTERN SEQ(A, B+) {loop} WITHIN 20", f"PATTERN SEQ(C, B+) {loop} WITHIN 20"
-    )
-    rows: list[Event] = [("C", 0, {}), ("A", 1, {}), *_burst([1, 1], 2), ("A", 4, {})]
-    rows += [*_burst([2, 2], 5), ("A", 7, {}), *_burst([1, 2], 8)]
-    assert _counts(workload, rows, by) == [24, 14]
 
 
 def test_a_long_burst_without_predicates_is_shared_and_a_short_one_is_not() -> None:

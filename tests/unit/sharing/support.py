@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
+from elsinore.sharing.candidates import mine_candidates
+from elsinore.sharing.graph import SharonGraph, build_graph
 from elsinore.timeline import TimeUnit
 
 _GOLDEN = Path(__file__).parents[2] / "golden"
@@ -54,3 +57,23 @@ def count_trends(parts: Sequence[str], rest: str = "WITHIN 10") -> str:
 #: Patterns over few types, so that sub-patterns meet, repeat and overlap.
 patterns = st.lists(st.sampled_from(["A", "B", "C", "A", "B", "C", "B+"]), min_size=1, max_size=6)
 pattern_sets = st.lists(patterns, min_size=2, max_size=6)
+
+
+def traffic_workload() -> Workload:
+    """Queries q1 to q7 of the paper."""
+    patterns = golden("traffic")["patterns"]
+    types = sorted({street for pattern in patterns.values() for street in pattern})
+    return bind({name: count_trends(pattern) for name, pattern in patterns.items()}, types)
+
+
+def figure_4() -> SharonGraph:
+    """The graph with the published benefits, from the workload, with the paper's names in order."""
+    published = golden("traffic")["candidates"]
+    mined = mine_candidates(traffic_workload())
+    graph = build_graph(mined, {candidate.id: 1.0 for candidate in mined})
+    named = {tuple(c["pattern"]): name for name, c in published.items()}
+    names = {candidate.id: named[candidate.pattern] for candidate in mined}
+    edges = [
+        (names[a], names[b]) for a, b in combinations(graph.vertices, 2) if b in graph.neighbours(a)
+    ]
+    return SharonGraph.of({n: c["benefit"] for n, c in published.items()}, edges)

@@ -8,34 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from elsinore.query.bound import Workload
 from elsinore.sharing.candidates import Segment, mine_candidates, segments, shared_kleene
 from elsinore.sharing.graph import build_graph
-from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets
+from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets, traffic_workload
 
 TRAFFIC = golden("traffic")
 SIGNATURES = golden("signature")
-
-
-def traffic_workload() -> Workload:
-    """Queries q1 to q7 of the paper."""
-    patterns = TRAFFIC["patterns"]
-    types = sorted({street for pattern in patterns.values() for street in pattern})
-    return bind({name: count_trends(pattern) for name, pattern in patterns.items()}, types)
 
 
 def test_the_traffic_workload_holds_the_patterns_of_table_1() -> None:
     found = {c.pattern: c.queries for c in mine_candidates(traffic_workload())}
     expected = TRAFFIC["candidates"].values()
     assert found == {tuple(c["pattern"]): tuple(c["queries"]) for c in expected}
-
-
-def test_the_conflicts_of_the_traffic_workload_are_those_of_figure_4() -> None:
-    mined = mine_candidates(traffic_workload())
-    graph = build_graph(mined, {candidate.id: 1.0 for candidate in mined})
-    degrees = {c.pattern: graph.degree(c.id) for c in mined}
-    expected = TRAFFIC["candidates"].values()
-    assert degrees == {tuple(c["pattern"]): c["degree"] for c in expected}
 
 
 @pytest.mark.parametrize("case", SIGNATURES, ids=[case["title"] for case in SIGNATURES])

@@ -11,38 +11,23 @@ from hypothesis import strategies as st
 
 from elsinore.sharing.candidates import mine_candidates
 from elsinore.sharing.graph import SharonGraph, build_graph, guaranteed_weight, gwmin
-from tests.unit.sharing.support import golden
-from tests.unit.sharing.test_candidates import traffic_workload
+from tests.unit.sharing.support import figure_4, golden, traffic_workload
 
 TRAFFIC = golden("traffic")
 
 
-@pytest.fixture(name="traffic")
-def _traffic() -> tuple[SharonGraph, dict[str, str]]:
-    """The graph of Figure 4 with the published benefits, and the paper's names of its vertices."""
-    named = {tuple(c["pattern"]): name for name, c in TRAFFIC["candidates"].items()}
-    mined = mine_candidates(traffic_workload())
-    names = {candidate.id: named[candidate.pattern] for candidate in mined}
-    weights = {vertex: TRAFFIC["candidates"][name]["benefit"] for vertex, name in names.items()}
-    return build_graph(mined, weights), names
-
-
-def test_the_graph_of_figure_4(traffic: tuple[SharonGraph, dict[str, str]]) -> None:
-    graph, names = traffic
-    found = {name: (graph.weights[v], graph.degree(v)) for v, name in names.items()}
+def test_the_graph_of_figure_4() -> None:
+    graph = figure_4()
+    found = {name: (graph.weights[name], graph.degree(name)) for name in graph.vertices}
     expected = TRAFFIC["candidates"].items()
     assert found == {name: (c["benefit"], c["degree"]) for name, c in expected}
 
 
-def test_the_guaranteed_weight_of_example_7(traffic: tuple[SharonGraph, dict[str, str]]) -> None:
-    assert round(guaranteed_weight(traffic[0]), 2) == TRAFFIC["guaranteed_weight"]
-
-
-def test_the_greedy_plan_of_example_12(traffic: tuple[SharonGraph, dict[str, str]]) -> None:
-    graph, names = traffic
-    chosen = gwmin(graph)
-    assert sorted(names[vertex] for vertex in chosen) == TRAFFIC["gwmin"]["chosen"]
-    assert graph.weight(chosen) == TRAFFIC["gwmin"]["score"]
+def test_the_guaranteed_weight_of_example_7_and_the_greedy_plan_of_example_12() -> None:
+    graph = figure_4()
+    assert round(guaranteed_weight(graph), 2) == TRAFFIC["guaranteed_weight"]
+    assert sorted(gwmin(graph)) == TRAFFIC["gwmin"]["chosen"]
+    assert graph.weight(gwmin(graph)) == TRAFFIC["gwmin"]["score"]
 
 
 def test_candidates_that_are_not_beneficial_are_no_vertices() -> None:

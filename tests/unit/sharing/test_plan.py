@@ -21,7 +21,7 @@ from elsinore.sharing.fingerprints import fingerprint
 from elsinore.sharing.plan import Fate, Finder, StaticPlan, plan_schema
 from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
-from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets
+from tests.unit.sharing.support import bind, count_trends, pattern_sets
 
 # In a window of 10: A 10, B 2, C 4, D 1.
 RATES = Statistics.given(10, {"A": 10, "B": 2, "C": 4, "D": 1})
@@ -61,24 +61,6 @@ def test_the_whole_story(plan: StaticPlan) -> None:
     # Equation 11: p1 and p4 go together, p2 and p3 with none.
     assert [c.score_max for c in plan.candidates] == [100, 159, 89, 100]
     assert [c.degree for c in plan.candidates] == [2, 3, 3, 2]
-
-
-def test_the_traffic_example_from_rates_to_plan() -> None:
-    given_rates, published = golden("traffic_rates"), golden("traffic")
-    types = sorted(given_rates["rates"])
-    patterns = {name: count_trends(p) for name, p in given_rates["patterns"].items()}
-    statistics = Statistics.given(10, given_rates["rates"])
-    plan = find_plan(bind(patterns, types), statistics, finder=Finder.GWMIN)
-    named = {tuple(c["pattern"]): name for name, c in published["candidates"].items()}
-    found = {named[c.pattern]: c for c in plan.candidates}
-    for name, expected in published["candidates"].items():
-        assert found[name].benefit == pytest.approx(expected["benefit"], abs=1e-9)
-        assert found[name].degree == expected["degree"]
-        assert list(found[name].queries) == expected["queries"]
-    assert round(plan.guaranteed_weight, 2) == published["guaranteed_weight"]
-    assert plan.score == pytest.approx(published["gwmin"]["score"], abs=1e-9)
-    chosen = sorted(named[plan.by_id[name].pattern] for name in plan.chosen)
-    assert chosen == published["gwmin"]["chosen"]
 
 
 def test_candidates_that_do_not_pay_are_told_too() -> None:

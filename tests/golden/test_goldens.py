@@ -1,0 +1,121 @@
+"""Every golden case by every way to run it: its rows, or a refusal by name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from elsinore.engine.plan import REFUSALS, Executor, require
+from elsinore.errors import UnsupportedQueryError
+from elsinore.query.automaton import adjacency
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.template.support import aseq_refusals, greta_refusals
+from tests.golden_cases import GoldenCase, bound_query, golden_cases, row_texts, stream_schema
+from tests.property.ways import ways
+
+CASES = golden_cases("twostep")
+LETTERS = stream_schema({letter: {} for letter in "ABCDE"})
+
+#: The numbers that the papers give, each a golden case.
+FIGURES = (
+    "GRETA figure 4a",
+    "GRETA figure 4b",
+    "GRETA figure 4c",
+    "GRETA figure 4d",
+    "GRETA figure 6",
+    "edge predicate as in GRETA figure 7",
+    "stock down-trends, skip-till-any-match",
+    "stock down-trends, skip-till-next-match",
+    "stock down-trends, contiguous",
+    "GRETA section 9, disjunction without overlap",
+    "GRETA section 9, disjunction with one side inside of the other",
+    "GRETA section 9, disjunction with overlap",
+    "GRETA section 9, conjunction with overlap",
+    "GRETA section 9, conjunction of equal sides",
+    "GRETA section 9, conjunction over the stream of Figure 4",
+    "GRETA section 9, star",
+    "GRETA section 9, star as a disjunction",
+    "GRETA section 9, option",
+    "GRETA section 9, option as a disjunction",
+    "Hamlet q1",
+    "Hamlet q2",
+    "Hamlet q3",
+    "Sharon figure 6a before b4",
+    "Sharon figure 6a after b4",
+    "Sharon figure 6b",
+    "Sharon figure 7",
+    "Hamlet table 3, a burst of a Kleene type",
+)
+#: Those of fixed length, and some of those that ask nothing of pairs of events.
+FIXED = [name for name in FIGURES if name.startswith("Sharon figure")]
+SWEPT = {
+    *("GRETA figure 4a", "GRETA figure 4b", "GRETA figure 6", "GRETA section 9, star"),
+    *("Hamlet table 3, a burst of a Kleene type", "Sharon figure 7"),
+}
+
+
+def _with_twin(case: GoldenCase) -> Workload:
+    """The query beside a second one like it, so that there is something to share."""
+    clauses = case.query.text.split("\n", 1)[1]
+    text = f"QUERY q {clauses} QUERY twin {clauses}"
+    return bind_workload(parse_workload(text), case.events.schema)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_rows_worked_out_by_hand_or_a_refusal_by_name(case: GoldenCase) -> None:
+    """By itself and beside its twin; greta refuses none of its cases, for all have one meaning."""
+    assert not greta_refusals(case.query) or case.executors == ("twostep",)
+    for workload in (Workload(case.events.schema, (case.query,)), _with_twin(case)):
+        found = ways(workload, case.events, case.name, plans=4)
+        for way in found:
+            rows = way.rows(case.events)
+            assert row_texts(row for row in rows if row.query == "q") == case.rows, way.name
+            each = Counter(row.query for row in rows)
+            assert {each[query.name] for query in way.plan.queries} == {len(case.rows)}, way.name
+        for executor, refusals in REFUSALS.items():
+            names = {way.name.split(",")[0] for way in found}
+            if refusals(case.query):
+                _assert_refused(workload, executor)
+            else:
+                require(workload.queries, executor)
+                assert executor in names or executor.startswith("hamlet") or not len(case.events)
+
+
+def _assert_refused(workload: Workload, executor: Executor) -> None:
+    with pytest.raises(UnsupportedQueryError) as refusal:
+        require(workload.queries, executor)
+    assert refusal.value.fields["executor"] == executor
+    assert refusal.value.fields["queries"] == tuple(query.name for query in workload.queries)
+    said = re.findall(rf"{executor} cannot run (q|twin): ", str(refusal.value))
+    assert len(said) == len(workload.queries)
+
+
+def test_every_figure_of_the_papers_is_a_case() -> None:
+    for executor in ("greta", "twostep"):
+        cases = {case.name: case.query for case in golden_cases(executor)}
+        assert sorted(set(FIGURES) - cases.keys()) == []
+        assert not any(aseq_refusals(cases[name]) for name in FIXED)
+        assert not any(REFUSALS[Executor.SWEEP](cases[name]) for name in SWEPT)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "negated", "more"),
+    [
+        # Figure 3: A starts, B ends; an a follows a's and b's, a b follows a's.
+        ("(SEQ(A+, B))+", [], set()),
+        # Figure 5: the negated C and D have a transition of their own, E has none.
+        ("(SEQ(A+, NOT SEQ(C, NOT E, D), B))+", ["C", "E", "D"], {("C", "D")}),
+    ],
+)
+def test_the_templates_of_greta(
+    pattern: str, negated: list[str], more: set[tuple[str, str]]
+) -> None:
+    query = bound_query(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 9", LETTERS)
+    found = adjacency(query.pattern)
+    assert (found.first, found.last) == (frozenset("A"), frozenset("B"))
+    assert found.pairs == {("A", "A"), ("A", "B"), ("B", "A"), *more}
+    assert [p.alias for p in query.positions if p.negated] == negated

@@ -1,0 +1,179 @@
+"""Every way to work out a workload: all executors, all they can decide, all widths of numbers."""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import elsinore.engine.climb as ladder
+from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.finish import finish
+from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
+from elsinore.engine.plan import AloneUnit, Executor, HamletUnit, Request, RuntimePlan, plan_for
+from elsinore.engine.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
+from elsinore.engine.sweep import aggregate_sweep, sweep_refusals, sweep_sets
+from elsinore.events import EventTable
+from elsinore.kernels.hamlet_ways import BESIDE
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.results.row import ResultRow
+from elsinore.sharing.sharable import sharable_sets
+from elsinore.template.support import aseq_refusals, greta_refusals
+from elsinore.timeline import Interval
+from tests.property.random_cases.dice import Dice
+from tests.property.random_workloads import random_plan
+
+_SETS = importlib.import_module("elsinore.engine.hamlet.aggregate_set")
+_SWEEP = importlib.import_module("elsinore.engine.sweep.run")
+
+
+@dataclass(frozen=True)
+class Way:
+    """A plan of all queries of a workload that can be run so.
+
+    Attributes:
+        name: begins with the executor's.
+        plan: who runs what.
+        swept: how sweeps are run, by the arguments of `aggregate_sweep`.
+        constants: of modules, that lead another way through the code: module, name, value.
+    """
+
+    name: str
+    plan: RuntimePlan
+    swept: Mapping[str, Any] = field(default_factory=dict)
+    constants: Sequence[tuple[ModuleType, str, object]] = ()
+
+    def rows(self, events: EventTable, owned: Interval | None = None) -> list[ResultRow]:
+        """The finished rows of its queries, of the windows that end in an interval."""
+        workload = Workload(events.schema, self.plan.queries)
+        with pytest.MonkeyPatch.context() as patched:
+            for module, name, value in self.constants:
+                patched.setattr(module, name, value)
+            tables = [PARTIAL_SCHEMA.empty_table(), *self._tables(events, owned)]
+        return finish(workload, pa.concat_tables(tables))
+
+    def _tables(self, events: EventTable, owned: Interval | None) -> Iterator[pa.Table]:
+        if not self.swept:
+            yield from self.plan.run(events, Request(owned))
+            return
+        columns = EventColumns.of(events)
+        for unit in self.plan.units:
+            assert isinstance(unit, SweepUnit)
+            yield aggregate_sweep(unit.swept, columns, owned=owned, **self.swept)
+
+    def shared(self) -> Counter[str]:
+        """What its queries share, how many compare pairs, and how many return several things."""
+        queries = self.plan.queries
+        return Counter(
+            {
+                "sets": sum(len(names) > 1 for names in self.plan.sets),
+                "segments": len(self.plan.segments),
+                "sweeps": len(self.plan.sweeps),
+                "orders": len(self.plan.ordered),
+                "comparing": sum(bool(query.edge_predicates) for query in queries),
+                "returning several": sum(len(query.aggregates) > 1 for query in queries),
+            }
+        )
+
+
+def ways(workload: Workload, events: EventTable, name: str, plans: int = 1) -> list[Way]:
+    """All ways for a workload; of each those queries that can take it, if any.
+
+    Args:
+        workload: any queries; what only twostep runs takes no way.
+        events: to measure what is to be expected.
+        name: of the case; draws what is decided at random.
+        plans: how many random ones of a kind.
+    """
+    dice = Dice(f"ways of {name}")
+    able = [query for query in workload.queries if not greta_refusals(query)]
+    found = [*_alone(able), *_shared(able, zlib.crc32(name.encode()))]
+    found += [*_linear(workload.queries, dice, plans)]
+    fixed = [query for query in workload.queries if not aseq_refusals(query)]
+    named = {Executor.HAMLET: able, Executor.HAMLET_STATIC: able, Executor.SHARON: fixed}
+    for executor, queries in (named | {Executor.AUTO: able}).items() if len(events) else ():
+        if executor not in (Executor.HAMLET, Executor.HAMLET_STATIC) or sharable_sets(able).sets:
+            asked = Workload(workload.schema, tuple(queries))
+            found.append(Way(executor.value, plan_for(executor, asked, events)))
+    found += [Way("auto at random", _anything(able, dice)) for _ in range(plans)]
+    return [way for way in found if way.plan.queries]
+
+
+def _plan(units: Iterable[Unit]) -> RuntimePlan:
+    made = tuple(units)
+    return RuntimePlan(tuple(query for unit in made for query in unit.queries), (), made, ())
+
+
+def _alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
+    """Greta query by query: by pairs in windows as small as those of tests, by order, wide."""
+    plan = _plan(AloneUnit((query,)) for query in queries)
+    trees, wide = (ladder, "BY_ORDER", 1), (ladder, "_rung", _wide(ladder._rung))
+    yield Way("greta", plan)
+    yield Way("greta by order", plan, constants=[trees])
+    yield Way("greta by order, wide as it goes", plan, constants=[trees, (ladder, "BY_ITSELF", 1)])
+    yield Way("greta in 128 bits", plan, constants=[(ladder, "BY_ORDER", 10**9), wide])
+    yield Way("greta by order in 128 bits", plan, constants=[trees, wide])
+
+
+def _wide(rung: Callable[..., Any]) -> Callable[..., Any]:
+    """The ladder without its first rung."""
+    return lambda graph, spans, limbs, orders: rung(graph, spans, 2 * limbs, orders)
+
+
+def _shared(queries: Sequence[BoundQuery], seed: int) -> Iterator[Way]:
+    """Sharable sets by Hamlet, however it decides, and those that only compare by shared trees."""
+    sets = sharable_sets(queries).sets
+    yield Way("greta, shared trees", _plan(map(OrderedUnit.of, _ordered(queries))))
+    beside = [HamletUnit.of(each, Decisions.of(((BESIDE,) * len(each.queries),))) for each in sets]
+    yield Way("hamlet, side by side", _plan(beside))
+    decided = {"dynamic": DYNAMIC, "always": ALWAYS, "never": NEVER, "equation": EQUATION}
+    for name, by in (decided | {"random": Decisions.random(seed)}).items():
+        yield Way(f"hamlet, {name}", _plan(HamletUnit.of(each, by) for each in sets))
+    no_room = [(_SETS, "LARGEST_SCRATCH", 0)]
+    yield Way("hamlet without room", _plan(map(HamletUnit.of, sets)), constants=no_room)
+
+
+def _ordered(queries: Sequence[BoundQuery]) -> list[Any]:
+    sets = filter(only_compares, sharable_sets(queries).sets)
+    return [part for each in sets for part in ordered_sets(each)]
+
+
+def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[Way]:
+    """Fixed lengths with and without segments; what asks nothing of pairs, swept."""
+    fixed = [query for query in queries if not aseq_refusals(query)]
+    for name in ("aseq", *("sharon at random",) * plans) if fixed else ():
+        shared = [] if name == "aseq" else random_plan(dice, fixed)
+        yield Way(name, _plan([SegmentsUnit.of(fixed, shared)]))
+    swept = [query for query in queries if not sweep_refusals(query)]
+    plan = _plan(map(SweepUnit.of, sweep_sets(swept).sets))
+    yield Way("sweep", plan)
+    yield Way("sweep by panes", plan, {"panes": True})
+    yield Way("sweep without panes, in threads", plan, {"panes": False, "threads": 3})
+    little = [(_SWEEP, "_ROWS", 3), (_SWEEP, "_OUTGROWN", 2)]
+    yield Way("sweep with little room", plan, constants=little)
+
+
+def _anything(queries: Sequence[BoundQuery], dice: Dice) -> RuntimePlan:
+    """Any sharing whatsoever."""
+    fixed = [query for query in queries if not aseq_refusals(query)]
+    others = [query for query in queries if query not in fixed]
+    dice.shuffle(others)
+    cut = dice.number(0, len(others))
+    sets = [each for part in (others[:cut], others[cut:]) for each in sharable_sets(part).sets]
+    swept = [*others, *(query for query in fixed if dice.chance(0.3))]
+    return RuntimePlan.of(
+        queries,
+        segments=random_plan(dice, fixed),
+        sweeps=[tuple(query.name for query in swept if dice.chance(0.3))],
+        ordered=_ordered(others[:cut]) + _ordered(others[cut:]),
+        sets=sets,
+    )
