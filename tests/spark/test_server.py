@@ -41,7 +41,7 @@ def slowly(batches):
         yield batch
 
 with open_session(settings, "a task") as spark:
-    rows = spark.range(0, 8, 1, 1).mapInArrow(slowly, "id long")
+    rows = spark.range(0, 16, 1, 1).mapInArrow(slowly, "id long")
     print("begun", flush=True)
     rows.write.format("delta").save(sys.argv[1])
 """
@@ -129,7 +129,7 @@ def test_a_refused_token_is_a_matter_of_set_up(settings: Settings, tmp_path: Pat
 def test_what_a_dead_client_left_running_is_stopped_before_the_next_try(
     settings: Settings, tmp_path: Path
 ) -> None:
-    """Detached operations go on for minutes; this one would commit after eight seconds."""
+    """Detached operations go on for minutes; this one would commit after sixteen seconds."""
     table = tmp_path / "table"
     process = client(settings, SLOWLY, str(table))
     assert process.stdout is not None
@@ -138,7 +138,7 @@ def test_what_a_dead_client_left_running_is_stopped_before_the_next_try(
     process.kill()
     process.communicate()
     with open_session(settings, "a task") as spark:
-        time.sleep(12)
+        time.sleep(20)
         assert not deltalake.DeltaTable.is_deltatable(str(table))
         assert spark.range(3).count() == 3
 
