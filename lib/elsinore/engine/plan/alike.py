@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,10 @@ from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.template.support import greta_refusals
 
+#: For each column of states in partial rows, their places among those of the query that is run.
+Places = tuple[tuple[int, ...], ...]
+_STATES = ("counts", "sums", "minima", "maxima")
+
 
 @dataclass(frozen=True)
 class Alike:
@@ -21,25 +25,39 @@ class Alike:
     Attributes:
         run: what is run for them: the first by name, with the aggregates of all.
         queries: whose rows are asked for.
+        names: of the queries, by the places of the states that they ask for.
     """
 
     run: BoundQuery
     queries: tuple[BoundQuery, ...]
+    names: Mapping[Places, Sequence[str]]
 
-    def rows(self, run: pa.Table) -> Iterator[pa.Table]:
-        """Unfinished rows of each query from those of `run`, with the states that it asks for."""
-        there = carriers_of(self.run)
-        for query in self.queries:
+    @classmethod
+    def of(cls, run: BoundQuery, queries: Sequence[BoundQuery]) -> Alike:
+        """What is worked out before any event."""
+        there, names = carriers_of(run), dict[Places, list[str]]()
+        for query in queries:
             wanted = carriers_of(query)
             # The count of trends comes first.
-            states = {"counts": [0, *(1 + there.counts.index(c) for c in wanted.counts)]}
-            for name in ("sums", "minima", "maxima"):
-                kept = getattr(there, name)
-                states[name] = [kept.index(carrier) for carrier in getattr(wanted, name)]
-            columns = {name: run[name] for name in run.column_names}
-            columns["query"] = pa.array([query.name]).take(pa.array(np.zeros(run.num_rows, int)))
-            columns |= {name: _of_lists(run[name], places) for name, places in states.items()}
-            yield pa.table(columns, schema=PARTIAL_SCHEMA)
+            counts = (0, *(1 + there.counts.index(carrier) for carrier in wanted.counts))
+            others = (
+                tuple(getattr(there, name).index(carrier) for carrier in getattr(wanted, name))
+                for name in _STATES[1:]
+            )
+            names.setdefault((counts, *others), []).append(query.name)
+        return cls(run, tuple(queries), names)
+
+    def rows(self, run: pa.Table) -> Iterator[pa.Table]:
+        """Unfinished rows of all queries from those of `run`, with the states that they ask for."""
+        for places, names in self.names.items():
+            rows = pa.array(np.tile(np.arange(run.num_rows), len(names)))
+            owners = pa.array(np.repeat(np.arange(len(names)), run.num_rows))
+            columns = {name: run[name] for name in run.column_names if name != "query"}
+            for name, wanted in zip(_STATES, places, strict=True):
+                columns[name] = _of_lists(run[name], wanted)
+            several = {name: column.take(rows) for name, column in columns.items()}
+            several["query"] = pa.array(names, pa.string()).take(owners)
+            yield pa.table({name: several[name] for name in PARTIAL_SCHEMA.names}, PARTIAL_SCHEMA)
 
 
 def for_all(classes: Sequence[Alike], table: pa.Table) -> Iterator[pa.Table]:
@@ -85,5 +103,5 @@ def _together(queries: Sequence[BoundQuery]) -> Sequence[Alike]:
         union = tuple(aggregate for query in queries for aggregate in query.aggregates)
         run = replace(first, aggregates=union)
         if not greta_refusals(run):
-            return [Alike(run, tuple(queries))]
-    return [Alike(query, (query,)) for query in queries]
+            return [Alike.of(run, queries)]
+    return [Alike.of(query, (query,)) for query in queries]
