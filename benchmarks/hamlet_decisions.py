@@ -77,6 +77,6 @@ def decision_seconds(found: SharableSet, events: EventTable) -> float:
 
 def _prepared(found: SharableSet, events: EventTable) -> Prepared:
     columns, tables = EventColumns(events), make_tables(found.merged)
-    entries = merged_entries(found.merged, tables.classes, columns)
+    entries = merged_entries(found.merged, tables.template, tables.classes, columns)
     assert entries is not None
     return prepare(found.merged, tables, columns, entries, None)

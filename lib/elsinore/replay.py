@@ -32,7 +32,7 @@ from elsinore.orchestration.airflow_environment import (
 )
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.quality.judge import load_judgement
-from elsinore.quality.lake import ResultCounts, TopResult, count_results
+from elsinore.quality.lake import ResultCounts, count_results, shorten_count
 from elsinore.query.print_query import count_of
 from elsinore.settings import Settings
 from elsinore.spark.server import server_url
@@ -48,9 +48,6 @@ from elsinore.timeline import (
 
 #: Two winter days with a snow storm in the first: many delays, many cancellations.
 DEFAULT_START, DEFAULT_END = "2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"
-
-#: Counts with more digits than this are shown by their ends.
-_DIGITS = 24
 
 #: Told of each step of each task.
 OnProgress = Callable[[TaskProgress], None]
@@ -261,14 +258,7 @@ def _cells(query: str, counts: ResultCounts) -> tuple[str, ...]:
         return query, f"{counts.rows:,}", "", "", "", ""
     group = ", ".join(f"{name}={value}" for name, value in json.loads(top.group_key).items())
     window = f"{top.window_start:%m-%d %H:%M} to {top.window_end:%m-%d %H:%M}"
-    return query, f"{counts.rows:,}", top.aggregate, shorten(top), group, window
-
-
-def shorten(top: TopResult) -> str:
-    """The count in full, or its ends, number of digits and binary logarithm if it is long."""
-    if len(top.exact) <= _DIGITS:
-        return f"{int(top.exact):,}"
-    return f"{top.exact[:6]}…{top.exact[-4:]} ({len(top.exact)} digits, 2^{top.log2:.1f})"
+    return query, f"{counts.rows:,}", top.aggregate, shorten_count(top.exact), group, window
 
 
 def _place(path: Path | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,7 +43,6 @@ STATED_REASONS: dict[str, re.Pattern[str]] = {
 
 
 #: Answers the query of a case over some events.
-Run = Callable[[EventTable], list[ResultRow]]
 
 
 def greta(query: BoundQuery, events: EventTable, owned: Interval | None = None) -> list[ResultRow]:
@@ -133,7 +131,7 @@ class EveryWay:
         both = Workload(case.schema, (case.query, twin))  # so that there is something to share
         found = ways(both, case.events, case.name) if expected is not None else []
         for way in found:
-            assert_answers(way.name, case, expected or [], _with_twin(way))
+            assert_answers(way, case, expected or [])
         self.ran.update({way.name for way in found})
         return reasons
 
@@ -141,18 +139,13 @@ class EveryWay:
         return "compared: " + ", ".join(f"{name} {times}" for name, times in self.ran.items())
 
 
-def _with_twin(way: Way) -> Run:
-    """The rows of the query, which are its twin's."""
-
-    def run(events: EventTable) -> list[ResultRow]:
-        rows = way.rows(events)
-        mine = [row for row in rows if row.query != "twin"]
-        if len(way.plan.queries) > 1:
-            twins = [replace(row, query=mine[0].query) for row in rows if row.query == "twin"]
-            assert_same_rows(twins, mine)
-        return mine
-
-    return run
+def _answers(way: Way, case: RandomCase) -> list[list[ResultRow]]:
+    """The rows of each query, all under one name: those of the query, then those of its twin."""
+    rows = way.rows(case.shuffled())
+    return [
+        [replace(row, query=case.query.name) for row in rows if row.query == query.name]
+        for query in way.plan.queries
+    ]
 
 
 def judge_workload(
@@ -199,21 +192,21 @@ def _expected(
     return greta(query, case.events, owned)
 
 
-def assert_answers(way: str, case: RandomCase, expected: list[ResultRow], run: Run) -> None:
+def assert_answers(way: Way, case: RandomCase, expected: list[ResultRow]) -> None:
     """Compare what is found with the rows of the reference.
 
     Raises:
         AssertionError: they differ; the message has the smallest stream that still shows it.
     """
     try:
-        if _differs(case, expected, run) is None:
+        if _differs(case, expected, way) is None:
             return
     except Exception as error:
-        error.add_note(f"{way}, {case.name}: {described(case)}")
+        error.add_note(f"{way.name}, {case.name}: {described(case)}")
         raise
-    smallest = _shrunk(case, run)
+    smallest = _shrunk(case, way)
     raise AssertionError(
-        f"{way}, {case.name}: {_differs(smallest, None, run)}\n{described(smallest)}"
+        f"{way.name}, {case.name}: {_differs(smallest, None, way)}\n{described(smallest)}"
     )
 
 
@@ -251,19 +244,19 @@ def _event_text(event: Event) -> str:
     return f"{kind.lower()}{time}" + (f"({inside})" if inside else "")
 
 
-def _differs(case: RandomCase, expected: list[ResultRow] | None, run: Run) -> str | None:
+def _differs(case: RandomCase, expected: list[ResultRow] | None, way: Way) -> str | None:
     """How an executor, given the events in another order, differs from the reference."""
     rows = two_step(case.query, case.events) if expected is None else expected
-    found = run(case.shuffled())
-    try:
-        assert_same_rows(found, rows)
-    except AssertionError:
-        mine, theirs = ([(row.key, row.values) for row in side] for side in (found, rows))
-        return f"found {mine}, expected {theirs}"
+    for found in _answers(way, case):
+        try:
+            assert_same_rows(found, rows)
+        except AssertionError:
+            mine, theirs = ([(row.key, row.values) for row in side] for side in (found, rows))
+            return f"found {mine}, expected {theirs}"
     return None
 
 
-def _shrunk(case: RandomCase, run: Run) -> RandomCase:
+def _shrunk(case: RandomCase, way: Way) -> RandomCase:
     """The case without all events that the difference does not need."""
     left = list(case.rows)
     for event in case.rows:
@@ -271,7 +264,7 @@ def _shrunk(case: RandomCase, run: Run) -> RandomCase:
             case.name, case.query, case.schema, tuple(e for e in left if e is not event)
         )
         try:
-            needless = _differs(fewer, None, run) is not None
+            needless = _differs(fewer, None, way) is not None
         except UnsupportedQueryError:  # without an event of a NOT there may be more trends
             needless = False
         if needless:

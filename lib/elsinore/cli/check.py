@@ -14,8 +14,7 @@ from rich.text import Text
 from elsinore.catalog.load_schema import load_schema
 from elsinore.engine.plan import REFUSALS, Executor
 from elsinore.lowering.layout import answered_by_order
-from elsinore.plot.diagram import save_templates
-from elsinore.plot.ink import require_picture
+from elsinore.plot import require_picture
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import print_bound, print_length, print_pattern
@@ -43,6 +42,8 @@ def check(
     calendar = stream.time_unit.is_calendar
     found = [describe_query(query, calendar=calendar) for query in bound.queries]
     if plot is not None:
+        from elsinore.plot.diagram import save_templates  # matplotlib takes its time
+
         save_templates(bound.queries, plot)
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
@@ -172,5 +173,5 @@ def _key(query: BoundQuery, key: Key) -> dict[str, Any]:
 def _window(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     window = query.window
     lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
-    words = [f"{name} {print_length(n) if calendar else n}" for name, n in lengths.items()]
+    words = [f"{name} {print_length(n, calendar=calendar)}" for name, n in lengths.items()]
     return lengths | {"window": ", ".join(words)}

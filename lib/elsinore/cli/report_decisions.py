@@ -12,8 +12,8 @@ import numpy as np
 
 from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
+from elsinore.plot import ENDINGS
 from elsinore.plot.draw_decisions import SetDecisions, draw_decisions
-from elsinore.plot.ink import ENDINGS
 from elsinore.sharing.sharable import SharableSet
 from elsinore.timeline import format_instant
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import pyarrow as pa
 import typer
@@ -15,7 +15,6 @@ import typer
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.main import progress_line
-from elsinore.cli.report_decisions import DecisionsReport
 from elsinore.engine.finish import finish
 from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for, require
 from elsinore.errors import DataError, ParameterError
@@ -31,6 +30,9 @@ from elsinore.results.row import ResultRow, sorted_rows, write_rows
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import verify
 from elsinore.template.support import greta_refusals
+
+if TYPE_CHECKING:
+    from elsinore.cli.report_decisions import DecisionsReport
 
 _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
@@ -150,6 +152,8 @@ def _decisions_report(
         return None
     if executor not in _HAMLET:
         raise ParameterError("--decisions is for --executor hamlet or hamlet-static")
+    from elsinore.cli.report_decisions import DecisionsReport  # matplotlib takes its time
+
     return DecisionsReport(path, stream.time_unit.is_calendar)
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from datetime import timedelta
+from dataclasses import asdict
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -27,6 +27,7 @@ from elsinore.lake.sample import Place, group_json
 from elsinore.lake.validate import MAX_EVENTS, may_matter
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
+from elsinore.query.print_query import name_some
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.event import read_events
@@ -39,6 +40,11 @@ from elsinore.timeline import EPOCH, format_instant, instant_of, parse_instant
 
 #: Columns that the titles of lines take.
 _MARGIN = 11
+_INSTANT = pa.timestamp("us", tz="UTC")
+#: How many of the groups that there are an error names.
+_NAMED = 5
+#: Steps of the search, some microseconds each.
+STEPS = 200_000
 
 
 def why(
@@ -59,14 +65,15 @@ def why(
     queries = load_workload(
         workload or settings.workload_file, load_schema(schema or settings.schema_file)
     )
-    tables = lake or settings.lake
-    found = _find(tables, query, wanted, start)
-    trends = _trends_of(tables, queries, found, limit=limit)
+    told = _told(lake or settings.lake, queries, query, wanted, start, limit=limit)
     if as_json:
-        told = _as_json(found, trends)
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+        told["values"] = {name: plain_value(value) for name, value in told["values"].items()}
+        text = json.dumps(
+            told, ensure_ascii=False, indent=2, allow_nan=False, default=datetime.isoformat
+        )
+        typer.echo(text)
         return
-    for title, lines in _lines(found, trends):
+    for title, lines in _lines(told):
         for number, line in enumerate(lines):
             typer.echo(f"{title if number == 0 else '':<{_MARGIN}}{line}")
 
@@ -98,15 +105,14 @@ def _instant(text: str) -> int:
         raise ParameterError(str(error), hint="give the window's start") from error
 
 
-def _lines(found: Why, trends: Trends) -> Iterator[tuple[str, list[str]]]:
+def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Titles, each with its lines."""
-    start, end = format_instant(found.window_start), format_instant(found.window_end)
-    yield "query", [f"{found.query}  ({found.query_fingerprint[:12]})"]
-    yield "group", [found.group]
-    yield "window", [f"{start} to {end}"]
-    yield "values", [f"{name} = {value}" for name, value in found.values.items()]
-    yield from _origin_lines(found)
-    checked = found.checked
+    yield "query", [f"{told['query']}  ({told['query_fingerprint'][:12]})"]
+    yield "group", [json.dumps(told["group"], ensure_ascii=False)]
+    yield "window", [f"{told['window_start']} to {told['window_end']}"]
+    yield "values", [f"{name} = {value}" for name, value in told["values"].items()]
+    yield from _origin_lines(told)
+    checked = told["checked"]
     if checked["values"]:
         outcome = f"{checked['mismatches']} differ" if checked["mismatches"] else "all agree"
         own = f"{checked['own']} of this result" if checked["own"] else "none of this result"
@@ -114,129 +120,90 @@ def _lines(found: Why, trends: Trends) -> Iterator[tuple[str, list[str]]]:
     else:
         text = "no value of the hour: not validated"
     yield "checked", [f"{text}; {checked['skipped']} skipped" if checked["skipped"] else text]
-    yield "trends", _trend_lines(trends)
+    yield "trends", _trend_lines(told["trends"])
 
 
-def _origin_lines(found: Why) -> Iterator[tuple[str, list[str]]]:
-    publication = found.publication
+def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    publication = told["publication"]
     if publication is None:
         yield "published", ["by a run that was killed before it said so; publish the hour again"]
         return
-    if not publication.settled:
+    if not publication["settled"]:
         yield "warning", ["the results are newer than what is said here: publish the hour again"]
-    finder = f"found by {found.finder}" if found.finder else "not stored"
-    yield "workload", [f"{publication.workload}  ({publication.workload_fingerprint[:12]})"]
-    yield "plan", [f"{publication.plan_fingerprint[:12]}, {finder}"]
-    yield "events", [f"version {publication.events_version} of the table events"]
-    yield "run", [publication.run]
+    finder = f"found by {told['finder']}" if told["finder"] else "not stored"
+    yield "workload", [f"{publication['workload']}  ({publication['workload_fingerprint'][:12]})"]
+    yield "plan", [f"{publication['plan_fingerprint'][:12]}, {finder}"]
+    yield "events", [f"version {publication['events_version']} of the table events"]
+    yield "run", [publication["run"]]
     yield (
         "published",
         [
-            f"{publication.published_at:%Y-%m-%dT%H:%M:%SZ}, hour {found.owned_hour}, "
-            f"{publication.rows} rows with digest {publication.digest[:12]}"
+            f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['owned_hour']}, "
+            f"{publication['rows']} rows with digest {publication['digest'][:12]}"
         ],
     )
 
 
-def _trend_lines(trends: Trends) -> list[str]:
+def _trend_lines(trends: dict[str, Any]) -> list[str]:
     lines = [
-        " -> ".join(
-            f"{event.type} {event.id or ''} {format_instant(event.time)}".replace("  ", " ")
-            for event in trend
-        )
-        for trend in trends.listed
+        " -> ".join(" ".join(filter(None, (e["type"], e["id"], e["time"]))) for e in trend)
+        for trend in trends["listed"]
     ]
-    left = trends.left_out
+    left, reason = trends["left_out"], trends["reason"]
     if left is None:
-        lines.append(f"and more, not counted: {trends.reason}")
-    elif left and trends.listed:
-        lines.append(f"and {left} more")
+        lines.append(f"and more, not counted: {reason}")
     elif left:
-        lines.append(f"{left}, none listed")
-    if left is not None and trends.reason:
-        lines.append(trends.reason)
+        lines.append(f"and {left} more" if lines else f"{left}, none listed")
+    if left is not None and reason:
+        lines.append(reason)
     return lines or ["none"]
-
-
-def _as_json(found: Why, trends: Trends) -> dict[str, Any]:
-    told = asdict(found)
-    told |= {
-        "group": json.loads(found.group),
-        "window_start": format_instant(found.window_start),
-        "window_end": format_instant(found.window_end),
-        "values": {name: plain_value(value) for name, value in found.values.items()},
-    }
-    if found.publication is not None:
-        told["publication"]["published_at"] = found.publication.published_at.isoformat()
-    listed = [
-        [{"type": e.type, "id": e.id, "time": format_instant(e.time)} for e in trend]
-        for trend in trends.listed
-    ]
-    told["trends"] = {
-        "count": trends.count, "listed": listed, "left_out": trends.left_out,
-        "reason": trends.reason,
-    }  # fmt: skip
-    return told
 
 
 # ---- what leads to a published result
 
 
-_INSTANT = pa.timestamp("us", tz="UTC")
+def _told(
+    lake: Path, workload: Workload, query: str, group: Mapping[str, Any], window_start: int,
+    *, limit: int,
+) -> dict[str, Any]:  # fmt: skip
+    """A published result, what leads to it, and its trends.
 
-#: How many of the groups that there are an error names.
-_NAMED = 5
-
-#: Steps of the search, some microseconds each.
-STEPS = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """One published result and where it comes from.
-
-    Attributes:
-        query, query_fingerprint: the query's name, and which text of it was run.
-        group: the group as its canonical JSON object.
-        window_start, window_end: microseconds since the epoch.
-        owned_hour: the hour whose run computed it.
-        values: the published values by aggregate; integers in full, None where there is none.
-        publication: where the hour's results come from; None where a killed run never said.
-        finder: the algorithm that found the plan; None where the plan is not stored.
-        checked: values of the whole hour that the reference has checked, `mismatches` of them that
-            differ, those `skipped` whose check was given up, and those checked of its `own`.
+    Returns:
+        A mapping that JSON can hold, but for floats in `values` that are not finite and for
+        `published_at`. `publication` is where the hour's results come from, None where a killed run
+        never said; `finder` found the plan, None where that is not stored; `checked` are values of
+        the whole hour that the reference has checked, `mismatches` of them that differ, those
+        `skipped` whose check was given up, and those checked of its `own`. Of `trends` the first
+        ones by time are `listed`, or the first found where there are too many to build; `count` and
+        `left_out` are None where they are not known, `reason` says why not all could be built.
     """
-
-    query: str
-    query_fingerprint: str
-    group: str
-    window_start: int
-    window_end: int
-    owned_hour: str
-    values: Mapping[str, int | float | None]
-    publication: Publication | None
-    finder: str | None
-    checked: Mapping[str, int]
-
-
-def _find(lake: Path, query: str, group: Mapping[str, Any], window_start: int) -> Why:
-    """Find a published result and what leads to it; values of a group may be given as text."""
     rows = _rows(lake, query, group, window_start)
-    first = rows[0]
-    hour = first["owned_hour"]
+    result = rows[0]
+    hour = result["owned_hour"]
     publication = read_publications(lake, [hour]).get(hour)
-    return Why(
-        query=query,
-        query_fingerprint=first["query_fingerprint"],
-        group=first["group_key"],
-        window_start=window_start,
-        window_end=instant_of(first["window_end"]),
-        owned_hour=hour,
-        values={row["aggregate"]: _value(row) for row in rows},
-        publication=publication,
-        finder=_finder(lake, publication.plan_fingerprint) if publication else None,
-        checked=_checked(lake, first),
-    )
+    values = {row["aggregate"]: _value(row) for row in rows}
+    built, reason = _build(lake, workload, result, window_start, publication)
+    known = values.get("COUNT(*)")
+    count = len(built) if reason is None else known if isinstance(known, int) else None
+    listed = built[:limit]
+    return {
+        "query": query,
+        "query_fingerprint": result["query_fingerprint"],
+        "group": json.loads(result["group_key"]),
+        "window_start": format_instant(window_start),
+        "window_end": format_instant(instant_of(result["window_end"])),
+        "owned_hour": hour,
+        "values": values,
+        "publication": publication and asdict(publication),
+        "finder": publication and _finder(lake, publication.plan_fingerprint),
+        "checked": _checked(lake, result),
+        "trends": {
+            "count": count,
+            "listed": listed,
+            "left_out": None if count is None else count - len(listed),
+            "reason": reason,
+        },
+    }
 
 
 def _same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
@@ -264,8 +231,7 @@ def _rows(
     found = [row for row in rows if _same_group(row["group_key"], group)]
     if not found:
         groups = sorted({row["group_key"] for row in rows})
-        more = f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else ""
-        named = ", ".join(groups[:_NAMED]) + more if groups else "none of the query at all"
+        named = name_some(groups, _NAMED) or "none of the query at all"
         raise DataError(
             f"nothing is published of query {query} for this group in the window",
             hint=f"published in this window: {named}",
@@ -294,87 +260,61 @@ def _checked(lake: Path, result: dict[str, Any]) -> dict[str, int]:
     return {"values": len(made), "mismatches": wrong, "skipped": skipped, "own": len(own)}
 
 
-class TrendEvent(NamedTuple):
-    """One event of a trend; `id` is None in a stream without ids."""
+def _build(
+    lake: Path, workload: Workload, result: dict[str, Any], start: int,
+    publication: Publication | None,
+) -> tuple[list[list[dict[str, Any]]], str | None]:  # fmt: skip
+    """The trends of a result, from the very version of the events that it was computed from.
 
-    type: str
-    time: int
-    id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Trends:
-    """Trends of a result.
-
-    Attributes:
-        listed: the first ones by time, or the first found where there are too many to build.
-        count: how many there are in all; None where that is not known.
-        reason: why not all could be built; None where they could.
+    Returns:
+        The trends by time, each as its events; and why they are not all, in the order in which they
+        were found; None where they are.
     """
-
-    listed: tuple[tuple[TrendEvent, ...], ...]
-    count: int | None
-    reason: str | None
-
-    @property
-    def left_out(self) -> int | None:
-        """How many are not listed; None where that is not known."""
-        return None if self.count is None else self.count - len(self.listed)
-
-
-def _trends_of(lake: Path, workload: Workload, found: Why, *, limit: int) -> Trends:
-    """Build the trends of a result from the very version of the events that it was computed from.
-
-    Where the workload does not hold the result's query, nothing is built.
-    """
-    published = found.values.get("COUNT(*)")
-    known = published if isinstance(published, int) else None
-    query = workload.by_name.get(found.query)
-    if query is None or query.fingerprint != found.query_fingerprint:
-        return Trends((), known, "the workload at hand has another query of this name, or none")
+    query = workload.by_name.get(result["query"])
+    if query is None or query.fingerprint != result["query_fingerprint"]:
+        return [], "the workload at hand has another query of this name, or none"
     if isinstance(query.pattern, Conjunction):
-        return Trends((), known, "the query counts pairs of trends")
-    if found.publication is None:
-        return Trends((), known, "nothing says which version of the events was read")
+        return [], "the query counts pairs of trends"
+    if publication is None:
+        return [], "nothing says which version of the events was read"
     try:
-        rows = _events(lake, found)
+        end = instant_of(result["window_end"])
+        rows = _events(lake, start, end, publication.events_version)
     except DataError as error:
-        return Trends((), known, str(error))
+        return [], str(error)
     if rows.num_rows > MAX_EVENTS:
-        return Trends((), known, f"the window holds more than {MAX_EVENTS} events")
-    place = Place(query.name, found.group, found.window_start // query.window.slide)
+        return [], f"the window holds more than {MAX_EVENTS} events"
+    place = Place(query.name, result["group_key"], start // query.window.slide)
     events = _event_table(workload.schema, rows)
     matter = may_matter(workload, query, place, events.table)
     rows, events = rows.filter(matter), EventTable(workload.schema, events.table.filter(matter))
     meter = Meter(query.name, Budget(STEPS))
     meter.window = place.window
-    keys = Keys(query, workload.schema)
-    matcher = Matcher(query, keys, read_events(query, events), meter)
-    built: dict[Trend, None] = {}
+    matcher = Matcher(query, Keys(query, workload.schema), read_events(query, events), meter)
+    found: dict[Trend, None] = {}
     reason = None
     try:
         for match in matcher.trends(query.pattern):
-            if group_json(query, group_of(query, match.values)) == found.group:
-                built.setdefault(trend_of(match))
+            if group_json(query, group_of(query, match.values)) == result["group_key"]:
+                found.setdefault(trend_of(match))
     except BudgetError:
         reason = f"there are more trends than {STEPS} steps can build"
-    told = _by_row(rows)
-    listed = [tuple(told[row] for row in trend) for trend in built]
+    times = map(format_instant, micros(rows["event_time"]).to_pylist())
+    columns = rows["event_type"].to_pylist(), rows["event_id"].to_pylist(), times
+    told = [
+        dict(zip(("type", "id", "time"), row, strict=True)) for row in zip(*columns, strict=True)
+    ]
+    trends = [[told[row] for row in trend] for trend in found]
     if reason is None:
-        listed.sort(key=lambda trend: [(event.time, event.id or "") for event in trend])
-    count = len(built) if reason is None else known
-    return Trends(tuple(listed[:limit]), count, reason)
+        trends.sort(key=lambda trend: [(event["time"], event["id"] or "") for event in trend])
+    return trends, reason
 
 
-def _events(lake: Path, found: Why) -> pa.Table:
-    """The window's events; at most one more than are searched."""
-    assert found.publication is not None
-    first, last = (
-        EPOCH + timedelta(microseconds=t) for t in (found.window_start, found.window_end)
-    )
+def _events(lake: Path, start: int, end: int, version: int) -> pa.Table:
+    """The window's events."""
+    first, last = (EPOCH + timedelta(microseconds=t) for t in (start, end))
     time, day = ds.field("event_time"), ds.field("event_day")
     inside = (day >= first.date()) & (day <= last.date()) & (time >= first) & (time < last)
-    version = found.publication.events_version
     return read_rows(lake, "events", where=inside, version=version)
 
 
@@ -385,8 +325,3 @@ def _event_table(schema: StreamSchema, rows: pa.Table) -> EventTable:
     for name, kind in schema.attributes.items():
         columns[name] = micros(rows[name]) if kind is AttributeType.TIMESTAMP else rows[name]
     return event_table(schema, pa.table(columns))
-
-
-def _by_row(rows: pa.Table) -> list[TrendEvent]:
-    columns = rows["event_type"], micros(rows["event_time"]), rows["event_id"]
-    return [TrendEvent(*row) for row in zip(*(c.to_pylist() for c in columns), strict=True)]

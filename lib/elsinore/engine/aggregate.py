@@ -21,7 +21,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.template.build import Templates, build_conjoined, build_templates
-from elsinore.template.support import require_greta
+from elsinore.template.support import require
 from elsinore.timeline import Interval
 
 
@@ -36,9 +36,9 @@ def aggregate_query(
         owned: only the windows that end in this interval; None for every window.
 
     Raises:
-        UnsupportedQueryError: the query needs what greta lacks; see `require_greta`.
+        UnsupportedQueryError: the query needs what greta lacks; see `greta_refusals`.
     """
-    require_greta([query])
+    require([query])
     columns, carriers = EventColumns.of(events), carriers_of(query)
     codes = [KeyCodes.of(key, columns) for key in query.keys]
     if isinstance(query.pattern, Conjunction):

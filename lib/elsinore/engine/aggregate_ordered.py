@@ -1,4 +1,4 @@
-"""Runs queries that compare values over large windows together: one order tree for all of them.
+"""Runs queries that compare the same values together: one order tree for all of them.
 
 Queries of one sharable set whose conditions on pairs are single comparisons rank the same values.
 So they go through greta as one merged template; a node of a tree has a count for each query.
@@ -26,6 +26,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.merged import Admission, MergedTemplate
 from elsinore.sharing.sharable import SharableSet, sharable_sets
+from elsinore.template.template import Template
 from elsinore.timeline import Interval
 from elsinore.windows import Window
 
@@ -36,6 +37,8 @@ class OrderedSet:
 
     Attributes:
         found: the queries, a sharable set.
+        template: all of them as one.
+        classes: for each state the bits of what its queries ask of single events.
         layout: its arrays; each condition is answered by order.
         carriers: of each query.
         first: int64[Q + 1], the column of each query's count of trends; its carriers follow.
@@ -45,6 +48,8 @@ class OrderedSet:
     """
 
     found: SharableSet
+    template: Template
+    classes: tuple[Mapping[Admission, int], ...]
     layout: Layout
     carriers: tuple[Carriers, ...]
     first: np.ndarray
@@ -71,8 +76,7 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
         carriers = carriers_of(query)
         if carriers.sums or carriers.minima or carriers.maxima:
             continue
-        mine = {s: merged.admission(s, q) for s, state in enumerate(merged.states)
-                if q in state.members}  # fmt: skip
+        mine = {s: asked[q] for s, asked in enumerate(merged.admissions) if q in asked}
         for window, asked, held in groups:
             if window == query.window and all(
                 asked.get(s, what) == what for s, what in mine.items()
@@ -87,7 +91,7 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
 
 def lower_ordered(found: SharableSet) -> OrderedSet:
     """All that can be worked out before any event."""
-    merged = found.merged
+    merged, template = found.merged, found.merged.as_template()
     carriers = tuple(carriers_of(query) for query in merged.queries)
     widths = [1 + len(each.counts) for each in carriers]
     first = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
@@ -102,7 +106,9 @@ def lower_ordered(found: SharableSet) -> OrderedSet:
             weight_of[first[q] + index] = counted.setdefault(key, len(counted))
     return OrderedSet(
         found,
-        lay_out(merged.as_template()),
+        template,
+        tuple(dict.fromkeys(asked.values(), 0) for asked in merged.admissions),
+        lay_out(template),
         carriers,
         first,
         _lanes(merged, first, weight_of),
@@ -146,10 +152,7 @@ def aggregate_ordered(
         owned: only the windows that end in this interval; None for every window.
     """
     merged = lowered.found.merged
-    classes: tuple[Mapping[Admission, int], ...] = tuple(
-        dict.fromkeys(merged.admissions(s), 0) for s in range(len(merged.states))
-    )
-    entries = merged_entries(merged, classes, columns)
+    entries = merged_entries(merged, lowered.template, lowered.classes, columns)
     if entries is None:
         return PARTIAL_SCHEMA.empty_table()
     graph = _graph(lowered, columns, entries)

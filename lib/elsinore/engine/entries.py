@@ -22,7 +22,7 @@ from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.kernels.entries import count_owners, group_events, is_sorted
 from elsinore.query.bound import Key
 from elsinore.sharing.merged import Admission, Kind, Place, Standings
-from elsinore.template.template import State, Template, Transition
+from elsinore.template.template import Template, Transition
 
 #: Nothing is asked of the events, nor of their keys.
 _OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()
@@ -221,20 +221,12 @@ def _joined(
 def _as_template(
     standings: Standings[Place], by_kind: Mapping[Kind, list[Place]], names: list[str]
 ) -> Template:
-    """A state for each kind: every trend of each query is a way through it."""
+    """A state for each kind."""
     number = {place: n for n, mine in enumerate(by_kind.values()) for place in mine}
-    nothing: frozenset[int] = frozenset()
     arrows = {(number[earlier], number[later]) for earlier, later in standings.arrows}
-    return Template(
-        keys=frozenset(range(len(names))),
-        states=tuple(
-            State(nothing, nothing, nothing, frozenset(names.index(a) for a in carried))
-            for _, carried in by_kind
-        ),
-        transitions=tuple(Transition(earlier, later) for earlier, later in sorted(arrows)),
-        starts={number[place]: None for place in standings.starts},
-        bars={},
-        ends={number[place]: None for place in standings.ends},
-        ways_out=(),
-        guards=0,
+    return Template.plain(
+        [frozenset(map(names.index, carried)) for _, carried in by_kind],
+        [Transition(earlier, later) for earlier, later in sorted(arrows)],
+        [number[place] for place in standings.starts],
+        [number[place] for place in standings.ends],
     )

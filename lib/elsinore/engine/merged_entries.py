@@ -42,12 +42,16 @@ class MergedEntries:
 
 
 def merged_entries(
-    merged: MergedTemplate, classes: tuple[Mapping[Admission, int], ...], columns: EventColumns
+    merged: MergedTemplate,
+    template: Template,
+    classes: tuple[Mapping[Admission, int], ...],
+    columns: EventColumns,
 ) -> MergedEntries | None:
     """The entries of a merged template; None where no trend can exist for want of events.
 
     Args:
         merged: the merged template.
+        template: all its queries as one.
         classes: for each state the bits of what its queries ask of single events.
         columns: the events.
     """
@@ -55,7 +59,6 @@ def merged_entries(
         key.attribute: KeyCodes.of(key, columns) for query in merged.queries for key in query.keys
     }
     taken = [_taken(merged, number, bits, codes, columns) for number, bits in enumerate(classes)]
-    template = merged.as_template()
     filled = frozenset(number for number, (rows, _) in enumerate(taken) if rows.size)
     if not leads_through(template, filled):
         return None

@@ -8,9 +8,7 @@ tells how the rules below were checked.
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from elsinore.errors import DataError, SetupError
+from elsinore.generate.write_events import whole_file
 from elsinore.timeline import (
     HOUR,
     MAX_INSTANT,
@@ -155,20 +154,12 @@ def write_hours(
     count = 0
     for hour, lines in hours:
         path = hour_path(output, hour)
-        _write_whole(path, lines)
+        with whole_file(path, _COMPRESSION) as out:
+            out.write("".join(line + "\n" for line in lines).encode())
         count += 1
         if on_file is not None:
             on_file(path, len(lines))
     return count
-
-
-def _write_whole(path: Path, lines: Sequence[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    # No file name and no time of writing in the header: both would change the bytes.
-    with part.open("wb") as file, gzip.GzipFile("", "wb", _COMPRESSION, file, mtime=0) as packed:
-        packed.write("".join(line + "\n" for line in lines).encode())
-    os.replace(part, path)
 
 
 def flight_events(tables: FlightTables, span: Interval) -> list[pd.DataFrame]:
@@ -216,13 +207,8 @@ def _records(kind: str, rows: pd.DataFrame, instants: pd.Series, span: Interval)
 
 def _flight_labels(rows: pd.DataFrame) -> pd.Series:
     """`2013-01-01-UA1545-EWR`: local date of the schedule, flight, origin; unique in the table."""
-    date = _padded(rows["year"], 4) + "-" + _padded(rows["month"], 2)
-    date += "-" + _padded(rows["day"], 2)
-    return date + "-" + rows["carrier"] + rows["flight"].astype(str) + "-" + rows["origin"]
-
-
-def _padded(numbers: pd.Series, width: int) -> pd.Series:
-    return numbers.astype(str).str.zfill(width)
+    date = pd.to_datetime(rows[["year", "month", "day"]]).dt.strftime("%Y-%m-%d-")
+    return date + rows["carrier"] + rows["flight"].astype(str) + "-" + rows["origin"]
 
 
 @dataclass(frozen=True, slots=True)

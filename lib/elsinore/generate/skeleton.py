@@ -118,11 +118,6 @@ class StreamOptions(ABC):
 
     @property
     @abstractmethod
-    def slots(self) -> int:
-        """How many drivers, companies or the like there are."""
-
-    @property
-    @abstractmethod
     def script(self) -> Script:
         """What trips are made of."""
 
@@ -158,6 +153,7 @@ class Script:
     """What trips are made of, by names of event types.
 
     Attributes:
+        slots: how many drivers, companies or the like there are.
         main: the type of the bursts.
         start: the type that starts a trip; None where there are no trips, and any of `middle`
             leads.
@@ -167,6 +163,7 @@ class Script:
         units: mean number of units of a trip, 2 or more.
     """
 
+    slots: int
     main: str
     start: str | None
     middle: tuple[str, ...]
@@ -200,7 +197,7 @@ def draw_skeleton(dice: np.random.Generator, options: StreamOptions) -> Skeleton
     count = int(options.events / (options.burst + 1) * 1.2) + 64
     fixed = round(options.burst) if options.fixed_bursts else None
     while True:
-        slot = dice.integers(0, options.slots, count)
+        slot = dice.integers(0, script.slots, count)
         trips, begins, ends = _cut_into_trips(dice, slot, script)
         sizes = np.where(ends, 1, (fixed or dice.geometric(1 / options.burst, count)) + 1)
         if sizes.sum() >= options.events:

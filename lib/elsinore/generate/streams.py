@@ -64,16 +64,13 @@ class RidesharingOptions(StreamOptions):
     pool: float = share(0.5, "Share of requests of kind Pool.")
 
     @property
-    def slots(self) -> int:
-        """Drivers."""
-        return self.drivers
-
-    @property
     def script(self) -> Script:
         """Rides; every other time that something happens between two bursts it is a pickup."""
         middle = MIDDLE_TYPES[: self.types - _FEWEST_TYPES + 1]
         weights = (float(len(middle)), *(1.0 for _ in middle))
-        return Script("Travel", "Request", ("Pickup", *middle), weights, _ENDS, self.units)
+        return Script(
+            self.drivers, "Travel", "Request", ("Pickup", *middle), weights, _ENDS, self.units
+        )
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
         """Of each attribute a column."""
@@ -125,14 +122,9 @@ class StockOptions(StreamOptions):
     sell: float = share(0.5, "Share of trades that sell.")
 
     @property
-    def slots(self) -> int:
-        """Companies."""
-        return self.companies
-
-    @property
     def script(self) -> Script:
         """Trades, with something else before each burst."""
-        return Script("Stock", None, ("Quote", "News", "Halt"), (6.0, 3.0, 1.0))
+        return Script(self.companies, "Stock", None, ("Quote", "News", "Halt"), (6.0, 3.0, 1.0))
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
         """Of each attribute a column."""
@@ -191,14 +183,10 @@ class ClusterOptions(StreamOptions):
         require_range("mappers times jobs", self.mappers * self.jobs, 1, MOST_KEYS)
 
     @property
-    def slots(self) -> int:
-        """Jobs on mappers."""
-        return self.mappers * self.jobs
-
-    @property
     def script(self) -> Script:
         """Runs of a job on a mapper."""
-        return Script("Measurement", "Start", ("Progress",), (1.0,), ("End",), self.units)
+        slots = self.mappers * self.jobs
+        return Script(slots, "Measurement", "Start", ("Progress",), (1.0,), ("End",), self.units)
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
         """Of each attribute a column."""
@@ -245,15 +233,10 @@ class LinearRoadOptions(StreamOptions):
     )
 
     @property
-    def slots(self) -> int:
-        """Vehicles."""
-        return self.vehicles
-
-    @property
     def script(self) -> Script:
         """Reports from a segment, with a toll or an accident before them."""
         weights = (1 - self.accidents, self.accidents)
-        return Script("Position", None, ("Toll", "Accident"), weights)
+        return Script(self.vehicles, "Position", None, ("Toll", "Accident"), weights)
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
         """Of each attribute a column."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -57,33 +57,41 @@ def write_events(events: EventTable, path: Path, on_written: OnWritten | None = 
         ParameterError: the name says no format, or the file cannot be written.
     """
     kind = require_format(path)
-    part = path.with_name(path.name + ".part")
+    write = _write_parquet if kind == ".parquet" else _write_jsonl
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if kind == ".parquet":
-            _write_parquet(events, part, on_written)
-        else:
-            _write_jsonl(events, part, kind.endswith(".gz"), on_written)
-        os.replace(part, path)
+        with whole_file(path, _COMPRESSION if kind.endswith(".gz") else None) as out:
+            write(events, out, on_written)
     except OSError as error:
         raise ParameterError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def whole_file(path: Path, level: int | None) -> Iterator[BinaryIO]:
+    """A file that appears under its name only when it is whole.
+
+    Args:
+        path: an existing file is replaced; folders are made.
+        level: of gzip; None: not packed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    try:
+        with ExitStack() as stack:
+            out: Any = stack.enter_context(part.open("wb"))
+            if level is not None:
+                # No file name and no time of writing in the header: both would change the bytes.
+                out = stack.enter_context(gzip.GzipFile("", "wb", level, out, mtime=0))
+            yield out
+        os.replace(part, path)
     finally:
-        if part.exists():
-            part.unlink()
+        part.unlink(missing_ok=True)
 
 
-def _write_jsonl(
-    events: EventTable, path: Path, packed: bool, on_written: OnWritten | None
-) -> None:
-    with ExitStack() as stack:
-        out: BinaryIO | gzip.GzipFile = stack.enter_context(path.open("wb"))
-        if packed:
-            # No file name and no time of writing in the header: both would change the bytes.
-            out = stack.enter_context(gzip.GzipFile("", "wb", _COMPRESSION, out, mtime=0))
-        for begin in range(0, len(events), _AT_ONCE):
-            out.write(json_lines(events, begin, begin + _AT_ONCE))
-            if on_written is not None:
-                on_written(min(begin + _AT_ONCE, len(events)))
+def _write_jsonl(events: EventTable, out: BinaryIO, on_written: OnWritten | None) -> None:
+    for begin in range(0, len(events), _AT_ONCE):
+        out.write(json_lines(events, begin, begin + _AT_ONCE))
+        if on_written is not None:
+            on_written(min(begin + _AT_ONCE, len(events)))
 
 
 def json_lines(events: EventTable, begin: int, end: int) -> bytes:
@@ -122,7 +130,7 @@ def _iso(times: pa.ChunkedArray) -> pa.Array:
     return pc.binary_join_element_wise(pc.replace_substring(texts, " ", "T"), "Z", "")
 
 
-def _write_parquet(events: EventTable, path: Path, on_written: OnWritten | None) -> None:
+def _write_parquet(events: EventTable, out: BinaryIO, on_written: OnWritten | None) -> None:
     schema = events.schema
     names = pa.array([kind.name for kind in schema.types])
     fields = [
@@ -131,7 +139,7 @@ def _write_parquet(events: EventTable, path: Path, on_written: OnWritten | None)
         pa.field(schema.type_field, pa.string()),
         *(events.table.schema.field(name) for name in schema.attributes),
     ]
-    with pq.ParquetWriter(path, pa.schema(fields), compression="zstd") as writer:
+    with pq.ParquetWriter(out, pa.schema(fields), compression="zstd") as writer:
         for begin in range(0, len(events), _AT_ONCE):
             table = events.table.slice(begin, _AT_ONCE)
             columns = [

@@ -148,16 +148,12 @@ def _start(counts, row, column):
 
 
 @inlined
-def _add_counts(counts, row, more, other):
-    over = False
-    for k in range(counts.shape[1]):
-        if counts.ndim == 2:
-            total = counts[row, k] + more[other, k]
-            counts[row, k] = total
-            over |= total > LIMIT or total < -LIMIT
-        else:
-            over |= add_wide(counts[row, k], more[other, k])
-    return over
+def _add_count(counts, row, k, more, other):
+    if counts.ndim == 3:
+        return add_wide(counts[row, k], more[other, k])
+    total = counts[row, k] + more[other, k]
+    counts[row, k] = total
+    return total > LIMIT or total < -LIMIT
 
 
 @inlined
@@ -186,20 +182,19 @@ def add_others(counts, target, row, source, other):
 def add_row(target, row, source, other):
     """Add a row of `source` to a row of `target`; True if a count outgrew its width."""
     add_others(target.counts, target, row, source, other)
-    return _add_counts(target.counts, row, source.counts, other)
+    over = False
+    for k in range(target.counts.shape[1]):
+        over |= _add_count(target.counts, row, k, source.counts, other)
+    return over
 
 
 @inlined
-def _add_columns(counts, row, more, other, columns, first, after):
+def _add_listed(target, row, source, other, columns, first, after):
+    """`add_row` for the counts in some columns."""
+    add_others(target.counts, target, row, source, other)
     over = False
     for place in range(first, after):
-        k = columns[place]
-        if counts.ndim == 2:
-            total = counts[row, k] + more[other, k]
-            counts[row, k] = total
-            over |= total > LIMIT or total < -LIMIT
-        else:
-            over |= add_wide(counts[row, k], more[other, k])
+        over |= _add_count(target.counts, row, columns[place], source.counts, other)
     return over
 
 
@@ -208,9 +203,8 @@ def add_over(lanes, link, target, row, source, other):
     """`add_row` over a transition: the counts of the queries that have it."""
     if lanes is None:
         return add_row(target, row, source, other)
-    add_others(target.counts, target, row, source, other)
     first, after = lanes.link_from[link], lanes.link_from[link + 1]
-    return _add_columns(target.counts, row, source.counts, other, lanes.links, first, after)
+    return _add_listed(target, row, source, other, lanes.links, first, after)
 
 
 @inlined
@@ -218,9 +212,8 @@ def add_ended(lanes, state, target, row, source, other):
     """`add_row` at an END state: the counts of the queries whose trends may end there."""
     if lanes is None:
         return add_row(target, row, source, other)
-    add_others(target.counts, target, row, source, other)
     first, after = lanes.end_from[state], lanes.end_from[state + 1]
-    return _add_columns(target.counts, row, source.counts, other, lanes.ends, first, after)
+    return _add_listed(target, row, source, other, lanes.ends, first, after)
 
 
 @inlined

@@ -147,7 +147,6 @@ class Lake:
         schema = self.schema(table)
         if not schema.record:
             raise ParameterError(f"{table} is no table of records")
-        self.version(table)
         again = Retrying(
             retry=retry_if_exception_type(CommitFailedError),
             stop=stop_after_attempt(_TRIES),
@@ -156,9 +155,12 @@ class Lake:
         )
         found = pa.Table.from_pylist(list(rows), schema=schema.arrow())
         note = deltalake.CommitProperties(custom_metadata={"run": run})
-        path = str(self.path(table))
+
+        def write() -> None:
+            deltalake.write_deltalake(self._log(table), found, commit_properties=note, **how)
+
         try:
-            again(deltalake.write_deltalake, path, found, commit_properties=note, **how)
+            again(write)
         except (DeltaError, OSError) as error:
             if known := write_failure(error, table):
                 raise known from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
+from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, of_query
 
 
 class Weight(Enum):
@@ -54,6 +54,7 @@ def carrier_of(aggregate: BoundAggregate, weight: Weight) -> Carrier:
     return Carrier(weight, aggregate.positions, attribute)
 
 
+@of_query
 def carriers_of(query: BoundQuery) -> Carriers:
     """All carriers of a query, each once, in the order of first use."""
     counts: dict[Carrier, None] = {}

@@ -7,7 +7,7 @@ the accumulators of all queries at once, whatever their patterns are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,6 @@ from elsinore.lowering.carriers import Carrier, Carriers
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Standing, Standings, admission_of, key_attributes, type_of
 from elsinore.sharing.sharable import partition_signature, plain_template
-from elsinore.template.support import refuse_all
 from elsinore.template.template import Template, reachable
 
 #: A state of a query, by their numbers.
@@ -196,15 +195,6 @@ def sweep_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Why a query cannot be swept; empty if it can."""
     found = sweep_template(query)
     return (found,) if isinstance(found, str) else ()
-
-
-def require_sweep(queries: Iterable[BoundQuery]) -> None:
-    """Refuse all queries at once that cannot be swept.
-
-    Raises:
-        UnsupportedQueryError: fields `executor` and `queries`, the names.
-    """
-    refuse_all("sweep", {query: sweep_refusals(query) for query in queries})
 
 
 def sweep_template(query: BoundQuery) -> Template | str:

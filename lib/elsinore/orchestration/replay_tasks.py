@@ -117,6 +117,7 @@ def _land(**arguments: Any) -> Any:
 
 def _publish(**arguments: Any) -> Any:
     @task(
+        multiple_outputs=False,
         inlets=assets("trend_aggregates_staged", "validations"),
         outlets=assets("trend_aggregates", "publications", "run_metrics", REPORTS),
         doc_md="Copies the validated hours from `trend_aggregates_staged` to `trend_aggregates`, "
@@ -146,7 +147,8 @@ def step_task(job: str, **arguments: Any) -> Any:
         arguments: of the task.
     """
 
-    @task(**arguments)
+    # Figures are one value: each by itself would be a request to Airflow's API.
+    @task(multiple_outputs=False, **arguments)
     def step(time_slice: dict[str, str] | None = None, **context: Any) -> dict[str, Any]:
         return call_step(job, context, slice_interval(time_slice) if time_slice else None)
 

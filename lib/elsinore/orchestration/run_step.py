@@ -131,6 +131,10 @@ class StepProcess:
 def _run_steps(steps: Connection, theirs: Connection) -> None:
     theirs.close()  # or the end of who sends would not be seen
     import_libraries()
+    with suppress(Exception):  # the step itself will tell
+        settings = Settings.load()
+        for job in settings.root.glob("jobs/[a-z]*.py"):
+            load_job(job.stem, settings)
     collect_seldom()
     with suppress(EOFError):
         while True:

@@ -1,1 +1,23 @@
-"""Pictures of templates and plans; Matplotlib and SciPy are loaded when one is drawn."""
+"""Pictures of templates, plans and decisions.
+
+Its modules load Matplotlib, which takes its time: import them where something is drawn.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elsinore.errors import ParameterError
+
+#: Endings of the names of pictures.
+ENDINGS = (".svg", ".png")
+
+
+def require_picture(path: Path) -> None:
+    """Refuse a file name that does not end as pictures do.
+
+    Raises:
+        ParameterError: it does not.
+    """
+    if path.suffix.lower() not in ENDINGS:
+        raise ParameterError(f"{path} is no picture", hint=f"let it end in {' or '.join(ENDINGS)}")

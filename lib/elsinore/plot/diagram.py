@@ -1,4 +1,4 @@
-"""What is drawn of a query or of a sharable set, a place for it, and its ink on Matplotlib axes.
+"""What is drawn of a query or of a sharable set, a place for it, and its ink.
 
 Circles stand in a row, in the order of the pattern. An arrow to the next one is straight; arrows
 that skip circles, and loops, run above the row, those that lead back below it. Everything is in
@@ -7,21 +7,24 @@ points; x grows to the right and y downwards.
 
 from __future__ import annotations
 
+import pathlib
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import count, pairwise
 from math import hypot, sqrt
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from elsinore.plot import ink
+from matplotlib.lines import Line2D
+from matplotlib.offsetbox import OffsetBox
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.path import Path
+
+from elsinore.plot import ink, require_picture
 from elsinore.plot.ink import Point
-from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
 from elsinore.query.print_query import print_bound, print_pattern
 from elsinore.query.syntax import Semantics
-from elsinore.sharing.merged import anonymous_condition
 from elsinore.sharing.sharable import SharableSet
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import NOTES, Words
@@ -30,18 +33,12 @@ from elsinore.template.template import (
     TREND,
     Condition,
     Every,
+    Floor,
     Never,
     Open,
     Reaches,
-    Template,
-    Transition,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-#: Characters of a line of a label.
-_LABEL_WIDTH = 32
 #: Characters of a line of a label, and the most lines that one takes.
 _WIDTH, _MOST_LINES = 34, 6
 
@@ -125,73 +122,67 @@ def _diagram(words: Words, guard: int, caption: str) -> Diagram:
     template = words.template
     numbers = [n for n, state in enumerate(template.states) if state.guard == guard]
     place = {number: index for index, number in enumerate(numbers)}
-    arrows = [
-        Arrow(None, place[n], tuple(_start_label(words, n))) for n in template.starts if n in place
-    ]
+    arrows = []
+    for number in filter(place.__contains__, template.starts):
+        bar = template.bars.get(number)
+        label = _crossed(words, template.starts[number])
+        label += _wrapped([words.present(bar.ways, "before")]) if bar is not None else ()
+        arrows.append(Arrow(None, place[number], label))
+    for step in template.transitions:
+        if step.earlier in place:
+            asked = Reaches(step.floor) if step.condition is None and step.floor else step.condition
+            label = tuple(_condition_lines(words, asked))
+            arrows.append(Arrow(place[step.earlier], place[step.later], label))
     arrows += [
-        Arrow(place[t.earlier], place[t.later], tuple(_label(words, t)))
-        for t in template.transitions
-        if t.earlier in place
+        Arrow(place[number], None, _crossed(words, floor))
+        for number, floor in template.ends.items()
+        if number in place and floor is not None
     ]
-    arrows += [
-        Arrow(place[n], None, _crossed(words, floor.ways))
-        for n, floor in template.ends.items()
-        if n in place and floor is not None
-    ]
-    circles = tuple(_circle(words, template, number) for number in numbers)
+    circles = tuple(_circle(words, number) for number in numbers)
     return Diagram(caption, circles, tuple(arrows), negative=guard != TREND)
 
 
-def _circle(words: Words, template: Template, number: int) -> Circle:
-    name, kind = words.plain_name(number), words.kind(number)
-    notes = words.notes(number)
+def _circle(words: Words, number: int) -> Circle:
+    name, kind, notes = words.plain_name(number), words.kind(number), words.notes(number)
     below = [kind] if kind != name else []
     below += [f"[{notes}]"] if notes else []
-    return Circle(name, "\n".join(below), number in template.ends)
+    return Circle(name, "\n".join(below), number in words.template.ends)
 
 
-def _start_label(words: Words, number: int) -> Iterator[Line]:
-    floor, bar = words.template.starts[number], words.template.bars.get(number)
-    if floor is not None:
-        yield from _crossed(words, floor.ways)
-    if bar is not None:
-        yield from _lines(words.present(bar.ways, "before"))
-
-
-def _label(words: Words, transition: Transition) -> Iterator[Line]:
-    if transition.condition is not None:
-        yield from _condition_lines(words, transition.condition)
-    elif transition.floor is not None:
-        yield from _crossed(words, transition.floor.ways)
-
-
-def _condition_lines(words: Words, condition: Condition) -> Iterator[Line]:
+def _condition_lines(words: Words, condition: Condition | None) -> Iterator[Line]:
     """Lines that all have to hold; what the semantics ask of every pair is left out."""
     match condition:
         case Every(parts):
             for part in parts:
                 yield from _condition_lines(words, part)
-        case Open():
+        case None | Open():
             return
         case Reaches(floor):
-            yield from _crossed(words, floor.ways)
+            yield from _crossed(words, floor)
         case Never(part):
-            yield from _lines(f"not: {words.condition(part)}")
+            yield from _wrapped([f"not: {words.condition(part)}"])
         case _:
-            yield from _lines(words.condition(condition))
+            yield from _wrapped([words.condition(condition)])
 
 
-def _crossed(words: Words, ways: Ways) -> tuple[Line, ...]:
-    if frozenset() in ways:
+def _crossed(words: Words, floor: Floor | None) -> tuple[Line, ...]:
+    """What must not be matched, on any of its ways."""
+    if floor is None or frozenset() in floor.ways:
         return ()
-    text = ", or else ".join(words.guards(way) for way in sorted(ways, key=sorted))
-    return tuple(Line(line, crossed=True) for line in textwrap.wrap(text, _LABEL_WIDTH))
+    text = ", or else ".join(words.guards(way) for way in sorted(floor.ways, key=sorted))
+    return _wrapped([text], crossed=True)
 
 
-def _lines(text: str) -> Iterator[Line]:
-    """Wrapped lines; what goes on stands further in."""
-    for line in textwrap.wrap(text, _LABEL_WIDTH, subsequent_indent="   "):
-        yield Line(line)
+def _wrapped(
+    texts: Iterable[str], most: int | None = None, *, crossed: bool = False
+) -> tuple[Line, ...]:
+    """Lines of a label, `most` of them; what goes on stands further in."""
+    lines = [
+        line for text in texts for line in textwrap.wrap(text, _WIDTH, subsequent_indent="   ")
+    ]
+    if most is not None and len(lines) > most:
+        lines = [*lines[: most - 1], "…"]
+    return tuple(Line(line, crossed) for line in lines)
 
 
 def merged_diagram(found: SharableSet) -> Diagram:
@@ -207,7 +198,7 @@ def merged_diagram(found: SharableSet) -> Diagram:
     ]
     every = len(merged.queries)
     arrows = [
-        Arrow(None, number, _wrapped([numbers(merged.starts(number), every)]))
+        Arrow(None, number, _wrapped([numbers(merged.starts(number), every)], _MOST_LINES))
         for number in range(len(merged.states))
         if merged.starts(number)
     ]
@@ -216,7 +207,7 @@ def merged_diagram(found: SharableSet) -> Diagram:
     for number, state in enumerate(merged.states):
         ends = merged.ends(number)
         notes = [f"ends {numbers(ends, every)}"] if ends and len(ends) < len(state.members) else []
-        notes += _local(found, words, number)
+        notes += [line.text for line in _local(found, words, number)]
         circles.append(Circle(state.type, "\n".join(notes), bool(ends)))
     return Diagram("", tuple(circles), tuple(arrows), negative=False)
 
@@ -250,31 +241,20 @@ def _labels(found: SharableSet, words: list[Words]) -> dict[tuple[int, int], tup
     merged = found.merged
     texts: dict[tuple[int, int], dict[str, list[int]]] = {}
     for link in merged.links:
-        # the first query's condition: those of the others say the same
-        text = ""
-        if link.condition is not None:
-            first = link.queries[0]
-            ends = [merged.states[state].members[first] for state in (link.earlier, link.later)]
-            text = next(
-                words[first].condition(arrow.condition)
-                for arrow in merged.templates[first].transitions
-                if arrow.condition is not None
-                and [arrow.earlier, arrow.later] == ends
-                and anonymous_condition(arrow.condition) == link.condition
-            )
+        # the condition is the first query's: those of the others say the same
+        text = words[link.queries[0]].condition(link.condition) if link.condition else ""
         by_text = texts.setdefault((link.earlier, link.later), {})
         by_text.setdefault(text, []).extend(link.queries)
-    every = len(merged.queries)
-    return {
-        ends: _wrapped(
-            f"{numbers(queries, every)}: {text}" if text else numbers(queries, every)
-            for text, queries in by_text.items()
-        )
-        for ends, by_text in texts.items()
-    }
+    return {ends: _told(by_text, len(merged.queries)) for ends, by_text in texts.items()}
 
 
-def _local(found: SharableSet, words: list[Words], number: int) -> Iterator[str]:
+def _told(by_text: Mapping[str, Sequence[int]], every: int) -> tuple[Line, ...]:
+    """Texts with the numbers of the queries that have them; no text: the numbers alone."""
+    listed = [(numbers(queries, every), text) for text, queries in by_text.items()]
+    return _wrapped((f"{who}: {text}" if text else who for who, text in listed), _MOST_LINES)
+
+
+def _local(found: SharableSet, words: list[Words], number: int) -> tuple[Line, ...]:
     """What the queries ask of single events at a state, where they ask anything."""
     merged, texts = found.merged, dict[str, list[int]]()
     for query, own in merged.states[number].members.items():
@@ -286,22 +266,7 @@ def _local(found: SharableSet, words: list[Words], number: int) -> Iterator[str]
         ]
         if asked:
             texts.setdefault(" AND ".join(asked), []).append(query)
-    every = len(merged.queries)
-    lines = [
-        line
-        for text, queries in texts.items()
-        for line in textwrap.wrap(f"{numbers(queries, every)}: {text}", _WIDTH)
-    ]
-    yield from lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], "…"]
-
-
-def _wrapped(texts: Iterable[str]) -> tuple[Line, ...]:
-    lines = [
-        Line(line)
-        for text in texts
-        for line in textwrap.wrap(text, _WIDTH, subsequent_indent="   ")
-    ]
-    return tuple(lines) if len(lines) <= _MOST_LINES else (*lines[: _MOST_LINES - 1], Line("…"))
+    return _told(texts, len(merged.queries))
 
 
 # ---- places
@@ -322,6 +287,7 @@ _PORT = 8.0
 #: Radius of an arrow's corners.
 _BEND = 7.0
 _THICK = 1.1
+_SHARED_FILL = "#d7dde1"
 
 
 @dataclass(frozen=True)
@@ -347,19 +313,17 @@ class Drawing:
 def drawing_of(diagram: Diagram) -> Drawing:
     """A place for every circle, arrow and label of a diagram."""
     columns = _columns(diagram)
-    level = [arrow for arrow in diagram.arrows if _is_level(arrow, len(columns))]
-    aslant = [arrow for arrow in diagram.arrows if _is_aslant(arrow, len(columns))]
+    by_way: dict[_Way, list[Arrow]] = {way: [] for way in _Way}
+    for arrow in diagram.arrows:
+        by_way[_way(arrow, len(columns) - 1)].append(arrow)
     notes = max((len(circle.note.splitlines()) for circle in diagram.circles), default=0)
-    up = max([RADIUS + RING, *(3.0 + label_height(a.label) for a in level)]) + _LIFT / 2
-    down = max(
-        RADIUS + RING + 2.0 + ink.block_height(notes, ink.NOTE),
-        *(RADIUS + _SLANT + label_height(arrow.label) for arrow in aslant),
-        0.0,
+    up = (
+        max([RADIUS + RING, *(3.0 + label_height(a.label) for a in by_way[_Way.LEVEL])]) + _LIFT / 2
     )
-    over = [a for a in diagram.arrows if a.earlier is not None and a.later is not None
-            and a not in level]  # fmt: skip
-    rise, top = _tracks([a for a in over if _skips(a)], columns, up)
-    fall, bottom = _tracks([a for a in over if not _skips(a)], columns, down + _LIFT / 2)
+    slanted = [RADIUS + _SLANT + label_height(a.label) for a in by_way[_Way.ASLANT]]
+    down = max([RADIUS + RING + 2.0 + ink.block_height(notes, ink.NOTE), *slanted])
+    rise, top = _tracks(by_way[_Way.ABOVE], columns, up)
+    fall, bottom = _tracks(by_way[_Way.BELOW], columns, down + _LIFT / 2)
     heights = rise | {arrow: -below for arrow, below in fall.items()}
     routes = [_route(arrow, diagram, columns, heights.get(arrow)) for arrow in diagram.arrows]
     sides = [
@@ -405,22 +369,20 @@ def label_height(label: tuple[Line, ...]) -> float:
     return ink.block_height(len(label), ink.LABEL)
 
 
-def _is_level(arrow: Arrow, circles: int) -> bool:
-    """Whether an arrow runs in the row: to the next circle, into the first, out of the last."""
-    if arrow.earlier is None:
-        return arrow.later == 0
-    return arrow.later == (None if arrow.earlier == circles - 1 else arrow.earlier + 1)
+class _Way(Enum):
+    """Where an arrow runs: in the row, below it from or to nowhere, or past other circles."""
+
+    LEVEL, ASLANT, ABOVE, BELOW = range(4)
 
 
-def _is_aslant(arrow: Arrow, circles: int) -> bool:
-    """Whether an arrow from or to nowhere has a circle beside it in the row."""
-    return None in (arrow.earlier, arrow.later) and not _is_level(arrow, circles)
-
-
-def _skips(arrow: Arrow) -> bool:
-    assert arrow.earlier is not None
-    assert arrow.later is not None
-    return arrow.later >= arrow.earlier
+def _way(arrow: Arrow, last: int) -> _Way:
+    """Where an arrow runs among circles up to number `last`."""
+    earlier, later = arrow.earlier, arrow.later
+    if earlier is None or later is None:
+        return _Way.LEVEL if later == 0 or earlier == last else _Way.ASLANT
+    if later == earlier + 1:
+        return _Way.LEVEL
+    return _Way.ABOVE if later >= earlier else _Way.BELOW
 
 
 def _columns(diagram: Diagram) -> list[tuple[float, float, float]]:
@@ -502,7 +464,7 @@ def _route(
         return ((corner[0], 0.0), (corner[1], 0.0)), (sum(corner) / 2, -3.0)
     ((column, circle),) = (end for end in ends if end is not None)
     side = -1.0 if arrow.earlier is None else 1.0
-    if _is_level(arrow, len(columns)):
+    if _way(arrow, len(columns) - 1) is _Way.LEVEL:
         near = column[0] + side * _reach(circle)
         far = near + side * max(_STUB, width)
         stroke, label = ((near, 0.0), (far, 0.0)), ((near + far) / 2, -3.0)
@@ -530,49 +492,42 @@ def _edge(circle: Circle) -> float:
 # ---- ink
 
 
-def draw(axes: Axes, drawing: Drawing, corner: Point) -> None:
-    """Draw circles, arrows and labels, the upper left corner at a point."""
-
-    def at(point: Point) -> Point:
-        return point[0] + corner[0], point[1] + corner[1]
-
+def draw(drawing: Drawing, shared: Sequence[int] = ()) -> ink.Area:
+    """Circles, arrows and labels; the `shared` circles stand on a ground of their own."""
+    area, diagram = ink.Area(drawing.width, drawing.height), drawing.diagram
+    for circle, point in ((diagram.circles[n], drawing.points[n]) for n in shared):
+        out = 2 * (RING + 7.0)
+        area.capsule(point, capsule_width(circle) + out, 2 * RADIUS + out, 8.0,
+                     facecolor=_SHARED_FILL, linewidth=0)  # fmt: skip
     for stroke in drawing.strokes:
-        _draw_arrow(axes, [at(point) for point in stroke])
-    fill = ink.NEGATIVE_FILL if drawing.diagram.negative else ink.POSITIVE_FILL
-    for circle, point in zip(drawing.diagram.circles, drawing.points, strict=True):
-        _draw_circle(axes, circle, at(point), fill)
-    for arrow, label in zip(drawing.diagram.arrows, drawing.labels, strict=True):
-        _draw_label(axes, at(label), arrow.label)
+        _draw_arrow(area, stroke)
+    fill = ink.NEGATIVE_FILL if diagram.negative else ink.POSITIVE_FILL
+    for circle, point in zip(diagram.circles, drawing.points, strict=True):
+        _draw_circle(area, circle, point, fill)
+    for arrow, at in zip(diagram.arrows, drawing.labels, strict=True):
+        _draw_label(area, at, arrow.label)
+    return area
 
 
-def _draw_circle(axes: Axes, circle: Circle, at: Point, fill: str) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    x, y = at
+def _draw_circle(area: ink.Area, circle: Circle, at: Point, fill: str) -> None:
     for ring in (RING, 0.0) if circle.double else (0.0,):
         radius, width = RADIUS + ring, capsule_width(circle) + 2 * ring
-        axes.add_patch(
-            FancyBboxPatch((x - width / 2, y - radius), width, 2 * radius, facecolor=fill,
-                           edgecolor=ink.LINE, linewidth=_THICK, zorder=2,
-                           boxstyle=f"round,pad=0,rounding_size={radius}")
-        )  # fmt: skip
-    ink.write(axes, at, circle.name, ink.NAME, align="center")
+        area.capsule(at, width, 2 * radius, radius, facecolor=fill, edgecolor=ink.LINE,
+                     linewidth=_THICK)  # fmt: skip
+    area.write(at, circle.name, ink.NAME, align="center")
     for row, note in enumerate(circle.note.splitlines()):
-        below = y + RADIUS + 5.0 + ink.NOTE * ink.LEADING * (row + 0.5)
-        ink.write(axes, (x, below), note, ink.NOTE, colour=ink.FAINT, align="center", clear=True)
+        below = at[1] + RADIUS + 5.0 + ink.NOTE * ink.LEADING * (row + 0.5)
+        area.write((at[0], below), note, ink.NOTE, colour=ink.FAINT, align="center", clear=True)
 
 
-def _draw_arrow(axes: Axes, corners: Sequence[Point]) -> None:
+def _draw_arrow(area: ink.Area, corners: Sequence[Point]) -> None:
     """A line with round corners and a head."""
-    from matplotlib.patches import FancyArrowPatch
-    from matplotlib.path import Path
-
     vertices, codes = [corners[0]], [Path.MOVETO]
     for (before, corner), (_, after) in pairwise(pairwise(corners)):
         vertices += [_towards(corner, before), corner, _towards(corner, after)]
         codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
     path = Path([*vertices, corners[-1]], [*codes, Path.LINETO])
-    axes.add_patch(
+    area.put(
         FancyArrowPatch(path=path, arrowstyle="-|>,head_length=5,head_width=2.4", mutation_scale=1,
                         color=ink.LINE, linewidth=_THICK, shrinkA=0, shrinkB=0)
     )  # fmt: skip
@@ -586,42 +541,28 @@ def _towards(corner: Point, other: Point) -> Point:
     return corner[0] + part * dx, corner[1] + part * dy
 
 
-def _draw_label(axes: Axes, at: Point, label: tuple[Line, ...]) -> None:
+def _draw_label(area: ink.Area, at: Point, label: tuple[Line, ...]) -> None:
     """Lines of text; before what must not be matched stands a crossed-out circle."""
     left = at[0] - label_width(label) / 2
     for row, line in enumerate(label):
         y = at[1] - ink.LABEL * ink.LEADING * (len(label) - row - 0.5)
         x = left + (_CROSS if line.crossed else 0.0)
         colour = ink.CROSSED if line.crossed else ink.TEXT
-        ink.write(axes, (x, y), line.text, ink.LABEL, colour=colour, clear=True)
+        area.write((x, y), line.text, ink.LABEL, colour=colour, clear=True)
         if line.crossed:
-            axes.plot(left + 4.0, y, marker="$⊗$", color=ink.CROSSED, markersize=8.0)
+            area.put(Line2D([left + 4.0], [y], marker="$⊗$", color=ink.CROSSED, markersize=8.0))
 
 
 # ---- the templates of queries, saved as a picture
 
 
-#: Sheets stand side by side up to this width, in points.
-_PAGE = 1_000.0
-_MARGIN = 24.0
-_BETWEEN = 30.0
 _LEGEND = (
     "An arrow from nowhere leads to where a trend may start; a double ring is where it may end. "
     "What a crossed circle names must not be matched on the way."
 )
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A sheet with its drawings and its size in points."""
-
-    sheet: Sheet
-    drawings: tuple[Drawing, ...]
-    width: float
-    height: float
-
-
-def save_templates(queries: Iterable[BoundQuery], path: Path) -> None:
+def save_templates(queries: Iterable[BoundQuery], path: pathlib.Path) -> None:
     """Draw the templates of queries, each below its name and pattern.
 
     Args:
@@ -631,63 +572,18 @@ def save_templates(queries: Iterable[BoundQuery], path: Path) -> None:
     Raises:
         ParameterError: another ending, or the file cannot be written.
     """
-    ink.require_picture(path)
-    blocks = [_block(sheet_of(query)) for query in queries]
-    corners, width, height = _corners(blocks)
-    figure, axes = ink.page(width, height)
-    for block, corner in zip(blocks, corners, strict=True):
-        _draw_block(axes, block, corner)
-    ink.write(axes, (_MARGIN, height - _MARGIN), _LEGEND, ink.BODY, colour=ink.FAINT)
-    ink.save(figure, path)
+    require_picture(path)
+    sheets = ink.flow(_drawn(sheet_of(query)) for query in queries)
+    legend = ink.label(_LEGEND, colour=ink.FAINT)
+    ink.save_page(ink.below(sheets, legend, gap=ink.BETWEEN), path)
 
 
-def _block(sheet: Sheet) -> _Block:
-    drawings = tuple(map(drawing_of, sheet.diagrams))
-    widths = [
-        ink.text_width(sheet.title, ink.TITLE, bold=True),
-        ink.block_width(list(sheet.lines), ink.BODY),
-    ]
-    widths += [drawing.width for drawing in drawings]
-    widths += [ink.text_width(diagram.caption, ink.BODY) for diagram in sheet.diagrams]
-    height = _heading(sheet) + sum(_caption(d) + d.height + 8.0 for d in drawings)
-    return _Block(sheet, drawings, max(widths), height)
-
-
-def _heading(sheet: Sheet) -> float:
-    return ink.TITLE * ink.LEADING + ink.block_height(len(sheet.lines), ink.BODY) + 8.0
-
-
-def _caption(drawing: Drawing) -> float:
-    return ink.BODY * ink.LEADING + 4.0 if drawing.diagram.caption else 0.0
-
-
-def _corners(blocks: Sequence[_Block]) -> tuple[list[Point], float, float]:
-    """The upper left corner of each block, line by line, and the size of the page."""
-    corners: list[Point] = []
-    x, y, lowest, widest = _MARGIN, _MARGIN, _MARGIN, ink.text_width(_LEGEND, ink.BODY)
-    for block in blocks:
-        if x > _MARGIN and x + block.width > _MARGIN + _PAGE:
-            x, y = _MARGIN, lowest + _BETWEEN
-        corners.append((x, y))
-        x += block.width + 2 * _BETWEEN
-        lowest = max(lowest, y + block.height)
-        widest = max(widest, x - 2 * _BETWEEN - _MARGIN)
-    return corners, widest + 2 * _MARGIN, lowest + _BETWEEN + 2 * _MARGIN
-
-
-def _draw_block(axes: Axes, block: _Block, corner: Point) -> None:
-    x, y = corner
-    ink.write(axes, (x, y + ink.TITLE * ink.LEADING / 2), block.sheet.title, ink.TITLE, bold=True)
-    y += ink.TITLE * ink.LEADING
-    for line in block.sheet.lines:
-        ink.write(axes, (x, y + ink.BODY * ink.LEADING / 2), line, ink.BODY, colour=ink.FAINT)
-        y += ink.BODY * ink.LEADING
-    y += 8.0
-    for drawing in block.drawings:
-        if drawing.diagram.caption:
-            colour = ink.CROSSED if drawing.diagram.negative else ink.FAINT
-            at = (x, y + ink.BODY * ink.LEADING / 2)
-            ink.write(axes, at, drawing.diagram.caption, ink.BODY, colour=colour)
-        y += _caption(drawing)
-        draw(axes, drawing, (x, y))
-        y += drawing.height + 8.0
+def _drawn(sheet: Sheet) -> OffsetBox:
+    parts = [ink.heading(sheet.title, sheet.lines)]
+    for diagram in sheet.diagrams:
+        drawn = [draw(drawing_of(diagram))]
+        if diagram.caption:
+            colour = ink.CROSSED if diagram.negative else ink.FAINT
+            drawn.insert(0, ink.label(diagram.caption, colour=colour))
+        parts.append(ink.below(*drawn, gap=4.0))
+    return ink.below(*parts, gap=8.0)

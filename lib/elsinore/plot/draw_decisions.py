@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
-from elsinore.plot.ink import BODY, FAINT, FONT, TEXT, TITLE, require_picture, save
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from elsinore.plot import require_picture
+from elsinore.plot.ink import BODY, FAINT, FONT, TEXT, TITLE, save
 
 #: More bursts than these are drawn as cells of a grid.
 MOST_DOTS = 3_000
@@ -63,9 +68,6 @@ def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:
         ParameterError: another ending, or the file cannot be written.
     """
     require_picture(path)
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     with rc_context({"font.family": FONT, "font.size": BODY}):
         rows = max(len(sets), 1)
         figure = Figure(figsize=(_WIDTH, _HEIGHT * rows + 0.3), layout="constrained")
@@ -108,8 +110,6 @@ def _lengths(axes: Axes, each: SetDecisions) -> None:
 
 
 def _dots(axes: Axes, each: SetDecisions) -> None:
-    from matplotlib.lines import Line2D
-
     moments = _moments(each, each.times)
     kinds = np.where(each.sharing == 0, 0, np.where(each.sharing < each.takers, 1, 2))
     handles = []
@@ -125,9 +125,6 @@ def _dots(axes: Axes, each: SetDecisions) -> None:
 
 def _cells(axes: Axes, each: SetDecisions) -> None:
     """A colour between none and all by the queries that share; paler for fewer bursts."""
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.patches import Patch
-
     lengths = np.log(each.lengths)
     first, last = int(each.times.min()), int(each.times.max())
     across = np.linspace(first, max(last, first + 1), _ACROSS + 1)
@@ -183,8 +180,6 @@ def _shares(axes: Axes, each: SetDecisions) -> None:
         beside.spines[["top", "left"]].set_visible(False)
     axes.set_xlabel("event time (UTC)" if each.calendar else "event time")
     if each.calendar:
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
         locator = AutoDateLocator()
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -1,12 +1,21 @@
-"""Draws queries as rows of boxes, what they share in colour, and a legend beside them."""
+"""Draws who shares what under a plan: queries as rows of boxes, and the sets' merged templates."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from string import ascii_lowercase
 
+from matplotlib.lines import Line2D
+from matplotlib.offsetbox import OffsetBox, PaddedBox
+
+from elsinore.engine.plan import RuntimePlan
+from elsinore.plot import require_picture
+from elsinore.plot.diagram import draw, drawing_of, merged_diagram
 from elsinore.plot.ink import (
+    BETWEEN,
     BODY,
     CROSSED,
     FAINT,
@@ -14,21 +23,33 @@ from elsinore.plot.ink import (
     LINE,
     NEGATIVE_FILL,
     TEXT,
-    Point,
+    Area,
+    below,
+    beside,
     block_width,
+    flow,
+    heading,
+    label,
+    save_page,
     text_width,
-    write,
 )
+from elsinore.query.print_query import print_length
 from elsinore.sharing.explain import Box, Cut, ExplainedSavings, figure_text
-from elsinore.sharing.sharable import SharableSet, kleene_sharers
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.sharable import SharableSet, Sharing, kleene_sharers
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-#: Height of a row and of a box in it, and how far a shared unit's ground stands out.
-_ROW, _BOX, _RIM = 25.0, 17.0, 3.0
-#: Between units, between boxes of one, around a box's text, and the width of a group's tag.
-_GAP, _INNER, _PAD, _TAG = 12.0, 4.0, 5.0, 24.0
+#: More rows than these are not drawn; those that share most are.
+MOST_ROWS = 120
+#: Characters of a line of a set's list of queries.
+_LIST_WIDTH = 90
+_SETS = (
+    "Merged templates of the sharable sets: arrows are labelled by the numbers of the queries that"
+    " have them; what several queries repeat (E+) is grey; a double ring is where trends end."
+)
+#: Height of a row and of a box in it; between boxes of a unit, and around a box's text.
+_ROW, _BOX, _INNER, _PAD = 25.0, 17.0, 4.0, 5.0
+#: Around a unit, between units beside that, and the width of a group's tag.
+_RIM, _GAP, _TAG = 4.0, 4.0, 24.0
 #: Longest text in a box and in the legend, in characters, and the most groups in the legend.
 _TEXT, _PATTERN, _MOST_GROUPS = 30, 48, 60
 #: Colours that stay apart for colour-blind eyes, dark enough for white text; then they repeat.
@@ -41,6 +62,78 @@ _KINDS = (
     (Box("Type+", 0, 1, frozenset({"Type"}), negated=False), "Kleene plus"),
     (Box("NOT Type", 0, 1, frozenset(), negated=True), "must not be matched"),
 )
+
+
+def save_sharing(
+    plan: StaticPlan,
+    cuts: Sequence[Cut],
+    savings: ExplainedSavings,
+    sharing: Sharing,
+    path: Path,
+    *,
+    runtime: RuntimePlan,
+    calendar: bool,
+) -> None:
+    """Draw queries as rows of boxes, what they share as spans, and the sets' merged templates.
+
+    Args:
+        plan: the plan, for the title.
+        cuts: of every query.
+        savings: what the chosen candidates save.
+        sharing: the sharable sets.
+        path: a file that ends in .svg or .png.
+        runtime: which queries of a set run together, and how.
+        calendar: whether the stream's time is in microseconds, not in ticks of no unit.
+
+    Raises:
+        ParameterError: another ending, or the file cannot be written.
+    """
+    require_picture(path)
+    groups = groups_of(cuts, savings, _named(runtime, sharing))
+    order = row_order([cut.query for cut in cuts], groups)
+    drawn = [cuts[number] for number in order[:MOST_ROWS]]
+    margin = 10.0 + max((text_width(cut.query, BODY, bold=True) for cut in drawn), default=0.0)
+    rows = below(*(_row(cut, groups, margin) for cut in drawn))
+    parts = [_head(plan, cuts), beside(rows, _legend(groups), gap=2 * BETWEEN, align="top")]
+    if sharing.sets:
+        blocks = [
+            _block(number, found, runtime, calendar=calendar)
+            for number, found in enumerate(sharing.sets, 1)
+        ]
+        parts.append(below(label(_SETS, colour=FAINT), flow(blocks), gap=10.0))
+    save_page(below(*parts, gap=20.0), path)
+
+
+def _head(plan: StaticPlan, cuts: Sequence[Cut]) -> OffsetBox:
+    proof = " (proven optimal)" if plan.proven else ""
+    number = len(plan.chosen)
+    patterns = "1 shared pattern saves" if number == 1 else f"{number} shared patterns save"
+    lines = [
+        f"Plan {plan.fingerprint[:12]} by {plan.finder}; figures are count updates per longest"
+        " window. Queries in bold share; what has one name and colour is computed once."
+    ]
+    if len(cuts) > MOST_ROWS:
+        lines.append(f"{len(cuts) - MOST_ROWS:,} queries that share less are not drawn.")
+    return heading(f"{len(cuts)} queries, {patterns} {figure_text(plan.score)}{proof}", lines)
+
+
+def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: bool) -> OffsetBox:
+    """A set: its title, lines of text below that, and its merged template."""
+    listed = ", ".join(f"{n} {query.name}" for n, query in enumerate(found.queries, 1))
+    kinds = ", ".join(f"{t}+" for t in dict.fromkeys(
+        found.merged.states[state].type for state in kleene_sharers(found)))  # fmt: skip
+    keys = ", ".join(found.merged.keys) or "no key"
+    pane = print_length(found.pane, calendar=calendar)
+    run_by = runtime.executors_of([query.name for query in found.queries])
+    run = ", ".join(f"{len(names)} by {executor}" for executor, names in run_by.items())
+    lines = [f"partitioned by {keys}; panes of {pane}", f"run: {run}"]
+    lines += textwrap.wrap(listed, _LIST_WIDTH)
+    title = f"s{number}: {kinds} in {len(found.queries)} queries"
+    template = draw(drawing_of(merged_diagram(found)), found.merged.kleene)
+    return below(heading(title, lines), template, gap=12.0)
+
+
+# ---- what is shared
 
 
 @dataclass(frozen=True)
@@ -70,35 +163,17 @@ class Unit:
     group: int | None
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Queries as rows.
-
-    Attributes:
-        names: of the queries, from top to bottom.
-        units: of each row, from left to right.
-        groups: what the units' numbers mean.
-    """
-
-    names: tuple[str, ...]
-    units: tuple[tuple[Unit, ...], ...]
-    groups: tuple[Group, ...]
-
-    @property
-    def margin(self) -> float:
-        """Room for the names of the queries."""
-        return max((text_width(name, BODY, bold=True) for name in self.names), default=0.0) + 14.0
-
-    @property
-    def width(self) -> float:
-        """Names and the longest row."""
-        rows = (sum(_unit_width(unit) + _GAP for unit in row) for row in self.units)
-        return self.margin + max(rows, default=0.0)
-
-    @property
-    def height(self) -> float:
-        """All rows."""
-        return _ROW * len(self.names)
+def _named(runtime: RuntimePlan, sharing: Sharing) -> list[tuple[str, SharableSet, str]]:
+    """What runs together, under the name of the set that it is of: s1, or s1a and s1b."""
+    set_of = {q.name: f"s{n}" for n, found in enumerate(sharing.sets, 1) for q in found.queries}
+    held = [[query.name for query in found.queries] for found, _ in runtime.kleene]
+    names = [next((set_of[name] for name in each if name in set_of), "s") for each in held]
+    letters = [
+        ascii_lowercase[names[:n].count(name) % 26] if names.count(name) > 1 else ""
+        for n, name in enumerate(names)
+    ]
+    together = zip(names, letters, runtime.kleene, strict=True)
+    return [(name + letter, found, how) for name, letter, (found, how) in together]
 
 
 def groups_of(
@@ -180,119 +255,89 @@ def _kleene_groups(
     return groups
 
 
-# ---- ink
+# ---- boxes
 
 
-def draw_rows(axes: Axes, rows: Rows, corner: Point) -> None:
-    """Names and boxes; the upper left corner at a point."""
-    y = corner[1] + _ROW / 2
-    for name, units in zip(rows.names, rows.units, strict=True):
-        write(axes, (corner[0], y), name, BODY, bold=any(u.group is not None for u in units))
-        x = corner[0] + rows.margin
-        for number, unit in enumerate(units):
-            if number:
-                axes.plot([x - _GAP, x], [y, y], color=LINE, linewidth=0.8, zorder=0.3)
-            _draw_unit(axes, unit, rows.groups, (x, y))
-            x += _unit_width(unit) + _GAP
-        y += _ROW
+def _row(cut: Cut, groups: Sequence[Group], margin: float) -> OffsetBox:
+    """A query's name, then its units with lines between them."""
+    units = units_of(cut, groups)
+    shares = any(unit.group is not None for unit in units)
+    parts: list[OffsetBox] = [label(cut.query, bold=shares, width=margin, height=_ROW)]
+    for unit in units:
+        if len(parts) > 1:
+            line = Area(_GAP, _BOX)
+            ends = [-_RIM, _GAP + _RIM], [_BOX / 2, _BOX / 2]
+            line.put(Line2D(*ends, color=LINE, linewidth=0.8))
+            parts.append(line)
+        parts.append(_unit(unit, groups))
+    return beside(*parts)
 
 
-def legend_size(groups: Sequence[Group]) -> tuple[float, float]:
-    """Width and height of the legend."""
-    lines = len(groups[:_MOST_GROUPS]) + (len(groups) > _MOST_GROUPS)
-    return max(_figures_at(groups) + 110.0, 220.0), _ROW * (lines + len(_KINDS) + 1)
+def _unit(unit: Unit, groups: Sequence[Group]) -> OffsetBox:
+    """Boxes side by side, what is shared on a ground of its colour with the group's name."""
+    shared = unit.group is not None
+    colour = LINE if unit.group is None else _colour(unit.group)
+    boxes = [_box(box, colour) for box in unit.boxes]
+    if unit.group is not None:
+        boxes.insert(0, _tag(unit.group, groups[unit.group]))
+    ground = {"facecolor": colour, "alpha": 0.28, "linewidth": 0}
+    return PaddedBox(beside(*boxes, gap=_INNER), _RIM, draw_frame=shared, patch_attrs=ground)
 
 
-def draw_legend(axes: Axes, groups: Sequence[Group], corner: Point) -> None:
+def _legend(groups: Sequence[Group]) -> OffsetBox:
     """The groups with what they save, then the kinds of boxes."""
-    x, y = corner[0], corner[1] + _ROW / 2
-    for number, group in enumerate(groups[:_MOST_GROUPS]):
-        _draw_tag(axes, number, group, (x, y))
-        write(axes, (x + _TAG + 8.0, y), _listed(group), BODY)
-        at = x + _figures_at(groups), y
-        if group.kleene:
-            write(axes, at, group.kleene, BODY, colour=FAINT)
-        elif group.net is not None:
-            write(axes, at, figure_text(group.net), BODY)
-        y += _ROW
+    listed = [_listed(group) for group in groups[:_MOST_GROUPS]]
+    width = block_width(listed, BODY) + 8.0
+    lines = []
+    for number, (group, text) in enumerate(zip(groups, listed, strict=False)):
+        told = figure_text(group.net) if group.net is not None else group.kleene or ""
+        what = label(told, colour=FAINT if group.kleene else TEXT)
+        tag = _tag(number, group)
+        lines.append(beside(tag, label(text, width=width, height=_ROW), what, gap=8.0))
     if len(groups) > _MOST_GROUPS:
         more = f"and {len(groups) - _MOST_GROUPS} more"
-        write(axes, (x + _TAG + 8.0, y), more, BODY, colour=FAINT)
-        y += _ROW
+        lines.append(beside(Area(_TAG, _ROW), label(more, colour=FAINT), gap=8.0))
     for box, text in _KINDS:
-        y += _ROW
-        _draw_box(axes, box, (x, y), LINE)
-        write(axes, (x + _box_width(box) + 10.0, y), text, BODY, colour=FAINT)
+        meaning = label(text, colour=FAINT, height=_ROW)
+        lines.append(beside(_box(box, LINE), meaning, gap=10.0))
+    kinds = below(*lines[-len(_KINDS) :])
+    return below(below(*lines[: -len(_KINDS)]), kinds, gap=_ROW) if groups else kinds
 
 
 def _listed(group: Group) -> str:
     return f"{_shortened(group.text, _PATTERN)} in {len(group.members)} queries"
 
 
-def _figures_at(groups: Sequence[Group]) -> float:
-    """Where the column of savings begins."""
-    return _TAG + 24.0 + block_width([_listed(group) for group in groups[:_MOST_GROUPS]], BODY)
-
-
-def _shortened(text: str, most: int = _TEXT) -> str:
+def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _box_width(box: Box) -> float:
-    return text_width(_shortened(box.text), LABEL) + 2 * _PAD
+def _colour(group: int) -> str:
+    return _COLOURS[group % len(_COLOURS)]
 
 
-def _unit_width(unit: Unit) -> float:
-    """Width of a unit: its boxes, and its tag if it is shared."""
-    boxes = sum(map(_box_width, unit.boxes)) + _INNER * (len(unit.boxes) - 1)
-    return boxes if unit.group is None else boxes + _TAG + _INNER
-
-
-def _draw_unit(axes: Axes, unit: Unit, groups: Sequence[Group], at: Point) -> None:
-    from matplotlib.patches import Rectangle
-
-    x, y = at
-    colour = LINE
-    if unit.group is not None:
-        colour = _COLOURS[unit.group % len(_COLOURS)]
-        width = _unit_width(unit) + 2 * _RIM
-        axes.add_patch(
-            Rectangle((x - _RIM, y - _ROW / 2), width, _ROW, facecolor=colour, alpha=0.28,
-                      linewidth=0, zorder=0.6)
-        )  # fmt: skip
-        _draw_tag(axes, unit.group, groups[unit.group], at)
-        x += _TAG + _INNER
-    for box in unit.boxes:
-        _draw_box(axes, box, (x, y), colour)
-        x += _box_width(box) + _INNER
-
-
-def _draw_tag(axes: Axes, number: int, group: Group, at: Point) -> None:
+def _tag(number: int, group: Group) -> Area:
     """A group's name in its colour; round for E+."""
-    colour = _COLOURS[number % len(_COLOURS)]
-    _draw_capsule(axes, at, _TAG, colour, colour, round_=group.kleene is not None)
+    colour = _colour(number)
+    tag = _capsule(_TAG, colour, colour, round_=group.kleene is not None)
     size = LABEL if len(group.name) < 4 else LABEL - 2.0
-    middle = at[0] + _TAG / 2, at[1]
-    write(axes, middle, group.name, size, colour="white", bold=True, align="center")
+    tag.write((_TAG / 2, _BOX / 2), group.name, size, colour="white", bold=True, align="center")
+    return tag
 
 
-def _draw_box(axes: Axes, box: Box, at: Point, colour: str) -> None:
-    """A part of a pattern, its left end and middle at a point: round for E+, red for NOT."""
-    width = _box_width(box)
-    ink, fill = (CROSSED, NEGATIVE_FILL) if box.negated else (colour, "white")
-    _draw_capsule(axes, at, width, ink, fill, round_=bool(box.kleene))
-    middle = at[0] + width / 2, at[1]
-    text = _shortened(box.text)
-    write(axes, middle, text, LABEL, colour=CROSSED if box.negated else TEXT, align="center")
+def _box(box: Box, colour: str) -> Area:
+    """A part of a pattern: round for E+, red for NOT."""
+    text = _shortened(box.text, _TEXT)
+    edge, fill = (CROSSED, NEGATIVE_FILL) if box.negated else (colour, "white")
+    area = _capsule(text_width(text, LABEL) + 2 * _PAD, edge, fill, round_=bool(box.kleene))
+    ink = CROSSED if box.negated else TEXT
+    area.write((area.width / 2, _BOX / 2), text, LABEL, colour=ink, align="center")
+    return area
 
 
-def _draw_capsule(
-    axes: Axes, at: Point, width: float, ink: str, fill: str, *, round_: bool
-) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    style = f"round,pad=0,rounding_size={_BOX / 2 - 0.1 if round_ else 1.5}"
-    axes.add_patch(
-        FancyBboxPatch((at[0], at[1] - _BOX / 2), width, _BOX, boxstyle=style, facecolor=fill,
-                       edgecolor=ink, linewidth=1.1, zorder=1.5)
-    )  # fmt: skip
+def _capsule(width: float, edge: str, fill: str, *, round_: bool) -> Area:
+    area = Area(width, _BOX)
+    radius = _BOX / 2 - 0.1 if round_ else 1.5
+    area.capsule((width / 2, _BOX / 2), width, _BOX, radius, facecolor=fill, edgecolor=edge,
+                 linewidth=1.1)  # fmt: skip
+    return area

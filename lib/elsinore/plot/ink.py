@@ -1,21 +1,30 @@
-"""Sizes and colours of pictures, how large a text is when drawn, and what is written to a file."""
+"""Sizes and colours of pictures, areas to draw on that Matplotlib packs, and the file.
+
+All lengths are in points; on an area x grows to the right and y downwards.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.offsetbox import DrawingArea, HPacker, OffsetBox, VPacker
+from matplotlib.patches import FancyBboxPatch
+from matplotlib.text import Text
+from matplotlib.textpath import TextToPath
+from matplotlib.transforms import Affine2D
 
 from elsinore.errors import ParameterError
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 Point = tuple[float, float]
 
-#: Endings of the names of pictures.
-ENDINGS = (".svg", ".png")
 #: Font sizes in points.
 TITLE, BODY, NAME, LABEL, NOTE = 13.0, 9.0, 10.0, 8.5, 7.5
 #: Height of a line of text, in font sizes.
@@ -29,6 +38,8 @@ CROSSED = "#c62828"
 POSITIVE_FILL = "#eaf2fb"
 NEGATIVE_FILL = "#fdecea"
 
+#: Around the page, between what is side by side, and how wide a line of blocks may get.
+_MARGIN, BETWEEN, _PAGE = 24.0, 30.0, 1_000.0
 _DPI = 144.0
 #: Matplotlib draws no image of 2^16 pixels or more on a side.
 _MOST_PIXELS = 65_000.0
@@ -36,16 +47,13 @@ _MOST_PIXELS = 65_000.0
 
 @lru_cache(maxsize=10_000)
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Width of one line of text in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextToPath
-
+    """Width of one line of text."""
     font = FontProperties(family=FONT, size=size, weight="bold" if bold else "normal")
     width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
     return float(width)
 
 
-def block_width(lines: list[str], size: float) -> float:
+def block_width(lines: Sequence[str], size: float) -> float:
     """Width of several lines of text."""
     return max((text_width(line, size) for line in lines), default=0.0)
 
@@ -55,44 +63,97 @@ def block_height(lines: int, size: float) -> float:
     return lines * size * LEADING
 
 
-def write(
-    axes: Axes,
-    at: Point,
-    text: str,
-    size: float,
-    *,
-    colour: str = TEXT,
-    bold: bool = False,
-    align: str = "left",
-    clear: bool = False,
-) -> None:
-    """A line of text whose left end (or its middle) is at a point; `clear` hides what is below."""
-    axes.text(
-        *at, text, size=size, color=colour, weight="bold" if bold else "normal", family=FONT,
-        ha=align, va="center_baseline", parse_math=False,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6} if clear else None,
-    )  # fmt: skip
+class Area(DrawingArea):
+    """A rectangle to draw on; what is put on it later lies above."""
+
+    def put(self, artist: Artist) -> None:
+        """Draw something that is given in the area's points."""
+        down = Affine2D().scale(1, -1).translate(0, self.height)
+        artist.set_transform(down + self.get_transform())
+        self.add_artist(artist)
+
+    def write(
+        self, at: Point, text: str, size: float, *, colour: str = TEXT, bold: bool = False,
+        align: str = "left", clear: bool = False,
+    ) -> None:  # fmt: skip
+        """Text whose left end (or its middle) is at a point; `clear` hides what is below."""
+        white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+        self.put(
+            Text(*at, text, size=size, color=colour, weight="bold" if bold else "normal",
+                 family=FONT, ha=align, va="center_baseline", parse_math=False,
+                 bbox=white if clear else None)
+        )  # fmt: skip
+
+    def capsule(
+        self, middle: Point, width: float, height: float, radius: float, **look: Any
+    ) -> None:
+        """A rectangle with round corners."""
+        corner = middle[0] - width / 2, middle[1] - height / 2
+        style = f"round,pad=0,rounding_size={radius}"
+        self.put(FancyBboxPatch(corner, width, height, boxstyle=style, **look))
 
 
-def page(width: float, height: float) -> tuple[Figure, Axes]:
-    """A white page in points, y growing downwards."""
-    from matplotlib.figure import Figure
+def label(
+    text: str, size: float = BODY, *, colour: str = TEXT, bold: bool = False,
+    width: float | None = None, height: float | None = None,
+) -> Area:  # fmt: skip
+    """A line of text, as large as it is or larger."""
+    wide = text_width(text, size, bold=bold) if width is None else width
+    area = Area(wide, block_height(1, size) if height is None else height)
+    area.write((0.0, area.height / 2), text, size, colour=colour, bold=bold)
+    return area
 
-    figure = Figure(figsize=(width / 72, height / 72), facecolor="white")
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, width), ylim=(height, 0))
-    axes.set_axis_off()
-    return figure, axes
+
+def heading(title: str, lines: Iterable[str]) -> OffsetBox:
+    """A title with lines of text below it."""
+    return below(label(title, TITLE, bold=True), *(label(line, colour=FAINT) for line in lines))
 
 
-def require_picture(path: Path) -> None:
-    """Refuse a file name that does not end as pictures do.
+def beside(*parts: OffsetBox, gap: float = 0.0, align: Any = "center") -> OffsetBox:
+    """Parts from left to right."""
+    return HPacker(children=[*parts], sep=gap, pad=0.0, align=align)
+
+
+def below(*parts: OffsetBox, gap: float = 0.0) -> OffsetBox:
+    """Parts from top to bottom."""
+    return VPacker(children=[*parts], sep=gap, pad=0.0, align="left")
+
+
+def flow(blocks: Iterable[OffsetBox], width: float = _PAGE) -> OffsetBox:
+    """Blocks side by side, in as many lines as that takes."""
+    lines: list[list[OffsetBox]] = []
+    room = 0.0
+    for block in blocks:
+        room -= _size(block)[0]
+        if room < 0.0:
+            lines.append([])
+            room = width - _size(block)[0]
+        lines[-1].append(block)
+        room -= 2 * BETWEEN
+    return below(*(beside(*line, gap=2 * BETWEEN, align="top") for line in lines), gap=BETWEEN)
+
+
+def _size(part: OffsetBox) -> tuple[float, float]:
+    width, height = part.get_bbox(RendererAgg(1, 1, 72)).size
+    return float(width), float(height)
+
+
+def save_page(page: OffsetBox, path: Path) -> None:
+    """Write a white page with a margin.
 
     Raises:
-        ParameterError: it does not.
+        ParameterError: the file cannot be written.
     """
-    if path.suffix.lower() not in ENDINGS:
-        raise ParameterError(f"{path} is no picture", hint=f"let it end in {' or '.join(ENDINGS)}")
+    width, height = _size(page)
+    figure = Figure(((width + 2 * _MARGIN) / 72, (height + 2 * _MARGIN) / 72), facecolor="white")
+
+    def corner(_w: float, _h: float, left: float, under: float, renderer: Any) -> Point:
+        margin = renderer.points_to_pixels(_MARGIN)
+        return left + margin, under + margin
+
+    page.set_offset(corner)
+    figure.add_artist(page)
+    save(figure, path)
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -101,8 +162,6 @@ def save(figure: Figure, path: Path) -> None:
     Raises:
         ParameterError: the file cannot be written.
     """
-    from matplotlib import rc_context
-
     dpi = min(_DPI, _MOST_PIXELS / max(figure.get_size_inches()))
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
     with rc_context({"svg.hashsalt": "elsinore"}):  # salted by chance otherwise

@@ -249,10 +249,18 @@ def judge(
     with tempfile.TemporaryDirectory(prefix=".making-", dir=quality_dir) as scratch:
         made = Path(scratch, run_name)
         made.mkdir()
-        verdicts = _run(suites, tables, made if docs else None, run_name, expectations_dir)
-        if not docs and not all(verdict.success for verdict in verdicts):
-            docs = True
-            _run(suites, tables, made, run_name, expectations_dir)
+        with _quiet():
+            context, when = _new_context(), datetime.now(UTC)
+            verdicts = tuple(
+                verdict
+                for part in suites
+                for verdict in _run_one(
+                    context, part, tables[part.table], (run_name, when), expectations_dir
+                )
+            )
+            docs = docs or not all(verdict.success for verdict in verdicts)
+            if docs:
+                _build_docs(context, made / _DOCS_INDEX.parent)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
         (made / FILE_NAME).write_text(judgement.model_dump_json(indent=1), encoding="utf-8")
@@ -261,70 +269,38 @@ def judge(
     return judgement
 
 
-def _run(
-    suites: tuple[TableSuite, ...],
-    tables: Mapping[str, pd.DataFrame],
-    root: Path | None,
-    run_name: str,
-    expectations_dir: Path,
-) -> tuple[Verdict, ...]:
-    """All verdicts; with a folder, Data Docs are built in it."""
-    with _quiet():
-        context = _new_context(root)
-        when = datetime.now(UTC)
-        verdicts = [
-            verdict
-            for part in suites
-            for verdict in _run_one(
-                context, part, tables[part.table], (run_name, when), expectations_dir
-            )
-        ]
-        if root is not None:
-            context.build_data_docs()
-            for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
-                folder = root / _DOCS_INDEX.parent / "static" / unused
-                shutil.rmtree(folder, ignore_errors=True)
-    return tuple(verdicts)
-
-
-def _new_context(root: Path | None) -> gx.data_context.AbstractDataContext:
+def _new_context() -> gx.data_context.AbstractDataContext:
     # Before the import: the package reads it once and otherwise reports to its makers.
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
     import great_expectations as gx
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+    )
 
     import elsinore.quality.expectations  # noqa: F401  (registers our own expectations)
 
-    context: gx.data_context.AbstractDataContext
-    if root is None:
-        from great_expectations.data_context.types.base import (
-            DataContextConfig,
-            InMemoryStoreBackendDefaults,
-        )
-
-        # Nothing on the disk, not even a folder for Data Docs.
-        stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
-        context = gx.get_context(
-            mode="ephemeral", project_config=DataContextConfig(store_backend_defaults=stores)
-        )
-    else:
-        context = gx.get_context(mode="file", context_root_dir=root)
-        _escape_docs(context)
+    # Nothing on the disk, not even a folder for Data Docs.
+    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    context: gx.data_context.AbstractDataContext = gx.get_context(
+        mode="ephemeral", project_config=DataContextConfig(store_backend_defaults=stores)
+    )
     context.variables.progress_bars = {"globally": False}
     return context
 
 
-def _escape_docs(context: gx.data_context.AbstractDataContext) -> None:
+def _build_docs(context: gx.data_context.AbstractDataContext, folder: Path) -> None:
+    """Data Docs of what a context has judged; texts are escaped."""
     from elsinore.quality.expectations import ESCAPED_VIEW
 
-    context.enable_analytics(False)
-    context.update_data_docs_site(
+    context.add_data_docs_site(
         "local_site",
         {
             "class_name": "SiteBuilder",
             "show_how_to_buttons": False,
             "store_backend": {
                 "class_name": "TupleFilesystemStoreBackend",
-                "base_directory": str(_DOCS_INDEX.parent),
+                "base_directory": str(folder),
             },
             "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
             "site_section_builders": {
@@ -334,6 +310,9 @@ def _escape_docs(context: gx.data_context.AbstractDataContext) -> None:
             },
         },
     )
+    context.build_data_docs()
+    for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
+        shutil.rmtree(folder / "static" / unused, ignore_errors=True)
 
 
 def _run_one(
@@ -343,38 +322,24 @@ def _run_one(
     run: tuple[str, datetime],
     expectations_dir: Path,
 ) -> Iterator[Verdict]:
-    """One table's suite; a checkpoint has room for one runtime DataFrame, so each has its own."""
+    """One table's suite."""
     import great_expectations as gx
     from great_expectations.core.run_identifier import RunIdentifier
 
     file = expectations_dir / f"{part.suite}.yaml"
     name = f"{part.suite}.{part.table}"  # in Data Docs
     expectations = [_expectation(entry, n, file) for n, entry in enumerate(part.entries)]
-    asset = context.data_sources.add_pandas(part.suite + "_" + part.table).add_dataframe_asset(
-        part.table
+    source = context.data_sources.add_pandas(part.suite + "_" + part.table)
+    batch = source.add_dataframe_asset(part.table).add_batch_definition_whole_dataframe("run")
+    suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=expectations))
+    definition = context.validation_definitions.add(
+        gx.ValidationDefinition(name=name, data=batch, suite=suite)
     )
-    checkpoint = context.checkpoints.add(
-        gx.Checkpoint(
-            name=name,
-            validation_definitions=[
-                context.validation_definitions.add(
-                    gx.ValidationDefinition(
-                        name=name,
-                        data=asset.add_batch_definition_whole_dataframe("run"),
-                        suite=context.suites.add(
-                            gx.ExpectationSuite(name=name, expectations=expectations)
-                        ),
-                    )
-                )
-            ],
-            result_format={"result_format": "SUMMARY", "partial_unexpected_count": 5},
-        )
-    )
-    result = checkpoint.run(
+    judged = definition.run(
         batch_parameters={"dataframe": rows},
+        result_format={"result_format": "SUMMARY", "partial_unexpected_count": 5},
         run_id=RunIdentifier(run_name=run[0], run_time=run[1]),
     )
-    (judged,) = result.run_results.values()
     found = {one.expectation_config.meta[_POSITION]: one for one in judged.results}
     for position, entry in enumerate(part.entries):
         one = found[position]

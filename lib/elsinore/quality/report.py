@@ -10,7 +10,7 @@ import html
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -24,12 +24,11 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.quality.judge import Judgement
-from elsinore.quality.report_data import LandedHour, ReportData, read_report_data
-from elsinore.query.print_query import count_of, print_length
+from elsinore.quality.lake import shorten_count
+from elsinore.quality.report_data import ReportData, read_report_data
+from elsinore.query.print_query import count_of, name_some, print_length
 from elsinore.timeline import Interval, hour_label
 
-#: More digits of a count are not shown in full.
-_FULL_DIGITS = 15
 #: More hours are drawn by day.
 _MOST_HOURS = 72
 #: Counts of Hamlet's observers that are parts of each other.
@@ -43,6 +42,8 @@ _COUNTS = {
     "pairs": "pairs of events compared",
     "bytes": "bytes of scratch in a task, at most",
 }
+#: What becomes of a line that lands.
+_OUTCOMES = ("accepted", "duplicates", "quarantined")
 Level = Literal["good", "warning", "critical"]
 _BLOCK = re.compile(r"<p data-elsinore=\"reports\"[^>]*>.*?</p>", re.DOTALL)
 _BODY = re.compile(r"<body[^>]*>")
@@ -97,6 +98,31 @@ def _write_whole(path: Path, text: str) -> None:
 
 def _render(data: ReportData, judgement: Judgement | None, docs_link: str | None) -> str:
     """The page as text; `docs_link` is a relative path to the Data Docs."""
+    quarantined = pd.DataFrame([*data.hours["reasons"]], data.hours.index).fillna(0).astype("int64")
+    reasons = Counter({str(reason): int(n) for reason, n in quarantined.sum().items()})
+    return (
+        templates()
+        .get_template("report.html.j2")
+        .render(
+            data=data,
+            trends=trends(data.days),
+            verdict=decide(data, judgement),
+            observed=data.stream and Interval(*data.stream.observed),
+            judgement=judgement,
+            docs_link=docs_link,
+            landed=_bars(data.hours["landing"], data.hours[[*_OUTCOMES]]),
+            by="hour" if len(data.hours) <= _MOST_HOURS else "day",
+            quarantine=_bars(data.hours["landing"], _by_reason(quarantined, reasons)),
+            totals=_totals(data),
+            shares=_shares(data.run_time),
+            counts=_other_counts(data.run_time),
+            reasons=reasons.most_common(),
+        )
+    )
+
+
+def templates() -> jinja2.Environment:
+    """The templates of the page; what they write is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("elsinore.quality", "templates"),
         autoescape=True,
@@ -105,70 +131,38 @@ def _render(data: ReportData, judgement: Judgement | None, docs_link: str | None
         lstrip_blocks=True,
     )
     environment.filters |= FILTERS
-    reasons: Counter[str] = sum((Counter(hour.reasons) for hour in data.hours), Counter())
-    return environment.get_template("report.html.j2").render(
-        data=data,
-        charts=trend_charts(data.days),
-        verdict=decide(data, judgement),
-        observed=data.stream and Interval(*data.stream.observed),
-        judgement=judgement,
-        docs_link=docs_link,
-        landed=_bars(data.hours, _landed_lines),
-        by="hour" if len(data.hours) <= _MOST_HOURS else "day",
-        quarantine=_bars(data.hours, _quarantined_lines(reasons)),
-        totals=_totals(data),
-        shares=_shares(data.run_time),
-        counts=_other_counts(data.run_time),
-        reasons=reasons.most_common(),
-    )
+    return environment
 
 
-def _landed_lines(hour: LandedHour) -> dict[str, int]:
-    return {part: getattr(hour, part) for part in ("accepted", "duplicates", "quarantined")}
-
-
-def _quarantined_lines(totals: Counter[str]) -> Callable[[LandedHour], dict[str, int]]:
-    """By reason: next to the accepted lines they would be too thin to see."""
+def _by_reason(lines: pd.DataFrame, totals: Counter[str]) -> pd.DataFrame:
+    """The most frequent reasons; next to the accepted lines they would be too thin to see."""
     named = [reason for reason, _ in totals.most_common(5)]
-
-    def lines(hour: LandedHour) -> dict[str, int]:
-        found = dict.fromkeys(named, 0)
-        for reason, number in hour.reasons.items():
-            name = reason if reason in named else "other reasons"
-            found[name] = found.get(name, 0) + number
-        return found
-
-    return lines
-
-
-def _bars(
-    hours: Sequence[LandedHour], lines: Callable[[LandedHour], dict[str, int]]
-) -> StackedBars | None:
-    """One bar for each hour, or for each day where there are many."""
-    counts: dict[str, Counter[str]] = {}
-    for hour in hours:
-        day = len(hours) > _MOST_HOURS
-        label = hour.landing[:10] if day else f"{hour.landing[5:10]} {hour.landing[11:]}h"
-        counts.setdefault(label, Counter()).update(lines(hour))
-    series = {name: None for found in counts.values() for name in found}
-    return stacked_bars(
-        [*counts], {name: [found[name] for found in counts.values()] for name in series}
+    others = lines.drop(columns=named)
+    return (
+        lines[named]
+        if others.empty
+        else lines[named]
+        .assign(other=others.sum(axis=1))
+        .rename(columns={"other": "other reasons"})
     )
+
+
+def _bars(landings: pd.Series, lines: pd.DataFrame) -> pd.DataFrame | None:
+    """A row for each hour, or for each day where there are many; None where all is zero."""
+    hours = landings.str[5:10] + " " + landings.str[11:] + "h"
+    labels = landings.str[:10] if len(landings) > _MOST_HOURS else hours
+    counts = lines.groupby(labels, sort=False).sum()
+    return counts if counts.to_numpy().any() else None
 
 
 def _totals(data: ReportData) -> dict[str, Any]:
-    parts = ("lines", "accepted", "duplicates", "quarantined")
     queries = ("rows", "checked", "mismatches", "results", "results_checked")
-    first, last = (
-        [moment for hour in data.hours if (moment := getattr(hour, name))]
-        for name in ("first_event", "last_event")
-    )
     return {
-        **{part: sum(getattr(hour, part) for hour in data.hours) for part in parts},
+        **data.hours[["lines", *_OUTCOMES]].sum(),
         **{part: sum(getattr(query, part) for query in data.queries) for part in queries},
         "seconds": any(step.seconds for step in data.steps),
-        "first_event": min(first, default=None),
-        "last_event": max(last, default=None),
+        "first_event": data.hours["first_event"].min(),
+        "last_event": data.hours["last_event"].max(),
     }
 
 
@@ -237,8 +231,8 @@ def _figures_wrong(data: ReportData) -> list[str]:
     found += [
         f"landing {hour.landing}: {hour.lines} lines are not {hour.accepted} accepted + "
         f"{hour.duplicates} duplicates + {hour.quarantined} quarantined"
-        for hour in data.hours
-        if not hour.adds_up
+        for hour in data.hours.itertuples()
+        if hour.lines != hour.accepted + hour.duplicates + hour.quarantined
     ]
     missing = sum(query.staged != query.aggregates for query in data.queries)
     if missing:
@@ -257,13 +251,13 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
     unchecked = tuple(one.query for one in data.queries if one.results and not one.results_checked)
     others = len(unchecked) < sum(one.has_results for one in data.queries)
     doubts = {
-        "nothing landed in these hours": not data.hours,
+        "nothing landed in these hours": data.hours.empty,
         "no trend was found": not any(query.aggregates for query in data.queries),
         "no aggregate was compared with the reference": not any(q.checked for q in data.queries),
         f"{len(missing)} of {count_of(data.publishing.hours, 'hour')} are not published: "
-        f"{first_words(missing)}": missing,
-        f"a run ended between two commits, publish again: {first_words(unsettled)}": unsettled,
-        f"no result was checked of: {first_words(unchecked)}": unchecked and others,
+        f"{name_some(missing)}": missing,
+        f"a run ended between two commits, publish again: {name_some(unsettled)}": unsettled,
+        f"no result was checked of: {name_some(unchecked)}": unchecked and others,
         "no expectations were judged for this run": judgement is None,
     }
     return [text for text, is_so in doubts.items() if is_so]
@@ -296,168 +290,54 @@ def link_back(docs_index: Path, page: Path, text: str) -> None:
     _write_whole(docs_index, content)
 
 
-# ---- charts, as geometry for an inline SVG; colours are the page's affair
-
-#: Size of a chart of stacked bars in its own units; a page scales it to its width.
-WIDTH, HEIGHT = 720, 190
-_LEFT, _BOTTOM, _TOP = 56, 22, 8
-_MAX_LABELS = 8
-_MAX_BAR = 48
-#: Size of a trend chart, likewise.
-TREND_WIDTH, TREND_HEIGHT = 210, 44
-_GAP = 3
-_whole, _percent = "{:,.0f}".format, "{:.1%}".format
+# ---- charts, which the template draws
 
 
-class Rectangle(NamedTuple):
-    """One part of one bar; `series` counts from 0, `title` is what a pointer over it reads."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    series: int
-    title: str
-
-
-class Label(NamedTuple):
-    """A text at a point."""
-
-    x: float
-    y: float
-    text: str
-
-
-class StackedBars(NamedTuple):
-    """A drawing of `WIDTH` by `HEIGHT`; `series` names the colours in order."""
-
-    series: tuple[str, ...]
-    rectangles: tuple[Rectangle, ...]
-    categories: tuple[Label, ...]
-    grid: tuple[Label, ...]
-    left: float = _LEFT
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
-def stacked_bars(
-    categories: Sequence[str], series: Mapping[str, Sequence[int]]
-) -> StackedBars | None:
-    """One bar for each category, its parts from the bottom in the order of `series`.
-
-    None where there is nothing to draw.
-    """
-    totals = [sum(values) for values in zip(*series.values(), strict=True)]
-    largest = max(totals, default=0)
-    if largest == 0:
-        return None
-    top = _round_up(largest)
-    slot = (WIDTH - _LEFT) / len(categories)
-    bar = min(_MAX_BAR, slot * 0.8)
-    scale = (HEIGHT - _BOTTOM - _TOP) / top
-    rectangles = []
-    for place, category in enumerate(categories):
-        y = float(HEIGHT - _BOTTOM)
-        for number, (name, values) in enumerate(series.items()):
-            height = values[place] * scale
-            y -= height
-            if height:
-                title = f"{category}: {values[place]:,} {name}"
-                x = _LEFT + place * slot + (slot - bar) / 2
-                rectangles.append(Rectangle(x, y, bar, height, number, title))
-    step = -(-len(categories) // _MAX_LABELS)
-    return StackedBars(
-        series=tuple(series),
-        rectangles=tuple(rectangles),
-        categories=tuple(
-            Label(_LEFT + (place + 0.5) * slot, HEIGHT - 6, categories[place])
-            for place in range(0, len(categories), step)
-        ),
-        grid=tuple(
-            Label(_LEFT, HEIGHT - _BOTTOM - value * scale, f"{value:,}")
-            for value in sorted({0, top // 2, top})
-        ),
-    )
-
-
-def _round_up(number: int) -> int:
+def round_up(number: int) -> int:
     """The next 1, 2 or 5 times a power of ten.
 
-    >>> [_round_up(n) for n in (1, 3, 71, 100, 101)]
+    >>> [round_up(n) for n in (1, 3, 71, 100, 101)]
     [1, 5, 100, 100, 200]
     """
     power: int = 10 ** (len(str(number)) - 1)
     return next(size * power for size in (1, 2, 5, 10) if size * power >= number)
 
 
-class TrendChart(NamedTuple):
-    """One bar for each day, oldest first.
-
-    `latest` is the last day's figure as text; `critical` says that any figure at all is bad news.
-    """
+class Trend(NamedTuple):
+    """A figure by day, oldest first, and how it is written."""
 
     title: str
-    latest: str
-    bars: tuple[Rectangle, ...]
-    critical: bool
-    width: int = TREND_WIDTH
-    height: int = TREND_HEIGHT
+    values: pd.Series
+    text: Callable[[float], str]
 
 
-def trend_charts(days: pd.DataFrame) -> tuple[TrendChart, ...]:
-    """The charts of what `read_day_figures` gives; none of one day alone, which is no trend."""
+def trends(days: pd.DataFrame) -> tuple[Trend, ...]:
+    """Of what `read_day_figures` gives; none of one day alone, which is no trend."""
     if len(days) < 2:
         return ()
+    whole, percent = "{:,.0f}".format, "{:.1%}".format
     figures = (
-        ("lines landed", days["lines"], _whole),
-        ("quarantined", days["quarantined"] / days["lines"], _percent),
-        ("duplicates", days["duplicates"], _whole),
-        ("superseded by a correction", days["superseded"], _whole),
-        ("values published", days["rows"], _whole),
-        ("of these checked", (days["checked"] / days["rows"]).clip(upper=1), _percent),
-        ("mismatches", days["mismatches"], _whole),
-        ("events/s in aggregation", days["events"] / days["seconds"], _whole),
+        ("lines landed", days["lines"], whole),
+        ("quarantined", days["quarantined"] / days["lines"], percent),
+        ("duplicates", days["duplicates"], whole),
+        ("superseded by a correction", days["superseded"], whole),
+        ("values published", days["rows"], whole),
+        ("of these checked", (days["checked"] / days["rows"]).clip(upper=1), percent),
+        ("mismatches", days["mismatches"], whole),
+        ("events/s in aggregation", days["events"] / days["seconds"], whole),
     )
     return tuple(
-        _trend_chart(title, values.where(np.isfinite(values), 0.0), text)
+        Trend(title, values.where(np.isfinite(values), 0.0), text)
         for title, values, text in figures
     )
-
-
-def _trend_chart(title: str, values: pd.Series, text: Callable[[float], str]) -> TrendChart:
-    slot = TREND_WIDTH / len(values)
-    largest = values.max() or 1.0
-    bars = []
-    for place, (day, value) in enumerate(values.items()):
-        # What is not zero is seen, however small.
-        height = max(value / largest * TREND_HEIGHT, 2.0) if value else 0.0
-        last = int(place == len(values) - 1)
-        bars.append(
-            Rectangle(place * slot, TREND_HEIGHT - height, slot - _GAP, height, last,
-                      f"{day}: {text(value)}")
-        )  # fmt: skip
-    return TrendChart(title, text(values.iloc[-1]), tuple(bars), critical=title == "mismatches")
 
 
 # ---- figures as people read them in cells
 
 
-def shorten_count(digits: str | None) -> str:
-    """A count that fits a cell: in full up to 15 digits, else its leading digits and its length.
-
-    >>> shorten_count("1234567"), shorten_count("1" + "0" * 20)
-    ('1,234,567', '1.00e20 (21 digits)')
-    """
-    if digits is None:
-        return "–"
-    if len(digits) <= _FULL_DIGITS:
-        return f"{int(digits):,}"
-    return f"{digits[0]}.{digits[1:3]}e{len(digits) - 1} ({len(digits)} digits)"
-
-
 def show_instant(moment: datetime | None) -> str:
     """An instant to the second, or a dash."""
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "–"
+    return "–" if pd.isna(moment) else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def show_interval(interval: Interval) -> str:
@@ -503,16 +383,6 @@ def show_duration(length: timedelta | None) -> str:
     return f"{number} {unit}{'' if number == '1' else 's'}"
 
 
-def first_words(labels: tuple[str, ...], most: int = 6) -> str:
-    """A few of some names, and how many more there are.
-
-    >>> first_words(("a", "b", "c"), 2)
-    'a, b and 1 more'
-    """
-    rest = len(labels) - most
-    return ", ".join(labels[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
 def run_hours(key: str) -> str:
     """The hours of a run, the day once where it is one.
 
@@ -533,6 +403,7 @@ FILTERS = {
     "interval": show_interval,
     "length_text": print_length,
     "duration": show_duration,
-    "names": first_words,
+    "names": name_some,
     "hours": run_hours,
+    "round_up": round_up,
 }

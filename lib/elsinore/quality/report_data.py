@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,15 +27,13 @@ from elsinore.lake.run_metrics import (
     is_of_sharing,
     run_time_sharing,
 )
-from elsinore.quality.lake import PLACE, ResultCounts, TopResult, count_results
+from elsinore.quality.lake import PLACE, ResultCounts, count_results
 from elsinore.sharing.explain import ExplainedCandidate, explain_plan
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.step_clock import BEGAN, ENDED
 from elsinore.timeline import DAY, Interval, format_instant, hour_label, hours_of
 
-#: A metric, its value, its text.
-Figure = tuple[str, float | None, str | None]
 #: The metric that says what a slice shared.
 SHARING = "sharing"
 #: The metric that names the profile of a run's stream.
@@ -53,71 +50,6 @@ CHECK_COLUMNS = [*PLACE, "status", "reason", "method", "mismatch", "published_ex
 #: How many days a trend shows, the run's own last.
 DAYS = 14
 _LONGEST = 40
-
-
-class LandedHour(NamedTuple):
-    """One hour of the landing zone; `reasons` counts its quarantined lines by reason code."""
-
-    landing: str
-    lines: int
-    accepted: int
-    duplicates: int
-    quarantined: int
-    reasons: dict[str, int]
-    first_event: datetime | None
-    last_event: datetime | None
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether lines = accepted + duplicates + quarantined."""
-        return self.lines == self.accepted + self.duplicates + self.quarantined
-
-
-@dataclass(frozen=True, slots=True)
-class QueryResults:
-    """One query's results and how far they were checked.
-
-    A result is one group in one window; it has a value for each aggregate.
-
-    Attributes:
-        query: its name.
-        rows: published results.
-        aggregates, staged: published and staged values.
-        top: the largest count; None without counts.
-        checked, skipped, mismatches: validated values by outcome.
-        results: staged results.
-        results_checked: those of them that the reference has answered too.
-        results_counted: those of the checked whose trends were counted, being too many to build.
-        results_skipped: those that were drawn and could not be answered.
-    """
-
-    query: str
-    rows: int
-    aggregates: int
-    staged: int
-    top: TopResult | None
-    checked: int
-    skipped: int
-    mismatches: int
-    results: int
-    results_checked: int
-    results_counted: int
-    results_skipped: int
-
-    @property
-    def has_results(self) -> bool:
-        """Whether there was anything to check."""
-        return bool(self.results or self.results_checked or self.results_skipped)
-
-    @property
-    def finds_one(self) -> float:
-        """Chance that a single wrong result, wherever it is, is among the checked."""
-        return power(self.results, self.results_checked, 1)
-
-    @property
-    def finds_percent(self) -> float:
-        """The same where one result in a hundred is wrong."""
-        return power(self.results, self.results_checked, ceil(self.results / 100))
 
 
 def power(results: int, checked: int, wrong: int) -> float:
@@ -137,33 +69,12 @@ def power(results: int, checked: int, wrong: int) -> float:
 
 
 class Step(NamedTuple):
-    """A step's figures: seconds, events a second where both are known, and all the rest."""
+    """See `_steps`."""
 
     name: str
     seconds: float | None
     throughput: float | None
-    others: tuple[Figure, ...]
-
-
-class RunLine(NamedTuple):
-    """A run that validated results of these hours, by what it reported.
-
-    Attributes:
-        key: its first hour and its end hour.
-        outcome: of its validation, in words.
-        results, checked, mismatches: staged results, those that were checked, values that differ.
-        strata, strata_covered: classes of results by query and size, and those with a check.
-        page: its report beside this page, if there is one.
-    """
-
-    key: str
-    outcome: str
-    results: int
-    checked: int
-    mismatches: int
-    strata: int
-    strata_covered: int
-    page: str | None
+    others: Sequence[tuple[str, float | None, str | None]]
 
 
 class Publishing(NamedTuple):
@@ -204,7 +115,9 @@ class ReportData:
 
     Attributes:
         interval: the hours.
-        hours: what landed in them; those without a file are left out.
+        hours: a row for each that files landed for: `landing`, its label; numbers of `lines`, that
+            are `accepted`, `duplicates` and `quarantined`; `reasons` counts the last by reason
+            code; `first_event` and `last_event`, instants.
         fields: ranges of the events that landed, by event type and attribute.
         late: how many of them landed in a later hour than they happened in.
         longest: by how much at most; None where none is late.
@@ -212,18 +125,18 @@ class ReportData:
         stream: None where it was not measured.
         plans: those that the results name, each with its candidates.
         sharing: what was shared at run time in words, `run_time` in figures.
-        queries: by name.
-        steps: in the order of the pipeline.
+        queries: by name, as `_queries` says.
+        steps: in the order of the pipeline, as `_steps` says.
         seconds: from the start of the first step to the end of publication; None where that is not
             on record.
         skip_reasons: why values were not checked, the most frequent first.
         days: figures of the days up to this one, oldest first; see `read_day_figures`.
         publishing: what of the hours is published.
-        runs: those behind the hours; None on the page of a single run.
+        runs: those behind the hours, as `_runs` says; None on the page of a single run.
     """
 
     interval: Interval
-    hours: tuple[LandedHour, ...]
+    hours: pd.DataFrame
     fields: tuple[FieldRange, ...]
     late: int
     longest: timedelta | None
@@ -232,13 +145,13 @@ class ReportData:
     plans: tuple[tuple[StaticPlan, tuple[ExplainedCandidate, ...]], ...]
     sharing: tuple[str, ...]
     run_time: RunTime
-    queries: tuple[QueryResults, ...]
-    steps: tuple[Step, ...]
+    queries: tuple[Any, ...]
+    steps: tuple[Any, ...]
     seconds: float | None
     skip_reasons: tuple[tuple[str, int], ...]
     days: pd.DataFrame
     publishing: Publishing
-    runs: tuple[RunLine, ...] | None
+    runs: tuple[Any, ...] | None
 
 
 def read_report_data(
@@ -257,8 +170,7 @@ def read_report_data(
         PlanError: the run's plan or profile is damaged.
     """
     owned, landed = Hours(interval), Landings(interval).expression(by_day=False)
-    landings = read_rows(lake, "landings", columns=LandedHour._fields, where=landed)
-    rows = landings.sort_by("landing").to_pylist()
+    hours = read_rows(lake, "landings", where=landed).sort_by("landing").to_pandas()
     checks = read_rows(
         lake, "validations", columns=CHECK_COLUMNS, where=owned.expression(by_day=False)
     ).to_pandas()
@@ -272,7 +184,7 @@ def read_report_data(
     skipped = checks["reason"][checks["status"] == "skipped"]
     return ReportData(
         interval=interval,
-        hours=tuple(LandedHour(**row | {"reasons": json.loads(row["reasons"])}) for row in rows),
+        hours=hours.assign(reasons=hours["reasons"].map(json.loads)),
         fields=fields,
         late=late,
         longest=longest,
@@ -280,9 +192,13 @@ def read_report_data(
         stream=_stream(lake, metrics),
         plans=tuple((plan, explain_plan(plan)) for plan in plans),
         sharing=_details(metrics, SHARING),
-        run_time=run_time_sharing(_figures(metrics)),
-        queries=tuple(_query_results(published, staged, checks)),
-        steps=tuple(_steps(metrics)),
+        run_time=run_time_sharing(
+            metrics.sort_values(["metric", "detail"])[["metric", "value", "detail"]].itertuples(
+                index=False, name=None
+            )
+        ),
+        queries=_queries(published, staged, checks),
+        steps=_steps(metrics),
         seconds=_wall_time(metrics, interval),
         skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
         days=read_day_figures(lake, interval),
@@ -309,37 +225,56 @@ def _stream(lake: Path, metrics: pd.DataFrame) -> StreamProfile | None:
     return StreamProfile.from_json(bodies[0]) if bodies else None
 
 
-def _query_results(
+def _queries(
     published: Mapping[str, ResultCounts],
     staged: Mapping[str, ResultCounts],
     checks: pd.DataFrame,
-) -> Iterator[QueryResults]:
-    """The results of each query, by name."""
+) -> tuple[Any, ...]:
+    """The results of each query and how far they were checked.
+
+    A result is one group in one window; it has a value for each aggregate.
+
+    Returns:
+        By name: `query`; `rows`, published results; `aggregates` and `staged`, published and staged
+        values; `checked`, `skipped` and `mismatches`, validated values by outcome; `results`, the
+        staged ones; `results_checked`, those of them that the reference has answered too,
+        `results_counted`, those of the checked whose trends were counted, being too many to build,
+        and `results_skipped`, those that were drawn and could not be answered; `top`, the largest
+        count, None without counts; `has_results`, whether there was anything to check; `finds_one`
+        and `finds_percent`, the chance that one wrong result, wherever it is, is among the checked,
+        or one of those where one in a hundred is wrong.
+    """
     # A place without a result can be checked too; it is no result.
     there = checks["published_exact"].notna() | checks["published_value"].notna()
     drawn = checks[there].drop_duplicates([*PLACE, "status", "method"])
-    for name in sorted({*published, *staged, *checks["query"]}):
-        ours = published.get(name, ResultCounts())
-        theirs = staged.get(name, ResultCounts())
-        values, results = checks[checks["query"] == name], drawn[drawn["query"] == name]
-        yield QueryResults(
-            query=name,
-            rows=ours.rows,
-            aggregates=ours.values,
-            staged=theirs.values,
-            top=ours.top,
-            checked=_count(values, "status", "checked"),
-            skipped=_count(values, "status", "skipped"),
-            mismatches=int(values["mismatch"].sum()),
-            results=theirs.rows,
-            results_checked=_count(results, "status", "checked"),
-            results_counted=_count(results, "method", "counted"),
-            results_skipped=_count(results, "status", "skipped"),
-        )
 
+    def number(rows: pd.DataFrame, counted: pd.Series) -> pd.Series:
+        return counted.astype("int64").groupby(rows["query"]).sum()
 
-def _count(rows: pd.DataFrame, column: str, value: str) -> int:
-    return int((rows[column] == value).sum())
+    found = pd.DataFrame(
+        {
+            "rows": pd.Series({name: one.rows for name, one in published.items()}, dtype="int64"),
+            "aggregates": pd.Series({name: one.values for name, one in published.items()}),
+            "staged": pd.Series({name: one.values for name, one in staged.items()}),
+            "results": pd.Series({name: one.rows for name, one in staged.items()}),
+            "checked": number(checks, checks["status"] == "checked"),
+            "skipped": number(checks, checks["status"] == "skipped"),
+            "mismatches": number(checks, checks["mismatch"]),
+            "results_checked": number(drawn, drawn["status"] == "checked"),
+            "results_counted": number(drawn, drawn["method"] == "counted"),
+            "results_skipped": number(drawn, drawn["status"] == "skipped"),
+        }
+    )
+    found = found.fillna(0).astype("int64").sort_index().rename_axis("query").reset_index()
+    parts = found[["results", "results_checked", "results_skipped"]]
+    sampled = list(zip(found["results"], found["results_checked"], strict=True))
+    found = found.assign(
+        top=[published[name].top if name in published else None for name in found["query"]],
+        has_results=parts.any(axis=1),
+        finds_one=[power(results, checked, 1) for results, checked in sampled],
+        finds_percent=[power(results, checked, -(-results // 100)) for results, checked in sampled],
+    )
+    return tuple(found.itertuples(index=False, name="QueryResults"))
 
 
 def _metrics(lake: Path, interval: Interval) -> pd.DataFrame:
@@ -384,47 +319,33 @@ def _seconds(metrics: pd.DataFrame) -> float | None:
     return float(by_run["seconds"].sum()) if "seconds" in by_run.columns else None
 
 
-def _steps(metrics: pd.DataFrame) -> Iterator[Step]:
-    """Steps in the order of the pipeline; steps that it does not know come last."""
-    by_step = {str(name): rows for name, rows in metrics.groupby("step")}
-    for name in sorted(by_step, key=_place):
-        figures = [
-            row
-            for row in _figures(by_step[name])
-            if not (is_of_sharing(row[0]) or is_of_coverage(row[0]))
+def _steps(metrics: pd.DataFrame) -> tuple[Any, ...]:
+    """What the steps reported.
+
+    Returns:
+        In the order of the pipeline, those that it does not know last: `name`; `seconds`;
+        `throughput`, events a second where both are known; `others`, all the rest as (metric,
+        number, text), numbers of several slices added.
+    """
+    beside = metrics["metric"].map(lambda name: is_of_sharing(name) or is_of_coverage(name))
+    shown = metrics[~beside.astype(bool) & ~metrics["metric"].isin(_TIMES)]
+    found = []
+    for name in sorted(metrics["step"].unique(), key=_place):
+        own, seconds = shown[shown["step"] == name], _seconds(metrics[metrics["step"] == name])
+        events = own["value"][own["metric"] == "events"].sum()
+        by_metric = own.sort_values("detail").groupby("metric")
+        numbers, texts = by_metric["value"].sum(min_count=1), by_metric["detail"].last()
+        others = [
+            (metric, None if pd.isna(number) else number, text and _cut_off(text))
+            for metric, number, text in zip(numbers.index, numbers, texts, strict=True)
         ]
-        seconds = _seconds(by_step[name])
-        events = sum(value or 0.0 for metric, value, _ in figures if metric == "events")
-        yield Step(
-            name=name,
-            seconds=seconds,
-            throughput=events / seconds if seconds and events else None,
-            others=_added_up(figures),
-        )
+        found.append(Step(name, seconds, events / seconds if seconds and events else None, others))
+    return tuple(found)
 
 
-def _figures(metrics: pd.DataFrame) -> list[Figure]:
-    """In the order of their names."""
-    rows = metrics.sort_values(["metric", "detail"])
-    return [
-        (str(metric), None if pd.isna(value) else float(value), detail)
-        for metric, value, detail in zip(rows["metric"], rows["value"], rows["detail"], strict=True)
-    ]
-
-
-def _added_up(figures: list[Figure]) -> tuple[Figure, ...]:
-    """Figures without the seconds; numbers of the same metric from several slices are added."""
-    sums: dict[str, float | None] = {}
-    texts: dict[str, str] = {}
-    for metric, value, detail in figures:
-        known = sums.get(metric)
-        sums[metric] = known if value is None else value + (known or 0.0)
-        if detail is not None:
-            longest = _SENTENCE if " " in detail else _TEXT
-            texts[metric] = detail[:longest] + ("..." if len(detail) > longest else "")
-    return tuple(
-        (metric, value, texts.get(metric)) for metric, value in sums.items() if metric not in _TIMES
-    )
+def _cut_off(text: str) -> str:
+    longest = _SENTENCE if " " in text else _TEXT
+    return text[:longest] + ("..." if len(text) > longest else "")
 
 
 # ---- beside the run's own figures: what is published, files, fields, days
@@ -442,30 +363,31 @@ def _publishing(lake: Path, interval: Interval) -> Publishing:
     )
 
 
-def _runs(lake: Path, interval: Interval, pages: Path) -> tuple[RunLine, ...]:
-    """The runs that lie within an interval, by their hours."""
+def _runs(lake: Path, interval: Interval, pages: Path) -> tuple[Any, ...]:
+    """The runs within an interval that validated results, by what they reported.
+
+    Returns:
+        By their hours: `key`, the first hour and the end hour; `outcome` of the validation, in
+        words; numbers of `results` that were staged, of those that were `checked`, and of values
+        that differ, `mismatches`; `strata`, classes of results by query and size, and
+        `strata_covered`, those with a check; `page`, the name of its report, None where there is
+        none.
+    """
     start, end = hour_label(interval.start), hour_label(interval.end)
     key = pc.field("run_key")
-    rows = read_rows(lake, "run_metrics", where=(key >= start) & (key < end), step=["validate"])
-    runs: dict[str, dict[str, Any]] = defaultdict(dict)
-    for row in rows.to_pylist():
-        first, last = row["run_key"].split("_")
-        if start <= first and last <= end:
-            told = row["detail"] if row["value"] is None else int(row["value"])
-            runs[row["run_key"]][row["metric"]] = told
-    return tuple(
-        RunLine(
-            key=key,
-            outcome=figures.get("outcome", "unknown"),
-            results=figures.get("results", 0),
-            checked=figures.get("results_of_sample", 0),
-            mismatches=figures.get("mismatches", 0),
-            strata=figures.get("strata", 0),
-            strata_covered=figures.get("strata_covered", 0),
-            page=f"{key}.html" if (pages / f"{key}.html").is_file() else None,
-        )
-        for key, figures in sorted(runs.items())
-    )
+    where = (key >= start) & (key < end)
+    rows = read_rows(lake, "run_metrics", where=where, step=["validate"]).to_pandas()
+    rows = rows[rows["run_key"].str[-len(end) :] <= end]
+    numbers = rows.pivot_table(index="run_key", columns="metric", values="value", aggfunc="last")
+    texts = rows[rows["metric"] == "outcome"].set_index("run_key")["detail"]
+    keys = sorted(rows["run_key"].unique())
+    columns = ["results", "results_of_sample", "mismatches", "strata", "strata_covered"]
+    runs = numbers.reindex(index=keys, columns=columns).fillna(0).astype("int64").assign(
+        key=keys,
+        outcome=texts.reindex(keys).fillna("unknown"),
+        page=[f"{key}.html" if (pages / f"{key}.html").is_file() else None for key in keys],
+    ).rename(columns={"results_of_sample": "checked"})  # fmt: skip
+    return tuple(runs.itertuples(index=False, name="RunLine"))
 
 
 def _unusable_files(lake: Path, interval: Interval) -> Iterator[tuple[str, str]]:

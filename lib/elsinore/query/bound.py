@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
-from elsinore.query.expressions import BoundExpression, anonymous
+from elsinore.query.expressions import BoundExpression
 from elsinore.query.syntax import Pattern, Query, Semantics
 from elsinore.windows import Window
 
@@ -142,12 +142,8 @@ class BoundQuery:
         return {position.index: position.alias for position in self.positions}
 
     def local_conditions(self, position: int) -> frozenset[BoundExpression]:
-        """The local predicates of a position, whatever the position (`anonymous`)."""
-        return frozenset(
-            anonymous(predicate.condition)
-            for predicate in self.local_predicates
-            if predicate.position == position
-        )
+        """The local predicates of a position."""
+        return frozenset(p.condition for p in self.local_predicates if p.position == position)
 
     @cached_property
     def group_keys(self) -> tuple[Key, ...]:

@@ -8,7 +8,7 @@ long beyond 64 bits) is NULL. `/` is division of doubles; a long meets a double 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from elsinore.catalog.stream import AttributeType
@@ -26,10 +26,12 @@ class Constant:
 class Field:
     """An attribute of the event at a position; `following` marks the later event of a pair.
 
-    `attribute` is a column name; `TIME` stands for the event's own time.
+    `attribute` is a column name; `TIME` stands for the event's own time. What is read of an event
+    depends on the attribute alone, so fields are equal, and conditions compare by meaning, whatever
+    the position.
     """
 
-    position: int
+    position: int = field(compare=False)
     attribute: str
     type: AttributeType
     following: bool = False
@@ -194,11 +196,3 @@ def rebuild(expression: BoundExpression, leaf: Callable[[Field], Field]) -> Boun
             return replace(expression, operands=tuple(map(inner, operands)))
         case _:
             return replace(expression, operand=inner(expression.operand))
-
-
-def anonymous(expression: BoundExpression) -> BoundExpression:
-    """The expression with every field read at position 0, so that queries compare by meaning.
-
-    What is read of an event depends on the attribute alone; the position says only at which state.
-    """
-    return rebuild(expression, lambda field: replace(field, position=0))

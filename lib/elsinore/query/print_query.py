@@ -6,10 +6,27 @@ A query is printed in its canonical spelling: what is printed parses to an equal
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query import expressions, syntax
+from elsinore.query import syntax
+from elsinore.query.expressions import (
+    TIME,
+    Arithmetic,
+    Both,
+    BoundExpression,
+    Comparison,
+    Constant,
+    Either,
+    Field,
+    Function,
+    FunctionName,
+    Inverse,
+    IsNull,
+    Like,
+    Negative,
+    operands_of,
+)
 from elsinore.timeline import UNITS, format_instant
 
 #: How NOT is written with the operators that take it inside, which keeps what is printed from
@@ -18,7 +35,14 @@ _NEGATED_INSIDE = {name: f"NOT {name}" for name in ("IN", "BETWEEN", "LIKE")}
 _NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
 
 #: What is written with FROM, as in `extract(hour FROM t)`.
-_WITH_FROM = (expressions.FunctionName.HOUR, expressions.FunctionName.WEEKDAY)
+_WITH_FROM = (FunctionName.HOUR, FunctionName.WEEKDAY)
+_OPERATORS: dict[type, str] = {
+    Both: "AND",
+    Either: "OR",
+    Inverse: "NOT",
+    IsNull: "IS NULL",
+    Negative: "neg",
+}
 _SUFFIX: dict[type, str] = {syntax.KleenePlus: "+", syntax.KleeneStar: "*", syntax.Maybe: "?"}
 
 
@@ -123,7 +147,7 @@ def _print_literal(value: int | float | str | bool | None, unit: str | None = No
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
-        return _quoted(value)
+        return "'" + value.replace("'", "''") + "'"
     return f"{value} {unit}" if unit else str(value)
 
 
@@ -141,27 +165,80 @@ def _print_duration(duration: syntax.Duration) -> str:
 # ---- bound conditions, for people
 
 
-def print_bound(expression: expressions.BoundExpression, aliases: Mapping[int, str]) -> str:
+def print_bound(expression: BoundExpression, aliases: Mapping[int, str]) -> str:
     """An expression as text, every attribute with its alias.
 
     Args:
         expression: a whole expression or a part of one.
         aliases: the alias of each position.
     """
-    return _Printer(aliases).text(expression)
+    return print_expression(_as_written(expression, aliases))
 
 
-def print_length(ticks: int) -> str:
-    """Microseconds in the largest unit that divides them.
+def _as_written(node: BoundExpression, aliases: Mapping[int, str]) -> syntax.Expression:
+    """A bound expression as its author might have written it."""
+
+    def each(*operands: BoundExpression) -> tuple[syntax.Expression, ...]:
+        return tuple(_as_written(operand, aliases) for operand in operands)
+
+    def beside(first: BoundExpression, *others: BoundExpression) -> tuple[syntax.Expression, ...]:
+        return tuple(_length_beside(first, other) or each(other)[0] for other in others)
+
+    match node:
+        case Constant(value, kind):
+            instant = kind is AttributeType.TIMESTAMP and value is not None
+            return syntax.Literal(format_instant(int(value or 0)) if instant else value)
+        case Field(position, attribute, _, following):
+            name = "time" if attribute == TIME else attribute
+            return syntax.Reference(aliases[position], name, following)
+        case Arithmetic(sign, left, right) | Comparison(sign, left, right):
+            return syntax.Operation(sign, (*beside(right, left), *beside(left, right)))
+        case Function(name, operands) if name in _WITH_FROM:
+            return syntax.Call("extract", each(*operands), name)
+        case Function(name, operands):
+            return syntax.Call(name, each(*operands))
+        case Both((Comparison(">=", left, low), Comparison("<=", other, high))) if left == other:
+            return syntax.Operation("BETWEEN", (*each(left), *beside(left, low, high)))
+        case Either((Comparison("=", left), *_) as parts) if all(
+            isinstance(part, Comparison) and (part.operator, part.left) == ("=", left)
+            for part in parts
+        ):
+            values = [part.right for part in parts if isinstance(part, Comparison)]
+            return syntax.Operation("IN", (*each(left), *beside(left, *values)))
+        case Like(operand, pattern, escape):
+            texts = [text for text in (pattern, escape) if text is not None]
+            return syntax.Operation("LIKE", (*each(operand), *map(syntax.Literal, texts)))
+    return syntax.Operation(_OPERATORS[type(node)], each(*operands_of(node)))
+
+
+def _length_beside(first: BoundExpression, other: BoundExpression) -> syntax.Literal | None:
+    """A number beside an instant, or beside the difference of two, as a length of time."""
+    difference = isinstance(first, Arithmetic) and first.left.type is AttributeType.TIMESTAMP
+    is_time = difference or first.type is AttributeType.TIMESTAMP
+    if not (is_time and isinstance(other, Constant) and other.type is AttributeType.LONG):
+        return None
+    number, unit = _in_units(int(other.value or 0))
+    return syntax.Literal(number, unit if number == 1 else f"{unit}s")
+
+
+def print_length(ticks: int, *, calendar: bool = True) -> str:
+    """Microseconds in the largest unit that divides them; ticks of no unit as they are.
 
     >>> print_length(5_400_000_000), print_length(86_400_000_000)
     ('90 minutes', '1 day')
     """
+    if not calendar:
+        return str(ticks)
+    return count_of(*_in_units(ticks))
+
+
+def _in_units(ticks: int) -> tuple[int, str]:
+    """How many of the largest unit that divides some microseconds, and the unit."""
     unit, length = max(
         ((unit, length) for unit, length in UNITS.items() if ticks % length == 0),
         key=lambda each: each[1] if ticks else -each[1],
     )
-    return count_of(ticks // length, unit)
+    return ticks // length, unit
 
 
 def count_of(number: int, noun: str) -> str:
@@ -176,97 +253,11 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}"
 
 
-class _Printer:
-    def __init__(self, aliases: Mapping[int, str]) -> None:
-        self.aliases = aliases
+def name_some(names: Sequence[str], most: int = 6) -> str:
+    """A few of some names, and how many more there are.
 
-    def text(self, node: expressions.BoundExpression) -> str:
-        match node:
-            case expressions.Constant():
-                return _constant(node)
-            case expressions.Field(position, attribute, _, following):
-                alias = self.aliases[position]
-                name = "time" if attribute == expressions.TIME else attribute
-                return f"NEXT({alias}).{name}" if following else f"{alias}.{name}"
-            case expressions.Arithmetic(operator, left, right) | expressions.Comparison(
-                operator, left, right
-            ):
-                sides = self.span(left, beside=right), self.span(right, beside=left)
-                return f"{sides[0]} {operator} {sides[1]}"
-            case expressions.Negative(operand):
-                return f"-{self.inner(operand)}"
-            case expressions.Function(name, operands):
-                parts = ", ".join(map(self.text, operands))
-                return f"extract({name} FROM {parts})" if name in _WITH_FROM else f"{name}({parts})"
-            case expressions.Both(
-                (expressions.Comparison(">=", left, low), expressions.Comparison("<=", other, high))
-            ) if left == other:
-                sides = self.span(low, beside=left), self.span(high, beside=left)
-                return f"{self.inner(left)} BETWEEN {sides[0]} AND {sides[1]}"
-            case expressions.Both(parts):
-                return " AND ".join(map(self.inner, parts))
-            case expressions.Either(parts):
-                return self.choice(parts)
-            case expressions.IsNull(operand):
-                return f"{self.inner(operand)} IS NULL"
-            case expressions.Like():
-                return self.like(node, "LIKE")
-            case expressions.Inverse(operand):
-                return self.inverse(operand)
-
-    def inverse(self, operand: expressions.BoundExpression) -> str:
-        match operand:
-            case expressions.IsNull(inner):
-                return f"{self.inner(inner)} IS NOT NULL"
-            case expressions.Like():
-                return self.like(operand, "NOT LIKE")
-        return f"NOT {self.inner(operand)}"
-
-    def inner(self, node: expressions.BoundExpression) -> str:
-        """Text of an operand, in parentheses where it is an operation itself."""
-        plain = isinstance(
-            node,
-            expressions.Constant | expressions.Field | expressions.Function | expressions.Negative,
-        )
-        return self.text(node) if plain else f"({self.text(node)})"
-
-    def span(
-        self, node: expressions.BoundExpression, *, beside: expressions.BoundExpression
-    ) -> str:
-        """Text of an operand; a number beside a length of time, or an instant, is a length."""
-        length = isinstance(node, expressions.Constant) and node.type is AttributeType.LONG
-        if length and _is_time(beside):
-            assert isinstance(node, expressions.Constant)
-            return print_length(int(node.value or 0))
-        return self.inner(node)
-
-    def like(self, node: expressions.Like, operator: str) -> str:
-        escape = f" ESCAPE {_quoted(node.escape)}" if node.escape is not None else ""
-        return f"{self.inner(node.operand)} {operator} {_quoted(node.pattern)}{escape}"
-
-    def choice(self, parts: Iterable[expressions.BoundExpression]) -> str:
-        """OR, or IN where one expression is compared with several."""
-        parts = tuple(parts)
-        equal = [p for p in parts if isinstance(p, expressions.Comparison) and p.operator == "="]
-        if len(equal) == len(parts) and len({p.left for p in equal}) == 1:
-            values = ", ".join(self.span(p.right, beside=p.left) for p in equal)
-            return f"{self.inner(equal[0].left)} IN ({values})"
-        return " OR ".join(map(self.inner, parts))
-
-
-def _is_time(node: expressions.BoundExpression) -> bool:
-    """Whether an expression is an instant, or the difference of two."""
-    difference = (
-        isinstance(node, expressions.Arithmetic) and node.left.type is AttributeType.TIMESTAMP
-    )
-    return node.type is AttributeType.TIMESTAMP or difference
-
-
-def _constant(node: expressions.Constant) -> str:
-    if node.type is AttributeType.TIMESTAMP and node.value is not None:
-        return _quoted(format_instant(int(node.value)))
-    return _print_literal(node.value)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    >>> name_some(("a", "b", "c"), 2)
+    'a, b and 1 more'
+    """
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

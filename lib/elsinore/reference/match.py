@@ -155,11 +155,10 @@ class Matcher:
     def __init__(
         self, query: BoundQuery, keys: Keys, events: Sequence[Event], meter: Meter
     ) -> None:
-        self._positions = query.by_alias
-        self._semantics = query.semantics
-        self._keys = keys
+        self.query = query
+        self.keys = keys
+        self.meter = meter
         self._candidates = Candidates(query, keys, events)
-        self._meter = meter
         self._edges: dict[tuple[int, int], list[BoundExpression]] = {}
         for edge in query.edge_predicates:
             self._edges.setdefault((edge.earlier, edge.later), []).append(edge.condition)
@@ -171,11 +170,11 @@ class Matcher:
         Raises:
             BudgetError: there is too much to enumerate.
         """
-        return self._matches(pattern, self._keys.none, _WINDOW)
+        return self._matches(pattern, self.keys.none, _WINDOW)
 
     def begin(self, pattern: Pattern) -> Partial:
         """A trend of a pattern before its first event."""
-        return _begun(pattern, self._keys.none)
+        return _begun(pattern, self.keys.none)
 
     def extensions(self, found: Partial) -> Iterator[Partial]:
         """A trend under way with each event that may come next, in each way.
@@ -207,10 +206,10 @@ class Matcher:
         self, found: Partial, way: Route, pattern: EventPattern, bounds: _Bounds
     ) -> Iterator[Partial]:
         """The match under way with each event that may come next at an event pattern."""
-        position = self._positions[pattern.alias].index
+        position = self.query.by_alias[pattern.alias].index
         after = found.step.event.time if found.step else bounds.after
         for candidate in self._candidates.at(position, found.values, after, bounds.before):
-            self._meter.spend()
+            self.meter.spend()
             extended = self._extended(found, way, position, candidate, bounds.trend)
             if extended is not None:
                 yield extended
@@ -219,11 +218,11 @@ class Matcher:
         self, found: Partial, way: Route, position: int, candidate: Candidate, trend: bool
     ) -> Partial | None:
         event = candidate.event
-        values = self._keys.joined(found.values, position, candidate.carried)
+        values = self.keys.joined(found.values, position, candidate.carried)
         if values is None or not self._edge_holds(found.step, event, position):
             return None
         owed = (*found.owed, *self._bars(found.step, way.guards, event.time))
-        if trend and found.step is not None and self._semantics is not Semantics.ANY:
+        if trend and found.step is not None and self.query.semantics is not Semantics.ANY:
             owed = (*owed, partial(self._adjacent, found.step, found.ways, event))
         if ABSENT not in values:
             if not all(obligation(values) for obligation in owed):
@@ -275,19 +274,19 @@ class Matcher:
 
         `ways` are the ways on from the earlier one.
         """
-        if self._semantics is Semantics.CONTIGUOUS:
+        if self.query.semantics is Semantics.CONTIGUOUS:
             between = self._candidates.every_event_between(step.event.time, event.time)
-            return not any(self._keys.in_partition(other, values) for other in between)
+            return not any(self.keys.in_partition(other, values) for other in between)
         return not any(self._could_extend(step, way, event.time, values) for way in ways)
 
     def _could_extend(self, step: Step, way: Route, before: int, values: KeyValues) -> bool:
         """Whether an event before a time could extend the trend after its last step in one way."""
         if way.next is None:
             return False
-        position = self._positions[way.next.alias].index
+        position = self.query.by_alias[way.next.alias].index
         for event, carried in self._candidates.at(position, values, step.event.time, before):
-            self._meter.spend()
-            joined = self._keys.joined(values, position, carried)
+            self.meter.spend()
+            joined = self.keys.joined(values, position, carried)
             if joined is None or not self._edge_holds(step, event, position):
                 continue
             if all(bar(joined) for bar in self._bars(step, way.guards, event.time)):

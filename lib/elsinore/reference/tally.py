@@ -15,11 +15,10 @@ from heapq import heappop, heappush
 from elsinore.errors import UnsupportedQueryError
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
-from elsinore.reference.budget import Meter
 from elsinore.reference.event import Event
-from elsinore.reference.keys import Keys, KeyValues
+from elsinore.reference.keys import KeyValues
 from elsinore.reference.match import Matcher, Partial
-from elsinore.reference.totals import Total, total_of
+from elsinore.reference.totals import Total, totals
 from elsinore.reference.trends import Group, group_of
 
 
@@ -40,9 +39,7 @@ class _Place:
     trends: Counter[Group] = field(default_factory=Counter)
 
 
-def tally_trends(
-    query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter
-) -> dict[Group, tuple[Total, ...]]:
+def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
     """The aggregates of a window by group, in the order of `query.aggregates`.
 
     The work grows with the pairs of events that may be adjacent, not with the trends.
@@ -52,26 +49,18 @@ def tally_trends(
         UnsupportedQueryError: trends of the query cannot be told by a place of the search: one may
             be matched in several ways, a NOT waits for a key, or it counts pairs of trends.
     """
-    del keys
+    query = matcher.query
     if isinstance(query.pattern, Conjunction):
         _refuse(query, "it counts pairs of trends")
     begin = _Place(matcher.begin(query.pattern), arrivals=1)
-    places = _places(query, matcher, begin)
+    places = _places(matcher, begin)
     for place in reversed(places):
-        _look_ahead(query, matcher, meter, place)
+        _look_ahead(matcher, place)
     times = _times(places)
-    return {
-        group: tuple(
-            Total(trends)
-            if aggregate.counts_trends
-            else total_of(aggregate, _at(times[group], aggregate.positions))
-            for aggregate in query.aggregates
-        )
-        for group, trends in begin.trends.items()
-    }
+    return {group: totals(query, trends, times[group]) for group, trends in begin.trends.items()}
 
 
-def _places(query: BoundQuery, matcher: Matcher, begin: _Place) -> list[_Place]:
+def _places(matcher: Matcher, begin: _Place) -> list[_Place]:
     """All places from `begin` on, by the time of their last event, with their arrivals."""
     known: dict[tuple[int, int, KeyValues], _Place] = {}
     ahead: list[tuple[int, int]] = []
@@ -80,7 +69,7 @@ def _places(query: BoundQuery, matcher: Matcher, begin: _Place) -> list[_Place]:
     place: _Place | None = begin
     while place is not None:
         places.append(place)
-        _require_one_way(query, place.found)
+        _require_one_way(matcher.query, place.found)
         for found in matcher.extensions(place.found):
             step = found.step
             assert step is not None
@@ -96,12 +85,12 @@ def _places(query: BoundQuery, matcher: Matcher, begin: _Place) -> list[_Place]:
     return places
 
 
-def _look_ahead(query: BoundQuery, matcher: Matcher, meter: Meter, place: _Place) -> None:
+def _look_ahead(matcher: Matcher, place: _Place) -> None:
     if matcher.endings(place.found):
-        place.trends[group_of(query, place.found.values)] += 1
+        place.trends[group_of(matcher.query, place.found.values)] += 1
     for following in place.onward:
         for group, trends in following.trends.items():
-            meter.spend()
+            matcher.meter.spend()
             place.trends[group] += trends
 
 
@@ -114,14 +103,6 @@ def _times(places: list[_Place]) -> dict[Group, dict[tuple[Event, int], int]]:
             for group, trends in place.trends.items():
                 times[group][step.event, step.position] += place.arrivals * trends
     return times
-
-
-def _at(times: dict[tuple[Event, int], int], positions: frozenset[int]) -> Counter[Event]:
-    found: Counter[Event] = Counter()
-    for (event, position), number in times.items():
-        if position in positions:
-            found[event] += number
-    return found
 
 
 def _require_one_way(query: BoundQuery, found: Partial) -> None:

@@ -8,13 +8,12 @@ how far one may be off that was rounded on the way.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query.bound import AggregateFunction, BoundAggregate
+from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
 from elsinore.reference.event import Event
 from elsinore.results.row import Bounds, Value, bounds_of, nearest_double
 from elsinore.timeline import Instant
@@ -37,21 +36,26 @@ class Total(NamedTuple):
         return None
 
 
-def total(aggregate: BoundAggregate, trends: Sequence[Iterable[Event]]) -> Total:
-    """One aggregate over the trends of a row; each trend is given by the events that count.
+#: How many of some trends hold an event at a position.
+Times = Mapping[tuple[Event, int], int]
+
+
+def totals(query: BoundQuery, trends: int, times: Times) -> tuple[Total, ...]:
+    """The aggregates of a row, in the order of `query.aggregates`, from the trends of the row.
 
     None where no event carries a value. COUNT is exact; SUM of longs too.
     """
-    if aggregate.counts_trends:
-        return Total(len(trends))
-    return total_of(aggregate, Counter(event for trend in trends for event in trend))
+    return tuple(
+        Total(trends) if aggregate.counts_trends else _total(aggregate, times)
+        for aggregate in query.aggregates
+    )
 
 
-def total_of(aggregate: BoundAggregate, times: Mapping[Event, int]) -> Total:
-    """One aggregate other than COUNT(*), given how many trends of the row count each event."""
+def _total(aggregate: BoundAggregate, times: Times) -> Total:
+    counted = [(event, n) for (event, at), n in times.items() if at in aggregate.positions]
     if aggregate.attribute is None:
-        return Total(sum(times.values()))
-    read = [(event.value(aggregate.attribute), n) for event, n in times.items()]
+        return Total(sum(n for _, n in counted))
+    read = [(event.value(aggregate.attribute), n) for event, n in counted]
     weighted = [(value, n) for value, n in read if value is not None]
     if not weighted:
         return Total(None)

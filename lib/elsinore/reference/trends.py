@@ -9,9 +9,7 @@ from typing import Any
 from elsinore.errors import UnsupportedQueryError
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction, Pattern
-from elsinore.reference.budget import Meter
-from elsinore.reference.event import Event
-from elsinore.reference.keys import ABSENT, Keys, KeyValues
+from elsinore.reference.keys import ABSENT, KeyValues
 from elsinore.reference.match import Match, Matcher
 
 #: Indices of a trend's events: what a trend *is*.
@@ -20,30 +18,26 @@ Trend = tuple[int, ...]
 #: Values of the grouping keys in the order of GROUP-BY.
 Group = tuple[Any, ...]
 
-#: For each aggregate of the query the events of one trend that count.
-Counted = tuple[tuple[Event, ...], ...]
 
-TrendsByGroup = dict[Group, list[Counted]]
-
-
-def trends_by_group(query: BoundQuery, matcher: Matcher) -> TrendsByGroup:
-    """Every trend once, by its group, as the events that count for each aggregate.
+def trends_by_group(matcher: Matcher) -> dict[Group, list[Match]]:
+    """Every trend once, by its group, as one of its matches.
 
     Raises:
         UnsupportedQueryError: two matches of one trend differ in what counts, or in their group.
     """
-    found: dict[Trend, tuple[Group, Counted]] = {}
+    query = matcher.query
+    outcomes: dict[Trend, object] = {}
+    groups: dict[Group, list[Match]] = {}
     for match in matcher.trends(query.pattern):
-        counted = tuple(
-            tuple(event for event, position in match.steps if position in aggregate.positions)
+        trend, group = trend_of(match), group_of(query, match.values)
+        counted = [
+            [event for event, position in match.steps if position in aggregate.positions]
             for aggregate in query.aggregates
-        )
-        outcome = group_of(query, match.values), counted
-        if found.setdefault(trend_of(match), outcome) != outcome:
+        ]
+        if trend not in outcomes:
+            groups.setdefault(group, []).append(match)
+        if outcomes.setdefault(trend, (group, counted)) != (group, counted):
             refuse_ambiguous(query)
-    groups: TrendsByGroup = {}
-    for group, counted in found.values():
-        groups.setdefault(group, []).append(counted)
     return groups
 
 
@@ -81,7 +75,7 @@ def refuse_ambiguous(query: BoundQuery) -> None:
 _Side = dict[Trend, set[KeyValues]]
 
 
-def count_pairs(query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter) -> dict[Group, int]:
+def count_pairs(matcher: Matcher) -> dict[Group, int]:
     """The number of pairs of two different trends, one of each side, by group.
 
     A pair lies in one partition: its trends agree in every key that both of them carry. Within a
@@ -92,16 +86,17 @@ def count_pairs(query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter) -
         BudgetError: there is too much to enumerate.
         UnsupportedQueryError: one pair belongs to several groups.
     """
+    query = matcher.query
     assert isinstance(query.pattern, Conjunction)
     left, right = (_side(part, matcher) for part in query.pattern.parts)
     groups: dict[tuple[Trend, Trend], Group] = {}
     for one in left:
         for other in right:
-            meter.spend()
+            matcher.meter.spend()
             if one == other:
                 continue
             pair = (one, other) if one < other else (other, one)
-            for values in (keys.agreed(a, b) for a, b in product(left[one], right[other])):
+            for values in (matcher.keys.agreed(a, b) for a, b in product(left[one], right[other])):
                 if values is None:
                     continue
                 group = group_of(query, values)

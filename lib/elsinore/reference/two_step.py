@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
@@ -13,7 +14,7 @@ from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
-from elsinore.reference.totals import Total, total
+from elsinore.reference.totals import Total, totals
 from elsinore.reference.trends import Group, count_pairs, trends_by_group
 from elsinore.results.row import ResultRow, Value, sorted_rows
 from elsinore.timeline import Instant, Interval
@@ -43,7 +44,7 @@ def two_step(
 Totals = dict[Group, tuple[Total, ...]]
 
 #: Finds them.
-Method = Callable[[BoundQuery, Keys, Matcher, Meter], Totals]
+Method = Callable[[Matcher], Totals]
 
 
 def answer_windows(
@@ -68,22 +69,19 @@ def answer_windows(
         bounds = query.window.bounds(number)
         first = bisect_left(ordered, bounds.start, key=lambda event: event.time)
         end = bisect_left(ordered, bounds.end, key=lambda event: event.time)
-        found = method(query, keys, Matcher(query, keys, ordered[first:end], meter), meter)
+        found = method(Matcher(query, keys, ordered[first:end], meter))
         rows += _rows(query, events.schema, bounds, found, end - first)
     return sorted_rows(rows)
 
 
-def enumerate_trends(query: BoundQuery, keys: Keys, matcher: Matcher, meter: Meter) -> Totals:
+def enumerate_trends(matcher: Matcher) -> Totals:
     """The aggregates of a window by building every trend, or pair of trends, in it."""
+    query = matcher.query
     if isinstance(query.pattern, Conjunction):  # it has no aggregate but COUNT(*)
-        pairs = count_pairs(query, keys, matcher, meter)
-        return {group: (Total(count),) * len(query.aggregates) for group, count in pairs.items()}
+        return {group: totals(query, n, {}) for group, n in count_pairs(matcher).items()}
     return {
-        group: tuple(
-            total(aggregate, [counted[column] for counted in trends])
-            for column, aggregate in enumerate(query.aggregates)
-        )
-        for group, trends in trends_by_group(query, matcher).items()
+        group: totals(query, len(trends), Counter(step for one in trends for step in one.steps))
+        for group, trends in trends_by_group(matcher).items()
     }
 
 

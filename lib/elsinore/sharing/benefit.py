@@ -46,11 +46,6 @@ def non_shared(split: Split, rates: Rates) -> float:
     return rates[split.whole[0]] * rate(split.whole, rates)
 
 
-def non_shared_by_all(splits: Iterable[Split], rates: Rates) -> float:
-    """Equation 3: the cost of all queries Q_p by the Non-Shared method."""
-    return fsum(non_shared(split, rates) for split in splits)
-
-
 def count_computation(split: Split, rates: Rates) -> float:
     """Equation 4, Comp: the counts of prefix and suffix; a part that is not there costs nothing."""
     parts = (part for part in (split.prefix, split.suffix) if part)
@@ -82,17 +77,6 @@ def shared_once(pattern: tuple[str, ...], rates: Rates) -> float:
     return rates[pattern[0]] * rate(pattern, rates)
 
 
-def shared_by_all(splits: tuple[Split, ...], rates: Rates) -> float:
-    """Equation 7: p once for all, and what each query costs beside it."""
-    once = shared_once(splits[0].shared, rates)
-    return once + fsum(shared(split, rates) for split in splits)
-
-
-def benefit(splits: tuple[Split, ...], rates: Rates) -> float:
-    """Equation 8, BValue(p, Q_p): what sharing p saves; p is beneficial if it is above zero."""
-    return non_shared_by_all(splits, rates) - shared_by_all(splits, rates)
-
-
 # ---- under the statistics of a stream, query by query
 
 #: Benefits stay below this, so that any number of them adds up to a double.
@@ -102,6 +86,9 @@ _LARGEST = 1e300
 @dataclass(frozen=True, slots=True)
 class Savings:
     """Equation 8 of a candidate, split by query, so that any subset of its queries can be weighed.
+
+    Equations 3 and 7 are sums over the queries, so the benefit, Equation 3 less Equation 7, is a
+    sum of gains less what p costs.
 
     Attributes:
         gains: what each query saves beside p, `NonShared(p, q) - Shared(p, q)` (Equations 2 and 6),
@@ -114,7 +101,10 @@ class Savings:
     once: Mapping[str, float]
 
     def benefit(self, queries: Collection[str] | None = None) -> float:
-        """BValue(p, Q'_p) for some of the queries, at least one; for all of them by default."""
+        """BValue(p, Q'_p) for some of the queries, at least one; for all of them by default.
+
+        Above zero, sharing p pays.
+        """
         sharing = self.gains.keys() if queries is None else queries
         return fsum(self.gains[query] for query in sharing) - max(
             self.once[query] for query in sharing

@@ -7,35 +7,13 @@ merged state of its own; Kleene states come first, so that the E+ of all queries
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression, anonymous
-from elsinore.template.template import (
-    Condition,
-    Every,
-    Holds,
-    Never,
-    Some,
-    State,
-    Template,
-    Transition,
-)
-
-
-def anonymous_condition(condition: Condition) -> Condition:
-    """A condition on pairs with every field read at position 0."""
-    match condition:
-        case Every(parts) | Some(parts):
-            return replace(condition, parts=tuple(anonymous_condition(part) for part in parts))
-        case Never(part):
-            return Never(anonymous_condition(part))
-        case Holds(expression):
-            return Holds(anonymous(expression))
-    return condition
-
+from elsinore.query.expressions import BoundExpression
+from elsinore.template.template import Condition, State, Template, Transition
 
 #: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
 #: which not all do.
@@ -119,7 +97,8 @@ class Link:
 
     Attributes:
         earlier, later: numbers of merged states.
-        condition: what must hold of each pair of events; None where nothing must.
+        condition: what must hold of each pair of events, in the first query's words; None where
+            nothing must.
         queries: numbers of the queries, ascending.
     """
 
@@ -167,38 +146,25 @@ class MergedTemplate:
             q for q, own in self.states[state].members.items() if own in self.templates[q].ends
         )
 
-    def admission(self, state: int, query: int) -> Admission:
-        """What a query asks of single events at a merged state."""
-        own = self.templates[query].states[self.states[state].members[query]]
-        return admission_of(self.queries[query], own)
-
-    def admissions(self, state: int) -> frozenset[Admission]:
-        """All that the queries ask of single events at a merged state."""
-        return frozenset(self.admission(state, query) for query in self.states[state].members)
+    @cached_property
+    def admissions(self) -> tuple[Mapping[int, Admission], ...]:
+        """What each query asks of single events at each merged state, by the query's number."""
+        return tuple(
+            {
+                q: admission_of(self.queries[q], self.templates[q].states[own])
+                for q, own in state.members.items()
+            }
+            for state in self.states
+        )
 
     def as_template(self) -> Template:
-        """All queries together as one template: every trend of each is a way through it.
-
-        Its states have no positions, as those are a query's; its keys are numbers of `self.keys`.
-        """
-        number = {attribute: n for n, attribute in enumerate(self.keys)}
-        nothing: frozenset[int] = frozenset()
-        states = [
-            State(nothing, nothing, nothing, frozenset(number[a] for a in state.keys))
-            for state in self.states
-        ]
-        return Template(
-            keys=frozenset(number.values()),
-            states=tuple(states),
-            transitions=tuple(
-                Transition(link.earlier, link.later, condition=link.condition)
-                for link in self.links
-            ),
-            starts={s: None for s in range(len(states)) if self.starts(s)},
-            bars={},
-            ends={s: None for s in range(len(states)) if self.ends(s)},
-            ways_out=(),
-            guards=0,
+        """All queries together as one template; its keys are numbers of `self.keys`."""
+        states = range(len(self.states))
+        return Template.plain(
+            [frozenset(map(self.keys.index, state.keys)) for state in self.states],
+            [Transition(link.earlier, link.later, None, link.condition) for link in self.links],
+            filter(self.starts, states),
+            filter(self.ends, states),
         )
 
 
@@ -215,8 +181,7 @@ def merge_templates(queries: Sequence[BoundQuery], templates: Sequence[Template]
     for number, template in enumerate(templates):
         for arrow in template.transitions:
             earlier, later = (numbers[places[number][s]] for s in (arrow.earlier, arrow.later))
-            condition = None if arrow.condition is None else anonymous_condition(arrow.condition)
-            links.setdefault((later, earlier, condition), []).append(number)
+            links.setdefault((later, earlier, arrow.condition), []).append(number)
     return MergedTemplate(
         tuple(queries),
         tuple(templates),
@@ -241,16 +206,11 @@ def type_of(query: BoundQuery, state: State) -> str:
     return query.positions[min(state.meets)].type
 
 
-def loops_at(template: Template, state: int) -> bool:
-    """Whether a state has a transition to itself: a Kleene sub-pattern E+."""
-    return any(arrow.earlier == arrow.later == state for arrow in template.transitions)
-
-
 def _places(query: BoundQuery, template: Template) -> dict[int, tuple[str, frozenset[str], int]]:
     """Type, keys and occurrence of each state of a template, Kleene states counted first."""
     taken: dict[tuple[str, frozenset[str]], int] = {}
     found = {}
-    order = sorted(range(len(template.states)), key=lambda s: not loops_at(template, s))
+    order = sorted(range(len(template.states)), key=lambda state: state not in template.loops)
     for number in order:
         state = template.states[number]
         kind = type_of(query, state), key_attributes(query, state.keys & template.keys)

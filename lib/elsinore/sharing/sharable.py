@@ -13,13 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import BoundQuery, Workload, of_query
 from elsinore.query.syntax import Conjunction, Semantics
 from elsinore.sharing.merged import (
     MergedTemplate,
-    anonymous_condition,
     key_attributes,
-    loops_at,
     merge_templates,
     type_of,
 )
@@ -28,6 +26,7 @@ from elsinore.template.subsets import NotUnambiguous
 from elsinore.template.template import ALWAYS, Open, Reaches, Template, leaves_of
 
 
+@of_query
 def plain_template(query: BoundQuery) -> Template | str:
     """The one template of a query without NOT under skip-till-any-match; else why it has none."""
     if isinstance(query.pattern, Conjunction):
@@ -142,7 +141,7 @@ def sharable_template(query: BoundQuery) -> Template | str:
     template = plain_template(query)
     if isinstance(template, str):
         return template
-    if not any(loops_at(template, state) for state in template.trend_states):
+    if not template.loops:
         return "no event type is under a Kleene plus"
     return template
 
@@ -166,8 +165,7 @@ def _sets_of(
         holders: dict[str, list[BoundQuery]] = {}
         for query in left:
             template = templates[query.name]
-            loops = [s for s in template.trend_states if loops_at(template, s)]
-            for kind in sorted({type_of(query, template.states[state]) for state in loops}):
+            for kind in sorted({type_of(query, template.states[s]) for s in template.loops}):
                 holders.setdefault(kind, []).append(query)
         kind, sharing = max(holders.items(), key=lambda item: len(item[1]))
         if len(sharing) == 1:
@@ -196,19 +194,17 @@ def _told_apart(
     ordered = [sharing[n] for n in places]
     while True:
         merged = merge_templates(ordered, [templates[query.name] for query in ordered])
-        states = range(len(merged.states))
-        if all(len(merged.admissions(state)) <= MOST_CLASSES for state in states):
+        if all(len(set(asked.values())) <= MOST_CLASSES for asked in merged.admissions):
             return ordered, merged
         ordered = ordered[: len(ordered) // 2]
 
 
-def _demands(query: BoundQuery, template: Template) -> str:
-    """What a query asks of events at its Kleene states and of pairs of them, as text."""
+def _demands(query: BoundQuery, template: Template) -> object:
+    """What a query asks of events at its Kleene states and of pairs of them."""
     loops = [a for a in template.transitions if a.earlier == a.later]
-    pairs = [repr(a.condition and anonymous_condition(a.condition)) for a in loops]
-    positions = {p for a in loops for p in template.states[a.later].meets}
-    events = [repr(condition) for p in positions for condition in query.local_conditions(p)]
-    return " ".join([*pairs, "|", *sorted(events)])
+    positions = {p for state in template.loops for p in template.states[state].meets}
+    events = frozenset(condition for p in positions for condition in query.local_conditions(p))
+    return tuple(a.condition for a in loops), events
 
 
 def kleene_sharers(found: SharableSet) -> dict[int, tuple[int, ...]]:

@@ -35,7 +35,7 @@ from elsinore.spark.aggregate_worker import (
 )
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.tables import SparkLake
-from elsinore.template.support import require_greta
+from elsinore.template.support import require
 from elsinore.timeline import DAY, Interval
 
 _GROUP = ("query", "group", "window_start", "window_end")
@@ -99,7 +99,7 @@ def aggregate(
         UnsupportedQueryError: the engine cannot run one of the queries.
         ConflictError, LostWorkerError: worth another try.
     """
-    require_greta(workload.queries)
+    require(workload.queries)
     plan = plan or RuntimePlan.of(workload.queries)
     version = lake.version("events")
     with spark_failures():

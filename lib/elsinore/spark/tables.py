@@ -27,6 +27,10 @@ _SKIP_EMPTY = "spark.databricks.delta.skipRecordingEmptyCommits"
 #: Columns of which a file's log entry tells the least and the greatest value.
 _STATISTICS = "delta.dataSkippingStatsColumns"
 
+#: A run makes half a dozen commits of `run_metrics`, and its steps open that table as often: with a
+#: checkpoint in 3 ms, with the commits of some thirty runs and none in 20.
+_RECORDS = {"delta.checkpointInterval": "20"}
+
 #: Delta skips a write of an application with a number that it has seen, and refuses the second of
 #: two at once. With the turns of a table as numbers that makes a compare-and-swap of a commit.
 _TRANSACTION = "spark.databricks.delta.write"
@@ -176,7 +180,11 @@ class SparkLake(Lake):
             return False
         if schema.record:
             deltalake.DeltaTable.create(
-                str(path), schema.arrow(), mode="ignore", description=schema.description
+                str(path),
+                schema.arrow(),
+                mode="ignore",
+                description=schema.description,
+                configuration=_RECORDS,
             )
             return True
         days = ", ".join(schema.partition_by)

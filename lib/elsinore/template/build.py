@@ -7,9 +7,8 @@ grouping).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery, Key, of_query
@@ -26,7 +25,6 @@ from elsinore.template.template import (
     Reaches,
     Template,
     Transition,
-    WayOut,
     accept_by,
     accept_by_both,
     every,
@@ -156,11 +154,7 @@ def _assemble(keys: frozenset[int], trends: Machine, guards: list[Machine]) -> T
     machines = [trends, *guards]
     offsets = [sum(len(other.states) for other in machines[:n]) for n in range(len(machines))]
     placed = list(zip(machines, offsets, strict=True))
-    arrows = [
-        replace(arrow, earlier=arrow.earlier + offset, later=arrow.later + offset)
-        for machine, offset in placed
-        for arrow in machine.arrows
-    ]
+    arrows = [a for machine, offset in placed for a in _moved(machine.arrows, offset.__add__)]
     return Template(
         keys=keys,
         states=tuple(state for machine in machines for state in machine.states),
@@ -200,7 +194,6 @@ def carried_keys(query: BoundQuery, template: Template) -> list[str]:
 
 
 Keys = frozenset[int]
-Arrow = TypeVar("Arrow", Transition, WayOut)
 
 
 def split_by_keys(machine: Machine) -> Iterator[tuple[Keys, Machine]]:
@@ -234,7 +227,7 @@ def _machine_of(machine: Machine, carried: list[tuple[int, Keys]], keys: Keys) -
     number = {place: index for index, place in enumerate(carried)}
     first = {state: number[state, machine.states[state].keys] for state in machine.starts}
 
-    def doubled(arrows: tuple[Arrow, ...]) -> tuple[Arrow, ...]:
+    def doubled(arrows: tuple[Transition, ...]) -> tuple[Transition, ...]:
         return tuple(
             replace(arrow, earlier=index, later=number[arrow.later, held | found.keys])
             for (state, held), index in number.items()
@@ -262,7 +255,7 @@ def _kept(machine: Machine) -> Machine:
         for arrow in machine.arrows
         if arrow.earlier in useful and (arrow.later in useful or arrow.closes)
     )
-    outs = tuple(out for out in machine.ways_out if out.earlier in useful)
+    outs = [out for out in machine.ways_out if out.earlier in useful]
     kept = sorted(useful | {a.later for a in arrows} | {out.later for out in outs})
     number = {state: index for index, state in enumerate(kept)}
     return Machine(
@@ -270,9 +263,14 @@ def _kept(machine: Machine) -> Machine:
         {number[s]: ways for s, ways in machine.starts.items() if s in useful},
         {number[s]: ways for s, ways in machine.bars.items() if s in useful},
         {number[s]: ways for s, ways in machine.ends.items()},
-        tuple(replace(a, earlier=number[a.earlier], later=number[a.later]) for a in arrows),
-        tuple(replace(o, earlier=number[o.earlier], later=number[o.later]) for o in outs),
+        _moved(arrows, number.__getitem__),
+        _moved(outs, number.__getitem__),
     )
+
+
+def _moved(arrows: Iterable[Transition], number: Callable[[int], int]) -> tuple[Transition, ...]:
+    """Arrows between states of other numbers."""
+    return tuple(replace(a, earlier=number(a.earlier), later=number(a.later)) for a in arrows)
 
 
 def bind_guard_keys(

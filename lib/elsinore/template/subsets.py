@@ -28,7 +28,6 @@ from elsinore.query.expressions import (
     Either,
     Inverse,
     IsNull,
-    anonymous,
 )
 from elsinore.query.syntax import Semantics
 from elsinore.template.template import (
@@ -41,14 +40,12 @@ from elsinore.template.template import (
     Pairs,
     State,
     Transition,
-    WayOut,
     any_way,
     every,
     keys_at,
     reachable,
     some,
     transition,
-    way_out,
 )
 
 #: More states than this are refused: their number may double with each position of a pattern.
@@ -81,7 +78,7 @@ class _Subsets:
     starts: dict[int, Ways] = field(default_factory=dict)
     bars: dict[int, Ways] = field(default_factory=dict)
     arrows: list[Transition] = field(default_factory=list)
-    ways_out: list[WayOut] = field(default_factory=list)
+    ways_out: list[Transition] = field(default_factory=list)
     pending: list[State] = field(default_factory=list)
 
     def number(self, positions: Positions, symbol: Symbol) -> int:
@@ -193,7 +190,8 @@ def _add_ways_out(found: _Subsets, states: list[State]) -> None:
         for slot, earlier in enumerate(sorted(positions)):
             for later in sorted(found.pairs.automaton.successors(earlier) & other.meets):
                 condition = found.pairs.ways_condition((earlier, later))
-                found.ways_out.append(way_out(arrow.earlier, arrow.later, slot, condition))
+                ends = arrow.earlier, arrow.later
+                found.ways_out.append(transition(*ends, condition, slot=slot))
 
 
 # ---- what an event may meet
@@ -388,7 +386,7 @@ _EVERYTHING: list[Alternative] = [{}]
 
 def can_meet(conditions: Iterable[BoundExpression]) -> bool:
     """Whether some event may meet all of these conditions, whatever position they are about."""
-    return bool(_alternatives(Both(tuple(map(anonymous, conditions))), True))
+    return bool(_alternatives(Both(tuple(conditions)), True))
 
 
 @of_query

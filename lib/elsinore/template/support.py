@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.query.bound import BoundQuery, of_query
@@ -24,51 +24,7 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     return ()
 
 
-def require_greta(queries: Iterable[BoundQuery], executor: str = "greta") -> None:
-    """Refuse all queries at once that the greta executor cannot run.
-
-    Args:
-        queries: the queries.
-        executor: who refuses them: greta, or one that leaves to greta what it does not run itself.
-
-    Raises:
-        UnsupportedQueryError: fields `executor` and `queries`, the names.
-    """
-    hint = "give each part of the pattern what tells its events from those of the others"
-    refuse_all(executor, {query: greta_refusals(query) for query in queries}, lambda _: hint)
-
-
-def run_instead(query: BoundQuery) -> str:
-    """A hint where another executor refuses a query: who can run it."""
-    return f"{'twostep' if greta_refusals(query) else 'greta'} can run it"
-
-
-def refuse_all(
-    executor: str,
-    refusals: Mapping[BoundQuery, tuple[str, ...]],
-    hint: Callable[[BoundQuery], str] = run_instead,
-) -> None:
-    """Refuse every query that an executor has a reason not to run, all in one error.
-
-    Raises:
-        UnsupportedQueryError: fields `executor` and `queries`, the names.
-    """
-    refused = {query: reasons for query, reasons in refusals.items() if reasons}
-    if refused:
-        faults = tuple(
-            Diagnostic(
-                f"{executor} cannot run {query.name}: {'; '.join(reasons)}", query.at, hint(query)
-            )
-            for query, reasons in refused.items()
-        )
-        raise UnsupportedQueryError(
-            " | ".join(str(fault) for fault in faults),
-            diagnostics=faults,
-            executor=executor,
-            queries=tuple(query.name for query in refused),
-        )
-
-
+@of_query
 def aseq_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Why the executors aseq and sharon cannot run a query; empty if they can.
 
@@ -86,10 +42,40 @@ def aseq_refusals(query: BoundQuery) -> tuple[str, ...]:
     return tuple(reason for reason, shown in runs.items() if not shown)
 
 
-def require_aseq(queries: Iterable[BoundQuery], executor: str) -> None:
-    """Refuse all queries at once that the executors aseq and sharon cannot run.
+def require(
+    queries: Iterable[BoundQuery],
+    executor: str = "greta",
+    refusals: Callable[[BoundQuery], tuple[str, ...]] = greta_refusals,
+) -> None:
+    """Refuse all queries at once that an executor has a reason not to run.
+
+    Args:
+        queries: the queries.
+        executor: who refuses them.
+        refusals: why; that of greta for all that leave to greta what they do not run themselves.
 
     Raises:
         UnsupportedQueryError: fields `executor` and `queries`, the names.
     """
-    refuse_all(executor, {query: aseq_refusals(query) for query in queries})
+    refused = {query.name: (query, reasons) for query in queries if (reasons := refusals(query))}
+    if refused:
+        faults = tuple(
+            Diagnostic(
+                f"{executor} cannot run {name}: {'; '.join(reasons)}", query.at,
+                _run_instead(query, refusals),
+            )
+            for name, (query, reasons) in refused.items()
+        )  # fmt: skip
+        raise UnsupportedQueryError(
+            " | ".join(str(fault) for fault in faults),
+            diagnostics=faults,
+            executor=executor,
+            queries=tuple(refused),
+        )
+
+
+def _run_instead(query: BoundQuery, refusals: object) -> str:
+    """What to do where an executor refuses a query: who can run it, or how greta could."""
+    if refusals is greta_refusals:
+        return "give each part of the pattern what tells its events from those of the others"
+    return f"{'twostep' if greta_refusals(query) else 'greta'} can run it"

@@ -10,7 +10,7 @@ all of its events.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import TypeVar
 
@@ -176,6 +176,7 @@ class Transition:
         condition: what to ask of each pair; it includes the bound.
         closes: skip-till-next-match: an event at `later`, whatever its trend, closes all earlier
             ones to events after it.
+        slot: of a way out (`Template.ways_out`), the number that `Open` asks for.
     """
 
     earlier: int
@@ -183,20 +184,7 @@ class Transition:
     floor: Floor | None = None
     condition: Condition | None = None
     closes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class WayOut:
-    """Skip-till-next-match, event by event: `later` events that meet it close an `earlier` one.
-
-    `slot` is the number that `Open` asks for.
-    """
-
-    earlier: int
-    later: int
-    slot: int
-    floor: Floor | None
-    condition: Condition | None
+    slot: int = 0
 
 
 @dataclass(frozen=True)
@@ -210,7 +198,8 @@ class Template:
         starts, ends: START and END states of trends and of NOT; the floor, if any, says when one
             may start a trend, or end one.
         bars: floors that something must have raised for an event to start a trend at a state.
-        ways_out: see `WayOut`.
+        ways_out: skip-till-next-match, event by event: `later` events that meet the floor or
+            condition close an `earlier` one.
         guards: number of NOT.
     """
 
@@ -218,15 +207,42 @@ class Template:
     states: tuple[State, ...]
     transitions: tuple[Transition, ...]
     starts: Mapping[int, Floor | None]
-    bars: Mapping[int, Floor]
     ends: Mapping[int, Floor | None]
-    ways_out: tuple[WayOut, ...]
-    guards: int
+    bars: Mapping[int, Floor] = field(default_factory=dict)
+    ways_out: tuple[Transition, ...] = ()
+    guards: int = 0
+
+    @classmethod
+    def plain(
+        cls,
+        carried: Iterable[frozenset[int]],
+        transitions: Iterable[Transition],
+        starts: Iterable[int],
+        ends: Iterable[int],
+    ) -> Template:
+        """The template of several queries: each trend of each is a way through it.
+
+        Its states have no positions, as those are a query's. `carried` are the keys at each state.
+        """
+        none: frozenset[int] = frozenset()
+        states = tuple(State(none, none, none, keys) for keys in carried)
+        return cls(
+            keys=none.union(*(state.keys for state in states)),
+            states=states,
+            transitions=tuple(transitions),
+            starts=dict.fromkeys(starts),
+            ends=dict.fromkeys(ends),
+        )
 
     @cached_property
     def trend_states(self) -> tuple[int, ...]:
         """Numbers of the states that make up trends."""
         return tuple(n for n, state in enumerate(self.states) if state.guard == TREND)
+
+    @cached_property
+    def loops(self) -> tuple[int, ...]:
+        """Numbers of the states with a transition to themselves: Kleene sub-patterns E+."""
+        return tuple(t.later for t in self.transitions if t.earlier == t.later)
 
     @property
     def contiguous(self) -> bool:
@@ -257,7 +273,7 @@ class Machine:
     bars: Mapping[int, Ways]
     ends: Mapping[int, Ways]
     arrows: tuple[Transition, ...]
-    ways_out: tuple[WayOut, ...]
+    ways_out: tuple[Transition, ...]
 
 
 #: A machine that matches nothing.
@@ -267,7 +283,7 @@ NOTHING = Machine((), {}, {}, {}, (), ())
 def guards_of(machine: Machine) -> frozenset[int]:
     """Numbers of the NOT that a machine's ways pass."""
     ways = [*machine.starts.values(), *machine.bars.values(), *machine.ends.values()]
-    asked: list[Transition | WayOut] = [*machine.arrows, *machine.ways_out]
+    asked = machine.arrows + machine.ways_out
     ways += [floor.ways for each in asked for floor in floors_in(each.floor, each.condition)]
     return frozenset(guard for each in ways for way in each for guard in way)
 
@@ -309,20 +325,14 @@ class Pairs:
 
 
 def transition(
-    earlier: int, later: int, condition: Condition, *, closes: bool = False
+    earlier: int, later: int, condition: Condition, *, closes: bool = False, slot: int = 0
 ) -> Transition:
     """A transition in its plainest form: no condition where a floor, or nothing, says it all."""
     if condition == ALWAYS:
-        return Transition(earlier, later, closes=closes)
+        return Transition(earlier, later, closes=closes, slot=slot)
     if isinstance(condition, Reaches):
-        return Transition(earlier, later, condition.floor, closes=closes)
-    return Transition(earlier, later, condition=condition)
-
-
-def way_out(earlier: int, later: int, slot: int, condition: Condition) -> WayOut:
-    """A way out in its plainest form."""
-    plain = transition(earlier, later, condition)
-    return WayOut(earlier, later, slot, plain.floor, plain.condition)
+        return Transition(earlier, later, condition.floor, closes=closes, slot=slot)
+    return Transition(earlier, later, condition=condition, slot=slot)
 
 
 def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
@@ -339,7 +349,7 @@ def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
         condition = pairs.ways_condition((earlier, later))
         ends = number[earlier], number[later]
         if pairs.close_one_by_one(earlier):
-            outs.append(way_out(*ends, 0, condition))
+            outs.append(transition(*ends, condition))
             arrows.append(transition(*ends, every(condition, Open(0))))
         else:
             closes = pairs.semantics is Semantics.NEXT

@@ -8,7 +8,7 @@ import pytest
 
 from elsinore.errors import QueryError, UnsupportedQueryError
 from elsinore.query.load_workload import load_workload, read_workload
-from elsinore.template.support import require_greta
+from elsinore.template.support import require
 from tests.golden_cases import stream_schema
 from tests.unit.hostile.measure import refused_cheaply
 
@@ -77,7 +77,7 @@ def test_a_pattern_that_matches_in_too_many_ways_is_refused_by_name() -> None:
     """100 parts of one type in any order: 100^4 steps through the product of its automaton."""
     choices = " OR ".join(f"A a{i}" for i in range(100))
     workload = read_workload(query(f"({choices})+", "a0.x > 1"), SCHEMA)
-    error = refused_cheaply(UnsupportedQueryError, lambda: require_greta(workload.queries))
+    error = refused_cheaply(UnsupportedQueryError, lambda: require(workload.queries))
     assert "greta cannot run q: its ways to match one trend are too many" in str(error)
 
 

@@ -18,10 +18,9 @@ from elsinore.plot.diagram import save_templates
 from elsinore.plot.draw_decisions import MOST_DOTS, SetDecisions, draw_decisions
 from elsinore.plot.draw_plan import draw_plan
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.statistics import Statistics
 from tests.golden_cases import bound_query, stream_schema
-from tests.unit.sharing.support import bind, count_trends, golden
+from tests.unit.sharing.support import bind, count_trends, golden, traffic
 
 SCHEMA = stream_schema({name: {"v": "long"} for name in "ABN"})
 QUERY = bound_query(
@@ -39,17 +38,11 @@ THREE = SetDecisions(
 NOTHING = find_plan(bind([count_trends("A")]), Statistics.given(1, {}))
 
 
-def traffic() -> StaticPlan:
-    rates = golden("traffic_rates")
-    named = {name: count_trends(pattern) for name, pattern in rates["patterns"].items()}
-    return find_plan(bind(named, sorted(rates["rates"])), Statistics.given(10, rates["rates"]))
-
-
 Draw = Callable[[Path], None]
 PICTURES: dict[str, Draw] = {
     "templates": partial(save_templates, [QUERY]),
     "decisions": partial(draw_decisions, [THREE]),
-    "plan": partial(draw_plan, traffic()),
+    "plan": partial(draw_plan, find_plan(*traffic())),
 }
 TOLD = {
     "templates": ("q", "SEQ(A+, NOT N, B)", "A.v &lt; NEXT(A).v", "NOT 1", "NOT 1: N"),
@@ -126,7 +119,8 @@ def test_a_plan_of_many_vertices_and_of_none(tmp_path: Path) -> None:
 
 
 def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
-    program = "import sys, elsinore.plot.diagram; print('matplotlib' in sys.modules)"
+    commands = ", ".join(f"elsinore.cli.{name}" for name in ("check", "explain", "plan", "run"))
+    program = f"import sys, {commands}; print('matplotlib' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -9,7 +9,7 @@ import pytest
 
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
-from elsinore.plot.save_sharing import MOST_ROWS, save_sharing
+from elsinore.plot.draw_sharing import MOST_ROWS, save_sharing
 from elsinore.sharing.explain import explain_cuts, explain_savings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.sharable import sharable_sets

@@ -21,14 +21,7 @@ from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import sharing_metrics
 from elsinore.quality.judge import Judgement, Verdict
-from elsinore.quality.report import (
-    HEIGHT,
-    TREND_HEIGHT,
-    link_back,
-    stacked_bars,
-    trend_charts,
-    write_report,
-)
+from elsinore.quality.report import link_back, templates, trends, write_report
 from elsinore.quality.report_data import (
     ReportData,
     read_report_data,
@@ -271,6 +264,7 @@ def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
     root = lake.write_lake(tmp_path / "lake", rows)
     page = write_report(root, tmp_path, interval, _judgement()).read_text("utf-8")
     assert "Lines by day of landing, UTC" in page
+    assert "Quarantined lines by reason" not in page, "there are none"
     assert re.findall(r"<title>(.*? accepted)</title>", page) == [
         f"2013-01-0{day}: 24 accepted" for day in range(1, 5)
     ]
@@ -282,21 +276,28 @@ def test_a_missing_table_is_named(tmp_path: Path, rows: Rows) -> None:
         _page(tmp_path, rows, None)
 
 
+DRAWINGS = templates().get_template("drawings.html.j2").module
+
+
+def rectangles(drawing: str) -> list[tuple[str, float, float]]:
+    """What a pointer over each rectangle reads, where it begins and how tall it is."""
+    found = re.findall(r'<rect .*? y="(.*?)" .*? height="(.*?)"><title>(.*?)</title>', drawing)
+    return [(title, float(y), float(height)) for y, height, title in found]
+
+
 def test_bars_stack_from_the_base_to_the_total() -> None:
-    drawing = stacked_bars(["a", "b"], {"good": [60, 0], "bad": [40, 50]})
-    assert drawing is not None
-    first = [part for part in drawing.rectangles if part.title.startswith("a:")]
-    assert [part.title for part in first] == ["a: 60 good", "a: 40 bad"]
-    base = max(line.y for line in drawing.grid)
-    assert first[0].y + first[0].height == pytest.approx(base)
-    assert first[1].y + first[1].height == pytest.approx(first[0].y)
+    counts = pd.DataFrame({"good": [60, 0], "bad": [40, 50]}, ["a", "b"])
+    drawing = DRAWINGS.bars(counts, "s", "lines")  # type: ignore[attr-defined]
+    grid = [float(y) for y in re.findall(r'class="grid" .*? y1="(.*?)"', drawing)]
     # The total of 100 is the top of the scale.
-    assert first[1].y == pytest.approx(min(line.y for line in drawing.grid))
-    assert 0 < first[1].y < HEIGHT
-    (lone,) = (part for part in drawing.rectangles if part.title.startswith("b:"))
-    assert lone.height == pytest.approx((base - first[1].y) / 2)
-    assert stacked_bars(["a"], {"good": [0]}) is None
-    assert stacked_bars([], {"good": []}) is None
+    base, top, unit = max(grid), min(grid), (max(grid) - min(grid)) / 100
+    assert rectangles(drawing) == [
+        ("a: 60 good", base - 60 * unit, 60 * unit),
+        ("a: 40 bad", top, 40 * unit),
+        ("b: 50 bad", base - 50 * unit, 50 * unit),
+    ]
+    assert re.findall(r'<rect class="(.*?)"', drawing) == ["s0", "s1", "s1"]
+    assert top > 0
 
 
 def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> None:
@@ -378,10 +379,11 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
             "mismatches": 1, "events": 6, "seconds": 20}  # fmt: skip
     found = [{name: n for name, n in row.items() if n} for _, row in days.iterrows()]
     assert found == [first, {}, last]
-    charts = {chart.title: chart.latest for chart in trend_charts(days)}
-    assert charts["of these checked"] == "37.5%"
-    assert [chart.title for chart in trend_charts(days) if chart.critical] == ["mismatches"]
-    assert trend_charts(read(tmp_path / "empty", {table: [] for table in rows}).days) == ()
+    drawn = [DRAWINGS.trend(*trend) for trend in trends(days)]  # type: ignore[attr-defined]
+    assert [text for text in drawn if "<b>37.5%</b> of these checked" in text]
+    (alarm,) = (text for text in drawn if 'class="alarm"' in text)
+    assert "<b>1</b> mismatches" in alarm
+    assert trends(read(tmp_path / "empty", {table: [] for table in rows}).days) == ()
 
 
 def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
@@ -396,13 +398,14 @@ def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
     ]
     days = pd.DataFrame({"lines": [100, 50], "rows": [0, 1]} | dict.fromkeys(names, 0),
                         index=["2013-01-01", "2013-01-02"])  # fmt: skip
-    lines, *_, rate = trend_charts(days)
-    assert [bar.title for bar in lines.bars] == ["2013-01-01: 100", "2013-01-02: 50"]
-    assert [bar.height for bar in lines.bars] == [TREND_HEIGHT, TREND_HEIGHT / 2]
-    assert all(bar.y + bar.height == TREND_HEIGHT for bar in lines.bars)
-    assert lines.latest == "50"
-    assert [bar.height for bar in rate.bars] == [0, 0], "what was not measured has no bar"
-    assert trend_charts(days[:1]) == ()
+    lines, *_, rate = (DRAWINGS.trend(*trend) for trend in trends(days))  # type: ignore[attr-defined]
+    height = float(re.findall(r'viewBox="0 0 210 (.*?)"', lines)[0])
+    assert rectangles(lines) == [
+        ("2013-01-01: 100", 0.0, height), ("2013-01-02: 50", height / 2, height / 2),
+    ]  # fmt: skip
+    assert "<b>50</b> lines landed" in lines
+    assert [tall for *_, tall in rectangles(rate)] == [0, 0], "what was not measured has no bar"
+    assert trends(days[:1]) == ()
 
 
 def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: Rows) -> None:

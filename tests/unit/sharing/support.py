@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
-from elsinore.sharing.candidates import mine_candidates
-from elsinore.sharing.graph import SharonGraph, build_graph
+from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import TimeUnit
 
 _GOLDEN = Path(__file__).parents[2] / "golden"
@@ -59,21 +57,8 @@ patterns = st.lists(st.sampled_from(["A", "B", "C", "A", "B", "C", "B+"]), min_s
 pattern_sets = st.lists(patterns, min_size=2, max_size=6)
 
 
-def traffic_workload() -> Workload:
-    """Queries q1 to q7 of the paper."""
-    patterns = golden("traffic")["patterns"]
-    types = sorted({street for pattern in patterns.values() for street in pattern})
-    return bind({name: count_trends(pattern) for name, pattern in patterns.items()}, types)
-
-
-def figure_4() -> SharonGraph:
-    """The graph with the published benefits, from the workload, with the paper's names in order."""
-    published = golden("traffic")["candidates"]
-    mined = mine_candidates(traffic_workload())
-    graph = build_graph(mined, {candidate.id: 1.0 for candidate in mined})
-    named = {tuple(c["pattern"]): name for name, c in published.items()}
-    names = {candidate.id: named[candidate.pattern] for candidate in mined}
-    edges = [
-        (names[a], names[b]) for a, b in combinations(graph.vertices, 2) if b in graph.neighbours(a)
-    ]
-    return SharonGraph.of({n: c["benefit"] for n, c in published.items()}, edges)
+def traffic() -> tuple[Workload, Statistics]:
+    """Queries q1 to q7 of the paper, and rates that give its benefits."""
+    rates = golden("traffic_rates")
+    named = {name: count_trends(pattern) for name, pattern in rates["patterns"].items()}
+    return bind(named, sorted(rates["rates"])), Statistics.given(10, rates["rates"])

@@ -9,7 +9,7 @@ import pytest
 from elsinore.errors import ParameterError
 from elsinore.query.bound import Workload
 from elsinore.sharing import benefit
-from elsinore.sharing.benefit import Split, partition_keys, split, weigh
+from elsinore.sharing.benefit import Savings, Split, partition_keys, split, weigh
 from elsinore.sharing.candidates import Segment, mine_candidates
 from elsinore.sharing.statistics import Statistics
 from tests.unit.sharing.support import bind, golden
@@ -25,8 +25,15 @@ def test_equations_1_to_8(case: dict[str, Any]) -> None:
     for equation in ("non_shared", "count_computation", "count_combination", "shared"):
         found = [getattr(benefit, equation)(s, rates) for s in splits]
         assert found == case[equation], equation
-    for equation in ("non_shared_by_all", "shared_by_all", "benefit"):
-        assert getattr(benefit, equation)(splits, rates) == case[equation], equation
+    once = benefit.shared_once(splits[0].shared, rates)
+    gains = {
+        f"q{n}": benefit.non_shared(s, rates) - benefit.shared(s, rates)
+        for n, s in enumerate(splits)
+    }
+    assert sum(case["non_shared"]) == case["non_shared_by_all"]
+    assert once + sum(case["shared"]) == case["shared_by_all"]
+    savings = Savings(gains, dict.fromkeys(gains, once))
+    assert savings.benefit() == case["benefit"]
 
 
 def _weights(workload: Workload, statistics: Statistics) -> dict[tuple[str, ...], float]:

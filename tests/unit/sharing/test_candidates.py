@@ -1,4 +1,4 @@
-"""Mining and conflicts: the traffic example, what must agree, and brute force."""
+"""Mining and conflicts: what must agree, and brute force."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ from hypothesis import given
 
 from elsinore.sharing.candidates import Segment, mine_candidates, segments, shared_kleene
 from elsinore.sharing.graph import build_graph
-from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets, traffic_workload
+from tests.unit.sharing.support import bind, count_trends, golden, pattern_sets
 
-TRAFFIC = golden("traffic")
 SIGNATURES = golden("signature")
-
-
-def test_the_traffic_workload_holds_the_patterns_of_table_1() -> None:
-    found = {c.pattern: c.queries for c in mine_candidates(traffic_workload())}
-    expected = TRAFFIC["candidates"].values()
-    assert found == {tuple(c["pattern"]): tuple(c["queries"]) for c in expected}
 
 
 @pytest.mark.parametrize("case", SIGNATURES, ids=[case["title"] for case in SIGNATURES])
@@ -33,15 +26,6 @@ def test_the_runs_of_a_query() -> None:
     query = "RETURN COUNT(*) PATTERN SEQ(A, B b1, SEQ(C, D)+, NOT SEQ(A a2, B b2), C c2) WITHIN 5"
     (bound,) = bind([query]).queries
     assert segments(bound) == (Segment("q1", 0, ("A", "B")), Segment("q1", 6, ("C",)))
-
-
-def test_a_repeated_sub_pattern_is_shared_at_its_first_occurrence() -> None:
-    mined = mine_candidates(bind([count_trends("CABAB"), count_trends("AB")]))
-    (candidate,) = (c for c in mined if c.pattern == ("A", "B"))
-    assert [(s.query, s.start, s.stop) for s in candidate.occurrences] == [
-        ("q1", 1, 3),
-        ("q2", 0, 2),
-    ]
 
 
 def test_the_first_occurrence_is_the_first_that_agrees() -> None:

@@ -18,7 +18,7 @@ from elsinore.query.syntax import event_patterns
 from elsinore.sharing.benefit import weigh
 from elsinore.sharing.candidates import mine_candidates
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.statistics import load_rates
 from tests.unit.sharing.support import golden
 
@@ -120,12 +120,6 @@ def test_the_options_of_p1(workload: Workload) -> None:
     assert f"still saves {without_q1:.2f}; with p6 and p7 that is {without_q1 + 8 + 18:.2f}" in PAGE
     assert f"by q1 and q2 alone it saves {savings.benefit(['q1', 'q2']):.2f}" in PAGE
     assert f"by q1 and q3 it costs {-savings.benefit(['q1', 'q3']):.2f} more" in PAGE
-
-
-@pytest.mark.parametrize("finder", [Finder.SHARON, Finder.EXHAUSTIVE, Finder.OPTIMAL])
-def test_no_finder_beats_50(workload: Workload, finder: Finder) -> None:
-    statistics = load_rates(EXAMPLE / "traffic_rates.yaml", workload.schema)
-    assert find_plan(workload, statistics, finder=finder).score == pytest.approx(50, abs=1e-9)
 
 
 @pytest.mark.parametrize(("command", "text"), PRINTED, ids=["gwmin", "plan", "explain"])

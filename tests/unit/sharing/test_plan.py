@@ -1,4 +1,4 @@
-"""The static plan: found whole, written and read, refused when damaged, stale or not valid."""
+"""The static plan: found whole, written, read, explained, refused when damaged, stale or wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
-from elsinore.sharing.explain import explain_plan
+from elsinore.sharing.explain import (
+    cut_query,
+    explain_cuts,
+    explain_plan,
+    explain_savings,
+    reason,
+)
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import fingerprint
 from elsinore.sharing.plan import Fate, Finder, StaticPlan, plan_schema
@@ -28,13 +34,24 @@ RATES = Statistics.given(10, {"A": 10, "B": 2, "C": 4, "D": 1})
 PARTS = {"q1": "ABCD", "q2": "BC", "q3": "ABC", "q4": ["D", "B+"], "q5": ["C", "D", "B+"]}
 
 
-def _workload(parts: dict[str, Any] = PARTS) -> Workload:
+def _workload(parts: dict[str, Any]) -> Workload:
     return bind({name: count_trends(pattern) for name, pattern in parts.items()})
+
+
+WORKLOAD = _workload(PARTS)
 
 
 @pytest.fixture(name="plan")
 def _plan() -> StaticPlan:
-    return find_plan(_workload(), RATES)
+    return find_plan(WORKLOAD, RATES)
+
+
+def _sharing(plan: StaticPlan, sharing: dict[str, tuple[str, ...]]) -> StaticPlan:
+    """The plan with another choice: the queries that share each chosen candidate."""
+    candidates = tuple(
+        c.model_copy(update={"shared_by": sharing.get(c.id, ())}) for c in plan.candidates
+    )
+    return plan.model_copy(update={"chosen": tuple(sharing), "candidates": candidates})
 
 
 def test_the_whole_story(plan: StaticPlan) -> None:
@@ -65,7 +82,7 @@ def test_the_whole_story(plan: StaticPlan) -> None:
 
 def test_candidates_that_do_not_pay_are_told_too() -> None:
     statistics = Statistics.given(10, {"A": 2, "B": 3, "C": 5, "D": 7})
-    plan = find_plan(_workload(), statistics, finder=Finder.GWMIN)
+    plan = find_plan(WORKLOAD, statistics, finder=Finder.GWMIN)
     told = plan.by_id["p3"]  # (B, C): the first case of the benefit goldens
     assert (told.benefit, told.fate, told.degree) == (-51, Fate.NOT_BENEFICIAL, None)
 
@@ -108,6 +125,21 @@ def test_plans_of_random_workloads(sets: list[list[str]], rates: list[int], rand
             assert candidate.excluded_by
         else:
             assert candidate.fate is Fate.NOT_BENEFICIAL
+    savings = explain_savings(plan, workload, statistics)
+    assert {s.candidate.id for s in savings.shared} == set(plan.chosen)
+    assert len(savings.shared) + len(savings.unshared) == len(plan.candidates)
+    assert sum(s.net or 0 for s in savings.shared) == pytest.approx(plan.score)
+    for shared in savings.shared:
+        assert shared.net == pytest.approx(shared.candidate.shared_benefit)
+    for query, parts, cut in zip(workload.queries, sets, explain_cuts(plan, workload), strict=True):
+        assert [box.text for box in cut.boxes] == parts
+        told = {(s.candidate, query.name, s.start, s.stop) for s in cut.stretches if s.candidate}
+        assert told == {
+            (name, place.query, place.start, place.stop)
+            for name in plan.chosen
+            for place in plan.by_id[name].shared_occurrences
+            if place.query == query.name
+        }
     shuffled = list(named.items())
     random.shuffle(shuffled)
     assert find_plan(_workload(dict(shuffled)), statistics).to_json() == plan.to_json()
@@ -117,47 +149,24 @@ def test_a_spelling_with_spaces_is_the_same_plan(plan: StaticPlan) -> None:
     assert StaticPlan.from_json(json.dumps(json.loads(plan.to_json()), indent=2)) == plan
 
 
-def _changes(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path to every value of a JSON document."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inner in items:
-        yield (*path, key)
-        if isinstance(inner, dict | list):
-            yield from _changes(inner, (*path, key))
-
-
-def _changed(document: Any, path: tuple[Any, ...], new: Any) -> str:
-    copy = json.loads(json.dumps(document))
-    inner = copy
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = new(inner[path[-1]]) if callable(new) else new
-    return json.dumps(copy)
-
-
-def _another(value: Any) -> Any:
-    if isinstance(value, str):
-        return f"{value}x"
-    return value[:-1] if isinstance(value, list) and value else 77
+def _spoilt(value: Any) -> Iterator[Any]:
+    """A JSON document with one of its values changed or gone, for each of them."""
+    for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        deeper = _spoilt(inner) if isinstance(inner, dict | list) else ()
+        another = f"{inner}x" if isinstance(inner, str) else 77
+        for other in (another, None, *deeper):
+            if other != inner:
+                changed = value.copy()
+                changed[key] = other
+                yield changed
 
 
 def test_every_change_is_noticed(plan: StaticPlan) -> None:
-    document = json.loads(plan.to_json())
-    paths = list(_changes(document))
-    assert len(paths) > 60
-    for path in paths:
-        if document_at(document, path) != []:
-            with pytest.raises(PlanError):
-                StaticPlan.from_json(_changed(document, path, _another))
-        if document_at(document, path) is not None:
-            with pytest.raises(PlanError):
-                StaticPlan.from_json(_changed(document, path, None))
-
-
-def document_at(document: Any, path: tuple[Any, ...]) -> Any:
-    for key in path:
-        document = document[key]
-    return document
+    documents = list(_spoilt(json.loads(plan.to_json())))
+    assert len(documents) > 120
+    for document in documents:
+        with pytest.raises(PlanError):
+            StaticPlan.from_json(json.dumps(document))
 
 
 @pytest.mark.parametrize(
@@ -189,14 +198,14 @@ def test_other_versions_and_unknown_fields_are_refused_even_when_signed(plan: St
 def test_the_fingerprint_follows_workload_statistics_and_choice(plan: StaticPlan) -> None:
     others = [
         find_plan(_workload(PARTS | {"q6": "AD"}), RATES),
-        find_plan(_workload(), Statistics.given(100, {"A": 100, "B": 20, "C": 40, "D": 10})),
+        find_plan(WORKLOAD, Statistics.given(100, {"A": 100, "B": 20, "C": 40, "D": 10})),
         plan.model_copy(update={"chosen": ()}),
     ]
     assert len({plan.fingerprint, *(other.fingerprint for other in others)}) == 4
 
 
 def test_a_plan_for_another_workload_is_stale(plan: StaticPlan) -> None:
-    verify(plan, _workload())
+    verify(plan, WORKLOAD)
     for other in (PARTS | {"q6": "AD"}, PARTS | {"q2": "CB"}, {"q1": "ABCD"}):
         with pytest.raises(PlanError, match="another workload"):
             verify(plan, _workload(other))
@@ -205,49 +214,39 @@ def test_a_plan_for_another_workload_is_stale(plan: StaticPlan) -> None:
         verify(plan, _workload(renamed))
 
 
-def _sharing(plan: StaticPlan, sharing: dict[str, tuple[str, ...]]) -> StaticPlan:
-    """The plan with another choice: the queries that share each chosen candidate."""
-    candidates = tuple(
-        c.model_copy(update={"shared_by": sharing.get(c.id, ())}) for c in plan.candidates
-    )
-    return plan.model_copy(update={"chosen": tuple(sharing), "candidates": candidates})
-
-
 def test_any_valid_subset_may_share_and_no_other(plan: StaticPlan) -> None:
-    workload = _workload()
     # (A, B) and (B, C) overlap in q1 and q3 alone.
-    verify(_sharing(plan, {"p3": ("q1", "q2")}), workload)
-    verify(_sharing(plan, {"p1": ("q1", "q3")}), workload)
+    verify(_sharing(plan, {"p3": ("q1", "q2")}), WORKLOAD)
+    verify(_sharing(plan, {"p1": ("q1", "q3")}), WORKLOAD)
     with pytest.raises(PlanError, match="both p1 and p3"):
-        verify(_sharing(plan, {"p1": ("q1", "q3"), "p3": ("q2", "q3")}), workload)
+        verify(_sharing(plan, {"p1": ("q1", "q3"), "p3": ("q2", "q3")}), WORKLOAD)
     for few in ((), ("q1",), ("q1", "q1")):
         with pytest.raises(PlanError, match="fewer than two"):
-            verify(_sharing(plan, {"p3": few}), workload)
+            verify(_sharing(plan, {"p3": few}), WORKLOAD)
     with pytest.raises(PlanError, match="does not hold it"):
-        verify(_sharing(plan, {"p3": ("q1", "q4")}), workload)
+        verify(_sharing(plan, {"p3": ("q1", "q4")}), WORKLOAD)
 
 
 def test_a_forged_choice_is_not_valid(plan: StaticPlan) -> None:
-    workload = _workload()
     queries = {c.id: c.queries for c in plan.candidates}
     for pair in combinations([c.id for c in plan.candidates], 2):
         forged = _sharing(plan, {name: queries[name] for name in pair})
         if pair == ("p1", "p4"):  # the one pair without a conflict
-            verify(forged, workload)
+            verify(forged, WORKLOAD)
         else:
             with pytest.raises(PlanError, match="overlap"):
-                verify(forged, workload)
+                verify(forged, WORKLOAD)
     with pytest.raises(PlanError, match="twice"):
-        verify(plan.model_copy(update={"chosen": ("p2", "p2")}), workload)
+        verify(plan.model_copy(update={"chosen": ("p2", "p2")}), WORKLOAD)
     with pytest.raises(PlanError, match="does not hold"):
-        verify(plan.model_copy(update={"chosen": ("p9",)}), workload)
+        verify(plan.model_copy(update={"chosen": ("p9",)}), WORKLOAD)
 
 
 def test_a_forged_candidate_is_not_valid(plan: StaticPlan) -> None:
     document = json.loads(plan.to_json())
     document["candidates"][1]["occurrences"][0]["start"] = 1
     with pytest.raises(PlanError, match="does not hold"):
-        verify(StaticPlan.from_json(_signed(document)), _workload())
+        verify(StaticPlan.from_json(_signed(document)), WORKLOAD)
 
 
 def test_the_json_schema_is_that_of_the_model_and_fits_the_artifact(plan: StaticPlan) -> None:
@@ -260,3 +259,101 @@ def test_the_json_schema_is_that_of_the_model_and_fits_the_artifact(plan: Static
         short = {key: value for key, value in document.items() if key != name}
         assert list(validator.iter_errors(short)), name
     assert list(validator.iter_errors(document | {"more": 1}))
+
+
+# ---- a plan explained: how it cuts queries, what each query gains, why candidates are not taken
+
+
+def test_cuts_of_a_plan(plan: StaticPlan) -> None:
+    # p2 is (A, B, C) of q1 and q3.
+    assert [str(cut) for cut in explain_cuts(plan, WORKLOAD)] == [
+        "SEQ(shared p2: A, B, C | D)",
+        "SEQ(B, C)",
+        "SEQ(shared p2: A, B, C)",
+        "SEQ(D, B+)",
+        "SEQ(C, D, B+)",
+    ]
+
+
+def test_only_the_queries_that_share_are_cut(plan: StaticPlan) -> None:
+    found = explain_cuts(_sharing(plan, {"p3": ("q1", "q2")}), WORKLOAD)  # (B, C)
+    assert [str(cut) for cut in found[:3]] == [
+        "SEQ(A | shared p3: B, C | D)",
+        "SEQ(shared p3: B, C)",
+        "SEQ(A, B, C)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "boxes"),
+    [
+        ("A", [("A", 0, 1, "", False)]),
+        ("SEQ(A a, B+, A b)", [("A", 0, 1, "", False), ("B+", 1, 2, "B", False),
+                               ("A", 2, 3, "", False)]),
+        ("SEQ(A a, NOT SEQ(B+, C), D)", [("A", 0, 1, "", False),
+                                         ("NOT SEQ(B+, C)", 1, 3, "", True),
+                                         ("D", 3, 4, "", False)]),
+        ("(SEQ(A+, B b*))+", [("SEQ(A+, B*)+", 0, 2, "AB", False)]),
+        ("SEQ(A, B OR C+, D?)", [("A", 0, 1, "", False), ("B OR C+", 1, 3, "C", False),
+                                 ("D?", 3, 4, "", False)]),
+    ],
+)  # fmt: skip
+def test_boxes_cover_the_positions(pattern: str, boxes: list[tuple[object, ...]]) -> None:
+    (query,) = bind([f"RETURN COUNT(*) PATTERN {pattern} WITHIN 10"]).queries
+    found = cut_query(query, {}).boxes
+    assert [(b.text, b.start, b.stop, "".join(sorted(b.kleene)), b.negated) for b in found] == boxes
+
+
+def test_gains_cost_and_net_by_hand(plan: StaticPlan) -> None:
+    (found,) = explain_savings(plan, WORKLOAD, RATES).shared
+    # q1: 10 * 17 alone; beside (A, B, C) it keeps 1 * 1 for its suffix and multiplies 10 * 1.
+    # q3 is the candidate itself: it gains 10 * 16, which is what computing it costs.
+    assert found.gains == {"q1": 170 - 1 - 10, "q3": 160}
+    assert (found.once, found.net) == (160, 159)
+
+
+def test_without_statistics_only_the_net_is_known(plan: StaticPlan) -> None:
+    (found,) = explain_savings(plan, WORKLOAD).shared
+    assert (found.gains, found.once, found.net) == (None, None, 159)
+
+
+def test_other_statistics_are_refused(plan: StaticPlan) -> None:
+    other = Statistics.given(10, {"A": 10, "B": 2, "C": 4, "D": 2})
+    with pytest.raises(PlanError, match="from other statistics"):
+        explain_savings(plan, WORKLOAD, other)
+
+
+def test_why_not(plan: StaticPlan) -> None:
+    found = explain_savings(plan, WORKLOAD, RATES).unshared
+    assert [(u.candidate.id, reason(u, plan.guaranteed_weight)) for u in found] == [
+        ("p1", "p2 takes its place in q1, q3"),  # 94
+        ("p3", "a plan with it saves 89 at most; 95.3333 is guaranteed"),
+        ("p4", "p2 takes its place in q1"),  # (C, D) in q1 and q5
+    ]
+    poor = Statistics.given(10, {"A": 2, "B": 3, "C": 5, "D": 7})
+    costly = find_plan(WORKLOAD, poor, finder=Finder.GWMIN)
+    reasons = {u.candidate.id: reason(u, 0) for u in explain_savings(costly, WORKLOAD).unshared}
+    assert reasons["p3"] == "sharing it costs more than it saves"
+
+
+def test_who_is_left_out_and_why(plan: StaticPlan) -> None:
+    # (B, C) shared by q2 and q3 alone: nothing else takes its place in q1.
+    (found,) = explain_savings(_sharing(plan, {"p3": ("q2", "q3")}), WORKLOAD, RATES).shared
+    assert found.left_out == {"q1": ()}
+
+
+def test_what_takes_the_place_of_a_query_that_is_left_out() -> None:
+    # (A, B) of q1 and q4 takes the place of (B, C) in q1, which q2 and q3 share.
+    workload = bind([count_trends(parts) for parts in ("ABC", "BC", "BC", "AB")])
+    whole = find_plan(workload, RATES)
+    (first,) = [c.id for c in whole.candidates if c.pattern == ("A", "B")]
+    (second,) = [c.id for c in whole.candidates if c.pattern == ("B", "C")]
+    plan = _sharing(whole, {first: ("q1", "q4"), second: ("q2", "q3")})
+    told = {s.candidate.id: s.left_out for s in explain_savings(plan, workload, RATES).shared}
+    assert told == {first: {}, second: {"q1": (first,)}}
+
+
+def test_candidates_that_meet_nothing(plan: StaticPlan) -> None:
+    other = _sharing(plan, {"p1": ("q1", "q3")})  # (A, B)
+    met = {u.candidate.id: u.meets for u in explain_savings(other, WORKLOAD).unshared}
+    assert met == {"p2": {"p1": ("q1", "q3")}, "p3": {"p1": ("q1", "q3")}, "p4": {}}

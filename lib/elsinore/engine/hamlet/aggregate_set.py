@@ -91,7 +91,7 @@ def run_set(
 ) -> pa.Table:
     """Runs a set; see `aggregate_set`."""
     found, tables, merged = lowered.found, lowered.tables, lowered.found.merged
-    entries = merged_entries(merged, tables.classes, columns)
+    entries = merged_entries(merged, tables.template, tables.classes, columns)
     if entries is None:
         return PARTIAL_SCHEMA.empty_table()
     prepared = prepare(merged, tables, columns, entries, owned)

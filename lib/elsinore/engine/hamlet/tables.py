@@ -23,6 +23,7 @@ from elsinore.kernels.hamlet_graph import (
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Programs
 from elsinore.sharing.merged import Admission, MergedTemplate
+from elsinore.template.template import Template
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Tables:
 
     Attributes:
         arrays: parts of the graph by name.
+        template: all queries as one.
         classes: for each state the bit of each admission.
         carriers: of each query.
         columns: columns of weights by number.
@@ -38,6 +40,7 @@ class Tables:
     """
 
     arrays: Mapping[str, np.ndarray]
+    template: Template
     classes: tuple[Mapping[Admission, int], ...]
     carriers: tuple[Carriers, ...]
     columns: WeightColumns
@@ -58,7 +61,7 @@ def make_tables(merged: MergedTemplate) -> Tables:
     arrays |= _runs("end", _by_class(class_of, merged.ends), END)
     arrays |= _loops(merged, class_of, carriers, programs)
     arrays = _states(merged, arrays)
-    return Tables(arrays, classes, carriers, columns, programs)
+    return Tables(arrays, merged.as_template(), classes, carriers, columns, programs)
 
 
 #: For each state the bit of each of its queries.
@@ -68,11 +71,9 @@ _ClassOf = list[dict[int, int]]
 def _classes(merged: MergedTemplate) -> tuple[tuple[Mapping[Admission, int], ...], _ClassOf]:
     classes: list[dict[Admission, int]] = []
     class_of: _ClassOf = []
-    for number, state in enumerate(merged.states):
+    for asked in merged.admissions:
         bits: dict[Admission, int] = {}
-        class_of.append(
-            {q: bits.setdefault(merged.admission(number, q), len(bits)) for q in state.members}
-        )
+        class_of.append({q: bits.setdefault(what, len(bits)) for q, what in asked.items()})
         classes.append(bits)
     return tuple(classes), class_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,8 @@ from elsinore.template.support import greta_refusals
 #: For each column of states in partial rows, their places among those of the query that is run.
 Places = tuple[tuple[int, ...], ...]
 _STATES = ("counts", "sums", "minima", "maxima")
+#: Rows that are copied at once, so that no column of texts outgrows what Arrow can hold.
+_COPIED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -25,18 +28,16 @@ class Alike:
     Attributes:
         run: what is run for them: the first by name, with the aggregates of all.
         queries: whose rows are asked for.
-        names: of the queries, by the places of the states that they ask for.
     """
 
     run: BoundQuery
     queries: tuple[BoundQuery, ...]
-    names: Mapping[Places, Sequence[str]]
 
-    @classmethod
-    def of(cls, run: BoundQuery, queries: Sequence[BoundQuery]) -> Alike:
-        """What is worked out before any event."""
-        there, names = carriers_of(run), dict[Places, list[str]]()
-        for query in queries:
+    @cached_property
+    def names(self) -> Mapping[Places, Sequence[str]]:
+        """The names of the queries, by the places of the states that they ask for."""
+        there, names = carriers_of(self.run), dict[Places, list[str]]()
+        for query in self.queries:
             wanted = carriers_of(query)
             # The count of trends comes first.
             counts = (0, *(1 + there.counts.index(carrier) for carrier in wanted.counts))
@@ -45,19 +46,26 @@ class Alike:
                 for name in _STATES[1:]
             )
             names.setdefault((counts, *others), []).append(query.name)
-        return cls(run, tuple(queries), names)
+        return names
 
     def rows(self, run: pa.Table) -> Iterator[pa.Table]:
         """Unfinished rows of all queries from those of `run`, with the states that they ask for."""
+        at_once = max(1, _COPIED // max(1, run.num_rows))
         for places, names in self.names.items():
-            rows = pa.array(np.tile(np.arange(run.num_rows), len(names)))
-            owners = pa.array(np.repeat(np.arange(len(names)), run.num_rows))
             columns = {name: run[name] for name in run.column_names if name != "query"}
             for name, wanted in zip(_STATES, places, strict=True):
                 columns[name] = _of_lists(run[name], wanted)
-            several = {name: column.take(rows) for name, column in columns.items()}
-            several["query"] = pa.array(names, pa.string()).take(owners)
-            yield pa.table({name: several[name] for name in PARTIAL_SCHEMA.names}, PARTIAL_SCHEMA)
+            for first in range(0, len(names), at_once):
+                yield _for_each(names[first : first + at_once], columns, run.num_rows)
+
+
+def _for_each(names: Sequence[str], columns: Mapping[str, pa.ChunkedArray], size: int) -> pa.Table:
+    """Rows for each of some queries. One copy for all is quicker than a table for each."""
+    rows = pa.array(np.tile(np.arange(size), len(names)))
+    several = {name: column.take(rows) for name, column in columns.items()}
+    owners = np.repeat(np.arange(len(names)), size)
+    several["query"] = pa.array(names, pa.string()).take(pa.array(owners))
+    return pa.table({name: several[name] for name in PARTIAL_SCHEMA.names}, PARTIAL_SCHEMA)
 
 
 def for_all(classes: Sequence[Alike], table: pa.Table) -> Iterator[pa.Table]:
@@ -103,5 +111,5 @@ def _together(queries: Sequence[BoundQuery]) -> Sequence[Alike]:
         union = tuple(aggregate for query in queries for aggregate in query.aggregates)
         run = replace(first, aggregates=union)
         if not greta_refusals(run):
-            return [Alike.of(run, queries)]
-    return [Alike.of(query, (query,)) for query in queries]
+            return [Alike(run, tuple(queries))]
+    return [Alike(query, (query,)) for query in queries]

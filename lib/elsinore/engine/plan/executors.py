@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from functools import partial
 
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.engine.plan.compile_plan import compile_plan
 from elsinore.engine.plan.runtime_plan import RuntimePlan
 from elsinore.engine.plan.units import AloneUnit, HamletUnit, SegmentsUnit, SweepUnit, Unit
 from elsinore.engine.segments.aggregate import shared_segments
-from elsinore.engine.sweep import require_sweep, sweep_refusals, sweep_sets
+from elsinore.engine.sweep import sweep_refusals, sweep_sets
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.sharable import sharable_sets
-from elsinore.template.support import aseq_refusals, greta_refusals, require_aseq, require_greta
+from elsinore.template import support
+from elsinore.template.support import aseq_refusals, greta_refusals
 
 
 class Executor(StrEnum):
@@ -43,15 +43,6 @@ REFUSALS: Mapping[Executor, Callable[[BoundQuery], tuple[str, ...]]] = {
     Executor.ASEQ: aseq_refusals,
 }
 
-_REQUIRED: Mapping[Executor, Callable[[Iterable[BoundQuery]], None]] = {
-    Executor.GRETA: require_greta,
-    Executor.HAMLET: partial(require_greta, executor=Executor.HAMLET),
-    Executor.HAMLET_STATIC: partial(require_greta, executor=Executor.HAMLET_STATIC),
-    Executor.SWEEP: require_sweep,
-    Executor.SHARON: partial(require_aseq, executor=Executor.SHARON),
-    Executor.ASEQ: partial(require_aseq, executor=Executor.ASEQ),
-}
-
 _DECISIONS = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
 
 
@@ -61,8 +52,8 @@ def require(queries: Iterable[BoundQuery], executor: Executor) -> None:
     Raises:
         UnsupportedQueryError: in the executor's name.
     """
-    if executor in _REQUIRED:
-        _REQUIRED[executor](queries)
+    if executor in REFUSALS:
+        support.require(queries, executor, REFUSALS[executor])
 
 
 def plan_for(

@@ -72,8 +72,9 @@ class RuntimePlan:
         """The plan that shares what is named.
 
         Collapsed queries are swept; those of fixed length run in one pass, with the segments that
-        they share; the queries of a set run by Hamlet; each of the others runs by itself. Of names
-        that are not here, or cannot share, nothing is made. The rows do not depend on any of it.
+        they share; `ordered` share order trees; the queries of a set run by Hamlet; each of the
+        others runs by itself. Of names that are not here, or cannot share, nothing is made. The
+        rows do not depend on any of it.
 
         Args:
             queries: what is asked for.

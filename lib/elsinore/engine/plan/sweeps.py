@@ -43,8 +43,8 @@ def swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None) 
 def _is_quicker(query: BoundQuery, statistics: Statistics) -> bool:
     """Whether a query of fixed length is answered by the sweep in less time than by segments.
 
-    Its windows overlap twice at most, it asks for nothing but COUNT(*), and counts fit 64 bits: 2
-    to 6 times as quick then, and else up to 6 times as slow (`benchmarks.fixed_length`).
+    Its windows overlap twice at most, it asks for nothing but COUNT(*), and counts fit 64 bits: 1.6
+    to 4 times as quick then, and else up to 6 times as slow (`benchmarks.fixed_length`).
     """
     return (
         query.window.within <= _OVERLAP * query.window.slide

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
-from elsinore.query.expressions import BoundExpression, anonymous
+from elsinore.query.expressions import BoundExpression
 from elsinore.query.print_query import print_bound
 from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.sharable import SharableSet, sharable_sets
 
-Conditions = tuple[BoundExpression, ...]
+Conditions = frozenset[BoundExpression]
 
 
 @dataclass(frozen=True)
@@ -129,17 +129,12 @@ def _carried(query: BoundQuery, positions: Iterable[int]) -> tuple[Key, ...]:
 def _choices(queries: Iterable[BoundQuery], event_type: str) -> tuple[Conditions, ...]:
     """What events of a type must meet at each position of it; alike ones once."""
     found = [
-        _admits(query, position.index)
+        query.local_conditions(position.index)
         for query in queries
         for position in query.positions
         if position.type == event_type
     ]
     return tuple(dict.fromkeys(found))
-
-
-def _admits(query: BoundQuery, position: int) -> Conditions:
-    conditions = [p.condition for p in query.local_predicates if p.position == position]
-    return tuple(sorted(dict.fromkeys(map(anonymous, conditions)), key=repr))
 
 
 def _local(queries: Iterable[BoundQuery]) -> tuple[LocalSubject, ...]:
@@ -148,7 +143,7 @@ def _local(queries: Iterable[BoundQuery]) -> tuple[LocalSubject, ...]:
         for predicate in query.local_predicates:
             kind = query.positions[predicate.position].type
             text = _text(query, predicate)
-            users.setdefault((kind, anonymous(predicate.condition), text), {})[query.name] = None
+            users.setdefault((kind, predicate.condition, text), {})[query.name] = None
     return tuple(LocalSubject(*subject, tuple(names)) for subject, names in users.items())
 
 
@@ -160,8 +155,8 @@ def _edges(queries: Iterable[BoundQuery]) -> tuple[EdgeSubject, ...]:
             subject = EdgeSubject(
                 query.positions[edge.earlier].type,
                 query.positions[edge.later].type,
-                (_admits(query, edge.earlier), _admits(query, edge.later)),
-                anonymous(edge.condition),
+                (query.local_conditions(edge.earlier), query.local_conditions(edge.later)),
+                edge.condition,
                 _text(query, edge),
                 tuple(replace(key, positions=frozenset(), group_label=None) for key in keys),
                 query.window.within,

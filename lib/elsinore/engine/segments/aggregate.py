@@ -31,7 +31,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.plan import StaticPlan
-from elsinore.template.support import require_aseq
+from elsinore.template.support import aseq_refusals, require
 from elsinore.timeline import Interval
 
 
@@ -52,9 +52,9 @@ def aggregate_segments(
         owned: only the windows that end in this interval; None for every window.
 
     Raises:
-        UnsupportedQueryError: a query needs what these executors lack; see `require_aseq`.
+        UnsupportedQueryError: a query needs what these executors lack; see `aseq_refusals`.
     """
-    require_aseq(queries, "aseq" if shared is None else "sharon")
+    require(queries, "aseq" if shared is None else "sharon", aseq_refusals)
     return run_passes(lower_passes(queries, shared or ()), EventColumns.of(events), owned)
 
 
