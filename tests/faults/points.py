@@ -64,7 +64,8 @@ def _telling(call: Callable[..., Any], on_point: OnPoint, only: str) -> Callable
 
 
 def _subject(name: str, arguments: tuple[Any, ...], only: str) -> str | None:
-    texts = [str(part) for part in arguments if isinstance(part, str | os.PathLike)]
+    named = (getattr(part, "table_uri", part) for part in arguments)  # a `DeltaTable` too
+    texts = [str(part) for part in named if isinstance(part, str | os.PathLike)]
     if name in ("replace", "rename"):
         return f"file {Path(texts[-1]).name}" if texts[-1].startswith(only) else None
     if name == "sql":
