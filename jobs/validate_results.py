@@ -7,9 +7,9 @@ from typing import Any
 
 from elsinore.lake.provenance import STAGED
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
+from elsinore.lake.run_metrics import LAND_STEP, VALIDATE_STEP, find_text, record_metrics
 from elsinore.lake.sample import SampleSize
-from elsinore.lake.stale_hours import reopened_hours
+from elsinore.lake.stale_hours import NOTHING_LANDED, reopened_hours
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import require_no_mismatch, validate
 from elsinore.orchestration.run_step import Arguments
@@ -28,6 +28,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     workload = load_workload(settings.workload_file, lake.stream)
     interval = arguments.interval
     reopened = reopened_hours(lake, interval)
+    landed = find_text(lake, interval, LAND_STEP, NOTHING_LANDED) is None
     size = SampleSize(settings.sample_windows, settings.sample_budget, settings.sample_seed)
     # Each stretch has a sample of its own: a few re-opened hours are not lost in a long run.
     version = lake.version(STAGED)
@@ -36,7 +37,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         for part in (interval, *reopened)
     }
     judgement = judge(
-        read_run_tables(settings.lake, interval, reopened, version=version),
+        read_run_tables(settings.lake, interval, reopened, landed=landed, version=version),
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,

@@ -20,7 +20,7 @@ from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import DAY, Interval, parse_instant
+from elsinore.timeline import DAY, Interval, parse_hour
 
 #: What rows of the table are.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
@@ -98,7 +98,7 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     """The plan of the run that an interval, or a slice of one, belongs to.
 
     Of several runs of the workload that contain the interval the narrowest counts, and the earliest
-    of these.
+    of these. Hours that no run has contained, since they were missed, belong to the next run.
 
     Raises:
         DataError: no plan was found for such a run.
@@ -108,12 +108,10 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     found = _first_of(lake, workload, [own]) if own else None
     if found is None or found.workload_fingerprint != workload_fingerprint(workload):
         runs = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
-        around = [
-            found
-            for found in map(_interval, runs)
-            if found.start <= interval.start and interval.end <= found.end
-        ]
+        later = [found for found in map(_interval, runs) if interval.end <= found.end]
+        around = [found for found in later if found.start <= interval.start]
         around.sort(key=lambda found: (found.length, found.start))
+        around += sorted(later, key=lambda found: (found.end, found.length))
         found = _first_of(lake, workload, [runs[run_key(run)] for run in around])
     if found is None:
         raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
@@ -231,7 +229,7 @@ def _first_of(lake: Lake, workload: Workload, named: Sequence[str]) -> StaticPla
 
 def _interval(key: str) -> Interval:
     start, end = key.split("_")
-    return Interval(parse_instant(f"{start}:00Z"), parse_instant(f"{end}:00Z"))
+    return Interval(parse_hour(start), parse_hour(end))
 
 
 def _rows(lake: Lake, *columns: str, **among: str | Sequence[str]) -> list[_Row]:
