@@ -26,7 +26,7 @@ from rich.table import Table
 from elsinore.errors import AuthorError, ConflictError, ElsinoreError, SetupError
 from elsinore.generate.flights import generate_flights, hour_path
 from elsinore.lake.delta_log import read_rows
-from elsinore.lake.provenance import PUBLISHED
+from elsinore.lake.provenance import PUBLISHED, checks_of_staged
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.orchestration.airflow_environment import (
     airflow_environment,
@@ -236,12 +236,7 @@ def print_results(
     """
     owned, landed = Hours(interval), Landings(interval)
     landings = read_rows(settings.lake, "landings", where=landed.expression(by_day=False))
-    checks = read_rows(
-        settings.lake,
-        "validations",
-        columns=["status", "mismatch"],
-        where=owned.expression(by_day=False),
-    )
+    checks = checks_of_staged(settings.lake, owned, columns=["status", "mismatch"])
     queries = count_results(settings.lake, PUBLISHED, owned, tops=True)
     files, lines, accepted, duplicates, quarantined = (
         pc.sum(landings[name]).as_py() or 0

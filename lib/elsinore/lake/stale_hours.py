@@ -15,7 +15,7 @@ from pathlib import Path
 
 from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import commits
-from elsinore.lake.provenance import read_publications
+from elsinore.lake.provenance import read_publications, staged_origins
 from elsinore.lake.run_metrics import LAND_STEP, Metric, find_text, record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
@@ -87,6 +87,20 @@ def stale_hours(lake: Path, workload: Workload) -> StaleHours:
     return StaleHours(stretches(found[True]), tuple(sorted(map(hour_label, found[False]))))
 
 
+def overtaken(lake: Path, workload: Workload, parts: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The hours of some intervals whose staged results are older than an event of their windows.
+
+    What `stale_hours` says of published results, said of those that are about to be published.
+
+    Raises:
+        DataError: a table is damaged.
+    """
+    staged = {label: found for part in parts for label, found in staged_origins(lake, part).items()}
+    versions = {parse_instant(f"{label}:00"): one.events_version for label, one in staged.items()}
+    windows = {query.window for query in workload.queries}
+    return stretches(_touched_since(lake, windows, versions)) if versions else ()
+
+
 def owning_hours(windows: Iterable[Window], first: int, last: int) -> set[int]:
     """The hours that own a window which holds `first`, `last` or an instant between them.
 
@@ -154,17 +168,17 @@ def reopen_hours(
     found = stale_hours(lake.root, workload).outside(interval)
     borders = [[format_instant(part.start), format_instant(part.end)] for part in found]
     metrics = {**figures, REOPENED: json.dumps(borders)}
-    record_metrics(lake, interval, LAND_STEP, metrics, run=run)
+    record_metrics(lake, workload, interval, LAND_STEP, metrics, run=run)
     return found
 
 
-def reopened_hours(lake: Lake, interval: Interval) -> tuple[Interval, ...]:
+def reopened_hours(lake: Lake, workload: Workload, interval: Interval) -> tuple[Interval, ...]:
     """What `reopen_hours` found last for a run; nothing where it was not asked.
 
     Raises:
         ParameterError: the metric is damaged.
     """
-    text = find_text(lake, interval, LAND_STEP, REOPENED) or "[]"
+    text = find_text(lake, workload, interval, LAND_STEP, REOPENED) or "[]"
     try:
         return tuple(Interval.parse(start, end) for start, end in json.loads(text))
     except (ValueError, TypeError, AttributeError) as error:
