@@ -186,7 +186,7 @@ def _land(lake: SparkLake, file: Path, hour: int, events: pa.Table) -> None:
 def _publish(ground: Ground) -> Published:
     """Publish what is staged, of which it is recorded that it was validated."""
     validated = {STAGED_VERSION: str(ground.lake.version(STAGED))}
-    record_metrics(ground.lake, DAY_OF, VALIDATE_STEP, validated, run="r")
+    record_metrics(ground.lake, ground.workload, DAY_OF, VALIDATE_STEP, validated, run="r")
     return publish(ground.lake, ground.workload, DAY_OF, run="r")
 
 

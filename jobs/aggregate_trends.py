@@ -42,5 +42,5 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         seconds = round(time.perf_counter() - begun, 3)
         figures = {**aggregated.figures(), "seconds": seconds}
         shared = sharing_metrics(plan, aggregated.counts)
-        record_metrics(lake, slice_, STEP, figures | shared, run=arguments.run)
+        record_metrics(lake, workload, slice_, STEP, figures | shared, run=arguments.run)
         return figures

@@ -23,5 +23,5 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         begun = time.perf_counter()
         done = figures(maintain(lake, keep_hours=settings.keep_hours, run=arguments.run))
         seconds = round(time.perf_counter() - begun, 3)
-        record_metrics(lake, arguments.interval, MAINTAIN_STEP, done, run=arguments.run)
+        record_metrics(lake, None, arguments.interval, MAINTAIN_STEP, done, run=arguments.run)
         return {**done, "seconds": seconds}

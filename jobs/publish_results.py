@@ -9,7 +9,7 @@ from typing import Any
 from elsinore.errors import ConflictError
 from elsinore.lake.provenance import RestagedError
 from elsinore.lake.run_metrics import PUBLISH_STEP, record_metrics
-from elsinore.lake.stale_hours import reopened_hours, stale_hours
+from elsinore.lake.stale_hours import overtaken, reopened_hours, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
@@ -29,29 +29,35 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """One commit for all hours, and one that says where they come from.
 
     Another run may have landed events of these hours after they were aggregated. It cannot know of
-    results that were not published yet, so that it is for this run to compute them anew. What
-    another run has aggregated since this one validated it is validated again.
+    results that were not published yet, so that it is for this run to compute them anew: before it
+    publishes, and where an event came in that very moment, again. What another run has aggregated
+    since this one validated it is validated again; where that was for another workload, it is
+    aggregated anew before.
     """
     declared = Lake.open(settings)
     workload = load_workload(settings.workload_file, declared.stream)
     with connected(declared, settings, arguments.session(JOB)) as lake:
         interval, run = arguments.interval, arguments.run
-        reopened = reopened_hours(lake, interval)
+        reopened = reopened_hours(lake, workload, interval)
         name = settings.workload_file.stem
+        parts = (interval, *reopened)
         for _ in range(ROUNDS):
-            try:
-                published = publish(lake, workload, interval, run=run, name=name, also=reopened)
-            except RestagedError:
-                validate_results(arguments, settings)
-                continue
-            behind = stale_hours(settings.lake, workload).inside((interval, *reopened))
+            behind = overtaken(settings.lake, workload, parts)
             if not behind:
-                break
+                try:
+                    published = publish(lake, workload, interval, run=run, name=name, also=reopened)
+                except RestagedError:
+                    validate_results(arguments, settings)
+                    continue
+                # Whoever landed in the meantime did not find these hours published.
+                behind = stale_hours(settings.lake, workload).inside(parts)
+                if not behind:
+                    break
             for part in behind:
                 aggregate_trends(Arguments(part, run), settings)
             validate_results(arguments, settings)
         else:
             raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
         figures = {**asdict(published), "reopened": len(reopened)}
-        record_metrics(lake, interval, PUBLISH_STEP, figures, run=run)
+        record_metrics(lake, workload, interval, PUBLISH_STEP, figures, run=run)
         return figures

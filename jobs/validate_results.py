@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from elsinore.lake.provenance import STAGED
+from elsinore.lake.provenance import STAGED, staged_for_others
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import LAND_STEP, VALIDATE_STEP, find_text, record_metrics
 from elsinore.lake.sample import SampleSize
@@ -18,6 +18,7 @@ from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
+from jobs.aggregate_trends import main as aggregate_trends
 
 JOB = "validate_results"
 
@@ -27,9 +28,13 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
     interval = arguments.interval
-    reopened = reopened_hours(lake, interval)
-    landed = find_text(lake, interval, LAND_STEP, NOTHING_LANDED) is None
+    reopened = reopened_hours(lake, workload, interval)
+    landed = find_text(lake, workload, interval, LAND_STEP, NOTHING_LANDED) is None
     size = SampleSize(settings.sample_windows, settings.sample_budget, settings.sample_seed)
+    for part in (interval, *reopened):
+        # What a run of another workload has staged over these hours since.
+        for taken in staged_for_others(lake.root, workload, part):
+            aggregate_trends(Arguments(taken, arguments.run), settings)
     # Each stretch has a sample of its own: a few re-opened hours are not lost in a long run.
     version = lake.version(STAGED)
     validations = {
@@ -47,7 +52,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         require_no_mismatch(validation)
     require_accepted(judgement)
     for part, validation in validations.items():
-        record_metrics(lake, part, VALIDATE_STEP, validation.figures(), run=arguments.run)
+        record_metrics(lake, workload, part, VALIDATE_STEP, validation.figures(), run=arguments.run)
     figures = validations[interval].figures()
     return {
         **figures,

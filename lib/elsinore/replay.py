@@ -6,12 +6,15 @@ docs/decisions/0004-replay-in-one-process.md. What it left is read without a JVM
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,10 +23,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from elsinore.errors import AuthorError, ElsinoreError, SetupError
+from elsinore.errors import AuthorError, ConflictError, ElsinoreError, SetupError
 from elsinore.generate.flights import generate_flights, hour_path
 from elsinore.lake.delta_log import read_rows
-from elsinore.lake.provenance import PUBLISHED
+from elsinore.lake.provenance import PUBLISHED, checks_of_staged
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.orchestration.airflow_environment import (
     airflow_environment,
@@ -70,11 +73,35 @@ def replay(settings: Settings, start: str, end: str, console: Console) -> None:
 
     Raises:
         ParameterError: the stretch is empty or not cut at whole hours.
+        ConflictError: another process replays into the same home.
         AuthorError: a task found a query, schema or parameter that is wrong.
         ElsinoreError: a task failed; the message names it and Airflow's log.
     """
     interval = Interval.parse(start, end)
     require_whole_hours(interval)
+    with _alone(settings.home, interval):
+        _replay(settings, interval, console)
+
+
+@contextmanager
+def _alone(home: Path, interval: Interval) -> Iterator[None]:
+    """Two replays at once would make the same raw files and wait for each other's commits."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "replay.lock").open("a+", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.seek(0)
+            raise ConflictError(
+                f"{lock.read() or 'another process'} into {home}", hint="wait until it has ended"
+            ) from error
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} replays {interval}")
+        lock.flush()
+        yield
+
+
+def _replay(settings: Settings, interval: Interval, console: Console) -> None:
     began = time.monotonic()
     landing = settings.landing
     missing = [
@@ -209,12 +236,7 @@ def print_results(
     """
     owned, landed = Hours(interval), Landings(interval)
     landings = read_rows(settings.lake, "landings", where=landed.expression(by_day=False))
-    checks = read_rows(
-        settings.lake,
-        "validations",
-        columns=["status", "mismatch"],
-        where=owned.expression(by_day=False),
-    )
+    checks = checks_of_staged(settings.lake, owned, columns=["status", "mismatch"])
     queries = count_results(settings.lake, PUBLISHED, owned, tops=True)
     files, lines, accepted, duplicates, quarantined = (
         pc.sum(landings[name]).as_py() or 0

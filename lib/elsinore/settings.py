@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from elsinore.errors import ParameterError, SetupError
@@ -17,6 +18,8 @@ DEBUG = f"{PREFIX}DEBUG"
 
 #: What makes a folder the root that relative paths start from.
 _MARK = Path("schemas", "tables")
+#: How an address begins; a path makes one slash of two.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _MASTER = r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/;=_-]*$"
 
 
@@ -119,6 +122,18 @@ class Settings(BaseSettings):
                 for fault in error.errors()
             ]
             raise ParameterError("; ".join(faults), hint="mend the environment") from error
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _paths_are_no_addresses(cls, value: Any, of: ValidationInfo) -> Any:
+        """A folder `s3a:` would be made, in which nobody looks for a lake."""
+        is_path = cls.model_fields[str(of.field_name)].annotation in (Path, Path | None)
+        if is_path and _ADDRESS.match(str(value)):
+            raise ValueError(
+                f"{value} is an address; object stores are not supported: name a folder of a file "
+                "system that all machines mount"
+            )
+        return value
 
     def model_post_init(self, context: object, /) -> None:
         """Make every path absolute, and as many slices as slots if nobody has said how many."""

@@ -69,6 +69,8 @@ NUMBER_LENGTHS = {
     TimeUnit.INTEGER: 1,
 }
 
+_DURATION = re.compile(r"(\d{1,5}) ([a-z]+?)s?")
+
 _ISO = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?"
     r"\s*(Z|z|[+-]\d{2}:?\d{2})?"
@@ -99,6 +101,21 @@ def parse_instant(text: str) -> int:
         shift = int(offset[1:3]) * HOUR + int(offset[-2:]) * MINUTE
         micros -= shift if offset[0] == "+" else -shift
     return micros
+
+
+def parse_duration(text: str) -> int:
+    """Microseconds of a number below 100,000 of a unit of `UNITS`.
+
+    Raises:
+        ValueError: the text is no such duration.
+
+    >>> parse_duration("90 minutes"), parse_duration("1 hour")
+    (5400000000, 3600000000)
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None or match[2] not in UNITS:
+        raise ValueError(f"not a duration, such as 365 days: {text[:40]!r}")
+    return int(match[1]) * UNITS[match[2]]
 
 
 def format_instant(micros: int) -> str:

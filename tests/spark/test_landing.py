@@ -69,6 +69,45 @@ def test_bad_lines_are_quarantined_with_their_reason_and_the_others_land(
     assert json.loads(reasons) == dict.fromkeys(BAD_LINES, 1)
 
 
+#: Times of events that land at ten, and whether they are near enough.
+TIMES = {
+    "2099-01-01T00:00:00Z": False,
+    "1970-01-16T17:03:54Z": False,  # seconds that were read as milliseconds
+    "2012-01-02T09:59:59.999999Z": False,
+    "2012-01-02T10:00:00Z": True,  # 365 days before
+    "2013-01-01T11:59:59.999999Z": True,
+    "2013-01-01T12:00:00Z": False,
+}
+
+
+def test_events_far_from_their_landing_are_quarantined_also_when_they_are_judged_again(
+    lake: SparkLake, settings: Settings
+) -> None:
+    put(settings, 10, *(departure(n, time=time) for n, time in enumerate(TIMES)), departure(9))
+    far = [
+        ("2013-01-01T10", place, "time_far_from_landing", f"{time} {_FAR}")
+        for place, (time, near) in enumerate(TIMES.items(), start=1)
+        if not near
+    ]
+
+    def held() -> list[tuple[Any, ...]]:
+        found = rows(lake, "quarantine", "landing", "position", "reason_code", "reason")
+        return [(*row[:3], row[3].replace(".000000Z", "Z")) for row in found]
+
+    land(lake, settings, hours(10, 11))
+    assert rows(lake, "events", "event_id") == ["d3", "d4", "d9"]
+    assert held() == far
+    # From the stored lines, and by the hour that they landed in.
+    put(settings, 11, departure(9, dep_delay=6))
+    land(lake, settings, hours(11, 12))
+    assert rows(lake, "events", "event_id", "dep_delay") == [("d3", 5), ("d4", 5), ("d9", 6)]
+    assert held()[:-1] == far
+    assert held()[-1][1:3] == (7, "superseded")
+
+
+_FAR = "is too far from the hour 2013-01-01T10 of its landing"
+
+
 def test_typed_values_arrive_as_they_were(lake: SparkLake, settings: Settings) -> None:
     weather = {
         "id": "w", "type": "Weather", "time": "2013-01-01T10:00:00.000001Z", "origin": "JFK",
@@ -264,7 +303,7 @@ def test_another_landing_in_between_is_never_overwritten(
 ) -> None:
     """Both bring d1, on two days; the other ends after this one has looked."""
     put(settings, 10, departure(1, dep_delay=6))
-    put(settings, 11, departure(1, time="2013-01-02T10:00:00Z"))
+    put(settings, 11, departure(1, time="2012-12-31T10:00:00Z"))
     interrupt(monkeypatch, step, lambda: land(lake, settings, hours(11, 12)))
     figures = land(lake, settings, hours(10, 11))
     assert (figures["accepted"], figures["quarantined"]) == (0, 1)

@@ -52,8 +52,9 @@ def aggregated(lake: SparkLake, interval: Interval) -> None:
 
 
 def validated(lake: SparkLake, interval: Interval) -> None:
-    validation = validate(lake, workload(lake, QUERIES), interval, SIZE, run="test")
-    record_metrics(lake, interval, VALIDATE_STEP, validation.figures(), run="test")
+    asked = workload(lake, QUERIES)
+    validation = validate(lake, asked, interval, SIZE, run="test")
+    record_metrics(lake, asked, interval, VALIDATE_STEP, validation.figures(), run="test")
 
 
 def prepared(lake: SparkLake, interval: Interval) -> None:

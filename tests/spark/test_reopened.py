@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
 from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
+from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, record_metrics
 from elsinore.lake.stale_hours import reopen_hours, reopened_hours, stale_hours
 from elsinore.lake.tables import Lake
@@ -16,6 +18,7 @@ from elsinore.orchestration.run_step import Arguments
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import aggregate
 from elsinore.spark.publish import publish
 from elsinore.spark.tables import SparkLake
@@ -96,11 +99,11 @@ def published(
 ) -> tuple[Interval, ...]:
     """Compute and publish an interval with what it re-opened, trusting the engine."""
     reopened = reopen_hours(lake, queries, interval, figures={}, run=run, most=100).taken
-    assert reopened_hours(lake, interval) == reopened
+    assert reopened_hours(lake, queries, interval) == reopened
     for part in (interval, *reopened):
         aggregate(lake, queries, part, static_plan="p", parts=1, run=run)
         validated = {STAGED_VERSION: str(lake.version(STAGED))}
-        record_metrics(lake, part, VALIDATE_STEP, validated, run=run)
+        record_metrics(lake, queries, part, VALIDATE_STEP, validated, run=run)
     publish(lake, queries, interval, run=run, also=reopened)
     return reopened
 
@@ -180,10 +183,12 @@ def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
     # Before these are published an event of their time lands, which therefore re-opens nothing.
     put(settings, 13, departure(20, 45, 11), name="-late")
     second = up_to_validation(hours(13, 14), "second")
-    assert reopened_hours(lake, hours(13, 14)) == ()
+    assert reopened_hours(lake, queries, hours(13, 14)) == ()
     # So does a run over hours of the first, which it has therefore to validate again.
     aggregate_trends.main(Arguments(hours(12, 13), "beside"), settings)
+    before = lake.version(PUBLISHED)
     publish_results.main(first, settings)
+    assert lake.version(PUBLISHED) == before + 1, "nothing stale was to be seen"
     publish_results.main(second, settings)
     late = events_at(lake, *FINAL_EVENTS, (11 * 60 + 45, 5))
     assert staged(lake, WHOLE, PUBLISHED) == computed(queries, late, WHOLE)
@@ -191,7 +196,7 @@ def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
     # Withdrawn again, it re-opens what it touched.
     put(settings, 13, name="-late")
     third = up_to_validation(hours(13, 14), "third")
-    assert labels(reopened_hours(lake, hours(13, 14))) == ["11", "12"]
+    assert labels(reopened_hours(lake, queries, hours(13, 14))) == ["11", "12"]
     figures = publish_results.main(third, settings)
     assert figures["reopened"] == 1
     final = computed(queries, events_at(lake, *FINAL_EVENTS), WHOLE)
@@ -200,3 +205,39 @@ def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
     found = read_publications(lake.root)
     assert all(publication.validated > 0 for publication in found.values())
     assert {publication.workload for publication in found.values()} == {"two"}
+
+
+@pytest.mark.slow
+def test_two_workloads_over_the_same_hours_try_again_and_keep_their_own_records(
+    lake: SparkLake, settings: Settings, queries: Workload, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.sase"
+    path.write_text(QUERIES.replace("2 hours", "1 hour"), encoding="utf-8")
+    theirs = settings.model_copy(update={"workload_file": path})
+    other = load_workload(path, lake.stream)
+    write_files(settings, Step(WHOLE, frozenset()))
+    interval = hours(10, 12)
+    mine, yours = Arguments(interval, "mine"), Arguments(interval, "yours")
+    land_events.main(Arguments(WHOLE, "mine"), settings)
+    for job in (find_plan, aggregate_trends, validate_results):
+        job.main(mine, settings)
+    # The other one stages the same hours before the first has published, and the other way round.
+    for job in (find_plan, aggregate_trends):
+        job.main(yours, theirs)
+    publish_results.main(mine, settings)
+    events = events_at(lake, *FINAL_EVENTS)
+    assert staged(lake, interval, PUBLISHED) == computed(queries, events, interval)
+    validate_results.main(yours, theirs)
+    publish_results.main(yours, theirs)
+    assert staged(lake, interval, PUBLISHED) == computed(other, events, interval)
+    both = {workload_fingerprint(workload) for workload in (queries, other)}
+    assert set(lake.rows("validations")["workload_fingerprint"].to_pylist()) == both
+    steps = lake.rows("run_metrics", pc.field("run_key") == run_key(interval)).to_pylist()
+    assert {(row["step"], row["workload_fingerprint"]) for row in steps} == {
+        (step, workload)
+        for step in ("plan", "aggregate", "validate", "publish")
+        for workload in both
+    }
+    owned = lake.rows("publications", pc.field("workload") == "other")["validated"].to_pylist()
+    assert len(owned) == 2
+    assert all(owned)

@@ -156,7 +156,7 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: SparkLake) -> N
     assert landed.version("plans") == before[0] + 1
     # Again, so that a repeated run leaves the same.
     assert again.figures == first.figures
-    assert find_text(landed, interval, "plan", "reason") == "no plan was found before"
+    assert find_text(landed, workload, interval, "plan", "reason") == "no plan was found before"
     # The run's slices have the run's plan, other hours have none.
     assert load_plan(landed, workload, interval) == first.plan
     assert load_plan(landed, workload, hours(11, 12)) == first.plan
@@ -212,7 +212,7 @@ def test_the_plan_in_force_stands_within_the_band(lake: SparkLake, settings: Set
 def test_a_plan_of_another_workload_is_refused(landed: SparkLake) -> None:
     interval = hours(11, 12)
     plan(landed, bound(landed), interval)
-    with pytest.raises(PlanError):
+    with pytest.raises(DataError, match="no plan"):
         load_plan(landed, bound(landed, QUERIES.replace("2 hours", "3 hours")), interval)
 
 
@@ -233,7 +233,7 @@ def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says
     reasons = []
     for interval in (hours(11, 12), hours(10, 13), hours(11, 12)):
         plan(landed, workload, interval)
-        reasons.append(find_text(landed, interval, "plan", "reason"))
+        reasons.append(find_text(landed, workload, interval, "plan", "reason"))
     assert reasons[0] == reasons[2] == "no plan was found before"
 
 
@@ -310,7 +310,9 @@ def test_a_plan_of_an_older_build_is_found_anew(landed: SparkLake) -> None:
         ],
         run="test",
     )  # fmt: skip
-    record_metrics(landed, hours(9, 10), "plan", {"plan_fingerprint": "0" * 64}, run="test")
+    record_metrics(
+        landed, workload, hours(9, 10), "plan", {"plan_fingerprint": "0" * 64}, run="test"
+    )
     with pytest.raises(PlanError, match="version 2; this build reads version 4"):
         load_plan(landed, workload, hours(9, 10))
     anew = plan(landed, workload, interval)

@@ -24,7 +24,7 @@ from elsinore.errors import (
     SchemaError,
     SetupError,
 )
-from elsinore.lake.regions import Hours, Landings, RunStep, run_key
+from elsinore.lake.regions import Hours, Landings, OfWorkload, RunStep, run_key
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
@@ -45,13 +45,14 @@ def write(lake: SparkLake, first: int, end: int, *found: dict[str, Any]) -> None
     lake.replace("raw_events", frame(lake, "raw_events", *found), where=region, run="r")
 
 
-def metrics(lake: Lake, first: int, step: str, **values: float) -> None:
+def metrics(lake: Lake, first: int, step: str, workload: str = "", **values: float) -> None:
     region = RunStep(hours(first, first + 1), step)
     rows = [
-        {"run_key": run_key(region.interval), "step": step, "metric": name, "value": value}
+        {"run_key": run_key(region.interval), "workload_fingerprint": workload, "step": step}
+        | {"metric": name, "value": value}
         for name, value in values.items()
     ]
-    lake.record("run_metrics", rows, where=region, run="r")
+    lake.record("run_metrics", rows, where=OfWorkload(region, workload), run="r")
 
 
 def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: SparkLake) -> None:
@@ -96,13 +97,20 @@ def test_records_replace_their_region_without_spark(lake: SparkLake, settings: S
     metrics(bare, 9, "publish", rows=3)
     metrics(bare, 10, "land", lines=4)
     metrics(bare, 9, "land", lines=5)
+    metrics(bare, 9, "land", "f" * 64, lines=6)
     assert rows(bare, "run_metrics", "run_key", "step", "metric", "value") == [
         ("2013-01-01T09_2013-01-01T10", "land", "lines", 5.0),
+        ("2013-01-01T09_2013-01-01T10", "land", "lines", 6.0),
         ("2013-01-01T09_2013-01-01T10", "publish", "rows", 3.0),
         ("2013-01-01T10_2013-01-01T11", "land", "lines", 4.0),
     ]
-    assert bare.version("run_metrics") == 4
-    assert [row.value for row in lake.read("run_metrics").orderBy("value").collect()] == [3, 4, 5]
+    assert bare.version("run_metrics") == 5
+    assert [row.value for row in lake.read("run_metrics").orderBy("value").collect()] == [
+        3,
+        4,
+        5,
+        6,
+    ]
 
 
 def test_options_are_what_they_were_afterwards(lake: SparkLake) -> None:
@@ -222,6 +230,13 @@ def test_regions_spell_their_hours_themselves() -> None:
     assert RunStep(hours(9, 10), "land").predicate() == (
         "run_key = '2013-01-01T09_2013-01-01T10' AND step = 'land'"
     )
+    assert OfWorkload(Hours(hours(9, 10)), "0" * 64).predicate() == (
+        "(owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09') "
+        f"AND workload_fingerprint = '{'0' * 64}'"
+    )
+    for text in ("x' OR 1=1 --", "0" * 63, "0" * 64 + "\n"):
+        with pytest.raises(EngineError, match="no fingerprint"):
+            OfWorkload(Hours(hours(9, 10)), text)
     with pytest.raises(AuthorError, match="whole hours"):
         Landings(Interval(0, HOUR + 1))
     with pytest.raises(EngineError, match="cannot name a step"):

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from elsinore.errors import DataError, ValidationError
-from elsinore.lake.provenance import PUBLISHED, STAGED, origin
+from elsinore.errors import ValidationError
+from elsinore.lake.provenance import PUBLISHED, STAGED, RestagedError, origin
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
 from elsinore.lake.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
@@ -110,9 +110,10 @@ def test_a_count_that_is_off_by_one_is_named_and_never_published(spoilt: Lake) -
         assert part in text
     assert f"{wrong} instead of {row['exact']}" in text
     assert len(validation.mismatches) == 1
-    record_metrics(spoilt, RUN, VALIDATE_STEP, validation.figures(), run="test")
+    asked = workload(spoilt, QUERIES)
+    record_metrics(spoilt, asked, RUN, VALIDATE_STEP, validation.figures(), run="test")
     with pytest.raises(ValidationError, match="differ from the reference"):
-        publish(cast(SparkLake, spoilt), workload(spoilt, QUERIES), RUN, run="test")
+        publish(cast(SparkLake, spoilt), asked, RUN, run="test")
     assert staged(spoilt, RUN, PUBLISHED) == []
 
 
@@ -222,7 +223,7 @@ def test_the_sample_follows_from_the_seed_alone(lake: Lake) -> None:
 
 def test_results_of_another_workload_are_refused(lake: Lake) -> None:
     other = QUERIES.replace("WITHIN 6 hours", "WITHIN 5 hours")
-    with pytest.raises(DataError, match="chains"):
+    with pytest.raises(RestagedError, match="chains"):
         validate(lake, workload(lake, other), RUN, EVERYTHING, run="test")
 
 

@@ -148,7 +148,7 @@ def test_a_mismatch_says_where_it_is_and_what_it_is(whole: Validation, right: An
 def test_nothing_of_it_is_published(lake: Lake, asked: Workload, whole: Validation) -> None:
     with pytest.raises(ValidationError, match="instead of"):
         require_no_mismatch(whole)
-    record_metrics(lake, RUN, VALIDATE_STEP, whole.figures(), run="test")
+    record_metrics(lake, asked, RUN, VALIDATE_STEP, whole.figures(), run="test")
     with pytest.raises(ValidationError, match="differ from the reference"):
         publish(cast(SparkLake, lake), asked, RUN, run="test")
     assert staged(lake, RUN, PUBLISHED) == []

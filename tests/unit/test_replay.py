@@ -5,6 +5,7 @@ A few lines of Python stand in place of Airflow.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from datetime import UTC, date, datetime
@@ -17,7 +18,14 @@ from deltalake import write_deltalake
 from rich.console import Console
 
 from elsinore import replay
-from elsinore.errors import AuthorError, DataError, ElsinoreError, ParameterError, SetupError
+from elsinore.errors import (
+    AuthorError,
+    ConflictError,
+    DataError,
+    ElsinoreError,
+    ParameterError,
+    SetupError,
+)
 from elsinore.generate.flights import hour_path
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.quality.judge import Judgement, judgement_file
@@ -26,6 +34,7 @@ from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of
 
 SIX_HOURS = Interval.parse("2013-02-08T00:00", "2013-02-08T06:00")
+HOURS = ("2013-02-08T00:00", "2013-02-08T06:00")
 
 
 class Stopped(Exception):
@@ -84,6 +93,32 @@ def test_a_bad_stretch_is_refused_before_anything_is_made(
     with pytest.raises(ParameterError):
         replay.replay(Settings(home=tmp_path), start, end, Console())
     assert generated == []
+
+
+def test_a_second_replay_is_refused_and_names_the_first(
+    tmp_path: Path, generated: list[tuple[str, str]]
+) -> None:
+    program = (
+        "import sys\nfrom rich.console import Console\nfrom elsinore import replay\n"
+        "from elsinore.settings import Settings\n"
+        "replay.generate_flights = lambda *_, **__: None\n"
+        "replay.server_url = lambda settings: ''\n"
+        "replay.run_dag = lambda *_: (print('runs', flush=True), sys.stdin.read(), sys.exit(0))\n"
+        f"replay.replay(Settings(home={str(tmp_path)!r}), *{HOURS}, Console())"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"runs\n"
+        told = rf"process {first.pid} replays \[2013-02-08T00:.* into {tmp_path} \(wait"
+        with pytest.raises(ConflictError, match=told):
+            replay.replay(
+                Settings(home=tmp_path), "2013-02-08T00:00", "2013-02-08T06:00", Console()
+            )
+        assert generated == []
+    with pytest.raises(Stopped):
+        replay.replay(Settings(home=tmp_path), *HOURS, Console())
 
 
 # ---- following a run of the DAG
@@ -220,7 +255,7 @@ def settings(tmp_path: Path) -> Settings:
     for name, rows in [
         ("trend_aggregates", RESULTS),
         ("landings", LANDINGS),
-        ("validations", VALIDATIONS),
+        ("validations", [row | {"workload_fingerprint": "c" * 64} for row in VALIDATIONS]),
     ]:
         table = pa.Table.from_pylist(rows)
         days = [column for column in table.column_names if column.endswith("_day")]

@@ -73,6 +73,31 @@ def test_wrong_values_are_named(monkeypatch: pytest.MonkeyPatch, name: str, valu
         Settings.load()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HOME", "s3a://bucket/elsinore"),
+        ("HOME", "s3a:/bucket"),
+        ("HOME", "abfss://box@account.dfs.core.windows.net/x"),
+        ("HOME", "file:///data"),
+        ("SCHEMA_FILE", "hdfs://name/flights.yaml"),
+        ("SPARK_TOKEN_FILE", "gs://bucket/token"),
+    ],
+)
+def test_an_address_is_taken_for_no_folder(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"ELSINORE_{name}", value)
+    hint = f"ELSINORE_{name}: .*{value} is an address; .* name a folder"
+    with pytest.raises(ParameterError, match=hint):
+        Settings.load()
+    if name == "HOME":
+        with pytest.raises(ValueError, match="is an address"):
+            Settings(home=Path(value))
+    monkeypatch.setenv(f"ELSINORE_{name}", "a:b/c")
+    assert Settings.load()
+
+
 def test_all_wrong_values_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELSINORE_SLICES", "0")
     monkeypatch.setenv("ELSINORE_SAMPLE_BUDGET", "-1")

@@ -15,11 +15,12 @@ from pydantic import (
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
-from elsinore.timeline import TimeUnit, parse_instant
+from elsinore.timeline import TimeUnit, parse_duration, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
 FieldName = Annotated[str, Field(min_length=1, max_length=200)]
+_Duration = Annotated[int, BeforeValidator(lambda text: parse_duration(str(text)))]
 Scalar = str | int | float | bool
 
 #: Columns of the table `events` beside the attributes; compared without case, as Spark does.
@@ -42,6 +43,8 @@ def load_schema(path: Path) -> StreamSchema:
 class _TimeField(Strict):
     field: FieldName
     unit: Annotated[TimeUnit, Field(strict=False)]
+    late: _Duration = StreamSchema.late
+    early: _Duration = StreamSchema.early
 
 
 class _PlainField(Strict):
@@ -164,4 +167,6 @@ class _SchemaFile(Strict):
             self.type.field,
             self.id.field if self.id else None,
             types,
+            self.time.late,
+            self.time.early,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from elsinore.timeline import TimeUnit
+from elsinore.timeline import DAY, HOUR, TimeUnit
 
 
 class AttributeType(StrEnum):
@@ -59,6 +59,8 @@ class StreamSchema:
         type_field: the raw field that names the event type.
         id_field: the raw field with the unique event id, if events have one.
         types: event types; their order fixes the codes used in columns.
+        late, early: how long before the hour of a landing that brings it, and after it, an event
+            may have happened; microseconds.
     """
 
     name: str
@@ -67,6 +69,8 @@ class StreamSchema:
     type_field: str
     id_field: str | None
     types: tuple[EventType, ...]
+    late: int = 365 * DAY
+    early: int = HOUR
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

@@ -196,7 +196,7 @@ def _told(
         "values": values,
         "publication": publication and asdict(publication),
         "finder": publication and _finder(lake, publication.plan_fingerprint),
-        "checked": _checked(lake, result),
+        "checked": _checked(lake, result, publication),
         "trends": {
             "count": count,
             "listed": listed,
@@ -249,9 +249,11 @@ def _finder(lake: Path, fingerprint: str) -> str | None:
     return str(found[0]) if found else None
 
 
-def _checked(lake: Path, result: dict[str, Any]) -> dict[str, int]:
-    of_hour = ds.field("owned_hour") == result["owned_hour"]
-    checks = read_rows(lake, "validations", where=of_hour).to_pylist()
+def _checked(lake: Path, result: dict[str, Any], publication: Publication | None) -> dict[str, int]:
+    where = ds.field("owned_hour") == result["owned_hour"]
+    if publication is not None:
+        where &= ds.field("workload_fingerprint") == publication.workload_fingerprint
+    checks = read_rows(lake, "validations", where=where).to_pylist()
     made = [check for check in checks if check["status"] == "checked"]
     place = ("query", "group_key", "window_start")
     own = [check for check in made if all(check[name] == result[name] for name in place)]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.events import ARROW_TYPES
+from elsinore.events import ARROW_TYPES, TIME_COLUMN
 from elsinore.files.read_lines import LINES_SCHEMA
 from elsinore.files.read_parquet import ArrowRecords
-from elsinore.files.rejection import Fault
+from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason
 from elsinore.files.type_records import Decoded, Rows, concat_decoded, type_records
 from elsinore.files.typed import Typed, json_ids, json_times, json_values, parse_json
-from elsinore.timeline import TimeUnit
+from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_instant
 
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one bad line slows down no more than these.
@@ -54,6 +55,40 @@ def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
     parsed = list(map(parse_json, lines))
     faults = {row: fault for row, fault in enumerate(parsed) if isinstance(fault, Fault)}
     return type_records(_JsonRecords(parsed, lines), where, faults, schema)
+
+
+def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decoded:
+    """Decoded lines, whose events are rejected where they lie too far from their landing's hour.
+
+    A clock of 2099, or seconds that were read as milliseconds, would make an event of some window
+    that no run owns. Rejected lines are in no order.
+
+    Args:
+        decoded: of these lines, with their row numbers for positions.
+        lines: columns `landing` (label of the hour) and `line`.
+        schema: how far is too far.
+    """
+    events = decoded.events
+    landings = lines["landing"].combine_chunks().dictionary_encode()
+    starts = [parse_instant(f"{label}:00") for label in landings.dictionary.to_pylist()]
+    rows, times = events["position"].to_numpy(), events[TIME_COLUMN].to_numpy()
+    start = np.array(starts, np.int64)[landings.indices.to_numpy()][rows]
+    far = (times < start - schema.late) | (times >= start + HOUR + schema.early)
+    if not far.any():
+        return decoded
+    reasons = [
+        f"{format_instant(time)} is too far from the hour {hour_label(hour)} of its landing"
+        for time, hour in zip(times[far].tolist(), start[far].tolist(), strict=True)
+    ]
+    gone = {
+        "file": events["file"].filter(far),
+        "position": rows[far],
+        "line": lines["line"].take(rows[far]),
+        "reason_code": [Reason.TIME_FAR_FROM_LANDING.value] * len(reasons),
+        "reason": reasons,
+    }
+    rejected = pa.concat_tables([decoded.rejected, pa.table(gone, schema=REJECTED_SCHEMA)])
+    return Decoded(events.filter(~far), rejected)
 
 
 class _JsonRecords:

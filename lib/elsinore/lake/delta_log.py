@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import deltalake
 import pyarrow as pa
@@ -129,15 +130,28 @@ def clear_unfinished(table: Path) -> None:
     """Remove the log folder of a table that is none, and do nothing to one that is.
 
     Delta calls whatever has anything in its log folder a table, then misses the table's first
-    commit, and would refuse to create it for ever. A creation that is under way is waited for.
+    commit, and would refuse to create it for ever. A creation that is under way is waited for; one
+    that goes on after that, or that was finished just now, loses nothing: the folder is put aside
+    in one step before it is looked at a last time, and what a commit was for goes back.
 
     Args:
         table: the folder of the table; it need not exist.
+
+    Raises:
+        ConflictError: others create the table right now.
     """
     log = table / _LOG
     while log.is_dir() and not deltalake.DeltaTable.is_deltatable(str(table)):
         if time.time() - _last_touched(log) > _ABANDONED:
-            shutil.rmtree(log)
+            aside = table / f"{_LOG}.{uuid4().hex}"
+            try:
+                log.rename(aside)
+                if any(_COMMIT.fullmatch(path.name) for path in aside.iterdir()):
+                    aside.rename(log)
+                    return
+            except OSError as error:
+                raise ConflictError(f"others are creating the table {table.name}") from error
+            shutil.rmtree(aside)
             return
         time.sleep(0.1)
 

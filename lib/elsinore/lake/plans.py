@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import DataError
-from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import Metric, find_text, record_metrics, text_metrics
+from elsinore.lake.run_metrics import Metric, record_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
@@ -90,7 +89,7 @@ def plan_run(
     if (profile := _profile_of(lake, plan)) is not None:
         figures[PROFILE_FINGERPRINT] = profile
     figures |= {f"events_{name}": number for name, number in statistics.events}
-    record_metrics(lake, interval, PLAN, figures, run=run)
+    record_metrics(lake, workload, interval, PLAN, figures, run=run)
     return FoundPlan(plan, stored is not None, figures)
 
 
@@ -102,21 +101,21 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
 
     Raises:
         DataError: no plan was found for such a run.
-        PlanError: the plan is damaged, or made for another workload.
+        PlanError: the plan is damaged.
     """
-    own = find_text(lake, interval, PLAN, PLAN_FINGERPRINT)
-    found = _first_of(lake, workload, [own]) if own else None
-    if found is None or found.workload_fingerprint != workload_fingerprint(workload):
-        runs = text_metrics(lake, PLAN, PLAN_FINGERPRINT)
-        later = [found for found in map(_interval, runs) if interval.end <= found.end]
-        around = [found for found in later if found.start <= interval.start]
-        around.sort(key=lambda found: (found.length, found.start))
-        around += sorted(later, key=lambda found: (found.end, found.length))
-        found = _first_of(lake, workload, [runs[run_key(run)] for run in around])
-    if found is None:
+    named = text_metrics(lake, workload, PLAN, PLAN_FINGERPRINT)
+    runs = {_interval(key): name for key, name in named.items()}
+    later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
+    around = [run for run in later if run.start <= interval.start]
+    if not later:
         raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
-    verify(found, workload)
-    return found
+    name = runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
+    bodies = _rows(lake, "body", kind=PLAN, fingerprint=name)
+    if not bodies:
+        raise DataError(f"the table plans lacks the plan {name}")
+    plan = StaticPlan.from_json(bodies[0]["body"])
+    verify(plan, workload)
+    return plan
 
 
 def load_statistics(lake: Lake, fingerprint: str) -> Statistics | None:
@@ -211,20 +210,6 @@ def _profile_of(lake: Lake, plan: StaticPlan) -> str | None:
         statistics_fingerprint=plan.statistics_fingerprint,
     )  # fmt: skip
     return found[0]["fingerprint"] if found else None
-
-
-def _first_of(lake: Lake, workload: Workload, named: Sequence[str]) -> StaticPlan | None:
-    """The first of some plans that is the workload's; if none is, the first of all."""
-    if not named:
-        return None
-    names = ("fingerprint", "workload_fingerprint", "body")
-    found = {row["fingerprint"]: row for row in _rows(lake, *names, kind=PLAN, fingerprint=named)}
-    if missing := set(named) - found.keys():
-        raise DataError(f"the table plans lacks the plan {min(missing)}")
-    own = workload_fingerprint(workload)
-    rows = [found[name] for name in named]
-    best = next((row for row in rows if row["workload_fingerprint"] == own), rows[0])
-    return StaticPlan.from_json(best["body"])
 
 
 def _interval(key: str) -> Interval:

@@ -20,6 +20,7 @@ import pyarrow.dataset as ds
 from elsinore.errors import EngineError
 from elsinore.timeline import DAY, EPOCH, Interval, hour_label, require_whole_hours
 
+_FINGERPRINT = re.compile(r"([0-9a-f]{64})?")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -137,7 +138,31 @@ class RunStep:
         return f"run_key = '{run_key(self.interval)}' AND step = '{self.step}'"
 
 
-Region = Hours | Landings | RunStep
+@dataclass(frozen=True, slots=True)
+class OfWorkload:
+    """Of a region, what belongs to one workload.
+
+    Attributes:
+        region: the region.
+        workload: the workload's fingerprint; empty for what belongs to none.
+
+    Raises:
+        EngineError: that is no fingerprint.
+    """
+
+    region: Hours | RunStep
+    workload: str
+
+    def __post_init__(self) -> None:
+        if not _FINGERPRINT.fullmatch(self.workload):
+            raise EngineError(f"{self.workload!r} is no fingerprint")
+
+    def predicate(self) -> str:
+        """The condition as SQL."""
+        return f"({self.region.predicate()}) AND workload_fingerprint = '{self.workload}'"
+
+
+Region = Hours | Landings | RunStep | OfWorkload
 
 
 def day_of(instant: int) -> date:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from elsinore.engine.plan import RuntimePlan
-from elsinore.lake.regions import RunStep, run_key
+from elsinore.lake.regions import OfWorkload, RunStep, run_key
 from elsinore.lake.tables import Lake
+from elsinore.query.bound import Workload
+from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.step_clock import step_times
 from elsinore.timeline import Interval
 
@@ -34,36 +36,42 @@ _NANOSECONDS = 1e-9
 
 
 def record_metrics(
-    lake: Lake, interval: Interval, step: str, metrics: Mapping[str, Metric], *, run: str
+    lake: Lake,
+    workload: Workload | None,
+    interval: Interval,
+    step: str,
+    metrics: Mapping[str, Metric],
+    *,
+    run: str,
 ) -> None:
-    """Make these the figures of a step of the run over an interval, in place of earlier ones.
+    """Make these the figures of a step of a run of a workload over an interval, its only ones.
 
     Raises:
         ConflictError: another run over the same interval wrote meanwhile.
     """
+    own = "" if workload is None else workload_fingerprint(workload)
+    key = {"run_key": run_key(interval), "workload_fingerprint": own, "step": step}
     rows = [
-        {"run_key": run_key(interval), "step": step, "metric": metric}
+        {**key, "metric": metric}
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
         for metric, value in {**metrics, **step_times()}.items()
     ]
-    lake.record("run_metrics", rows, where=RunStep(interval, step), run=run)
+    lake.record("run_metrics", rows, where=OfWorkload(RunStep(interval, step), own), run=run)
 
 
-def text_metrics(lake: Lake, step: str, metric: str) -> dict[str, str]:
-    """A metric that is a text, of all runs, by run key."""
-    return _texts(lake, (pc.field("step") == step) & (pc.field("metric") == metric))
-
-
-def find_text(lake: Lake, interval: Interval, step: str, metric: str) -> str | None:
-    """A metric that is a text, of the run over exactly this interval; None where it has none."""
-    key = run_key(interval)
-    own = (pc.field("run_key") == key) & (pc.field("step") == step)
-    return _texts(lake, own & (pc.field("metric") == metric)).get(key)
-
-
-def _texts(lake: Lake, where: pc.Expression) -> dict[str, str]:
+def text_metrics(lake: Lake, workload: Workload, step: str, metric: str) -> dict[str, str]:
+    """A metric that is a text, of all runs of a workload, by run key."""
+    own = pc.field("workload_fingerprint") == workload_fingerprint(workload)
+    where = own & (pc.field("step") == step) & (pc.field("metric") == metric)
     found = lake.rows("run_metrics", where, columns=["run_key", "detail"]).to_pylist()
     return {row["run_key"]: row["detail"] for row in found if row["detail"] is not None}
+
+
+def find_text(
+    lake: Lake, workload: Workload, interval: Interval, step: str, metric: str
+) -> str | None:
+    """A metric that is a text, of the run over exactly this interval; None where it has none."""
+    return text_metrics(lake, workload, step, metric).get(run_key(interval))
 
 
 def is_of_coverage(metric: str) -> bool:

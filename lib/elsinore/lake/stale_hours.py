@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import changed_partitions, commits, read_rows
 from elsinore.lake.event_files import reach_of
-from elsinore.lake.provenance import read_publications
+from elsinore.lake.provenance import read_publications, staged_origins
 from elsinore.lake.run_metrics import LAND_STEP, Metric, find_text, record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
@@ -171,6 +171,20 @@ def _missed(lake: Path, workload: Workload, until: int, days: int) -> set[int]:
     }
 
 
+def overtaken(lake: Path, workload: Workload, parts: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The hours of some intervals whose staged results are older than an event of their windows.
+
+    What `stale_hours` says of published results, said of those that are about to be published.
+
+    Raises:
+        DataError: a table is damaged.
+    """
+    staged = {label: found for part in parts for label, found in staged_origins(lake, part).items()}
+    versions = {parse_hour(label): one.events_version for label, one in staged.items()}
+    windows = {query.window for query in workload.queries}
+    return stretches(_touched_since(lake, windows, versions)) if versions else ()
+
+
 def owning_hours(windows: Iterable[Window], first: int, last: int) -> set[int]:
     """The hours that own a window which holds `first`, `last` or an instant between them.
 
@@ -250,17 +264,17 @@ def reopen_hours(
     found = Reopened(stretches(outside[cut:]), stretches(outside[:cut]))
     borders = [[format_instant(part.start), format_instant(part.end)] for part in found.taken]
     metrics = {**figures, REOPENED: json.dumps(borders), "hours_left": cut}
-    record_metrics(lake, interval, LAND_STEP, metrics, run=run)
+    record_metrics(lake, workload, interval, LAND_STEP, metrics, run=run)
     return found
 
 
-def reopened_hours(lake: Lake, interval: Interval) -> tuple[Interval, ...]:
+def reopened_hours(lake: Lake, workload: Workload, interval: Interval) -> tuple[Interval, ...]:
     """What `reopen_hours` found last for a run; nothing where it was not asked.
 
     Raises:
         ParameterError: the metric is damaged.
     """
-    text = find_text(lake, interval, LAND_STEP, REOPENED) or "[]"
+    text = find_text(lake, workload, interval, LAND_STEP, REOPENED) or "[]"
     try:
         return tuple(Interval.parse(start, end) for start, end in json.loads(text))
     except (ValueError, TypeError, AttributeError) as error:

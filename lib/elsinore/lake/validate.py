@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.errors import BudgetError, DataError, UnsupportedQueryError, ValidationError
+from elsinore.errors import BudgetError, UnsupportedQueryError, ValidationError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.lake.event_files import attributes_read, event_table, events_in_order, types_read
-from elsinore.lake.provenance import STAGED
-from elsinore.lake.regions import Hours
+from elsinore.lake.provenance import STAGED, RestagedError
+from elsinore.lake.regions import Hours, OfWorkload
 from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, STAGED_VERSION
 from elsinore.lake.sample import (
     EVERY_GROUP,
@@ -42,6 +42,7 @@ from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
 from elsinore.results.published import group_key, numbers_of
 from elsinore.results.row import Bounds, ResultRow, within
+from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, format_instant, hour_label, parse_instant
 
 VALIDATIONS = "validations"
@@ -221,7 +222,7 @@ def validate(
     that they can be reported first: see `require_no_mismatch`.
 
     Raises:
-        DataError: the staged results are of other queries than the workload's.
+        RestagedError: the staged results are of other queries than the workload's.
         UnsupportedQueryError: the reference finds a query ambiguous.
         ConflictError: worth another try.
     """
@@ -235,8 +236,10 @@ def validate(
         for item in check_all(lake, workload, checks, Budget(size.steps))
     }
     compared = sorted(once.values(), key=_place)
-    rows = [item.row() for item in compared]
-    lake.record(VALIDATIONS, rows, where=Hours(interval), run=run)
+    own = {"workload_fingerprint": workload_fingerprint(workload)}
+    rows = [own | item.row() for item in compared]
+    where = OfWorkload(Hours(interval), own["workload_fingerprint"])
+    lake.record(VALIDATIONS, rows, where=where, run=run)
     covered = _covered(workload, checks, compared)
     return Validation(pinned, count_strata(results), covered, compared)
 
@@ -263,7 +266,7 @@ def _require_same_queries(workload: Workload, results: pd.DataFrame) -> None:
     pairs = results[["query", "query_fingerprint"]].drop_duplicates()
     found = set(pairs.itertuples(index=False, name=None))
     if other := sorted(name for name, _ in found - known):
-        raise DataError(
+        raise RestagedError(
             f"staged results are of other queries than the workload's: {', '.join(other)}",
             hint="aggregate the interval again",
         )

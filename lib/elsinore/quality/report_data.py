@@ -18,7 +18,13 @@ from pyarrow.acero import AggregateNodeOptions
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import OF_FILES
 from elsinore.lake.delta_log import aggregate_rows, read_rows
-from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications, staged_origins
+from elsinore.lake.provenance import (
+    PUBLISHED,
+    STAGED,
+    checks_of_staged,
+    read_publications,
+    staged_origins,
+)
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.lake.run_metrics import (
     PUBLISH_STEP,
@@ -173,9 +179,7 @@ def read_report_data(
     """
     owned, landed = Hours(interval), Landings(interval).expression(by_day=False)
     hours = read_rows(lake, "landings", where=landed).sort_by("landing").to_pandas()
-    checks = read_rows(
-        lake, "validations", columns=CHECK_COLUMNS, where=owned.expression(by_day=False)
-    ).to_pandas()
+    checks = checks_of_staged(lake, owned, columns=CHECK_COLUMNS).to_pandas()
     published = count_results(lake, PUBLISHED, owned, tops=True)
     staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)
@@ -284,6 +288,7 @@ def _metrics(lake: Path, interval: Interval) -> pd.DataFrame:
     start, end = (hour_label(border) for border in (interval.start, interval.end))
     key = pc.field("run_key")
     rows = read_rows(lake, "run_metrics", where=(key >= start) & (key < end)).to_pandas()
+    rows = _of_last_workload(rows)
     own = rows[rows["run_key"] == run_key(interval)]
     parts = rows[~rows["step"].isin(own["step"])]
     chosen = [own]
@@ -291,6 +296,13 @@ def _metrics(lake: Path, interval: Interval) -> pd.DataFrame:
         cover = _cover(sorted(of_step["run_key"].unique()), start, end)
         chosen.append(of_step[of_step["run_key"].isin(cover)])
     return pd.concat(chosen)
+
+
+def _of_last_workload(rows: pd.DataFrame) -> pd.DataFrame:
+    """Figures of runs; of those of several workloads over the same hours the last one's."""
+    ended = rows["value"].where(rows["metric"] == ENDED, 0)
+    last = ended.groupby([rows["run_key"], rows["workload_fingerprint"]]).transform("max")
+    return rows[last == last.groupby(rows["run_key"]).transform("max")]
 
 
 def _cover(keys: list[str], start: str, end: str) -> list[str]:
@@ -380,7 +392,7 @@ def _runs(lake: Path, interval: Interval, pages: Path) -> tuple[Any, ...]:
     key = pc.field("run_key")
     where = (key >= start) & (key < end)
     rows = read_rows(lake, "run_metrics", where=where, step=["validate"]).to_pandas()
-    rows = rows[rows["run_key"].str[-len(end) :] <= end]
+    rows = _of_last_workload(rows[rows["run_key"].str[-len(end) :] <= end])
     numbers = rows.pivot_table(index="run_key", columns="metric", values="value", aggfunc="last")
     texts = rows[rows["metric"] == "outcome"].set_index("run_key")["detail"]
     keys = sorted(rows["run_key"].unique())

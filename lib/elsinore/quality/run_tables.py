@@ -19,7 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.lake.delta_log import read_by_day, read_rows
-from elsinore.lake.provenance import STAGED, Publication, read_publications, staged_origins
+from elsinore.lake.provenance import (
+    STAGED,
+    Publication,
+    checks_of_staged,
+    read_publications,
+    staged_origins,
+)
 from elsinore.lake.regions import Hours, Landings
 from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 
@@ -78,7 +84,7 @@ def read_run_tables(
     plans = _plans_of(lake, sorted(set(origins.values())))
     known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
     days = read_by_day(lake, STAGED, owned, version=version)
-    checks = read_rows(lake, "validations", where=owned.expression(by_day=False))
+    checks = checks_of_staged(lake, owned)
     return {
         "landings": _frame(_with_counts(landings, events, quarantine)).assign(
             usual_lines=usual_lines(lake, landings["landing"].to_pylist())

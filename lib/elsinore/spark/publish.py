@@ -21,6 +21,7 @@ from elsinore.lake.provenance import (
     PUBLISHED,
     STAGED,
     Origin,
+    RestagedError,
     require_origins,
     require_unchanged,
 )
@@ -70,17 +71,18 @@ def publish(
         ValidationError: a stretch was not validated, its validation found a mismatch, or something
             else than an aggregation changed its staged results since. Nothing is published then.
         DataError: nothing says what a stretch's results come from.
-        RestagedError: a stretch was aggregated anew since it was validated.
+        RestagedError: a stretch was aggregated anew since it was validated, for this workload or
+            for another.
         ConflictError: another writer got there first; worth another try.
         LostWorkerError: worth another try.
     """
     hours = Hours(interval, tuple(also))
     version = lake.version(STAGED)
     own = workload_fingerprint(workload)
-    _require_no_mismatch(lake, hours)
+    _require_no_mismatch(lake, hours, own)
     origins: dict[str, Origin] = {}
     for stretch in hours.intervals:
-        _require_validated(lake, stretch, version)
+        _require_validated(lake, workload, stretch, version)
         origins |= _require_own(lake, stretch, version, own)
     found = hour_contents(lake, STAGED, hours, version)
     contents = {label: found.get(label, NOTHING) for label in sorted(origins)}
@@ -102,7 +104,7 @@ def publish(
     awaited = awaited_landings(lake.root, workload, map(parse_hour, origins))
     records = [
         common | record | {"awaited": _stretches_text(awaited[parse_hour(record["owned_hour"])])}
-        for record in _records(lake, hours, origins, contents)
+        for record in _records(lake, hours, own, origins, contents)
     ]
     lake.record(PUBLICATIONS, records, where=hours, run=run)
     return Published(total, combine(found), sum(map(bool, awaited.values())))
@@ -115,11 +117,12 @@ def _stretches_text(stretches: Sequence[Interval]) -> str:
 def _records(
     lake: SparkLake,
     hours: Hours,
+    workload: str,
     origins: Mapping[str, Origin],
     contents: Mapping[str, HourContent],
 ) -> Iterator[dict[str, Any]]:
     """What `publications` says of each hour by itself."""
-    checked = _agreed(lake, hours)
+    checked = _agreed(lake, hours, workload)
     for label, content in contents.items():
         yield {
             "owned_hour": label,
@@ -143,8 +146,10 @@ def _replace_published(
     return next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
 
 
-def _require_validated(lake: SparkLake, stretch: Interval, version: int) -> None:
-    validated = find_text(lake, stretch, VALIDATE_STEP, STAGED_VERSION)
+def _require_validated(
+    lake: SparkLake, workload: Workload, stretch: Interval, version: int
+) -> None:
+    validated = find_text(lake, workload, stretch, VALIDATE_STEP, STAGED_VERSION)
     if validated is None:
         raise ValidationError(
             f"the results of {stretch} were not validated", hint="run validate_results first"
@@ -157,16 +162,15 @@ def _require_own(
 ) -> dict[str, Origin]:
     origins = require_origins(lake.root, stretch, version=version)
     if any(origin.workload != workload for origin in origins.values()):
-        raise ValidationError(
+        raise RestagedError(
             f"staged results of {stretch} are of another workload", hint="aggregate it again"
         )
     return origins
 
 
-def _require_no_mismatch(lake: SparkLake, hours: Hours) -> None:
-    wrong = lake.rows(
-        VALIDATIONS, hours.expression(by_day=False) & pc.field("mismatch"), columns=["query"]
-    )
+def _require_no_mismatch(lake: SparkLake, hours: Hours, workload: str) -> None:
+    where = _checks(hours, workload) & pc.field("mismatch")
+    wrong = lake.rows(VALIDATIONS, where, columns=["query"])
     if wrong.num_rows:
         raise ValidationError(
             f"{wrong.num_rows} aggregates of {hours.interval} differ from the reference",
@@ -174,10 +178,15 @@ def _require_no_mismatch(lake: SparkLake, hours: Hours) -> None:
         )
 
 
-def _agreed(lake: SparkLake, hours: Hours) -> Counter[str]:
+def _checks(hours: Hours, workload: str) -> pc.Expression:
+    of_workload = pc.field("workload_fingerprint") == workload
+    return hours.expression(by_day=False) & of_workload
+
+
+def _agreed(lake: SparkLake, hours: Hours, workload: str) -> Counter[str]:
     """By hour, the values that were compared with the reference."""
     compared = (pc.field("status") == "checked") & (pc.field("aggregate") != EVERY_AGGREGATE)
-    where = hours.expression(by_day=False) & compared
+    where = _checks(hours, workload) & compared
     return Counter(lake.rows(VALIDATIONS, where, columns=["owned_hour"])["owned_hour"].to_pylist())
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
-from elsinore.files.decode import decode_lines
+from elsinore.files.decode import decode_lines, reject_far
 from elsinore.files.read_lines import read_lines
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
@@ -271,7 +271,8 @@ def _decode(
         pa.field("position", pa.int64(), False),
         pa.array(np.arange(count)),
     )
-    decoded = decode_lines(numbered, stream)
+    placed = numbered.append_column("landing", landings)
+    decoded = reject_far(decode_lines(numbered, stream), placed, stream)
     events, rejected = decoded.events, decoded.rejected
     from_event = _positions(events, count)
     from_fault = _positions(rejected, count)

@@ -38,6 +38,27 @@ def refusal(tmp_path: Path, text: str) -> SchemaError:
     return caught.value
 
 
+@pytest.mark.parametrize(
+    ("bounds", "late", "early"),
+    [
+        ("", 365 * DAY, DAY // 24),
+        (", late: 2 days, early: 90 minutes", 2 * DAY, DAY // 16),
+        (", late: 0 hours", 0, DAY // 24),
+    ],
+)
+def test_how_far_an_event_may_lie_from_its_landing(
+    tmp_path: Path, bounds: str, late: int, early: int
+) -> None:
+    schema = load(tmp_path, HEAD.replace("unit: us", f"unit: us{bounds}") + "  A: {}\n")
+    assert (schema.late, schema.early) == (late, early)
+
+
+@pytest.mark.parametrize("late", ["2 fortnights", "-1 days", "3", "100000 days", "[1]"])
+def test_a_distance_that_is_no_duration_is_refused(tmp_path: Path, late: str) -> None:
+    text = HEAD.replace("unit: us", f"unit: us, late: {late}") + "  A: {}\n"
+    assert "not a duration, such as 365 days" in str(refusal(tmp_path, text))
+
+
 def test_the_example_of_the_specification(tmp_path: Path) -> None:
     string = AttributeType.STRING
     assert load(tmp_path, RIDES) == StreamSchema(

@@ -74,9 +74,9 @@ def result(carrier: str, aggregate: str, value: float, exact: str | None) -> dic
 
 def check(carrier: str, status: str = "checked") -> dict[str, Any]:
     return {
-        "owned_hour": HOUR, "query": "chains", "group_key": json.dumps({"carrier": carrier}),
-        "window_start": at(10), "window_end": at(11), "aggregate": "COUNT(*)", "mismatch": False,
-        "status": status,
+        "owned_hour": HOUR, "workload_fingerprint": workload_fingerprint(WORKLOAD),
+        "query": "chains", "group_key": json.dumps({"carrier": carrier}), "window_start": at(10),
+        "window_end": at(11), "aggregate": "COUNT(*)", "mismatch": False, "status": status,
     }  # fmt: skip
 
 
@@ -108,7 +108,9 @@ def lake(tmp_path: Path) -> Path:
         "statistics_fingerprint": "", "finder": "optimal",
     }  # fmt: skip
     write(lake, "plans", [plan])
-    write(lake, "validations", [check("UA"), check("DL"), check("AA", "skipped")])
+    of_others = check("UA") | {"workload_fingerprint": "0" * 64, "mismatch": True}
+    checks = [check("UA"), check("DL"), check("AA", "skipped"), of_others]
+    write(lake, "validations", checks)
     return lake
 
 
