@@ -31,9 +31,9 @@ from benchmarks.claim import Benchmark, Measured
 from benchmarks.streams import medians
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import make_entries
+from elsinore.engine.entries import at_symbols, key_codes, make_entries
 from elsinore.engine.segments import aggregate_segments
-from elsinore.engine.segments.aggregate import at_symbols, key_codes, run_segments, shared_segments
+from elsinore.engine.segments.aggregate import run_segments, shared_segments
 from elsinore.engine.segments.choose import choose_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable, arrow_schema
@@ -200,7 +200,8 @@ def _prepared(
 ) -> Callable[[], object]:
     lowered = lower_segments(workload.queries, shared or ())
     columns = EventColumns(events)
-    entries = at_symbols(make_entries(lowered.standings, key_codes(lowered, columns), columns))
+    codes = key_codes(lowered.chains[0].query, columns)
+    entries = at_symbols(make_entries(lowered.standings, codes, columns))
     weights = weigh_events(lowered.weights, columns)
     return lambda: list(run_segments(lowered, entries, weights, None))
 

@@ -31,6 +31,7 @@ from elsinore.query.expressions import (
     Like,
     Negative,
 )
+from elsinore.sharing.merged import Admission
 
 _INT64_MIN = np.iinfo(np.int64).min
 
@@ -162,6 +163,20 @@ def holds(condition: BoundExpression, columns: EventColumns, rows: np.ndarray) -
     """bool[len(rows)]: where a condition is *true*."""
     truth = evaluate(condition, columns, rows)
     return truth.values & truth.known
+
+
+def admitted(admission: Admission, columns: EventColumns, rows: np.ndarray) -> np.ndarray:
+    """bool[len(rows)]: the events that meet an admission."""
+    meets, misses = admission
+    found = np.ones(rows.size, np.bool_)
+    for condition in meets:
+        found &= holds(condition, columns, rows)
+    for conditions in misses:
+        all_hold = np.ones(rows.size, np.bool_)
+        for condition in conditions:
+            all_hold &= holds(condition, columns, rows)
+        found &= ~all_hold
+    return found
 
 
 def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarray) -> Column:
