@@ -58,3 +58,13 @@ def test_every_way_gives_the_rows_of_the_reference(kind: str) -> None:
         judge_workload(case, tally, owned)
     print(dict(tally))
     assert {name for name, share in least.items() if tally[name] < share * number} == set(), tally
+
+
+#: Cases of long runs that found a fault: queries that share trees are run with what others like
+#: them return.
+FOUND = ("long:1043",)
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_what_was_found_once_stays_mended(seed: str) -> None:
+    judge_workload(random_workload(seed), Counter())

@@ -11,6 +11,7 @@ from operator import is_
 
 import pyarrow as pa
 
+from elsinore.engine.aggregate_ordered import ordered_sets
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.plan.alike import Alike, alike, for_all
 from elsinore.engine.plan.units import (
@@ -101,7 +102,9 @@ class RuntimePlan:
             shared = [places for places in here if len(places) > 1]
             units += _taken(rest, [SegmentsUnit.of(fixed, shared)])
         for held in ordered:
-            units += _taken(rest, map(OrderedUnit.of, _still(held, rest)))
+            # As their classes are run, which may return more than the queries that were named.
+            parts = (part for found in _still(held, rest) for part in ordered_sets(found))
+            units += _taken(rest, map(OrderedUnit.of, parts))
         for held in sets:
             units += _taken(rest, map(HamletUnit.of, _still(held, rest)))
         units += [AloneUnit((query,)) for query in rest.values()]
