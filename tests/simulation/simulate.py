@@ -1,0 +1,160 @@
+"""Hourly runs of the real jobs over days of trouble: what must be so each hour and in the end.
+
+Late, renamed, replaced, half written and cut files, corrections, a feed that falls silent, a
+scheduler that is down, runs that are killed, overlapping backfills, rows deleted by hand, and the
+night's maintenance between them. Each run is as Airflow would have it: a job that is killed is
+tried again, hours that a run had to leave are computed by runs of `catch_up`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from random import Random
+from typing import Any
+
+import deltalake
+
+from elsinore.lake.event_files import reach_of
+from elsinore.lake.provenance import Publication, read_publications
+from elsinore.lake.tables import Lake
+from elsinore.query.load_workload import load_workload
+from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_hour
+from tests.faults.attempt import Ended, Step, attempt
+from tests.faults.history import Place
+from tests.faults.strikes import Fault
+from tests.lake_contents import contents, differences
+from tests.simulation.producer import Producer
+
+#: What an hourly run calls after it has landed, and what one does that catches up.
+AFTER = ("validate_results", "publish_results", "report_quality")
+
+#: Tables that follow from the raw files.
+COMPARED = ("raw_events", "events", "trend_aggregates")
+
+#: Hours that a run takes on beside its own, and days back in which it looks for files.
+REOPEN, DAYS = 3, 1
+
+START = parse_hour("2013-02-08T00")
+
+
+class Simulation:
+    """One history.
+
+    Attributes:
+        wrong: what was not as it should be.
+        told: what happened, for people.
+    """
+
+    def __init__(self, place: Place, seed: str) -> None:
+        self.place = place.model_copy(update={"late_days": DAYS, "reopen_hours": REOPEN})
+        self.producer = Producer(self.place.landing, seed)
+        self.wrong, self.told = list[str](), self.producer.told
+        self._draw = Random(f"{seed}: what operators do")
+        schema = Lake.open(self.place).stream
+        self._workload = load_workload(self.place.workload_file, schema)
+        self._down_until = START
+
+    def go(self, hours: int) -> None:
+        """Lives through some hours, delivers what is owed, and compares with a clean replay."""
+        self.place.landing.mkdir(parents=True, exist_ok=True)
+        self.place.reports.parent.mkdir(parents=True, exist_ok=True)
+        end = START + hours * HOUR
+        for hour in range(START, end, HOUR):
+            self.producer.deliver(hour)
+            if self._draw.random() < 0.03:
+                self._down_until = hour + self._draw.randint(2, 8) * HOUR
+                self._tell(hour, f"scheduler down until {hour_label(self._down_until)}")
+            if hour < self._down_until and hour != START:
+                continue
+            self._hourly(hour)
+            self._trouble(hour)
+        self.producer.settle()
+        # The last two are run whatever happens, and find all that is left.
+        for hour in (end, end + HOUR):
+            self.producer.deliver(hour)
+            self.producer.settle()
+            self._hourly(hour)
+        self._compare(Interval(START, end + 2 * HOUR))
+
+    def _tell(self, hour: int, what: str) -> None:
+        self.told.append(f"{hour_label(hour)} {what}")
+
+    def _hourly(self, hour: int) -> None:
+        fault = self._draw.random() < 0.1
+        self._run(Interval(hour, hour + HOUR), "land_events", killed=fault)
+        published = self._published().get(hour)
+        if published is None:
+            self.wrong.append(f"{hour_label(hour)} is not published by its own run")
+        elif (missing := self._incomplete(hour)) and not published.awaited:
+            self.wrong.append(f"{hour_label(hour)} lacks {missing} and is not provisional")
+
+    def _incomplete(self, hour: int) -> list[str]:
+        """The hours in reach whose file is not there as it should be."""
+        reach = hours_of(reach_of(self._workload.queries, Interval(hour, hour + HOUR)))
+        held = self.producer.kept_back
+        return [hour_label(each) for each in reach if each in held and each > START]
+
+    def _trouble(self, hour: int) -> None:
+        chance = self._draw.random()
+        back = Interval(max(hour - 5 * HOUR, START), max(hour - 2 * HOUR, START + HOUR))
+        if chance < 0.04 and hour > START + 6 * HOUR:
+            self._tell(hour, f"backfill of {back}")
+            self._run(back, "land_events", killed=False)
+        elif chance < 0.09:
+            gone = self.producer.withdraw(hour - self._draw.randint(1, 4) * HOUR)
+            if gone is not None:
+                events = deltalake.DeltaTable(str(self.place.lake / "events"))
+                events.delete(f"event_id = '{gone}'")
+        elif hour % (24 * HOUR) == 3 * HOUR:
+            self._must(Step("maintain_tables", Interval(hour, hour + HOUR)))
+
+    def _run(self, interval: Interval, first: str, *, killed: bool) -> None:
+        """All jobs of a run, and the runs that catch up after it."""
+        fault = Fault("client", self._draw.randint(1, 8)) if killed else None
+        begun = self._must(Step(first, interval), fault)
+        self._must(Step("find_plan", interval))
+        reopened = [Interval.parse(part["start"], part["end"]) for part in begun["reopened"]]
+        if sum(part.length for part in reopened) > REOPEN * HOUR:
+            self.wrong.append(f"{interval} takes on {len(reopened)} stretches")
+        for part in (interval, *reopened):
+            self._must(Step("aggregate_trends", part))
+        for job in AFTER:
+            self._must(Step(job, interval), fault)
+        for left in begun["catch_up"]:
+            behind = Interval.parse(left["start"], left["end"])
+            self._tell(interval.start, f"catches up with {behind}")
+            self._run(behind, "reopen_hours", killed=False)
+
+    def _must(self, step: Step, fault: Fault | None = None) -> dict[str, Any]:
+        """A job until it is done; killed once, if there is a fault."""
+        ended = attempt(step, self.place, fault)
+        if fault is not None and not ended.done:
+            self._tell(step.interval.start, f"{step} killed {ended.point}")
+            ended = attempt(step, self.place)
+        tries = 0
+        while not ended.done and ended.transient and tries < 3:
+            ended, tries = attempt(step, self.place), tries + 1
+        return _figures(step, ended)
+
+    def _published(self) -> dict[int, Publication]:
+        found = read_publications(self.place.lake)
+        return {parse_hour(label): publication for label, publication in found.items()}
+
+    def _compare(self, whole: Interval) -> None:
+        clean = self.place.model_copy(update={"place": self.place.place.with_name("clean")})
+        clean.place.mkdir()
+        shutil.copytree(self.place.landing, clean.landing)
+        ours, self.place = self.place, clean
+        self._run(whole, "land_events", killed=False)
+        self.place = ours
+        found = [contents(place.lake, COMPARED) for place in (ours, clean)]
+        self.wrong += differences(*found)
+        for hour, published in self._published().items():
+            if published.awaited and not self._incomplete(hour):
+                self.wrong.append(f"{hour_label(hour)} waits for nothing")
+
+
+def _figures(step: Step, ended: Ended) -> dict[str, Any]:
+    if not ended.done:
+        raise AssertionError(f"{step}: {ended.error}: {ended.said}")
+    return dict(ended.figures)
