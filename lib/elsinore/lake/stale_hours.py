@@ -62,7 +62,7 @@ class StaleHours:
 def stale_hours(lake: Path, workload: Workload) -> StaleHours:
     """The stale ones among all published hours of the lake.
 
-    A change is known for as long as Delta keeps the log of `events`, 30 days by default.
+    What neither the log of `events` nor the table `history` knows may have touched everything.
 
     Args:
         lake: folder of the Delta tables.
