@@ -69,10 +69,10 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
         schema: how far is too far.
     """
     events = decoded.events
-    landings = lines["landing"].combine_chunks().dictionary_encode()
-    starts = [parse_instant(f"{label}:00") for label in landings.dictionary.to_pylist()]
     rows, times = events["position"].to_numpy(), events[TIME_COLUMN].to_numpy()
-    start = np.array(starts, np.int64)[landings.indices.to_numpy()][rows]
+    landings = lines["landing"].combine_chunks().take(rows).dictionary_encode()
+    starts = [parse_instant(f"{label}:00") for label in landings.dictionary.to_pylist()]
+    start = np.array(starts, np.int64)[landings.indices]
     far = (times < start - schema.late) | (times >= start + HOUR + schema.early)
     if not far.any():
         return decoded

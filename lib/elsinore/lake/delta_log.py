@@ -41,9 +41,6 @@ _KEEP_ROWS = frozenset(
 #: The table of commits that Delta has cleaned from the logs of others.
 HISTORY = "history"
 
-#: The operation of a commit of which nothing is known.
-UNKNOWN = "unknown"
-
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
 _SHOWN = 300
@@ -108,7 +105,7 @@ def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator
     following = versions.stop
     for number in (*sorted(known, reverse=True), versions.start - 1):
         if number < following - 1:
-            yield Commit(following - 1, UNKNOWN, {})
+            yield Commit(following - 1, "unknown", {})
         following = number
         if number in known and number not in without:
             row = known[number]
