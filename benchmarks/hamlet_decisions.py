@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from elsinore.engine.columns import EventColumns
+from elsinore.engine.entries import at_states, make_entries
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.build import Prepared, prepare
 from elsinore.engine.hamlet.decisions import DYNAMIC
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import make_tables
-from elsinore.engine.merged_entries import merged_entries
 from elsinore.events import EventTable
 from elsinore.kernels.borrowed import borrow
 from elsinore.kernels.compiled import kernel
@@ -77,6 +77,6 @@ def decision_seconds(found: SharableSet, events: EventTable) -> float:
 
 def _prepared(found: SharableSet, events: EventTable) -> Prepared:
     columns, tables = EventColumns(events), make_tables(found.merged)
-    entries = merged_entries(found.merged, tables.template, tables.classes, columns)
-    assert entries is not None
-    return prepare(found.merged, tables, columns, entries, None)
+    entries = make_entries(found.merged.standings, {}, columns)  # no query has a key
+    placed = at_states(entries, found.merged.standings, found.merged.merged_places)
+    return prepare(found.merged, tables, columns, placed, None)

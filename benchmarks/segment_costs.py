@@ -17,8 +17,8 @@ from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
 from benchmarks.sharon import SCHEMA, WITHIN, Case, make_events, make_workload
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import make_entries
-from elsinore.engine.segments.aggregate import at_symbols, key_codes, run_segments
+from elsinore.engine.entries import at_symbols, key_codes, make_entries
+from elsinore.engine.segments.aggregate import run_segments
 from elsinore.engine.segments.costs import MEASURED
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
@@ -76,7 +76,8 @@ def _never_matching() -> tuple[Lowered, EventTable]:
 def _nanoseconds(lowered: Lowered, events: EventTable) -> float:
     """Best time an event."""
     columns = EventColumns(events)
-    entries = at_symbols(make_entries(lowered.standings, key_codes(lowered, columns), columns))
+    codes = key_codes(lowered.chains[0].query, columns)
+    entries = at_symbols(make_entries(lowered.standings, codes, columns))
     weights = weigh_events(lowered.weights, columns)
     best = float("inf")
     for _ in range(ROUNDS):

@@ -31,10 +31,11 @@ from benchmarks.claim import Benchmark, Measured
 from benchmarks.streams import medians
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import make_entries
+from elsinore.engine.entries import at_symbols, key_codes, make_entries
 from elsinore.engine.segments import aggregate_segments
-from elsinore.engine.segments.aggregate import at_symbols, key_codes, run_segments, shared_segments
+from elsinore.engine.segments.aggregate import run_segments, shared_segments
 from elsinore.engine.segments.choose import choose_segments
+from elsinore.engine.segments.costs import predict
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable, arrow_schema
 from elsinore.lowering.segments import lower_segments
@@ -151,7 +152,8 @@ def run_case(case: Case) -> Result:
         "optimal": shared_segments(find_plan(workload, found, finder=Finder.OPTIMAL)),
     }
     known = [plan for plan in plans.values() if plan]
-    plans["own choice"] = choose_segments(workload, found, known)
+    own = [choose_segments(workload, found, plan) for plan in (None, *known)]
+    plans["own choice"] = min(own, key=lambda shared: predict(workload, shared, found))
     expected = _sorted(aggregate_segments(workload.queries, events))
     assert expected.num_rows
     for shared in plans.values():
@@ -200,7 +202,8 @@ def _prepared(
 ) -> Callable[[], object]:
     lowered = lower_segments(workload.queries, shared or ())
     columns = EventColumns(events)
-    entries = at_symbols(make_entries(lowered.standings, key_codes(lowered, columns), columns))
+    codes = key_codes(lowered.chains[0].query, columns)
+    entries = at_symbols(make_entries(lowered.standings, codes, columns))
     weights = weigh_events(lowered.weights, columns)
     return lambda: list(run_segments(lowered, entries, weights, None))
 

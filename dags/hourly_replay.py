@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
-from elsinore.orchestration.house_rules import dag_rules, hours
+from elsinore.orchestration.house_rules import EVERY_HOUR, dag_rules, hours
 from elsinore.orchestration.replay_tasks import replay_tasks
 
 DOC = """
@@ -15,16 +15,21 @@ DOC = """
 Lands raw event files, aggregates the event trends of every query of the workload over them, checks
 a sample of the results against the reference, and publishes them.
 
-A run owns the **windows that end in its data interval** and reads back as far as the longest
-`WITHIN`. The run of the logical date 10:00 covers 10:00 to 11:00 (UTC), starts at 11:00, which is
-in its id, and owns the windows that end after 10:00 and at 11:00 at the latest.
+A run owns the **windows that end in its hours** and reads back as far as the longest `WITHIN`. It
+starts `ELSINORE_GRACE` minutes, 5 by default, after its hours are over, so that their raw files are
+there. The run of the logical date 10:05 covers 10:00 to 11:00 (UTC), starts at 11:05, which is in
+its id, and owns the windows that end after 10:00 and at 11:00 at the latest.
+
+Files of the last week that came late or were changed land as well. Hours that this makes stale, and
+hours that were missed while nothing was scheduled, are computed by the same run; more than
+`ELSINORE_REOPEN_HOURS` of them are left to runs of `catch_up`, which it starts.
 
 Nothing is visible in `trend_aggregates` that was not validated. Every task can be killed and run
 again, and any hours can be run again: the tables end as after one clean run.
 
 - To replay many hours in one run: *Trigger*, with `start` and `end` (whole hours, UTC).
 - To replay them hour by hour: `airflow backfill create --dag-id hourly_replay` with `--from-date`
-  and `--to-date`, logical dates that both belong to it.
+  and `--to-date`, the first hour and the end of the last.
 - To replay another workload: the DAG `backfill_replay`.
 - To find out why a task failed: the last lines of its log say what is wrong and who can mend it.
 
@@ -38,7 +43,7 @@ with DAG(
     description="Lands events, aggregates their trends, validates and publishes the results",
     doc_md=DOC,
     # By name: a bare cron string yields data intervals of no width.
-    schedule=CronDataIntervalTimetable("0 * * * *", timezone="UTC"),
+    schedule=CronDataIntervalTimetable(EVERY_HOUR, timezone="UTC"),
     start_date=datetime(2013, 1, 1, tzinfo=UTC),
     params=hours(optional=True),
     tags=["elsinore", "replay", "trends"],

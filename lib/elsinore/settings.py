@@ -62,6 +62,11 @@ class Settings(BaseSettings):
         shuffle_partitions: parts that Spark shuffles into.
         slices: time slices of a run that are aggregated as tasks of their own; by default as many
             as there are slots.
+        late_days: how many days before its own hours a landing looks for files that are new or have
+            changed; 0: none.
+        reopen_hours: how many hours that are stale or were missed a run computes beside its own;
+            the others are left to runs of `catch_up`, each of as many.
+        grace: minutes after an hour's end at which its run starts.
         max_bad_share: share of quarantined lines above which a landing fails, 0 to 1; lines that
             later ones corrected do not count.
         sample_windows: how many (query, group, window) results a run checks at most.
@@ -92,6 +97,9 @@ class Settings(BaseSettings):
     spark_slots: Annotated[int, Field(ge=1, le=1_000)] = 1
     shuffle_partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
     slices: Annotated[int, Field(ge=1, le=100)] = 1
+    late_days: Annotated[int, Field(ge=0, le=366)] = 7
+    reopen_hours: Annotated[int, Field(ge=1, le=1_000)] = 24
+    grace: Annotated[int, Field(ge=0, le=59)] = 5
     max_bad_share: Annotated[float, Field(ge=0, le=1)] = 0.05
     sample_windows: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     sample_budget: Annotated[int, Field(ge=1)] = 200_000

@@ -226,3 +226,12 @@ def hour_label(instant: int) -> str:
     '1970-01-01T00'
     """
     return format_instant(instant)[:13]
+
+
+def parse_hour(label: str) -> int:
+    """The first instant of an hour, from its label.
+
+    >>> hour_label(parse_hour("2013-02-08T10"))
+    '2013-02-08T10'
+    """
+    return parse_instant(f"{label}:00Z")

@@ -71,7 +71,9 @@ def test_every_task_is_documented_bounded_and_tried_again_by_rule(bag: Any) -> N
 
 def test_only_what_is_over_in_a_moment_does_without_a_slot_of_spark(bag: Any) -> None:
     found = {task.task_id for task in tasks(bag) if task.pool != "spark"}
-    assert found == {"report", "ended", "judge_day", "needs_replay", "wait_for_last_hours"}
+    assert found == {
+        "report", "ended", "judge_day", "needs_replay", "wait_for_last_hours", "start_catch_up",
+    }  # fmt: skip
     assert {task.pool for task in tasks(bag)} == {"spark", "default_pool"}
 
 
@@ -102,13 +104,13 @@ def test_assets_are_tables_or_reports(bag: Any, root: Path) -> None:
 
 
 def test_a_replay_that_fails_has_a_report_and_ends_failed(bag: Any) -> None:
-    """The state of a run is that of its leaves, and publishing, which is one, needs all others."""
-    for name in ("hourly_replay", "backfill_replay"):
+    """The state of a run is that of its leaves, and the last of them needs all others."""
+    for name in ("hourly_replay", "backfill_replay", "catch_up"):
         dag = bag.dags[name]
         report, publish = dag.task_dict["report"], dag.task_dict["publish"]
         assert report.trigger_rule == "one_failed"
         assert report.upstream_task_ids == publish.upstream_task_ids == {"validate"}
-        assert {task.task_id for task in dag.leaves} == {"report", "publish"}
+        assert {task.task_id for task in dag.leaves} == {"report", "start_catch_up"}
         others = [task for task in dag.tasks if task is not report]
         assert {task.trigger_rule for task in others} == {"all_success"}
 

@@ -65,8 +65,12 @@ def land(lake: SparkLake, settings: Settings, interval: Interval) -> dict[str, A
 
 
 def rows(lake: Lake, table: str, *columns: str) -> list[Any]:
-    """Rows in a fixed order, as tuples, or as values where one column is asked for."""
-    found = lake.rows(table, columns=list(columns) or None)
+    """Rows in a fixed order, as tuples, or as values where one column is asked for.
+
+    Without the times of files, unless they are asked for.
+    """
+    everything = [name for name in lake.schema(table).columns if name != "listing"]
+    found = lake.rows(table, columns=list(columns) or everything)
     found = found.take(pc.sort_indices(found, [(name, "ascending") for name in found.column_names]))
     tuples = [tuple(row.values()) for row in found.to_pylist()]
     return [row[0] for row in tuples] if len(columns) == 1 else tuples

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow, pytest.mark.
 
 HOURS = int(os.environ.get("ELSINORE_TOPOLOGY_HOURS", "6"))
 START = datetime(2013, 2, 8, tzinfo=UTC)
-LAST = START + timedelta(hours=HOURS - 1)
+LAST = START + timedelta(hours=HOURS)
 END = START + timedelta(hours=48)
 
 

@@ -24,6 +24,7 @@ from elsinore.lake.delta_log import commits, read_rows
 from elsinore.lake.event_files import event_table, micros
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.sample import Place, group_json
+from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.validate import MAX_EVENTS, may_matter
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
@@ -319,9 +320,10 @@ def _build(
 def _changed_since(lake: Path, window: Interval, version: int) -> bool:
     """Whether a later version of the events may hold others in a window."""
     for commit in commits(lake / "events", after=version):
-        touched = commit.note.get("touched", {"all": (window.start, window.end)})
-        overlap = (first < window.end and window.start <= last for first, last in touched.values())
-        if commit.changes_rows and any(overlap):
+        touched = touched_times(lake, commit)
+        if touched is None or any(
+            first < window.end and window.start <= last for first, last in touched.values()
+        ):
             return True
     return False
 

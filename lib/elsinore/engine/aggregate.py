@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from math import comb
 
 import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
+from elsinore.engine.entries import key_codes
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partial_rows import exact, partial_rows
-from elsinore.engine.partitions import column_of
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
 from elsinore.lowering.carriers import carriers_of
@@ -40,29 +40,28 @@ def aggregate_query(
     """
     require([query])
     columns, carriers = EventColumns.of(events), carriers_of(query)
-    codes = [KeyCodes.of(key, columns) for key in query.keys]
+    codes = key_codes(query, columns)
     if isinstance(query.pattern, Conjunction):
         return conjoined_rows(query, codes, columns, owned)
     tables = [PARTIAL_SCHEMA.empty_table()]
     for template in build_templates(query):
         found = run_template(query, template, carriers, codes, columns, owned)
-        if found is not None:
-            groups = found.entries.groups
-            tables += partial_rows(query, carriers, groups, found.extremes, found.rungs)
+        groups = found.entries.group_texts(query, codes)
+        tables += partial_rows(query, carriers, groups, found.extremes, found.rungs)
     return merge_partials(pa.concat_tables(tables))
 
 
 # ---- AND: counts pairs of trends, one of each side (GRETA section 9)
 
-#: The codes of the keys that a trend carries, by their numbers, sorted.
-KeyValues = tuple[tuple[int, int], ...]
+#: The codes of the keys that a trend carries, by their names, sorted.
+KeyValues = tuple[tuple[str, int], ...]
 
 #: Numbers of trends by the keys that they carry.
 Counts = dict[KeyValues, int]
 
 
 def conjoined_rows(
-    query: BoundQuery, codes: Sequence[KeyCodes], columns: EventColumns, owned: Interval | None
+    query: BoundQuery, codes: Mapping[str, KeyCodes], columns: EventColumns, owned: Interval | None
 ) -> pa.Table:
     """Partial rows (`results.partial`) with the number of pairs of different trends.
 
@@ -85,7 +84,7 @@ def conjoined_rows(
 def _counts(
     query: BoundQuery,
     templates: Templates,
-    codes: Sequence[KeyCodes],
+    codes: Mapping[str, KeyCodes],
     columns: EventColumns,
     owned: Interval | None,
 ) -> Mapping[int, Counts]:
@@ -93,17 +92,12 @@ def _counts(
     found: dict[int, Counts] = defaultdict(dict)
     for template in templates:
         propagated = run_template(query, template, carriers_of(query), codes, columns, owned)
-        if propagated is None:
-            continue
-        keys = sorted(template.keys)
-        partitions = (
-            propagated.entries.partitions[[column_of(key) for key in keys]].to_numpy().tolist()
-        )
+        keys = {name: found.tolist() for name, found in sorted(propagated.entries.keys.items())}
         for totals in propagated.rungs:
             owners, windows = totals.spans[:, 2].tolist(), totals.spans[:, 3].tolist()
             trends = exact(totals.rows.counts)[:, 0].tolist()
             for owner, window, count in zip(owners, windows, trends, strict=True):
-                found[window][tuple(zip(keys, partitions[owner], strict=True))] = count
+                found[window][tuple((name, keys[name][owner]) for name in keys)] = count
     return found
 
 
@@ -136,24 +130,24 @@ def _agreeing(left: Counts, right: Counts) -> Iterator[tuple[KeyValues, KeyValue
                 yield one, other
 
 
-def _by_carried(counts: Counts) -> dict[tuple[int, ...], list[KeyValues]]:
-    found: dict[tuple[int, ...], list[KeyValues]] = defaultdict(list)
+def _by_carried(counts: Counts) -> dict[tuple[str, ...], list[KeyValues]]:
+    found: dict[tuple[str, ...], list[KeyValues]] = defaultdict(list)
     for values in counts:
-        found[tuple(number for number, _ in values)].append(values)
+        found[tuple(name for name, _ in values)].append(values)
     return found
 
 
-def _part(values: KeyValues, keys: frozenset[int]) -> KeyValues:
-    return tuple((number, code) for number, code in values if number in keys)
+def _part(values: KeyValues, keys: frozenset[str]) -> KeyValues:
+    return tuple((name, code) for name, code in values if name in keys)
 
 
 def _row(
-    query: BoundQuery, codes: Sequence[KeyCodes], window: int, values: KeyValues, count: int
+    query: BoundQuery, codes: Mapping[str, KeyCodes], window: int, values: KeyValues, count: int
 ) -> dict[str, object]:
     carried = dict(values)
     group = [
-        codes[number].meaning[carried[number]] if number in carried else None
-        for number, key in enumerate(query.keys)
+        codes[name].meaning[carried[name]] if name in carried else None
+        for name, key in query.named_keys.items()
         if key.group_label is not None
     ]
     bounds = query.window.bounds(window)

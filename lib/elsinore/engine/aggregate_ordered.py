@@ -6,7 +6,7 @@ So they go through greta as one merged template; a node of a tree has a count fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from elsinore.engine.climb import Totals, climb
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.merged_entries import MergedEntries, merged_entries
+from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.partial_rows import partial_rows
 from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.weights import NO_RANK, stack_rows, weigh_events
@@ -26,7 +26,6 @@ from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.merged import Admission, MergedTemplate
 from elsinore.sharing.sharable import SharableSet, sharable_sets
-from elsinore.template.template import Template
 from elsinore.timeline import Interval
 from elsinore.windows import Window
 
@@ -37,9 +36,7 @@ class OrderedSet:
 
     Attributes:
         found: the queries, a sharable set.
-        template: all of them as one.
-        classes: for each state the bits of what its queries ask of single events.
-        layout: its arrays; each condition is answered by order.
+        layout: the arrays of all of them as one template; each condition is answered by order.
         carriers: of each query.
         first: int64[Q + 1], the column of each query's count of trends; its carriers follow.
         lanes: which columns go where.
@@ -48,8 +45,6 @@ class OrderedSet:
     """
 
     found: SharableSet
-    template: Template
-    classes: tuple[Mapping[Admission, int], ...]
     layout: Layout
     carriers: tuple[Carriers, ...]
     first: np.ndarray
@@ -91,7 +86,7 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
 
 def lower_ordered(found: SharableSet) -> OrderedSet:
     """All that can be worked out before any event."""
-    merged, template = found.merged, found.merged.as_template()
+    merged = found.merged
     carriers = tuple(carriers_of(query) for query in merged.queries)
     widths = [1 + len(each.counts) for each in carriers]
     first = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
@@ -106,9 +101,7 @@ def lower_ordered(found: SharableSet) -> OrderedSet:
             weight_of[first[q] + index] = counted.setdefault(key, len(counted))
     return OrderedSet(
         found,
-        template,
-        tuple(dict.fromkeys(asked.values(), 0) for asked in merged.admissions),
-        lay_out(template),
+        lay_out(merged.as_template()),
         carriers,
         first,
         _lanes(merged, first, weight_of),
@@ -152,25 +145,26 @@ def aggregate_ordered(
         owned: only the windows that end in this interval; None for every window.
     """
     merged = lowered.found.merged
-    entries = merged_entries(merged, lowered.template, lowered.classes, columns)
-    if entries is None:
-        return PARTIAL_SCHEMA.empty_table()
-    graph = _graph(lowered, columns, entries)
-    spans = spans_of(merged.queries[0].window, entries.offsets, graph.times, owned)
+    codes = key_codes(merged.queries[0], columns)
+    entries = make_entries(merged.standings, codes, columns)
+    placed = at_states(entries, merged.standings, merged.merged_places)
+    graph = _graph(lowered, columns, placed)
+    spans = spans_of(merged.queries[0].window, placed.offsets, placed.times, owned)
+    groups = entries.group_texts(merged.queries[0], codes)
     parts = [PARTIAL_SCHEMA.empty_table()]
     for totals in climb(graph, spans, lowered.layout.orders):
-        parts += _rows(lowered, entries, totals)
+        parts += _rows(lowered, groups, totals)
     return merge_partials(pa.concat_tables(parts))
 
 
-def _graph(lowered: OrderedSet, columns: EventColumns, entries: MergedEntries) -> Graph:
+def _graph(lowered: OrderedSet, columns: EventColumns, entries: StateEntries) -> Graph:
     size = entries.rows.size
     slots = fill_slots(lowered.layout.slots, columns, entries.rows, entries.states)
     longs, doubles, known = slots
     weights = weigh_events(lowered.weights, columns, entries.rows).longs
     own = [weights[column] * states[entries.states] for column, states in lowered.counted]
     return Graph(
-        times=columns.times[entries.rows],
+        times=entries.times,
         states=entries.states,
         slots_l=longs,
         slots_d=doubles,
@@ -185,11 +179,11 @@ def _graph(lowered: OrderedSet, columns: EventColumns, entries: MergedEntries) -
     )
 
 
-def _rows(lowered: OrderedSet, entries: MergedEntries, totals: Totals) -> Iterator[pa.Table]:
+def _rows(lowered: OrderedSet, groups: pa.Array, totals: Totals) -> Iterator[pa.Table]:
     """Partial rows of each query that has trends in these windows."""
     for q, query in enumerate(lowered.found.merged.queries):
         low, high = lowered.first[q : q + 2]
         rows = Rows(totals.rows.counts[:, low:high], *totals.rows[1:])
         own = Totals(totals.spans, rows).with_trend()
         if len(own.spans):
-            yield from partial_rows(query, lowered.carriers[q], entries.groups, [], [own])
+            yield from partial_rows(query, lowered.carriers[q], groups, [], [own])

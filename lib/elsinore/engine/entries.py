@@ -6,23 +6,24 @@ stays as it is: nothing is copied. Keys are counting-sorted by their codes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic
+from functools import reduce
+from typing import Generic, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns, plain_values
-from elsinore.engine.key_codes import KeyCodes, joined_texts
-from elsinore.engine.partitions import admitted, column_of, find_partitions, place_events
+from elsinore.engine.evaluate import admitted
+from elsinore.engine.key_codes import KeyCodes, join_keys, joined_texts
 from elsinore.engine.sorting import ascending
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.kernels.entries import count_owners, group_events, is_sorted
-from elsinore.query.bound import Key
+from elsinore.kernels.segments_steps import EntryColumns
+from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Admission, Kind, Place, Standings
-from elsinore.template.template import Template, Transition
 
 #: Nothing is asked of the events, nor of their keys.
 _OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()
@@ -40,7 +41,7 @@ class Entries(Generic[Place]):
             beyond them means nothing, nor does one without places.
         rows: int64[N], the event's row in the table; None if they are all rows in their order.
         offsets: int64[P + 1], where each partition begins.
-        keys: int64[P], the code of each key in each partition, by name.
+        keys: int64[P], the code of each partition key in each partition, by name.
     """
 
     times: np.ndarray
@@ -50,33 +51,44 @@ class Entries(Generic[Place]):
     offsets: np.ndarray
     keys: Mapping[str, np.ndarray]
 
-    def group_texts(self, keys: Mapping[str, Key], codes: Mapping[str, KeyCodes]) -> pa.Array:
-        """The JSON array of group values of each partition; NULL for a key that no event carries.
+    def group_texts(self, query: BoundQuery, codes: Mapping[str, KeyCodes]) -> pa.Array:
+        """The JSON array of a query's group values in each partition, given the keys' codes.
 
-        Args:
-            keys: the grouping keys by name, in their order.
-            codes: the codes of the keys by name.
+        NULL stands for a key that the trends do not carry, too.
         """
         size = self.offsets.size - 1
         null = pa.array(["null"] * size, pa.string())
         texts = [
             codes[name].texts(key, self.keys[name]) if name in self.keys else null
-            for name, key in keys.items()
+            for name, key in query.named_keys.items()
+            if key.group_label is not None
         ]
         return joined_texts(texts, size)
 
 
+def key_codes(query: BoundQuery, columns: EventColumns) -> dict[str, KeyCodes]:
+    """The codes of a query's keys by name (`BoundQuery.named_keys`)."""
+    return {name: KeyCodes.of(key, columns) for name, key in query.named_keys.items()}
+
+
 def make_entries(
-    standings: Standings[Place], keys: Mapping[str, KeyCodes], columns: EventColumns
+    standings: Standings[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
-    """The entries of queries that are partitioned by the same keys, given their codes by name."""
-    by_kind = standings.by_kind
-    complete = all(carried == keys.keys() for _, carried in by_kind)
+    """The entries of queries that are partitioned by the same keys.
+
+    Args:
+        standings: where events may stand.
+        codes_of: the codes of all keys that these name.
+        columns: the events.
+    """
+    by_kind, names = standings.by_kind, standings.keys
+    complete = all(carried == names for _, carried in by_kind)
     if not complete or len({kind for kind, _ in by_kind}) < len(by_kind):
-        return _joined(standings, keys, columns)
-    codes, classes = _code_events(standings, by_kind, keys, columns)
+        return _joined(standings, codes_of, columns)
+    codes, classes = _code_events(standings, by_kind, codes_of, columns)
     times = _times(columns)
     order = np.empty(0, np.int64) if is_sorted(times) else ascending(times)
+    keys = {name: codes_of[name] for name in sorted(names)}
     if not keys:
         whole_table = np.array([0, times.size])
         if not order.size:
@@ -131,7 +143,7 @@ def _dense(values: np.ndarray, bound: int) -> tuple[np.ndarray, int]:
 def _code_events(
     standings: Standings[Place],
     by_kind: Mapping[Kind, list[Place]],
-    keys: Mapping[str, KeyCodes],
+    codes_of: Mapping[str, KeyCodes],
     columns: EventColumns,
 ) -> tuple[np.ndarray, tuple[frozenset[Place], ...]]:
     """The codes of all events, for kinds of which no two have one type, and the codes' classes.
@@ -142,7 +154,7 @@ def _code_events(
     numbers = columns.events.schema.type_codes
     classes: list[frozenset[Place]] = [frozenset()] * len(numbers)
     codes = types
-    barring = frozenset(name for name, key in keys.items() if not key.usable.all())
+    barring = frozenset(name for name, key in codes_of.items() if not key.usable.all())
     for (kind, _), mine in by_kind.items():
         asked: dict[tuple[Admission, frozenset[str]], list[Place]] = {}
         for place in mine:
@@ -157,7 +169,7 @@ def _code_events(
             for n, (admission, needed) in enumerate(asked):
                 met = admitted(admission, columns, rows)
                 for name in needed:
-                    met &= keys[name].usable[rows]
+                    met &= codes_of[name].usable[rows]
                 words[n // _WORD] |= met.astype(np.int64) << (n % _WORD)
             found, masks = _numbered(words)
             codes[rows] = found + len(classes)
@@ -183,50 +195,136 @@ def _numbered(words: list[np.ndarray]) -> tuple[np.ndarray, list[list[int]]]:
 
 # ---- where some events lack some keys: such an event is in every partition that it fits
 
+#: Columns of frames beside those of keys; no key has such a name.
+_ROW, _PARTITION = "row", "partition"
+
 
 def _joined(
-    standings: Standings[Place], keys: Mapping[str, KeyCodes], columns: EventColumns
+    standings: Standings[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
     """Entries of events that carry different keys.
 
     An event that stands at places with different keys makes an entry for each of these; they are of
     one time, so that neither comes before the other.
     """
-    names, by_kind = sorted(keys), standings.by_kind
     classes: list[frozenset[Place]] = []
     frames, codes, rows_of = [], [], []
-    for (kind, carried), mine in by_kind.items():
-        coded, own = _code_events(standings, {(kind, carried): mine}, keys, columns)
+    for kind, mine in standings.by_kind.items():
+        coded, own = _code_events(standings, {kind: mine}, codes_of, columns)
         rows = np.flatnonzero(np.array([*map(bool, own)], np.bool_)[coded])
         codes.append(coded[rows].astype(np.int64) + len(classes))
         classes += own
-        held = {column_of(names.index(a)): keys[a].values[rows] for a in sorted(carried)}
-        frames.append(pd.DataFrame({"row": np.arange(rows.size)} | held))
+        held = {name: codes_of[name].values[rows] for name in sorted(kind[1])}
+        frames.append(pd.DataFrame({_ROW: np.arange(rows.size)} | held))
         rows_of.append(rows)
-    partitions = find_partitions(_as_template(standings, by_kind, names), frames)
-    partitions["partition"] = np.arange(len(partitions), dtype=np.int64)
-    placed = [place_events(frame, partitions) for frame in frames]
-    places_of = [frame["row"].to_numpy() for frame in placed]
-    owners = np.concatenate([frame["partition"].to_numpy() for frame in placed])
+    partitions = _find_partitions(standings, frames)
+    partitions[_PARTITION] = np.arange(len(partitions), dtype=np.int64)
+    placed = [
+        join_keys(frame, partitions[[*frame.columns.drop(_ROW), _PARTITION]]) for frame in frames
+    ]
+    places_of = [frame[_ROW].to_numpy() for frame in placed]
+    owners = np.concatenate([frame[_PARTITION].to_numpy() for frame in placed])
     rows = np.concatenate([r[p] for r, p in zip(rows_of, places_of, strict=True)])
     numbers = np.concatenate([c[p] for c, p in zip(codes, places_of, strict=True)])
     times = _times(columns)[rows]
     order = ascending(owners, times)
     offsets = np.searchsorted(owners[order], np.arange(len(partitions) + 1)).astype(np.int64)
-    held = {name: partitions[column_of(n)].to_numpy() for n, name in enumerate(names)}
+    held = {name: partitions[name].to_numpy() for name in standings.keys}
     ordered = numbers[order].astype(np.int32)
     return Entries(times[order], ordered, tuple(classes), rows[order], offsets, held)
 
 
-def _as_template(
-    standings: Standings[Place], by_kind: Mapping[Kind, list[Place]], names: list[str]
-) -> Template:
-    """A state for each kind."""
-    number = {place: n for n, mine in enumerate(by_kind.values()) for place in mine}
-    arrows = {(number[earlier], number[later]) for earlier, later in standings.arrows}
-    return Template.plain(
-        [frozenset(map(names.index, carried)) for _, carried in by_kind],
-        [Transition(earlier, later) for earlier, later in sorted(arrows)],
-        [number[place] for place in standings.starts],
-        [number[place] for place in standings.ends],
+def _find_partitions(standings: Standings[Place], frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """The sets of keys that trends may carry, each once; no trend need exist for each of them.
+
+    `frames` hold for each kind the codes of the keys that its events carry. Keys come from the
+    places that no trend can go without, joined with the most telling first; what these do not carry
+    is taken from all places that do.
+    """
+    carriers: dict[frozenset[str], list[pd.DataFrame]] = {}
+    for ((_, keys), places), frame in zip(standings.by_kind.items(), frames, strict=True):
+        if not standings.useful.isdisjoint(places):
+            carriers.setdefault(keys, []).append(frame)
+    needed = []
+    for keys, found in carriers.items():
+        others = {place for place, each in standings.by_place.items() if each.keys != keys}
+        if keys and not standings.leads_through(others):
+            needed.append(_distinct(found, keys))
+    covered = {name for keys in needed for name in keys.columns}
+    for key in sorted(standings.keys - covered):
+        carrying = [frame for keys, found in carriers.items() if key in keys for frame in found]
+        needed.append(_distinct(carrying, [key]))
+    return reduce(join_keys, sorted(needed, key=lambda keys: -keys.shape[1]))
+
+
+def _distinct(frames: list[pd.DataFrame], keys: Iterable[str]) -> pd.DataFrame:
+    return pd.concat([frame[sorted(keys)] for frame in frames]).drop_duplicates()
+
+
+# ---- entries at single places
+
+
+def at_symbols(entries: Entries[int]) -> EntryColumns:
+    """An entry for each symbol at which an event may stand."""
+    size = entries.codes.size
+    rows = np.arange(size) if entries.rows is None else entries.rows
+    amounts = np.array([len(each) for each in entries.classes], np.int64)
+    symbols = np.array([n for each in entries.classes for n in sorted(each)], np.int32)
+    first = np.cumsum(amounts) - amounts
+    each = amounts[entries.codes]
+    if (each == 1).all():
+        numbers = symbols[first[entries.codes]]
+        return EntryColumns(entries.times, rows, numbers, entries.offsets)
+    ends = np.concatenate([[0], np.cumsum(each)])
+    taken = np.repeat(np.arange(size), each)
+    place = first[entries.codes[taken]] + np.arange(taken.size) - ends[taken]
+    return EntryColumns(entries.times[taken], rows[taken], symbols[place], ends[entries.offsets])
+
+
+class StateEntries(NamedTuple):
+    """N entries in the order of partition, time and state.
+
+    Attributes:
+        times: int64[N]; rows: int64[N], the event of each; states: int32[N].
+        accepts: int64[N], a bit for each class of queries at the state that takes the event.
+        offsets: int64[P + 1], where each partition begins.
+    """
+
+    times: np.ndarray
+    rows: np.ndarray
+    states: np.ndarray
+    accepts: np.ndarray
+    offsets: np.ndarray
+
+
+def at_states(
+    entries: Entries[Place], standings: Standings[Place], state_of: Mapping[Place, tuple[int, int]]
+) -> StateEntries:
+    """An entry for each state at which an event may stand, given state and class of each place.
+
+    There are none where no trend can exist for want of events.
+    """
+    filled = (entries.classes[code] for code in np.flatnonzero(np.bincount(entries.codes)))
+    if not standings.leads_through(frozenset[Place]().union(*filled)):
+        none, offsets = np.empty(0, np.int64), np.zeros_like(entries.offsets)
+        return StateEntries(none, none, none.astype(np.int32), none, offsets)
+    found: list[dict[int, int]] = []
+    for places in entries.classes:
+        taken: dict[int, int] = {}
+        for state, bit in map(state_of.__getitem__, places):
+            taken[state] = taken.get(state, 0) | 1 << bit
+        found.append(taken)
+    pairs = sorted({pair for taken in found for pair in taken.items()})
+    number = {pair: n for n, pair in enumerate(pairs)}
+    classes = tuple(frozenset(number[pair] for pair in taken.items()) for taken in found)
+    times, rows, symbols, offsets = at_symbols(
+        Entries(entries.times, entries.codes, classes, entries.rows, entries.offsets, entries.keys)
     )
+    states, accepts = np.array(pairs, np.int64).reshape(-1, 2).T
+    made = StateEntries(times, rows, states.astype(np.int32)[symbols], accepts[symbols], offsets)
+    if ((made.states[1:] < made.states[:-1]) & (times[1:] == times[:-1])).any():
+        owners = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+        order = ascending(owners, times, made.states)
+        times, rows, states, accepts = (column[order] for column in made[:4])
+        made = StateEntries(times, rows, states, accepts, offsets)
+    return made

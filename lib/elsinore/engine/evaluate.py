@@ -16,38 +16,29 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import Column, EventColumns, in_one_dictionary
 from elsinore.kernels.arithmetic import long_columns
 from elsinore.query.expressions import (
-    Arithmetic,
-    Both,
+    Applied,
     BoundExpression,
-    Comparison,
-    Condition,
     Constant,
-    Either,
     Field,
-    Function,
-    FunctionName,
-    Inverse,
-    IsNull,
-    Like,
-    Negative,
 )
+from elsinore.sharing.merged import Admission
 
 _INT64_MIN = np.iinfo(np.int64).min
 
 
-def call(name: FunctionName, operands: Sequence[Column], kind: AttributeType) -> Column:
+def call(name: str, operands: Sequence[Column], kind: AttributeType) -> Column:
     """The values of a function of a result type for all rows of its operands."""
     first = operands[0]
     match name:
-        case FunctionName.ABS:
+        case "abs":
             return _absolute(first)
-        case FunctionName.LOWER:
+        case "lower":
             return _recased(first, pc.ascii_lower, str.lower)
-        case FunctionName.UPPER:
+        case "upper":
             return _recased(first, pc.ascii_upper, str.upper)
-        case FunctionName.HOUR:
+        case "hour":
             return _calendar(first, pc.hour)
-        case FunctionName.WEEKDAY:
+        case "weekday":
             return _calendar(first, _weekday)
     return _chosen(name, _alike(operands, kind))
 
@@ -72,7 +63,7 @@ def _alike(operands: Sequence[Column], kind: AttributeType) -> list[Column]:
     return list(operands)
 
 
-def _chosen(name: FunctionName, operands: Sequence[Column]) -> Column:
+def _chosen(name: str, operands: Sequence[Column]) -> Column:
     """LEAST, GREATEST and COALESCE: each operand in turn takes the place of a worse one."""
     best, *others = operands
     values, known = best.values, best.known
@@ -83,12 +74,12 @@ def _chosen(name: FunctionName, operands: Sequence[Column]) -> Column:
     return Column(values, known, best.dictionary)
 
 
-def _beats(name: FunctionName, new: np.ndarray, old: np.ndarray) -> np.ndarray:
+def _beats(name: str, new: np.ndarray, old: np.ndarray) -> np.ndarray:
     """bool[N]: whether a new value is preferred to an old one; NaN ranks above every number."""
     match name:
-        case FunctionName.LEAST:
+        case "least":
             return (new < old) | ((old != old) & (new == new))
-        case FunctionName.GREATEST:
+        case "greatest":
             return (new > old) | ((new != new) & (old == old))
     return np.zeros(new.size, np.bool_)  # COALESCE keeps what it has
 
@@ -164,6 +155,20 @@ def holds(condition: BoundExpression, columns: EventColumns, rows: np.ndarray) -
     return truth.values & truth.known
 
 
+def admitted(admission: Admission, columns: EventColumns, rows: np.ndarray) -> np.ndarray:
+    """bool[len(rows)]: the events that meet an admission."""
+    meets, misses = admission
+    found = np.ones(rows.size, np.bool_)
+    for condition in meets:
+        found &= holds(condition, columns, rows)
+    for conditions in misses:
+        all_hold = np.ones(rows.size, np.bool_)
+        for condition in conditions:
+            all_hold &= holds(condition, columns, rows)
+        found &= ~all_hold
+    return found
+
+
 def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarray) -> Column:
     """The values of an expression for the events at `rows`."""
 
@@ -175,35 +180,34 @@ def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarra
             return _constant(expression, rows.size)
         case Field(attribute=attribute):
             return columns.column(attribute).take(rows)
-        case Arithmetic(operator, left, right, kind):
+        case Applied():
+            return _applied(expression, inner)
+
+
+def _applied(expression: Applied, inner: Callable[[BoundExpression], Column]) -> Column:
+    match expression:
+        case Applied("+" | "-" | "*" | "/" | "%" as operator, (left, right), kind):
             return _arithmetic(operator, inner(left), inner(right), kind)
-        case Negative(operand, kind):
+        case Applied("neg", (operand,), kind):
             value = inner(operand)
             if kind is _DOUBLE:
                 return Column(-value.values, value.known)
-            zero = Column(np.zeros(rows.size, np.int64), np.ones(rows.size, bool))
+            zero = Column(np.zeros_like(value.values), np.ones_like(value.known))
             return _arithmetic("-", zero, value, kind)
-        case Function(name, operands, kind):
-            return call(name, [inner(operand) for operand in operands], kind)
-        case _:
-            return _truth(expression, inner)
-
-
-def _truth(expression: Condition, inner: Callable[[BoundExpression], Column]) -> Column:
-    match expression:
-        case Both(parts):
+        case Applied("AND", parts):
             return _all([inner(part) for part in parts])
-        case Either(parts):
+        case Applied("OR", parts):
             return _inverse(_all([_inverse(inner(part)) for part in parts]))
-        case Inverse(operand):
+        case Applied("NOT", (operand,)):
             return _inverse(inner(operand))
-        case IsNull(operand):
+        case Applied("IS NULL", (operand,)):
             known = inner(operand).known
             return Column(~known, np.ones_like(known))
-        case Like(operand, pattern, escape):
+        case Applied("LIKE", (operand, Constant(str(pattern)), Constant(str() | None as escape))):
             return like(inner(operand), pattern, escape)
-        case Comparison(operator, left, right):
+        case Applied(operator, (left, right)) if operator in _COMPARE:
             return _comparison(operator, left, right, inner)
+    return call(expression.name, [inner(o) for o in expression.operands], expression.type)
 
 
 def _constant(constant: Constant, size: int) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import Column, EventColumns, plain_values
+from elsinore.engine.columns import EventColumns, plain_values
 from elsinore.engine.sorting import ascending
 from elsinore.query.bound import Key
 
@@ -29,7 +29,7 @@ class KeyCodes:
 
     Attributes:
         values: int32[N]; 0 is NULL.
-        usable: bool[N]: False where an equivalence key keeps the event out of all trends.
+        usable: bool[N]: neither NULL nor NaN; other events join no trends by an equivalence key.
         distinct: the value that each code from 1 on stands for; some may have no event.
     """
 
@@ -40,8 +40,7 @@ class KeyCodes:
     @classmethod
     def of(cls, key: Key, columns: EventColumns) -> KeyCodes:
         """The codes of one key; made once for all queries over these events."""
-        name = (cls, key.attribute, key.equivalence)
-        return columns.once(name, lambda: cls._made(key, columns))
+        return columns.once((cls, key.attribute), lambda: cls._made(key, columns))
 
     @classmethod
     def _made(cls, key: Key, columns: EventColumns) -> KeyCodes:
@@ -55,10 +54,11 @@ class KeyCodes:
                 distinct = pa.array(np.arange(high - low + 1) + low)
                 return cls(codes, np.ones(values.size, np.bool_), distinct)
         column = columns.column(key.attribute)
-        usable = usable_keys(key, column)
+        usable = column.known
         if column.dictionary is not None:
             codes, distinct = column.values, column.dictionary
         elif key.type is AttributeType.DOUBLE:  # which has NaN and -0.0
+            usable = usable & ~np.isnan(column.values)
             numbers, codes = np.unique(column.values, return_inverse=True)
             distinct = pa.array(numbers, pa.float64())
         else:  # Arrow tells the values apart as SQL does
@@ -76,10 +76,6 @@ class KeyCodes:
         """The value that each code stands for."""
         return [None, *self.distinct.to_pylist()]
 
-    def decoded(self, codes: Iterable[int]) -> list[Any]:
-        """The values that codes stand for."""
-        return [self.meaning[code] for code in codes]
-
     def texts(self, key: Key, codes: np.ndarray) -> pa.Array:
         """The JSON texts of the values that codes stand for."""
         if key.type in _INTEGERS:
@@ -91,24 +87,8 @@ class KeyCodes:
         return pa.concat_arrays([null, texts]).take(pa.array(codes))
 
 
-def usable_keys(key: Key, column: Column) -> np.ndarray:
-    """Where an event may join trends: an equivalence key is neither NULL nor NaN."""
-    if not key.equivalence:
-        return np.ones(column.known.size, np.bool_)
-    if key.type is AttributeType.DOUBLE:
-        return column.known & ~np.isnan(column.values)
-    return column.known
-
-
-def group_texts(values: Sequence[Iterable[Any]], size: int) -> list[str]:
-    """The JSON array of group values of each of `size` partitions, given each key's values."""
-    if not values:
-        return ["[]"] * size
-    return [json.dumps(group, ensure_ascii=False) for group in zip(*values, strict=True)]
-
-
 def joined_texts(texts: Sequence[pa.Array], size: int) -> pa.Array:
-    """The same of the JSON texts of the keys' values, by columns."""
+    """The JSON array of group values of `size` partitions, given the JSON texts of each key's."""
     if not texts:
         return pa.array(["[]"] * size, pa.string())
     inside = pc.binary_join_element_wise(*texts, ", ")

@@ -98,7 +98,7 @@ class Reading:
 def partial_rows(
     query: BoundQuery,
     carriers: Carriers,
-    groups: Sequence[str],
+    groups: pa.Array,
     extremes: Sequence[Extremes],
     rungs: Iterable[Totals],
 ) -> list[pa.Table]:
@@ -107,11 +107,11 @@ def partial_rows(
     Args:
         query: the query.
         carriers: its carriers.
-        groups: the JSON array of group values of each partition.
+        groups: text[P], the JSON array of group values of each partition.
         extremes: what the ranks of MIN and MAX stand for.
         rungs: the windows that have a trend, by the width of their counts.
     """
-    reading = Reading.in_order(query, pa.array(groups, pa.string()), carriers, extremes)
+    reading = Reading.in_order(query, groups, carriers, extremes)
     tables = []
     for totals in rungs:
         keys = np.zeros((totals.spans.shape[0], 3), np.int64)

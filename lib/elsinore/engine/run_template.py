@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,9 @@ import pandas as pd
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.climb import Totals, climb
 from elsinore.engine.columns import EventColumns, in_one_dictionary
+from elsinore.engine.entries import Entries, StateEntries, at_states, make_entries
 from elsinore.engine.evaluate import evaluate
 from elsinore.engine.key_codes import KeyCodes, in_one_coding
-from elsinore.engine.partitions import Entries, column_of, partition
 from elsinore.engine.weights import NO_RANK, Extremes, stack_rows, weigh_events
 from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph
@@ -22,6 +22,7 @@ from elsinore.lowering.conditions import Slot
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key, Position
+from elsinore.sharing.merged import standings_of
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
 from elsinore.windows import Window
@@ -37,7 +38,7 @@ class Propagated:
         rungs: the windows that have a trend, by the width of their counts.
     """
 
-    entries: Entries
+    entries: Entries[tuple[int, int]]
     extremes: list[Extremes]
     rungs: list[Totals]
 
@@ -46,29 +47,30 @@ def run_template(
     query: BoundQuery,
     template: Template,
     carriers: Carriers,
-    codes: Sequence[KeyCodes],
+    codes: Mapping[str, KeyCodes],
     columns: EventColumns,
     owned: Interval | None,
-) -> Propagated | None:
-    """The carriers of every window of every partition; None where there can be no trend.
+) -> Propagated:
+    """The carriers of every window of every partition that has a trend.
 
     Args:
         query: the query that the template is of.
         template: its states and transitions.
         carriers: what rides along the transitions.
-        codes: the query's keys, in their order.
+        codes: the query's keys by name.
         columns: the events.
         owned: only the windows that end in this interval; None for every window.
     """
-    entries = partition(query, template, codes, columns)
-    if entries is None:
-        return None
+    standings = standings_of([query], [template])
+    entries = make_entries(standings, codes, columns)
+    places = {place: (place[1], 0) for place in standings.by_place}
+    placed = at_states(entries, standings, places)
     last: np.ndarray = np.empty(0, np.int64)
     if template.contiguous:
-        last = last_events(query, columns.events.schema, codes, columns, entries)
+        last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)
     layout = lay_out(template)
-    graph, extremes = build_graph(template, layout, carriers, columns, entries, last)
-    spans = spans_of(query.window, entries.offsets, graph.times, owned)
+    graph, extremes = build_graph(template, layout, carriers, columns, placed, last)
+    spans = spans_of(query.window, placed.offsets, placed.times, owned)
     return Propagated(entries, extremes, climb(graph, spans, layout.orders))
 
 
@@ -95,42 +97,46 @@ NONE = np.iinfo(np.int64).min
 def last_events(
     query: BoundQuery,
     schema: StreamSchema,
-    codes: Sequence[KeyCodes],
+    codes: Mapping[str, KeyCodes],
     columns: EventColumns,
-    entries: Entries,
+    entries: StateEntries,
+    keys: Mapping[str, np.ndarray],
 ) -> np.ndarray:
     """int64[N]: the time of the last event strictly before each entry, in its partition.
 
     An event lies in a partition by the keys that it carries at one of its type's aliases, and,
-    where the pattern does not name the type, by the unscoped keys that the type has.
+    where the pattern does not name the type, by the unscoped keys that the type has. `keys` are the
+    codes of each partition's keys, by name.
     """
     distinct, ranks = np.unique(columns.times, return_inverse=True)
     last = np.full(entries.rows.size, NONE, np.int64)
-    carried = set(entries.partitions.columns)
-    for keys, types in _types_by_keys(query, schema).items():
+    sizes = np.diff(entries.offsets)
+    partitions = pd.DataFrame(keys, index=range(sizes.size))
+    for names, types in _types_by_keys(query, schema).items():
         rows = np.concatenate([columns.rows_of(name) for name in types])
-        for number in keys:
-            rows = rows[codes[number].usable[rows]]
+        for name in names:
+            if query.named_keys[name].equivalence:
+                rows = rows[codes[name].usable[rows]]
         if not rows.size:
             continue
-        shared = {column_of(n): codes[n].values[rows] for n in keys if column_of(n) in carried}
+        shared = {name: codes[name].values[rows] for name in names if name in keys}
         events = pd.DataFrame(shared, index=range(rows.size))
-        of_event, of_partition = in_one_coding(events, entries.partitions, list(shared))
+        of_event, of_partition = in_one_coding(events, partitions, list(shared))
         placed = np.unique(of_event * distinct.size + ranks[rows])
-        sought = of_partition[entries.owners] * distinct.size + ranks[entries.rows]
+        sought = np.repeat(of_partition, sizes) * distinct.size + ranks[entries.rows]
         found = placed[np.maximum(np.searchsorted(placed, sought) - 1, 0)]
         inside = (found < sought) & (found // distinct.size == sought // distinct.size)
         last = np.maximum(last, np.where(inside, distinct[found % distinct.size], NONE))
     return last
 
 
-def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[int, ...], list[str]]:
+def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[str, ...], list[str]]:
     """The types of the stream by the keys that part their events from others.
 
     A type that could stand at several aliases is found under the keys of each of them.
     """
-    found: dict[tuple[int, ...], list[str]] = {}
-    keys = {number: key for number, key in enumerate(query.keys) if _parts(query, key)}
+    found: dict[tuple[str, ...], list[str]] = {}
+    keys = {name: key for name, key in query.named_keys.items() if _parts(query, key)}
     for name in schema.by_name:
         for place in _places(query, name):
             carried = (n for n, key in keys.items() if _binds(query, schema, key, name, place))
@@ -177,7 +183,7 @@ def build_graph(
     layout: Layout,
     carriers: Carriers,
     columns: EventColumns,
-    entries: Entries,
+    entries: StateEntries,
     last_events: np.ndarray,
 ) -> tuple[Graph, list[Extremes]]:
     """The graph of a template over its entries; with it the meaning of the extremes' ranks.
@@ -197,7 +203,7 @@ def build_graph(
     ]
     slots_l, slots_d, known = fill_slots(layout.slots, columns, entries.rows, entries.states)
     graph = Graph(
-        times=columns.times[entries.rows],
+        times=entries.times,
         states=entries.states,
         slots_l=slots_l,
         slots_d=slots_d,
@@ -213,7 +219,7 @@ def build_graph(
     return graph, [weights.extremes[c.attribute, most] for c, most, _ in ranked]
 
 
-def _counted(carrier: Carrier, template: Template, entries: Entries) -> np.ndarray:
+def _counted(carrier: Carrier, template: Template, entries: StateEntries) -> np.ndarray:
     """bool[N]: the entries whose events a carrier counts; a state's positions agree in that."""
     counting = [state.positions <= carrier.positions for state in template.states]
     return np.array(counting, np.bool_)[entries.states]

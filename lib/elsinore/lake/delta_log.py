@@ -127,6 +127,24 @@ def _read(path: Path, version: int) -> Commit:
     return Commit(version, "", {})
 
 
+def changed_partitions(table: Path, version: int, column: str) -> set[str] | None:
+    """Values of a partition column in whose files one commit has changed rows; None: any of them.
+
+    What was done by hand, a DELETE or a RESTORE, notes nothing, but names the files that it put in
+    the place of others.
+    """
+    found: set[str | None] = set()
+    log = table / _LOG / f"{version:020}.json"
+    if not log.exists():  # cleaned, and nobody knows
+        return None
+    with log.open(encoding="utf-8") as lines:
+        for action in map(json.loads, lines):
+            for file in (action.get("add"), action.get("remove")):
+                if file and file.get("dataChange", True):
+                    found.add((file.get("partitionValues") or {}).get(column))
+    return None if None in found else {value for value in found if value is not None}
+
+
 def _object(text: str | None) -> dict[str, Any]:
     try:
         found = json.loads(text or "")

@@ -19,7 +19,7 @@ from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import DAY, Interval, parse_instant
+from elsinore.timeline import DAY, Interval, parse_hour
 
 #: What rows of the table are.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
@@ -97,7 +97,7 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     """The plan of the run that an interval, or a slice of one, belongs to.
 
     Of several runs of the workload that contain the interval the narrowest counts, and the earliest
-    of these.
+    of these. Hours that no run has contained, since they were missed, belong to the next run.
 
     Raises:
         DataError: no plan was found for such a run.
@@ -105,10 +105,11 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     """
     named = text_metrics(lake, workload, PLAN, PLAN_FINGERPRINT)
     runs = {_interval(key): name for key, name in named.items()}
-    around = [run for run in runs if run.start <= interval.start and interval.end <= run.end]
-    if not around:
+    later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
+    around = [run for run in later if run.start <= interval.start]
+    if not later:
         raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
-    name = runs[min(around, key=lambda run: (run.length, run.start))]
+    name = runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
     bodies = _rows(lake, "body", kind=PLAN, fingerprint=name)
     if not bodies:
         raise DataError(f"the table plans lacks the plan {name}")
@@ -213,7 +214,7 @@ def _profile_of(lake: Lake, plan: StaticPlan) -> str | None:
 
 def _interval(key: str) -> Interval:
     start, end = key.split("_")
-    return Interval(parse_instant(f"{start}:00Z"), parse_instant(f"{end}:00Z"))
+    return Interval(parse_hour(start), parse_hour(end))
 
 
 def _rows(lake: Lake, *columns: str, **among: str | Sequence[str]) -> list[_Row]:

@@ -20,7 +20,7 @@ from elsinore.lake.delta_log import commits, read_rows
 from elsinore.lake.regions import Hours
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.timeline import Interval, hour_label, hours_of, parse_instant
+from elsinore.timeline import Interval, hour_label, hours_of, parse_hour
 
 #: The table that aggregation writes.
 STAGED = "trend_aggregates_staged"
@@ -150,7 +150,7 @@ def require_unchanged(lake: Path, interval: Interval, *, since: int, until: int)
 
 
 def _borders(labels: list[str]) -> Interval:
-    start, end = (parse_instant(f"{label}:00") for label in labels)
+    start, end = (parse_hour(label) for label in labels)
     return Interval(start, end)
 
 
@@ -169,6 +169,8 @@ class Publication:
         rows: how many they are.
         validated: values of them that agree with the reference.
         published_at: when.
+        awaited: hours that its windows reach and that had no file yet: until they have, the results
+            are provisional.
         settled: whether the hour's rows are still these. A run that was killed between its two
             commits leaves newer rows; publishing again settles the hour.
     """
@@ -183,6 +185,7 @@ class Publication:
     rows: int
     validated: int
     published_at: datetime
+    awaited: tuple[Interval, ...]
     settled: bool
 
 
@@ -203,6 +206,7 @@ def read_publications(lake: Path, hours: Collection[str] | None = None) -> dict[
     for row in rows:
         version, _ = row.pop("published_version"), row.pop("published_together")
         label, digest = row["owned_hour"], row["digest"]
+        row["awaited"] = tuple(map(_borders, json.loads(row.get("awaited") or "[]")))
         if label in wanted:
             newer = digests.get(label)
             settled = newer is None or newer[0] < version or newer[1] == digest

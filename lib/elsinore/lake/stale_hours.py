@@ -3,7 +3,9 @@
 An hour is stale if a commit of `events` after the version that its results were computed from
 touches an event time that one of its windows holds. Both stand in the lake itself, the touched
 times in the very commit that changed the events: no run can forget to tell the next. So is an hour
-that is not settled: a run that was killed, or two at once, left other rows than it says.
+that is not settled: a run that was killed, or two at once, left other rows than it says. And so is
+one that waited for a landing that has come since. An hour that no run has published, although
+earlier ones are, was missed, for instance while the scheduler was down.
 """
 
 from __future__ import annotations
@@ -12,27 +14,33 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
 
 from elsinore.errors import ParameterError
-from elsinore.lake.delta_log import commits
+from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_rows
+from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import read_publications, staged_origins
 from elsinore.lake.run_metrics import LAND_STEP, Metric, find_text, record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import (
+    DAY,
     HOUR,
     Interval,
     format_instant,
     hour_label,
     hours_of,
+    parse_hour,
     parse_instant,
     stretches,
 )
 from elsinore.windows import Window
 
-#: Metric of the step `land`: the hours as JSON.
-REOPENED = "reopened"
+#: Metrics of the step `land`: the hours as JSON; and that this run is none of those that land.
+REOPENED, NOTHING_LANDED = "reopened", "nothing landed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +55,38 @@ class StaleHours:
     own: tuple[Interval, ...]
     others: tuple[str, ...]
 
-    def outside(self, interval: Interval) -> tuple[Interval, ...]:
-        """The own ones that do not lie in an interval."""
-        return stretches(
-            hour for part in self.own for hour in hours_of(part) if not interval.contains(hour)
-        )
-
     def inside(self, parts: Iterable[Interval]) -> tuple[Interval, ...]:
         """The own ones that lie in some intervals."""
         wanted = {hour for part in parts for hour in hours_of(part)}
         return stretches(hour for part in self.own for hour in hours_of(part) if hour in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """Hours outside of a run's own that are stale or were missed.
+
+    Attributes:
+        taken: those that the run computes, each stretch aggregated and validated by itself.
+        left: those that are too many for it.
+    """
+
+    taken: tuple[Interval, ...]
+    left: tuple[Interval, ...]
+
+    def figures(self, most: int) -> dict[str, Any]:
+        """For JSON: the stretches, as `reopened`, and the next to catch up with, of some hours."""
+        first = self.left[:1]
+        return {
+            "reopened": [_borders(part) for part in self.taken],
+            "catch_up": [
+                _borders(Interval(part.start, min(part.end, part.start + most * HOUR)))
+                for part in first
+            ],
+        }
+
+
+def _borders(part: Interval) -> dict[str, str]:
+    return {"start": format_instant(part.start), "end": format_instant(part.end)}
 
 
 def stale_hours(lake: Path, workload: Workload) -> StaleHours:
@@ -75,16 +105,70 @@ def stale_hours(lake: Path, workload: Workload) -> StaleHours:
     if not publications:
         return StaleHours((), ())
     versions = {
-        parse_instant(f"{publication.owned_hour}:00"): publication.events_version
+        parse_hour(publication.owned_hour): publication.events_version
         for publication in publications
     }
     touched = _touched_since(lake, {query.window for query in workload.queries}, versions)
+    awaiting = any(publication.awaited for publication in publications)
+    landed = _landed(lake) if awaiting else frozenset()
     own = workload_fingerprint(workload)
     found: dict[bool, list[int]] = {True: [], False: []}
     for hour, publication in zip(versions, publications, strict=True):
-        if hour in touched or not publication.settled:
+        arrived = any(landed.intersection(hours_of(part)) for part in publication.awaited)
+        if hour in touched or arrived or not publication.settled:
             found[publication.workload_fingerprint == own].append(hour)
     return StaleHours(stretches(found[True]), tuple(sorted(map(hour_label, found[False]))))
+
+
+def _landed(lake: Path) -> frozenset[int]:
+    """The hours whose landing had a file."""
+    rows = read_rows(lake, "landings", columns=["landing", "files"])
+    labels = rows.filter(pc.greater(rows["files"], 0))["landing"].to_pylist()
+    return frozenset(parse_hour(label) for label in labels)
+
+
+def silent_hours(lake: Path, until: int) -> int:
+    """Hours without a file before an instant, since the last that had one; 0 if none ever had."""
+    last = max((hour for hour in _landed(lake) if hour < until), default=until - HOUR)
+    return (until - HOUR - last) // HOUR
+
+
+def awaited_landings(
+    lake: Path, workload: Workload, hours: Iterable[int]
+) -> dict[int, tuple[Interval, ...]]:
+    """By hour, the hours that its windows reach and that have no landed file.
+
+    From the first landed hour on: before it there was no stream. An empty file says that an hour
+    had no events; where there is none, nobody knows.
+    """
+    landed = _landed(lake)
+    first = min(landed, default=0)
+    found = {}
+    for hour in hours:
+        reached = hours_of(reach_of(workload.queries, Interval(hour, hour + HOUR)))
+        found[hour] = stretches(each for each in reached if each > first and each not in landed)
+    return found
+
+
+def _missed(lake: Path, workload: Workload, until: int, days: int) -> set[int]:
+    """The hours that nobody has published, between some that are and an instant.
+
+    Those that have windows with landed files, of the last days before that instant or before the
+    latest published hour.
+    """
+    own, landed = workload_fingerprint(workload), _landed(lake)
+    published = read_publications(lake)
+    known = {parse_hour(label): one.workload_fingerprint for label, one in published.items()}
+    ours = [hour for hour, workload in known.items() if workload == own]
+    if not ours:
+        return set()
+    end = max(until, *ours)
+    return {
+        hour
+        for hour in range(max(min(ours), end - days * DAY), end, HOUR)
+        if hour not in known
+        and landed.intersection(hours_of(reach_of(workload.queries, Interval(hour, hour + HOUR))))
+    }
 
 
 def overtaken(lake: Path, workload: Workload, parts: Iterable[Interval]) -> tuple[Interval, ...]:
@@ -96,7 +180,7 @@ def overtaken(lake: Path, workload: Workload, parts: Iterable[Interval]) -> tupl
         DataError: a table is damaged.
     """
     staged = {label: found for part in parts for label, found in staged_origins(lake, part).items()}
-    versions = {parse_instant(f"{label}:00"): one.events_version for label, one in staged.items()}
+    versions = {parse_hour(label): one.events_version for label, one in staged.items()}
     windows = {query.window for query in workload.queries}
     return stretches(_touched_since(lake, windows, versions)) if versions else ()
 
@@ -120,6 +204,23 @@ def owning_hours(windows: Iterable[Window], first: int, last: int) -> set[int]:
     return found
 
 
+def touched_times(lake: Path, commit: Commit) -> dict[str, tuple[int, int]] | None:
+    """By hour, the first and the last event time that a commit of `events` may have changed.
+
+    None: it may have changed any.
+    """
+    if not commit.changes_rows:
+        return {}
+    if "touched" in commit.note:
+        return dict(commit.note["touched"])
+    days = changed_partitions(lake / "events", commit.version, "event_day")
+    if days is None:
+        return None
+    starts = map(parse_instant, days)
+    hours = (hour for start in starts for hour in range(start, start + DAY, HOUR))
+    return {hour_label(hour): (hour, hour + HOUR - 1) for hour in hours}
+
+
 def _touched_since(
     lake: Path, windows: Collection[Window], versions: Mapping[int, int]
 ) -> set[int]:
@@ -127,13 +228,11 @@ def _touched_since(
     reach = max(window.within for window in windows)
     found: set[int] = set()
     for commit in commits(lake / "events", after=min(versions.values())):
-        if not commit.changes_rows:
-            continue
-        if "touched" not in commit.note:
-            # It may have touched everything.
+        touched = touched_times(lake, commit)
+        if touched is None:
             found |= {hour for hour, version in versions.items() if version < commit.version}
             continue
-        for first, last in commit.note["touched"].values():
+        for first, last in touched.values():
             near = hours_of(Interval(first, last + reach))
             # Most commits touch what was computed from them.
             behind = {hour for hour in near if versions.get(hour, commit.version) < commit.version}
@@ -149,25 +248,31 @@ def reopen_hours(
     *,
     figures: Mapping[str, Metric],
     run: str,
-) -> tuple[Interval, ...]:
-    """Find the stale hours of a workload outside of a run's interval, and keep them for its steps.
+    most: int,
+    days: int = 0,
+) -> Reopened:
+    """Find what a run is to compute beside its own hours, and keep that for its steps.
 
     Args:
         lake: the tables.
         workload: whose windows count.
-        interval: the hours of the run, which have landed.
+        interval: the hours of the run.
         figures: what else to record of the landing, in the same commit.
         run: what to write into the table's history.
-
-    Returns:
-        The hours, neighbours together, each stretch to be aggregated and validated by itself.
+        most: how many hours the run may take on beside its own.
+        days: how many days before its own hours may have been missed.
 
     Raises:
         ConflictError: another run over the same interval wrote meanwhile.
     """
-    found = stale_hours(lake.root, workload).outside(interval)
-    borders = [[format_instant(part.start), format_instant(part.end)] for part in found]
-    metrics = {**figures, REOPENED: json.dumps(borders)}
+    hours = _missed(lake.root, workload, interval.start, days)
+    hours |= {hour for part in stale_hours(lake.root, workload).own for hour in hours_of(part)}
+    outside = sorted(hour for hour in hours if not interval.contains(hour))
+    # The latest ones: catching up begins with the first.
+    cut = max(len(outside) - most, 0)
+    found = Reopened(stretches(outside[cut:]), stretches(outside[:cut]))
+    borders = [[format_instant(part.start), format_instant(part.end)] for part in found.taken]
+    metrics = {**figures, REOPENED: json.dumps(borders), "hours_left": cut}
     record_metrics(lake, workload, interval, LAND_STEP, metrics, run=run)
     return found
 

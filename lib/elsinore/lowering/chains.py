@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,22 +85,9 @@ class Symbol:
         return self.query.positions[self.position].type
 
 
-def named_keys(query: BoundQuery) -> dict[str, Key]:
-    """The keys of a query by names that say the attribute, and which of its keys it is.
-
-    What one pass calls by one name is one partition key, whatever its scope in each query.
-    """
-    uses: Counter[str] = Counter()
-    found = {}
-    for key in query.keys:
-        uses[key.attribute] += 1
-        found[f"key {uses[key.attribute]} {key.attribute}"] = key
-    return found
-
-
 def carried(symbol: Symbol) -> dict[str, Key]:
     """The keys that a symbol's events carry, by name."""
-    keys = named_keys(symbol.query)
+    keys = symbol.query.named_keys
     return {name: key for name, key in keys.items() if symbol.position in key.positions}
 
 
@@ -112,7 +98,7 @@ def passes(queries: Iterable[BoundQuery]) -> list[list[BoundQuery]]:
     """
     found: dict[frozenset[str], list[BoundQuery]] = {}
     for query in queries:
-        found.setdefault(frozenset(named_keys(query)), []).append(query)
+        found.setdefault(frozenset(query.named_keys), []).append(query)
     return list(found.values())
 
 

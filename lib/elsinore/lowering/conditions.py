@@ -15,27 +15,23 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.errors import UnsupportedQueryError
 from elsinore.kernels.pair_program import MAX_STACK, Op
 from elsinore.query.expressions import (
-    Arithmetic,
-    Both,
+    Applied,
     BoundExpression,
-    Comparison,
-    Either,
-    Function,
-    FunctionName,
-    Inverse,
-    IsNull,
-    Negative,
     sides_of,
 )
 from elsinore.template.template import Condition, Every, Floor, Holds, Never, Open, Reaches, Some
 
 _DOUBLE = AttributeType.DOUBLE
-_ARITHMETIC = {
+#: What takes two operands; more of them are a chain.
+_CHAINED = {
     "+": (Op.ADD_L, Op.ADD_D),
     "-": (Op.SUBTRACT_L, Op.SUBTRACT_D),
     "*": (Op.MULTIPLY_L, Op.MULTIPLY_D),
     "/": (Op.DIVIDE_D, Op.DIVIDE_D),
     "%": (Op.REMAINDER_L, Op.REMAINDER_D),
+    "least": (Op.LEAST_L, Op.LEAST_D),
+    "greatest": (Op.GREATEST_L, Op.GREATEST_D),
+    "coalesce": (Op.COALESCE_L, Op.COALESCE_D),
 }
 #: Comparisons by operation, and whether their sides swap.
 _COMPARISONS = {
@@ -46,19 +42,14 @@ _COMPARISONS = {
     ">": (Op.LESS_L, Op.LESS_D, True),
     ">=": (Op.AT_MOST_L, Op.AT_MOST_D, True),
 }
-#: Functions of two operands; longer ones are chains.
-_CHAINED = {
-    FunctionName.LEAST: (Op.LEAST_L, Op.LEAST_D),
-    FunctionName.GREATEST: (Op.GREATEST_L, Op.GREATEST_D),
-    FunctionName.COALESCE: (Op.COALESCE_L, Op.COALESCE_D),
-}
 _OF_ONE = {
-    FunctionName.ABS: (Op.ABS_L, Op.ABS_D),
-    FunctionName.HOUR: (Op.HOUR_L, Op.HOUR_L),
-    FunctionName.WEEKDAY: (Op.WEEKDAY_L, Op.WEEKDAY_L),
+    "neg": (Op.NEGATE_L, Op.NEGATE_D),
+    "abs": (Op.ABS_L, Op.ABS_D),
+    "hour": (Op.HOUR_L, Op.HOUR_L),
+    "weekday": (Op.WEEKDAY_L, Op.WEEKDAY_L),
 }
 _UNARY = frozenset(
-    [Op.TO_DOUBLE, Op.NEGATE_L, Op.NEGATE_D, Op.NOT, Op.IS_NULL, Op.IS_TRUE]
+    [Op.TO_DOUBLE, Op.NOT, Op.IS_NULL, Op.IS_TRUE]
     + [op for pair in _OF_ONE.values() for op in pair]
 )
 _PUSHING = frozenset([Op.EARLIER_L, Op.EARLIER_D, Op.LATER_L, Op.LATER_D, Op.REACHES, Op.OPEN])
@@ -146,34 +137,25 @@ class _Lowering:
         if len(sides_of(node)) < 2:
             return [self._slot(node)]
         match node:
-            case Both(parts) | Either(parts):
-                op = Op.AND if isinstance(node, Both) else Op.OR
+            case Applied("AND" | "OR" as name, parts):
+                op = Op.AND if name == "AND" else Op.OR
                 return _chained([self._lower(part) for part in parts], op)
-            case Inverse(operand):
+            case Applied("NOT", (operand,)):
                 return [*self._lower(operand), (Op.NOT, 0)]
-            case IsNull(operand):
+            case Applied("IS NULL", (operand,)):
                 return [*self._lower(operand), (Op.IS_NULL, 0)]
-            case Negative(operand, kind):
-                op = Op.NEGATE_D if kind is _DOUBLE else Op.NEGATE_L
-                return [*self._lower(operand), (op, 0)]
-            case Comparison(operator, left, right):
+            case Applied(name, (operand,), kind) if name in _OF_ONE:
+                double = kind is _DOUBLE
+                return [*self._operand(operand, double), (_OF_ONE[name][double], 0)]
+            case Applied(operator, (left, right)) if operator in _COMPARISONS:
                 in_longs, in_doubles, swapped = _COMPARISONS[operator]
                 double = _DOUBLE in (left.type, right.type)
                 sides = (right, left) if swapped else (left, right)
                 return self._joined(sides, in_doubles if double else in_longs, double)
-            case Arithmetic(operator, left, right, kind):
+            case Applied(name, operands, kind):
                 double = kind is _DOUBLE
-                return self._joined((left, right), _ARITHMETIC[operator][double], double)
-            case Function(name, operands, kind):
-                return self._function(name, operands, kind is _DOUBLE)
+                return self._joined(operands, _CHAINED[name][double], double)
         raise AssertionError(node)
-
-    def _function(
-        self, name: FunctionName, operands: tuple[BoundExpression, ...], double: bool
-    ) -> Steps:
-        if name in _OF_ONE:
-            return [*self._operand(operands[0], double), (_OF_ONE[name][double], 0)]
-        return self._joined(operands, _CHAINED[name][double], double)
 
     def _joined(self, operands: tuple[BoundExpression, ...], op: Op, double: bool) -> Steps:
         return _chained([self._operand(operand, double) for operand in operands], op)

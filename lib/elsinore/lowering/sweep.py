@@ -13,7 +13,7 @@ from functools import cached_property
 
 from elsinore.lowering.carriers import Carrier, Carriers
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.merged import Standing, Standings, admission_of, key_attributes, type_of
+from elsinore.sharing.merged import Standings, standings_of, type_of
 from elsinore.sharing.sharable import partition_signature, plain_template
 from elsinore.template.template import Template, reachable
 
@@ -138,26 +138,10 @@ class SweepSet:
     queries: tuple[BoundQuery, ...]
     templates: tuple[Template, ...]
 
-    @property
-    def key_names(self) -> frozenset[str]:
-        """The attributes that partition the trends."""
-        return key_attributes(self.queries[0], self.templates[0].keys)
-
     @cached_property
     def standings(self) -> Standings[Place]:
         """The (query, state) at which events may stand."""
-        by_place: dict[Place, Standing] = {}
-        starts, ends, arrows = set(), set(), set()
-        for q, (query, template) in enumerate(zip(self.queries, self.templates, strict=True)):
-            for s in template.trend_states:
-                state = template.states[s]
-                keys = key_attributes(query, state.keys & template.keys)
-                kind, admission = type_of(query, state), admission_of(query, state)
-                by_place[q, s] = Standing(kind, keys, keys, admission)
-            starts |= {(q, s) for s in template.starts}
-            ends |= {(q, s) for s in template.ends}
-            arrows |= {((q, t.earlier), (q, t.later)) for t in template.transitions}
-        return Standings(by_place, frozenset(starts), frozenset(ends), frozenset(arrows))
+        return standings_of(self.queries, self.templates)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def raise_alert(
     It is one line of JSON in both places, with the fields below and `at`, ISO 8601.
 
     Args:
-        kind: `task_failed`, `run_failed` or `run_late`.
+        kind: `task_failed`, `run_failed`, `run_late`, or of `warn`.
         dag: id of the DAG.
         run: id of its run.
         reason: what happened, in a sentence.
@@ -64,6 +64,18 @@ def _append(file: Path, line: str) -> None:
     # One short write in append mode: lines that come together do not mix.
     with file.open("a", encoding="utf-8") as stream:
         stream.write(f"{line}\n")
+
+
+def warn(context: Mapping[str, Any], kind: str, reason: str) -> None:
+    """Raise an alert from within a task, which goes on.
+
+    Args:
+        context: of the task.
+        kind: `landing_refused`, `provisional` or `silent`.
+        reason: what happened, in a sentence.
+    """
+    task = context["ti"].task_id
+    raise_alert(kind, context["dag"].dag_id, context["run_id"], reason, task=task)
 
 
 def alert_task_failed(context: Mapping[str, Any]) -> None:

@@ -5,13 +5,17 @@ A task calls a step with the hours, the workload and the name of its run.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import BaseSensorOperator, Context, chain, task
+from airflow.sdk.exceptions import AirflowSkipException
 
+from elsinore.orchestration.callbacks import warn
 from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
 from elsinore.orchestration.run_params import (
     context_interval,
@@ -23,19 +27,25 @@ from elsinore.orchestration.run_step import Arguments, StepProcess, collect_seld
 from elsinore.settings import Settings
 from elsinore.timeline import SECOND, Interval
 
+#: The DAG of runs that catch up.
+CATCH_UP = "catch_up"
 
-def replay_tasks(*, timeout: timedelta, aggregate_timeout: timedelta) -> Any:
+
+def replay_tasks(
+    *, timeout: timedelta, aggregate_timeout: timedelta, first: Callable[..., Any] | None = None
+) -> Any:
     """Adds the tasks of a replay to the DAG at hand, one after another.
 
     Args:
         timeout: of each task that Spark works for.
         aggregate_timeout: of the aggregation of one slice.
+        first: adds the task that says what is to be computed; by default that of landing.
 
     Returns:
         The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
-    landed = _land(**longer)
+    landed = (first or _land)(**longer)
     find_plan = find_plan_task(**longer)
     aggregate = step_task(
         "aggregate_trends",
@@ -67,7 +77,10 @@ def replay_tasks(*, timeout: timedelta, aggregate_timeout: timedelta) -> Any:
         doc_md="Writes the report of a run that publishes nothing, since a task has failed.",
         **LIGHT,
     )()
-    chain(landed, find_plan, aggregate, validate, [_publish(**longer), report])
+    publish = _publish(**longer)
+    chain(landed, find_plan, aggregate, validate, [publish, report])
+    if not is_tested():  # there is no scheduler then
+        publish >> CatchUp(after=landed.operator.task_id)
     return landed
 
 
@@ -109,10 +122,33 @@ def _land(**arguments: Any) -> Any:
     )
     def land(**context: Any) -> list[dict[str, str]]:
         figures = call_step("land_events", context)
-        context["ti"].xcom_push("figures", figures)
-        return run_slices(context, figures)
+        for label, reason in json.loads(figures.get("refused_landings", "{}")).items():
+            warn(context, "landing_refused", f"{label}: {reason}")
+        silent = figures["silent_hours"]
+        if silent and silent % 24 == 0:  # once a day
+            warn(context, "silent", f"no file has come for {silent} hours")
+        return _slices_of(context, figures)
 
     return land()
+
+
+def reopen_task(**arguments: Any) -> Any:
+    """Adds the task with which a run begins that catches up: nothing lands."""
+
+    @task(
+        doc_md="Looks which published hours are stale by now and which were missed, for the run "
+        "after this one. Gives the slices of its own hours to aggregate.",
+        **arguments,
+    )
+    def reopen(**context: Any) -> list[dict[str, str]]:
+        return _slices_of(context, call_step("reopen_hours", context))
+
+    return reopen()
+
+
+def _slices_of(context: Any, figures: dict[str, Any]) -> list[dict[str, str]]:
+    context["ti"].xcom_push("figures", figures)
+    return run_slices(context, figures)
 
 
 def _publish(**arguments: Any) -> Any:
@@ -127,9 +163,12 @@ def _publish(**arguments: Any) -> Any:
     )
     def publish(**context: Any) -> dict[str, Any]:
         try:
-            return call_step("publish_results", context)
+            figures = call_step("publish_results", context)
         finally:
             call_step("report_quality", context)
+        if hours := figures["provisional"]:
+            warn(context, "provisional", f"{hours} published hours wait for raw files")
+        return figures
 
     return publish()
 
@@ -182,6 +221,38 @@ def context_settings(context: Mapping[str, Any]) -> Settings:
         return settings
     path = workload_path(settings.root, settings.schema_file.stem, name)
     return settings.model_copy(update={"workload_file": path})
+
+
+class CatchUp(TriggerDagRunOperator):
+    """Starts a run of `catch_up` over the first of the hours that this run had to leave, if any.
+
+    Args:
+        after: id of the task whose figures name them.
+        arguments: of every operator.
+    """
+
+    def __init__(self, *, after: str, **arguments: Any) -> None:
+        about = {
+            "task_id": "start_catch_up",
+            "trigger_dag_id": CATCH_UP,
+            "doc_md": "Starts `catch_up` where more hours are stale, or were missed, than a run "
+            "takes on (`ELSINORE_REOPEN_HOURS`); skipped where there are none.",
+        }
+        super().__init__(**LIGHT | about | arguments)
+        self.after = after
+
+    def execute(self, context: Context) -> Any:
+        """Triggers the run.
+
+        Raises:
+            AirflowSkipException: nothing is left.
+        """
+        figures = context["ti"].xcom_pull(task_ids=self.after, key="figures")
+        if not figures["catch_up"]:
+            raise AirflowSkipException("no hour is left to catch up with")
+        workload = context["params"].get("workload")
+        self.conf = figures["catch_up"][0] | ({"workload": workload} if workload else {})
+        super().execute(context)
 
 
 class HoursSensor(BaseSensorOperator):

@@ -63,8 +63,10 @@ def run_interval(
     elif data_start is None or data_end is None:
         raise ParameterError("the run has no data interval", hint="give start and end")
     else:
-        # A bare cron schedule yields intervals of no width: Interval refuses them.
-        interval = Interval(instant_of(data_start), instant_of(data_end))
+        # A bare cron schedule yields intervals of no width: Interval refuses them. The schedule
+        # starts a run some minutes after its hours: these begin with the hour before each border.
+        borders = (instant_of(data_start), instant_of(data_end))
+        interval = Interval(*(border - border % HOUR for border in borders))
     require_whole_hours(interval)
     return interval
 

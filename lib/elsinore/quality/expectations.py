@@ -214,6 +214,23 @@ class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
         return no_row_among(wrong, len(frame), "landings")
 
 
+class ExpectLandingsToBeOfUsualSize(FrameExpectation):
+    """Every landing has a file, and a tenth of the lines that its hour of the week usually has.
+
+    What is usual stands in the column `usual_lines`, NULL where that is not known.
+    """
+
+    def find(self, frame: pd.DataFrame) -> Finding:
+        """Name the landings without a file and those that are too small."""
+        wrong = [
+            f"landing {row.landing}: no file" if not row.files else
+            f"landing {row.landing}: {row.lines} lines, usually {row.usual_lines:.0f}"
+            for row in frame.itertuples()
+            if not row.files or (pd.notna(row.usual_lines) and 10 * row.lines < row.usual_lines)
+        ]  # fmt: skip
+        return no_row_among(wrong, len(frame), "landings")
+
+
 class ExpectPublishedToEqualReference(FrameExpectation):
     """No checked row is a mismatch; each mismatch is named by query, group, window, both values.
 

@@ -248,6 +248,7 @@ def _figures_wrong(data: ReportData) -> list[str]:
 
 def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str]:
     missing, unsettled = data.publishing.missing, data.publishing.unsettled
+    provisional = data.publishing.provisional
     unchecked = tuple(one.query for one in data.queries if one.results and not one.results_checked)
     others = len(unchecked) < sum(one.has_results for one in data.queries)
     doubts = {
@@ -257,6 +258,8 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
         f"{len(missing)} of {count_of(data.publishing.hours, 'hour')} are not published: "
         f"{name_some(missing)}": missing,
         f"a run ended between two commits, publish again: {name_some(unsettled)}": unsettled,
+        f"provisional, for raw files within reach of their windows are missing: "
+        f"{name_some(provisional)}": provisional,
         f"no result was checked of: {name_some(unchecked)}": unchecked and others,
         "no expectations were judged for this run": judgement is None,
     }

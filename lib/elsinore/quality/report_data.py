@@ -90,6 +90,7 @@ class Publishing(NamedTuple):
         hours: how many there are.
         missing: labels of those that are not published.
         unsettled: labels of those whose run ended between two commits.
+        provisional: labels of those whose windows reach hours without a file.
         last: when the last of them was published; None where none was.
         workloads: names of the workloads they were published for.
     """
@@ -97,6 +98,7 @@ class Publishing(NamedTuple):
     hours: int
     missing: tuple[str, ...]
     unsettled: tuple[str, ...]
+    provisional: tuple[str, ...]
     last: datetime | None
     workloads: tuple[str, ...]
 
@@ -370,6 +372,7 @@ def _publishing(lake: Path, interval: Interval) -> Publishing:
         hours=len(labels),
         missing=tuple(label for label in labels if label not in found),
         unsettled=tuple(sorted(label for label, one in found.items() if not one.settled)),
+        provisional=tuple(sorted(label for label, one in found.items() if one.awaited)),
         last=max((one.published_at for one in found.values()), default=None),
         workloads=tuple(sorted({one.workload for one in found.values()})),
     )

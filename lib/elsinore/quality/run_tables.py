@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 import pyarrow as pa
@@ -26,7 +27,7 @@ from elsinore.lake.provenance import (
     staged_origins,
 )
 from elsinore.lake.regions import Hours, Landings
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 
 _CODE = "^[a-z][a-z0-9_]*$"
 _SHA256 = r"[0-9a-f]{64}\Z"
@@ -48,6 +49,7 @@ def read_run_tables(
     interval: Interval,
     also: Sequence[Interval] = (),
     *,
+    landed: bool = True,
     version: int | None = None,
 ) -> dict[str, pd.DataFrame]:
     """By table what the suites judge, for `judge`: few rows, however many events there are.
@@ -55,24 +57,26 @@ def read_run_tables(
     Of `events`, `quarantine` and `trend_aggregates_staged` these are counts by rule
     (`RuleCounts`); of the other tables the rows. `landings` has further columns,
     counted in `events` and `quarantine`: `event_rows`, `quarantine_rows`, `earliest_event` and
-    `latest_event`. Of `plans` the run's rows are the plans that its results name, and the
-    statistics that these were found from.
+    `latest_event`; and `usual_lines`, as the function of this name says. Of `plans` the run's rows
+    are the plans that its results name, and the statistics that these were found from.
 
     Args:
         lake: folder of the Delta tables.
         interval: the run's hours.
         also: further hours whose results the run has made anew.
+        landed: whether the run has landed its hours; if not, what they brought is not its concern.
         version: of the staged results; None: the latest.
 
     Raises:
         DataError: a table is missing or cannot be read.
     """
-    landed, owned = Landings(interval), Hours(interval, tuple(also))
-    events = read_rows(lake, "events", columns=EVENT_COLUMNS, where=landed.expression(by_day=False))
-    quarantine = read_rows(
-        lake, "quarantine", columns=QUARANTINE_COLUMNS, where=landed.expression(by_day=True)
+    owned = Hours(interval, tuple(also))
+    where, day = (
+        Landings(interval).expression(by_day=by_day) & pc.scalar(landed) for by_day in (False, True)
     )
-    landings = read_rows(lake, "landings", where=landed.expression(by_day=False))
+    events = read_rows(lake, "events", columns=EVENT_COLUMNS, where=where)
+    quarantine = read_rows(lake, "quarantine", columns=QUARANTINE_COLUMNS, where=day)
+    landings = read_rows(lake, "landings", where=where)
     origins: dict[str, str] = {}
     for part in owned.intervals:
         found = staged_origins(lake, part, version=version)
@@ -82,7 +86,9 @@ def read_run_tables(
     days = read_by_day(lake, STAGED, owned, version=version)
     checks = checks_of_staged(lake, owned)
     return {
-        "landings": _frame(_with_counts(landings, events, quarantine)),
+        "landings": _frame(_with_counts(landings, events, quarantine)).assign(
+            usual_lines=usual_lines(lake, landings["landing"].to_pylist())
+        ),
         "quarantine": rules_of_quarantine(quarantine),
         "events": rules_of_events(events),
         "plans": _frame(plans),
@@ -120,6 +126,24 @@ def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> 
         at = joined.column_names.index(name)
         joined = joined.set_column(at, name, pc.fill_null(joined[name], 0))
     return joined.sort_by("landing")
+
+
+def usual_lines(lake: Path, labels: Sequence[str]) -> list[float | None]:
+    """The median of the lines of the same hour in the four weeks before; None without two of them.
+
+    Args:
+        lake: folder of the Delta tables.
+        labels: hours, in the order of the answers.
+    """
+    before = {
+        label: [hour_label(parse_hour(label) - week * 7 * DAY) for week in range(1, 5)]
+        for label in sorted(labels)
+    }
+    earlier = sorted({label for found in before.values() for label in found})
+    rows = read_rows(lake, "landings", columns=["landing", "lines"], landing=earlier)
+    lines = dict(zip(*rows.to_pydict().values(), strict=True))
+    found = ([lines[label] for label in weeks if label in lines] for weeks in before.values())
+    return [median(known) if len(known) > 1 else None for known in found]
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -9,19 +9,10 @@ from fractions import Fraction
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import Location
 from elsinore.query.expressions import (
-    Arithmetic,
-    Both,
+    Applied,
     BoundExpression,
-    Comparison,
     Constant,
-    Either,
     Field,
-    Function,
-    FunctionName,
-    Inverse,
-    IsNull,
-    Like,
-    Negative,
     sides_of,
 )
 from elsinore.query.faults import listed, some_of, suggest
@@ -178,11 +169,11 @@ def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
     match operation.name:
         case "AND" | "OR":
             parts = tuple(_bind_all(scope, operation.operands, bind_condition))
-            return Both(parts) if operation.name == "AND" else Either(parts)
+            return Applied(operation.name, parts)
         case "NOT":
-            return Inverse(bind_condition(scope, operation.operands[0]))
+            return Applied("NOT", (bind_condition(scope, operation.operands[0]),))
         case "IS NULL":
-            return IsNull(bind_expression(scope, operation.operands[0]))
+            return Applied("IS NULL", (bind_expression(scope, operation.operands[0]),))
         case "LIKE":
             return _bind_like(scope, operation, bind_expression(scope, operation.operands[0]))
         case "neg":
@@ -195,12 +186,11 @@ def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
     first, *others = _bind_all(scope, operation.operands)
     match operation.name:
         case "IN":
-            return Either(tuple(_compare(scope, "=", first, other, at) for other in others))
+            return Applied("OR", tuple(_compare(scope, "=", first, o, at) for o in others))
         case "BETWEEN":
             low, high = others
-            return Both(
-                (_compare(scope, ">=", first, low, at), _compare(scope, "<=", first, high, at))
-            )
+            above = _compare(scope, ">=", first, low, at)
+            return Applied("AND", (above, _compare(scope, "<=", first, high, at)))
         case "neg":
             return _negative(scope, first, at)
     if operation.name in _COMPARISONS:
@@ -214,12 +204,12 @@ def _negative(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpr
     if isinstance(operand, Constant) and operand.value != -(2**63):
         assert isinstance(operand.value, int | float)
         return Constant(-operand.value, operand.type)
-    return Negative(operand, operand.type)
+    return Applied("neg", (operand,), operand.type)
 
 
 def _compare(
     scope: Scope, operator: str, left: BoundExpression, right: BoundExpression, at: Location
-) -> Comparison:
+) -> Applied:
     left, right = _with_instants(scope, (left, right), at)
     if any(isinstance(side, Constant) and side.value is None for side in (left, right)):
         scope.refuse("a comparison with NULL is never true", at, "write IS NULL")
@@ -227,16 +217,16 @@ def _compare(
         scope.refuse(f"cannot compare a {left.type} with a {right.type}", at)
     if left.type is _BOOLEAN and operator not in ("=", "!="):
         scope.refuse(f"truth values have no order for {operator}", at)
-    return Comparison(operator, left, right)
+    return Applied(operator, (left, right))
 
 
 def _arithmetic(
     scope: Scope, operator: str, left: BoundExpression, right: BoundExpression, at: Location
-) -> Arithmetic:
+) -> Applied:
     result = _arithmetic_type(operator, left.type, right.type)
     if result is None:
         scope.refuse(f"cannot work out {left.type} {operator} {right.type}", at)
-    return Arithmetic(operator, left, right, result)
+    return Applied(operator, (left, right), result)
 
 
 def _arithmetic_type(
@@ -308,7 +298,7 @@ _ELSEWHERE = {
     "min": "aggregates stand in RETURN; of values there are least and greatest",
     "max": "aggregates stand in RETURN; of values there are least and greatest",
 }
-_PARTS = {"hour": FunctionName.HOUR, "weekday": FunctionName.WEEKDAY}
+_PARTS = frozenset(["hour", "weekday"])
 _DAY_OF_WEEK = frozenset(["dow", "isodow", "dayofweek", "day_of_week"])
 
 
@@ -344,7 +334,7 @@ def _part_fits(scope: Scope, call: Call) -> bool:
     return True
 
 
-def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) -> Function:
+def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) -> Applied:
     """A call that `_is_known_call`, with its operands bound."""
     at = call.at
     for operand in operands:
@@ -353,14 +343,14 @@ def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) ->
     match call.function:
         case "abs":
             _require(scope, call, operands[0], AttributeType.LONG, AttributeType.DOUBLE)
-            return Function(FunctionName.ABS, tuple(operands), operands[0].type)
+            return Applied("abs", tuple(operands), operands[0].type)
         case "lower" | "upper":
             _require(scope, call, operands[0], AttributeType.STRING)
             _require_one_event(scope, call.function, operands[0], at)
-            return Function(FunctionName(call.function), tuple(operands), AttributeType.STRING)
+            return Applied(call.function, tuple(operands), AttributeType.STRING)
         case "extract":
             return _extract(scope, call, operands[0])
-    return _choice(scope, FunctionName(call.function), operands, at)
+    return _choice(scope, call.function, operands, at)
 
 
 def _require_one_event(scope: Scope, what: str, operand: BoundExpression, at: Location) -> None:
@@ -379,7 +369,7 @@ def _require(scope: Scope, call: Call, operand: BoundExpression, *types: Attribu
         scope.refuse(f"{call.function} takes {wanted}, not a {operand.type}", call.at)
 
 
-def _extract(scope: Scope, call: Call, operand: BoundExpression) -> Function:
+def _extract(scope: Scope, call: Call, operand: BoundExpression) -> Applied:
     assert call.part is not None
     if operand.type is not AttributeType.TIMESTAMP:
         ticks = operand.type is AttributeType.LONG and not scope.schema.time_unit.is_calendar
@@ -388,12 +378,10 @@ def _extract(scope: Scope, call: Call, operand: BoundExpression) -> Function:
             call.at,
             "this stream's time has no unit" if ticks else None,
         )
-    return Function(_PARTS[call.part], (operand,), AttributeType.LONG)
+    return Applied(call.part, (operand,), AttributeType.LONG)
 
 
-def _choice(
-    scope: Scope, name: FunctionName, operands: list[BoundExpression], at: Location
-) -> Function:
+def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Location) -> Applied:
     """LEAST, GREATEST and COALESCE: one of the operands, which are of one kind."""
     alike = _with_instants(scope, operands, at)
     kind = _common_type(alike)
@@ -402,9 +390,9 @@ def _choice(
         scope.refuse(
             f"{name} of {kinds.replace(' or ', ' and ')}", at, "give it values of one type"
         )
-    if kind is AttributeType.BOOLEAN and name is not FunctionName.COALESCE:
+    if kind is AttributeType.BOOLEAN and name != "coalesce":
         scope.refuse(f"truth values have no order for {name}", at)
-    return Function(name, tuple(alike), kind)
+    return Applied(name, tuple(alike), kind)
 
 
 # ---- LIKE
@@ -413,7 +401,7 @@ def _choice(
 MAX_PATTERN = 1_000
 
 
-def _bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> Like:
+def _bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> Applied:
     """`operand LIKE 'pattern' ESCAPE 'c'`, with its operand bound."""
     at = operation.at
     pattern, *escape = (str(p.value) for p in operation.operands[1:] if isinstance(p, Literal))
@@ -424,7 +412,8 @@ def _bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> 
         scope.refuse(f"a LIKE pattern of more than {MAX_PATTERN} characters", at)
     if escape:
         _check_escape(scope, operation, pattern, escape[0])
-    return Like(operand, pattern, escape[0] if escape else None)
+    texts = (pattern, escape[0] if escape else None)
+    return Applied("LIKE", (operand, *(Constant(each, AttributeType.STRING) for each in texts)))
 
 
 def _check_escape(scope: Scope, operation: Operation, pattern: str, escape: str) -> None:

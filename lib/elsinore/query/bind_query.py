@@ -19,7 +19,7 @@ from elsinore.query.bound import (
     LocalPredicate,
     Workload,
 )
-from elsinore.query.expressions import Both, BoundExpression, fields_of, sides_of
+from elsinore.query.expressions import Applied, BoundExpression, fields_of, sides_of
 from elsinore.query.faults import in_text_order, some_of, suggest
 from elsinore.query.print_query import print_query
 from elsinore.query.resolve import BindFault, Scope, check_pattern, normal_form
@@ -50,8 +50,11 @@ def bind_where(scope: Scope, where: syntax.Expression | None) -> Conditions:
         except BindFault:
             continue
         # AND was taken apart before; BETWEEN is two conditions where each stands on its own.
-        apart = isinstance(bound, Both) and all(False in sides_of(part) for part in bound.parts)
-        for part in bound.parts if isinstance(bound, Both) and apart else (bound,):
+        parts: tuple[BoundExpression, ...] = (bound,)
+        if isinstance(bound, Applied) and bound.name == "AND":
+            apart = all(False in sides_of(part) for part in bound.operands)
+            parts = bound.operands if apart else parts
+        for part in parts:
             _classify(scope, part, conjunct, conditions)
     return conditions
 

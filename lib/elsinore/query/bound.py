@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -149,6 +150,20 @@ class BoundQuery:
     def group_keys(self) -> tuple[Key, ...]:
         """The keys that name result rows, in the order of GROUP-BY."""
         return tuple(key for key in self.keys if key.group_label is not None)
+
+    @cached_property
+    def named_keys(self) -> dict[str, Key]:
+        """The keys by names that say the attribute, and which of its keys it is; in their order.
+
+        What one pass over the events calls by one name is one partition key, whatever its scope in
+        each query.
+        """
+        uses: Counter[str] = Counter()
+        found = {}
+        for key in self.keys:
+            uses[key.attribute] += 1
+            found[f"key {uses[key.attribute]} {key.attribute}"] = key
+        return found
 
     @cached_property
     def event_types(self) -> frozenset[str]:

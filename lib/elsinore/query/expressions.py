@@ -8,8 +8,8 @@ long beyond 64 bits) is NULL. `/` is division of doubles; a long meets a double 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from elsinore.catalog.stream import AttributeType
 
@@ -37,113 +37,35 @@ class Field:
     following: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """`+ - * / %` on numbers (or timestamps and durations), typed by its result."""
+class Applied(NamedTuple):
+    """An operator or a function applied to operands, typed by its result.
 
-    operator: str
-    left: BoundExpression
-    right: BoundExpression
-    type: AttributeType
+    A tuple, since deep ones compare within the limit of recursion.
 
+    Its name is that of `syntax.Operation` or of the function:
 
-@dataclass(frozen=True, slots=True)
-class Negative:
-    """Unary minus."""
-
-    operand: BoundExpression
-    type: AttributeType
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """`= != < <= > >=` of two values of one kind."""
-
-    operator: str
-    left: BoundExpression
-    right: BoundExpression
-    type: AttributeType = AttributeType.BOOLEAN
-
-
-@dataclass(frozen=True, slots=True)
-class Both:
-    """AND of SQL."""
-
-    parts: tuple[BoundExpression, ...]
-    type: AttributeType = AttributeType.BOOLEAN
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """OR of SQL."""
-
-    parts: tuple[BoundExpression, ...]
-    type: AttributeType = AttributeType.BOOLEAN
-
-
-@dataclass(frozen=True, slots=True)
-class Inverse:
-    """NOT of SQL."""
-
-    operand: BoundExpression
-    type: AttributeType = AttributeType.BOOLEAN
-
-
-@dataclass(frozen=True, slots=True)
-class IsNull:
-    """`x IS NULL`; never NULL itself."""
-
-    operand: BoundExpression
-    type: AttributeType = AttributeType.BOOLEAN
-
-
-class FunctionName(StrEnum):
-    """What a function does with its operands.
-
-    A function of one operand is NULL where that is; so is ABS of the smallest long. LEAST, GREATEST
-    and COALESCE skip NULL and are NULL only where every operand is. NaN ranks above every number:
-    LEAST takes it only where there is no number, GREATEST wherever there is one. LOWER and UPPER
-    are Unicode's full case mappings, as Python's `str.lower` and `str.upper` have them. HOUR (0 to
-    23) and WEEKDAY (Monday is 1, Sunday 7) are those of an instant in UTC.
+    - `+ - * / %` on numbers (or timestamps and durations); `neg`, the minus before one;
+    - `= != < <= > >=` of two values of one kind;
+    - `AND`, `OR`, `NOT` of SQL; `IS NULL`, which is never NULL itself;
+    - `LIKE` of an operand, a pattern and an escape, both constants: `%` is any text, line ends
+      included, `_` any one character. After the escape, which is NULL or one character, `%`, `_`
+      and the escape stand for themselves; it stands before nothing else. Pattern and operand are
+      case-sensitive and match as wholes;
+    - `abs lower upper hour weekday` of one operand, NULL where that is; so is abs of the smallest
+      long. lower and upper are Unicode's full case mappings, as Python's `str.lower` and
+      `str.upper` have them. hour (0 to 23) and weekday (Monday is 1, Sunday 7) are those of an
+      instant in UTC;
+    - `least greatest coalesce`, which skip NULL and are NULL only where every operand is; longs
+      meet a double as doubles. NaN ranks above every number: least takes it only where there is no
+      number, greatest wherever there is one.
     """
 
-    ABS = "abs"
-    LEAST = "least"
-    GREATEST = "greatest"
-    COALESCE = "coalesce"
-    LOWER = "lower"
-    UPPER = "upper"
-    HOUR = "hour"
-    WEEKDAY = "weekday"
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function applied to operands, typed by its result; longs meet a double as doubles."""
-
-    name: FunctionName
+    name: str
     operands: tuple[BoundExpression, ...]
-    type: AttributeType
-
-
-@dataclass(frozen=True, slots=True)
-class Like:
-    """`s LIKE pattern`: `%` is any text, line ends included, `_` any one character.
-
-    After `escape`, which is None or one character, `%`, `_` and `escape` stand for themselves;
-    it stands before nothing else. Both are case-sensitive and cover the whole of `s`.
-    """
-
-    operand: BoundExpression
-    pattern: str
-    escape: str | None = None
     type: AttributeType = AttributeType.BOOLEAN
 
 
-#: What is always a truth value.
-Condition = Comparison | Both | Either | Inverse | IsNull | Like
-
-BoundExpression = Constant | Field | Arithmetic | Negative | Function | Condition
+BoundExpression = Constant | Field | Applied
 
 #: Column name of the event's own time, where no attribute of its type is called `time`.
 TIME = "_time"
@@ -151,17 +73,7 @@ TIME = "_time"
 
 def operands_of(expression: BoundExpression) -> tuple[BoundExpression, ...]:
     """The direct operands of a node."""
-    match expression:
-        case Constant() | Field():
-            return ()
-        case Arithmetic(_, left, right, _) | Comparison(_, left, right, _):
-            return left, right
-        case Both(parts) | Either(parts):
-            return parts
-        case Function(_, operands, _):
-            return operands
-        case _:
-            return (expression.operand,)
+    return expression.operands if isinstance(expression, Applied) else ()
 
 
 def fields_of(expression: BoundExpression) -> Iterator[Field]:
@@ -179,20 +91,10 @@ def sides_of(expression: BoundExpression) -> frozenset[bool]:
 
 def rebuild(expression: BoundExpression, leaf: Callable[[Field], Field]) -> BoundExpression:
     """The same expression over other attribute references: `leaf` of each."""
-
-    def inner(operand: BoundExpression) -> BoundExpression:
-        return rebuild(operand, leaf)
-
     match expression:
         case Constant():
             return expression
         case Field():
             return leaf(expression)
-        case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
-            return replace(expression, left=inner(left), right=inner(right))
-        case Both(parts) | Either(parts):
-            return replace(expression, parts=tuple(map(inner, parts)))
-        case Function(operands=operands):
-            return replace(expression, operands=tuple(map(inner, operands)))
-        case _:
-            return replace(expression, operand=inner(expression.operand))
+        case Applied(operands=operands):
+            return expression._replace(operands=tuple(rebuild(each, leaf) for each in operands))

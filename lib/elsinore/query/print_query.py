@@ -12,19 +12,10 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.query import syntax
 from elsinore.query.expressions import (
     TIME,
-    Arithmetic,
-    Both,
+    Applied,
     BoundExpression,
-    Comparison,
     Constant,
-    Either,
     Field,
-    Function,
-    FunctionName,
-    Inverse,
-    IsNull,
-    Like,
-    Negative,
     operands_of,
 )
 from elsinore.timeline import UNITS, format_instant
@@ -35,14 +26,9 @@ _NEGATED_INSIDE = {name: f"NOT {name}" for name in ("IN", "BETWEEN", "LIKE")}
 _NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
 
 #: What is written with FROM, as in `extract(hour FROM t)`.
-_WITH_FROM = (FunctionName.HOUR, FunctionName.WEEKDAY)
-_OPERATORS: dict[type, str] = {
-    Both: "AND",
-    Either: "OR",
-    Inverse: "NOT",
-    IsNull: "IS NULL",
-    Negative: "neg",
-}
+_WITH_FROM = frozenset(["hour", "weekday"])
+_FUNCTIONS = frozenset(["abs", "coalesce", "greatest", "least", "lower", "upper"])
+_NO_ESCAPE = Constant(None, AttributeType.STRING)
 _SUFFIX: dict[type, str] = {syntax.KleenePlus: "+", syntax.KleeneStar: "*", syntax.Maybe: "?"}
 
 
@@ -191,30 +177,35 @@ def _as_written(node: BoundExpression, aliases: Mapping[int, str]) -> syntax.Exp
         case Field(position, attribute, _, following):
             name = "time" if attribute == TIME else attribute
             return syntax.Reference(aliases[position], name, following)
-        case Arithmetic(sign, left, right) | Comparison(sign, left, right):
-            return syntax.Operation(sign, (*beside(right, left), *beside(left, right)))
-        case Function(name, operands) if name in _WITH_FROM:
+        case Applied(name, operands) if name in _WITH_FROM:
             return syntax.Call("extract", each(*operands), name)
-        case Function(name, operands):
+        case Applied(name, operands) if name in _FUNCTIONS:
             return syntax.Call(name, each(*operands))
-        case Both((Comparison(">=", left, low), Comparison("<=", other, high))) if left == other:
+        case Applied("AND", (Applied(">=", (left, low)), Applied("<=", (other, high)))) if (
+            left == other
+        ):
             return syntax.Operation("BETWEEN", (*each(left), *beside(left, low, high)))
-        case Either((Comparison("=", left), *_) as parts) if all(
-            isinstance(part, Comparison) and (part.operator, part.left) == ("=", left)
+        case Applied("OR", (Applied("=", (left, _)), *_) as parts) if all(
+            isinstance(part, Applied) and (part.name, part.operands[0]) == ("=", left)
             for part in parts
         ):
-            values = [part.right for part in parts if isinstance(part, Comparison)]
+            values = [operands_of(part)[1] for part in parts]
             return syntax.Operation("IN", (*each(left), *beside(left, *values)))
-        case Like(operand, pattern, escape):
-            texts = [text for text in (pattern, escape) if text is not None]
-            return syntax.Operation("LIKE", (*each(operand), *map(syntax.Literal, texts)))
-    return syntax.Operation(_OPERATORS[type(node)], each(*operands_of(node)))
+        case Applied("LIKE", (operand, pattern, escape)):
+            texts = [text for text in (pattern, escape) if text != _NO_ESCAPE]
+            return syntax.Operation("LIKE", each(operand, *texts))
+        case Applied(name, (left, right)) if name not in ("AND", "OR"):
+            return syntax.Operation(name, (*beside(right, left), *beside(left, right)))
+    return syntax.Operation(node.name, each(*node.operands))
 
 
 def _length_beside(first: BoundExpression, other: BoundExpression) -> syntax.Literal | None:
     """A number beside an instant, or beside the difference of two, as a length of time."""
-    difference = isinstance(first, Arithmetic) and first.left.type is AttributeType.TIMESTAMP
-    is_time = difference or first.type is AttributeType.TIMESTAMP
+    match first:
+        case Applied("-", (minuend, _)):
+            is_time = minuend.type is AttributeType.TIMESTAMP
+        case _:
+            is_time = first.type is AttributeType.TIMESTAMP
     if not (is_time and isinstance(other, Constant) and other.type is AttributeType.LONG):
         return None
     number, unit = _in_units(int(other.value or 0))

@@ -13,20 +13,10 @@ from typing import Any
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.expressions import (
-    Arithmetic,
-    Both,
+    Applied,
     BoundExpression,
-    Comparison,
-    Condition,
     Constant,
-    Either,
     Field,
-    Function,
-    FunctionName,
-    Inverse,
-    IsNull,
-    Like,
-    Negative,
 )
 from elsinore.reference.event import Event
 from elsinore.timeline import DAY, HOUR
@@ -68,32 +58,32 @@ def evaluate(expression: BoundExpression, event: Event, following: Event | None 
             source = following if later else event
             assert source is not None, "an edge predicate needs a pair of events"
             return source.value(attribute)
-        case Arithmetic(sign, left, right, kind):
+        case Applied():
+            return _applied(expression, inner)
+
+
+def _applied(expression: Applied, inner: Callable[[BoundExpression], Any]) -> Any:
+    match expression:
+        case Applied("+" | "-" | "*" | "/" | "%" as sign, (left, right), kind):
             return _arithmetic(sign, inner(left), inner(right), kind)
-        case Negative(operand, kind):
+        case Applied("neg", (operand,)):
             value = inner(operand)
             return None if value is None else _fitted(-value)
-        case Function(name, operands, kind):
-            values = [inner(operand) for operand in operands]
-            return call(name, [_double(v) for v in values] if kind is _DOUBLE else values)
-        case _:
-            return _truth(expression, inner)
-
-
-def _truth(condition: Condition, inner: Callable[[BoundExpression], Any]) -> bool | None:
-    match condition:
-        case Both(parts):
+        case Applied("AND", parts):
             return _all(inner(part) for part in parts)
-        case Either(parts):
+        case Applied("OR", parts):
             return _not(_all(_not(inner(part)) for part in parts))
-        case Inverse(operand):
+        case Applied("NOT", (operand,)):
             return _not(inner(operand))
-        case IsNull(operand):
+        case Applied("IS NULL", (operand,)):
             return inner(operand) is None
-        case Like(operand, pattern, escape):
+        case Applied("LIKE", (operand, Constant(str(pattern)), Constant(str() | None as escape))):
             return like(inner(operand), pattern, escape)
-        case Comparison(sign, left, right):
+        case Applied(sign, (left, right)) if sign in _COMPARE:
             return _compare(sign, _meet(left, right, inner))
+    values = [inner(operand) for operand in expression.operands]
+    doubles = expression.type is _DOUBLE
+    return call(expression.name, [_double(v) for v in values] if doubles else values)
 
 
 def _all(truths: Any) -> bool | None:
@@ -158,10 +148,10 @@ def _fitted(value: Any) -> Any:
     return value if isinstance(value, float) or value in _INT64 else None
 
 
-def call(name: FunctionName, values: Sequence[Any]) -> Any:
+def call(name: str, values: Sequence[Any]) -> Any:
     """The value of a function; None is NULL. Numbers are of one type where a double is among them.
 
-    >>> call(FunctionName.LEAST, [None, 2, 3]), call(FunctionName.WEEKDAY, [0])
+    >>> call("least", [None, 2, 3]), call("weekday", [0])
     (2, 4)
     """
     known = [value for value in values if value is not None]
@@ -169,23 +159,23 @@ def call(name: FunctionName, values: Sequence[Any]) -> Any:
         return None
     first = known[0]
     match name:
-        case FunctionName.ABS:
+        case "abs":
             return _fitted(abs(first))
-        case FunctionName.LEAST:
+        case "least":
             numbers = [value for value in known if value == value]
             return min(numbers) if numbers else first
-        case FunctionName.GREATEST:
+        case "greatest":
             odd = [value for value in known if value != value]
             return odd[0] if odd else max(known)
-        case FunctionName.COALESCE:
+        case "coalesce":
             return first
-        case FunctionName.LOWER:
+        case "lower":
             return first.lower()
-        case FunctionName.UPPER:
+        case "upper":
             return first.upper()
-        case FunctionName.HOUR:
+        case "hour":
             return first // HOUR % 24
-        case FunctionName.WEEKDAY:  # the first of January 1970 was a Thursday
+        case "weekday":  # the first of January 1970 was a Thursday
             return (first // DAY + 3) % 7 + 1
 
 

@@ -8,15 +8,10 @@ from typing import Any
 
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.expressions import (
-    Arithmetic,
-    Both,
+    Applied,
     BoundExpression,
-    Comparison,
     Constant,
-    Either,
     Field,
-    Function,
-    Like,
     operands_of,
 )
 from elsinore.query.syntax import (
@@ -154,17 +149,10 @@ def _canonical(expression: BoundExpression, base: int) -> list[Any]:
             return ["constant", kind, value]
         case Field(position, attribute, _, following):
             return ["field", kind, position - base, attribute, following]
-        case Arithmetic(operator) | Comparison(operator) if operator in _MIRRORED:
-            return [_MIRRORED[operator], kind, *reversed(inner)]
-        case Arithmetic(operator) | Comparison(operator):
-            return [operator, kind, *inner]
-        case Both() | Either():
-            return ["and" if isinstance(expression, Both) else "or", kind, *_unordered(inner)]
-        case Function(name):
-            return [f"function {name}", kind, *inner]
-        case Like(_, pattern, escape):
-            return ["like", kind, *inner, pattern, escape]
-    return [type(expression).__name__, kind, *inner]
+        case Applied(name) if name in _MIRRORED:
+            return [_MIRRORED[name], kind, *reversed(inner)]
+        case Applied(name):
+            return [name, kind, *(_unordered(inner) if name in ("AND", "OR") else inner)]
 
 
 # ---- candidates and their conflicts

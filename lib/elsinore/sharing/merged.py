@@ -6,14 +6,15 @@ merged state of its own; Kleene states come first, so that the E+ of all queries
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression
-from elsinore.template.template import Condition, State, Template, Transition
+from elsinore.template.template import Condition, State, Template, Transition, reachable
 
 #: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
 #: which not all do.
@@ -40,8 +41,8 @@ class Standing:
 
     Attributes:
         type: the event type.
-        keys: the names of the keys that the events carry.
-        needed: those of them whose values must be neither NULL nor NaN.
+        keys: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
+        needed: the names of keys whose values must be neither NULL nor NaN.
         admission: what is asked of single events.
     """
 
@@ -67,13 +68,59 @@ class Standings(Generic[Place]):
     ends: frozenset[Place]
     arrows: frozenset[tuple[Place, Place]]
 
-    @property
+    @cached_property
     def by_kind(self) -> dict[Kind, list[Place]]:
         """The places of each kind of events."""
         found: dict[Kind, list[Place]] = {}
         for place, standing in self.by_place.items():
             found.setdefault((standing.type, standing.keys), []).append(place)
         return found
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The names of the keys that partition the trends."""
+        return frozenset(name for standing in self.by_place.values() for name in standing.keys)
+
+    @cached_property
+    def useful(self) -> set[Place]:
+        """The places of trends from which an end can be reached."""
+        before = defaultdict(list)
+        for earlier, later in self.arrows:
+            before[later].append(earlier)
+        return reachable(self.ends, lambda place: before.get(place, ()))
+
+    def leads_through(self, places: Set[Place]) -> bool:
+        """Whether a way from a start to an end leads through the given places alone."""
+        after = defaultdict(list)
+        for earlier, later in self.arrows:
+            if later in places:
+                after[earlier].append(later)
+        found = reachable(self.starts & places, lambda place: after.get(place, ()))
+        return not self.ends.isdisjoint(found)
+
+
+def standings_of(
+    queries: Iterable[BoundQuery], templates: Iterable[Template]
+) -> Standings[tuple[int, int]]:
+    """The (query, state) at which events may stand; trends do not pass the states of NOT."""
+    by_place: dict[tuple[int, int], Standing] = {}
+    starts, ends, arrows = set(), set(), set()
+    for q, (query, template) in enumerate(zip(queries, templates, strict=True)):
+        names = tuple(query.named_keys)
+        for s, state in enumerate(template.states):
+            carried = frozenset(names[number] for number in state.keys & template.keys)
+            needed = frozenset(names[n] for n in state.keys if query.keys[n].equivalence)
+            kind, admission = type_of(query, state), admission_of(query, state)
+            by_place[q, s] = Standing(kind, carried, needed, admission)
+        trends = frozenset(template.trend_states)
+        starts |= {(q, s) for s in trends & template.starts.keys()}
+        ends |= {(q, s) for s in trends & template.ends.keys()}
+        arrows |= {
+            ((q, t.earlier), (q, t.later))
+            for t in template.transitions
+            if {t.earlier, t.later} <= trends
+        }
+    return Standings(by_place, frozenset(starts), frozenset(ends), frozenset(arrows))
 
 
 @dataclass(frozen=True)
@@ -156,6 +203,29 @@ class MergedTemplate:
             }
             for state in self.states
         )
+
+    @cached_property
+    def class_of(self) -> tuple[Mapping[int, int], ...]:
+        """At each merged state the class of each query, by what it asks of single events."""
+        found = []
+        for asked in self.admissions:
+            bits: dict[Admission, int] = {}
+            found.append({q: bits.setdefault(what, len(bits)) for q, what in asked.items()})
+        return tuple(found)
+
+    @cached_property
+    def standings(self) -> Standings[tuple[int, int]]:
+        """The (query, state of its own template) at which events may stand."""
+        return standings_of(self.queries, self.templates)
+
+    @cached_property
+    def merged_places(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Merged state and class of each (query, state of its own template)."""
+        return {
+            (q, own): (s, self.class_of[s][q])
+            for s, state in enumerate(self.states)
+            for q, own in state.members.items()
+        }
 
     def as_template(self) -> Template:
         """All queries together as one template; its keys are numbers of `self.keys`."""

@@ -104,8 +104,8 @@ class Statistics:
         """Number of distinct values by set of key attributes, alphabetical."""
         return dict(self.partitions)
 
-    def rate(self, event_type: str, length: int) -> float:
-        """Mean number of events of a type in `length` ticks, all partitions together.
+    def rate(self, event_type: str, length: int, attributes: Collection[str] = ()) -> float:
+        """Mean number of events of a type in `length` ticks and one partition by some attributes.
 
         Raises:
             ParameterError: the rates were given by a person and leave this type out.
@@ -115,7 +115,7 @@ class Statistics:
             raise ParameterError(
                 f"no rate is given for {event_type}", hint="name every type of the workload"
             )
-        return number * length / self.per
+        return number * length / self.per / self.partition_count(attributes)
 
     def partition_count(self, attributes: Collection[str]) -> int:
         """Number of partitions by some key attributes; 1 where it was not counted."""

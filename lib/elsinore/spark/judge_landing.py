@@ -21,7 +21,7 @@ from elsinore.lake.delta_log import commits
 from elsinore.lake.regions import Landings, day_of
 from elsinore.spark.scan_landing import decode_stored, scanned_schema
 from elsinore.spark.tables import SparkLake
-from elsinore.timeline import HOUR, Interval, hour_label, parse_instant, stretches
+from elsinore.timeline import HOUR, Interval, hour_label, parse_hour, stretches
 
 _STORED = ("landing", "file", "position", "line")
 
@@ -86,35 +86,41 @@ class JudgedLanding:
 
     Attributes:
         rows: what `judge_events` gives.
-        region: the landings that were judged as a whole: the run's own, and in `also` others.
+        own: the landings that were scanned.
+        others: further ones that were judged again as a whole.
         counts: what it comes to.
     """
 
     rows: DataFrame
-    region: Landings
+    own: Landings
+    others: tuple[Interval, ...]
     counts: LandingCounts
+
+    @property
+    def region(self) -> Landings:
+        """All landings that were judged as a whole."""
+        return Landings(self.own.interval, (*self.own.also, *self.others))
 
 
 def judge_landing(
     lake: SparkLake,
     scanned: DataFrame,
-    interval: Interval,
+    ours: Landings,
     seen: Seen,
     *,
     few: bool,
     also: Collection[str] = (),
 ) -> JudgedLanding:
-    """Judge the scanned lines of an interval's landings.
+    """Judge the scanned lines of some landings.
 
     Args:
         lake: the tables.
         scanned: columns of `scanned_schema`.
-        interval: the landings of this run.
+        ours: the landings.
         seen: the versions to read.
         few: whether their ids fit into the memory of each worker.
         also: labels of other landings that are judged again in any case.
     """
-    ours = Landings(interval)
     events, raw = lake.read("events", seen.events), lake.read("raw_events", seen.raw)
     # What these landings brought before, too: without it another line may stay.
     brought = events.where(_inside(ours))
@@ -130,12 +136,11 @@ def judge_landing(
         rivals = _of_ids(raw.where(~_inside(ours, by_day=True)), ids)
         labels.update(row["landing"] for row in rivals.select("landing").distinct().collect())
     if not labels | counts.others:
-        return JudgedLanding(judged, ours, counts)
+        return JudgedLanding(judged, ours, (), counts)
 
-    others = stretches(parse_instant(f"{label}:00") for label in labels)
-    region, again = Landings(interval, others), F.lit(False)
-    if others:
-        again = _inside(Landings(others[0], others[1:]), by_day=True)
+    others = stretches(parse_hour(label) for label in labels)
+    region = Landings(ours.interval, (*ours.also, *others))
+    again = _inside(Landings(others[0], others[1:]), by_day=True) if others else F.lit(False)
     whole, stored = _inside(region), raw.where(again)
     ids = ids.unionByName(stored.select("event_id").dropna())
     rivals = _of_ids(raw.where(~_inside(ours, by_day=True) & ~again), ids)
@@ -146,7 +151,7 @@ def judge_landing(
     lines = scanned.unionByName(decoded).unionByName(unusable, allowMissingColumns=True)
     held = events.where(whole).unionByName(_of_ids(events.where(~whole), ids))
     judged = judge_events(lines, held, lake.stream).localCheckpoint(eager=False)
-    return JudgedLanding(judged, region, count_landing(judged, whole, None))
+    return JudgedLanding(judged, ours, others, count_landing(judged, whole, None))
 
 
 def _has_others(lake: SparkLake, ours: Landings, seen: Seen) -> bool:

@@ -30,9 +30,15 @@ from elsinore.spark.judge_landing import (
     Seen,
     judge_landing,
 )
-from elsinore.spark.scan_landing import LandingFile, landing_files, scan_landing
+from elsinore.spark.scan_landing import (
+    LandingFile,
+    landing_files,
+    late_landings,
+    listings,
+    scan_landing,
+)
 from elsinore.spark.tables import SparkLake
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.timeline import Interval, hour_label, hours_of, stretches
 
 #: Times that a landing is judged before it gives way to others that land beside it.
 _TRIES = 5
@@ -46,14 +52,14 @@ _FEW = 16 * 1024 * 1024
 #: What an account counts.
 _COUNTED = ("files", "bytes", "lines", "accepted", "duplicates", "quarantined")
 
-Figures = dict[str, int | float]
+Figures = dict[str, int | float | str]
 
 #: The changes are a checkpoint: there is no need to make another one of them.
 _AS_IT_IS = {"spark.databricks.delta.merge.materializeSource": "none"}
 
 
 def land_events(lake: SparkLake, settings: Settings, interval: Interval, *, run: str) -> Figures:
-    """Land the hours of an interval, whole.
+    """Land the hours of an interval, whole, and earlier ones whose files are new or have changed.
 
     The tables follow from the files alone: hours landed again, in any order, in any cut, leave the
     same `raw_events`, `quarantine`, `events` and `landings`. Where a line of this landing decides
@@ -67,8 +73,15 @@ def land_events(lake: SparkLake, settings: Settings, interval: Interval, *, run:
     another one took the turn for which it was judged, nothing is written and it is judged again. So
     `events` is at any version what the landings before it make of the files.
 
+    Of the days before (`Settings.late_days`) it lands the hours that have files which came, or were
+    changed, since somebody looked last. Such an hour never fails a run: where it cannot be read or
+    too much of it is bad, it is left as it was, and tried again by each run until its files change
+    or are too old.
+
     Returns:
-        Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined.
+        Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
+        earlier ones `late_landings`, how many were landed with them, and, where there are any,
+        `refused_landings`: those that could not, with the reasons, as a JSON object.
 
     Raises:
         DataError: there is no landing zone, or too large a share of the lines is bad.
@@ -77,6 +90,10 @@ def land_events(lake: SparkLake, settings: Settings, interval: Interval, *, run:
     """
     files = landing_files(settings.landing, interval)
     lake.create_all()
+    late, refused = late_landings(lake, settings.landing, interval.start, settings.late_days)
+    own = Landings(interval, stretches(late))
+    for stretch in own.also:
+        files += landing_files(settings.landing, stretch)
     again = Retrying(
         retry=retry_if_exception_type(ConflictError),
         stop=stop_after_attempt(_TRIES),
@@ -86,7 +103,10 @@ def land_events(lake: SparkLake, settings: Settings, interval: Interval, *, run:
     lines = sum(file.size for file in files) // _LINE
     with spark_failures(), lake.compiled(lines):
         scanned = scan_landing(lake, files).localCheckpoint(eager=False)
-        return again(_Landing(lake, interval, run, settings.max_bad_share, files, scanned).attempt)
+        landing = _Landing(lake, own, run, settings.max_bad_share, files, scanned, refused)
+        figures = again(landing.attempt)
+    told = {"refused_landings": json.dumps(landing.refused)} if landing.refused else {}
+    return {**figures, "late_landings": len(landing.late), **told}
 
 
 @dataclass
@@ -94,49 +114,52 @@ class _Landing:
     """A landing until it has got its turn.
 
     Attributes:
-        lake, interval, run: what lands where, and by whom.
+        lake, own, run: what lands where, and by whom; earlier hours are in `own.also`.
         allowed: share of lines that may be bad.
         files, scanned: the files, and their lines.
+        refused: earlier hours that are left as they were, and why.
         also: other landings that it has written accounts of.
         stored: whether its lines are stored.
     """
 
     lake: SparkLake
-    interval: Interval
+    own: Landings
     run: str
     allowed: float
     files: Sequence[LandingFile]
     scanned: DataFrame
+    refused: dict[str, str]
     also: set[str] = field(default_factory=set)
     stored: bool = False
 
-    def attempt(self) -> Figures:
+    def attempt(self) -> dict[str, int]:
         """Judge and write.
 
         Raises:
             ConflictError: others wrote first: it is to be tried again.
         """
-        lake, own = self.lake, [hour_label(hour) for hour in hours_of(self.interval)]
+        lake, own = self.lake, list(map(hour_label, hours_of(self.own.interval)))
         seen = Seen.of(lake)
         few = sum(file.size for file in self.files) <= _FEW
-        landing = judge_landing(lake, self.scanned, self.interval, seen, few=few, also=self.also)
+        landing = judge_landing(lake, self.scanned, self.own, seen, few=few, also=self.also)
         accounts = _accounts(lake, landing, self.files)
         try:
             _require_few_bad([accounts[label] for label in own], self.allowed)
         except DataError:
-            _write_quarantine(lake, landing, Landings(self.interval), self.run)
+            _write_quarantine(lake, landing, Landings(self.own.interval), self.run)
             raise
+        if self._refuse_bad(accounts):
+            return self.attempt()
         storing = not self.stored
         if storing:
             raw = self.scanned.select("landing", "file", "position", "line", "event_id")
-            lake.replace("raw_events", raw, where=Landings(self.interval), run=self.run)
+            lake.replace("raw_events", raw, where=self.own, run=self.run)
             self.stored = True
         raw_version = lake.version("raw_events")
         # Accounts of others are written only while nobody has landed anything else.
         seen.require_alone(lake, stored=storing, merged=False)
         _require_accounted(lake, accounts, landing.region, raw_version)
-        others = (hour for part in landing.region.also for hour in hours_of(part))
-        self.also.update(map(hour_label, others))
+        self.also.update(hour_label(hour) for part in landing.others for hour in hours_of(part))
         _write_quarantine(lake, landing, landing.region, self.run)
         lake.record("landings", list(accounts.values()), where=landing.region, run=self.run)
         # What is as it should be is left alone: no version of `events` without a change.
@@ -145,6 +168,27 @@ class _Landing:
             merge_changes(lake, landing.rows, landing.counts, turn=seen.turn + 1, run=self.run)
         seen.require_alone(lake, stored=storing, merged=merging)
         return _totals([accounts[label] for label in own])
+
+    @property
+    def late(self) -> list[int]:
+        """The earlier hours that it lands."""
+        return [hour for part in self.own.also for hour in hours_of(part)]
+
+    def _refuse_bad(self, accounts: Mapping[str, dict[str, Any]]) -> list[str]:
+        """Leave out the earlier hours of which too much is bad: their labels."""
+        bad = []
+        for label in map(hour_label, self.late):
+            try:
+                _require_few_bad([accounts[label]], self.allowed)
+            except DataError as error:
+                bad.append(label)
+                self.refused[label] = error.message
+        if bad:
+            self.scanned = self.scanned.where(~F.col("landing").isin(bad))
+            self.files = [file for file in self.files if file.landing not in bad]
+            rest = stretches(hour for hour in self.late if hour_label(hour) not in bad)
+            self.own = Landings(self.own.interval, rest)
+        return bad
 
 
 def _write_quarantine(lake: SparkLake, landing: JudgedLanding, region: Landings, run: str) -> None:
@@ -161,9 +205,11 @@ def _accounts(
     lake: SparkLake, landing: JudgedLanding, files: Sequence[LandingFile]
 ) -> dict[str, dict[str, Any]]:
     """By hour that is judged a row of `landings`, also for those without files."""
-    accounts = {
-        label: _account(label) for label in map(hour_label, hours_of(landing.region.interval))
-    } | _earlier_accounts(lake, landing.region.also)
+    own = [hour_label(hour) for part in landing.own.intervals for hour in hours_of(part)]
+    accounts = {label: _account(label) for label in own} | _earlier_accounts(lake, landing.others)
+    there = listings(files)
+    for label in own:
+        accounts[label]["listing"] = json.dumps(there.get(label, {}), sort_keys=True)
     for file in files:
         accounts[file.landing]["files"] += 1
         accounts[file.landing]["bytes"] += file.size
@@ -190,7 +236,7 @@ def _earlier_accounts(lake: SparkLake, also: Sequence[Interval]) -> dict[str, di
     labels = [hour_label(hour) for stretch in also for hour in hours_of(stretch)]
     if not labels:
         return {}
-    names = ["landing", "files", "bytes"]
+    names = ["landing", "files", "bytes", "listing"]
     rows = lake.rows("landings", pc.field("landing").isin(labels), columns=names).to_pylist()
     return {row["landing"]: _account(row["landing"]) | row for row in rows}
 
@@ -199,7 +245,7 @@ def _account(label: str) -> dict[str, Any]:
     return {"landing": label, **dict.fromkeys(_COUNTED, 0)}
 
 
-def _totals(accounts: list[dict[str, Any]]) -> Figures:
+def _totals(accounts: list[dict[str, Any]]) -> dict[str, int]:
     return {"landings": len(accounts)} | {n: sum(a[n] for a in accounts) for n in _COUNTED}
 
 

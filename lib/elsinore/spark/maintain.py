@@ -20,6 +20,7 @@ from deltalake.exceptions import CommitFailedError
 from elsinore.errors import ConflictError, ParameterError
 from elsinore.lake.delta_log import HISTORY, commits
 from elsinore.lake.provenance import PUBLISHED, STAGED
+from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import sql_properties
 from elsinore.spark.tables import LOG_KEPT, SparkLake
 
@@ -150,12 +151,14 @@ def _keep_history(lake: SparkLake, run: str) -> None:
         row["of_table"]: row["version_max"]
         for row in kept.aggregate([("version", "max")]).to_pylist()
     }
-    new = [
-        {"of_table": table, "version": one.version, "operation": one.operation}
-        | {"note": json.dumps(one.note)}
-        for table in _NOTED
-        for one in commits(lake.path(table), after=last.get(table, -1))
-    ]
+    new = []
+    for table in _NOTED:
+        for one in commits(lake.path(table), after=last.get(table, -1)):
+            note = one.note
+            if table == "events" and (touched := touched_times(lake.root, one)):
+                note = {**note, "touched": touched}  # also of what was done by hand
+            row = {"of_table": table, "version": one.version, "operation": one.operation}
+            new.append(row | {"note": json.dumps(note)})
     if new:
         lake.add(HISTORY, new, run=run)
 

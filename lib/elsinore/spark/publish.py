@@ -27,19 +27,21 @@ from elsinore.lake.provenance import (
 )
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, find_text
+from elsinore.lake.stale_hours import awaited_landings
 from elsinore.lake.validate import EVERY_AGGREGATE, VALIDATIONS
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.tables import SparkLake
-from elsinore.timeline import Interval, instant_of
+from elsinore.timeline import Interval, hour_label, instant_of, parse_hour
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was published: rows, and the digest of their content."""
+    """What was published: rows, the digest of their content, and how many hours are provisional."""
 
     rows: int
     digest: str
+    provisional: int
 
 
 def publish(
@@ -99,9 +101,17 @@ def publish(
         "published_at": instant_of(datetime.now(UTC)),
         "published_together": len(origins),
     }
-    records = [common | record for record in _records(lake, hours, own, origins, contents)]
+    awaited = awaited_landings(lake.root, workload, map(parse_hour, origins))
+    records = [
+        common | record | {"awaited": _stretches_text(awaited[parse_hour(record["owned_hour"])])}
+        for record in _records(lake, hours, own, origins, contents)
+    ]
     lake.record(PUBLICATIONS, records, where=hours, run=run)
-    return Published(total, combine(found))
+    return Published(total, combine(found), sum(map(bool, awaited.values())))
+
+
+def _stretches_text(stretches: Sequence[Interval]) -> str:
+    return json.dumps([[hour_label(part.start), hour_label(part.end)] for part in stretches])
 
 
 def _records(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +22,9 @@ from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
 from elsinore.files.read_lines import read_lines
 from elsinore.files.rejection import Reason, UnreadableFile, printable
+from elsinore.lake.regions import Landings
 from elsinore.spark.tables import SparkLake
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
 _AT_ONCE = 8_192
@@ -42,12 +46,14 @@ class LandingFile:
         name: its path below the landing zone, as it is stored.
         path: where to read it.
         size: bytes.
+        changed: when it was changed last, in nanoseconds since 1970.
     """
 
     landing: str
     name: str
     path: str
     size: int
+    changed: int
 
 
 def landing_files(zone: Path, interval: Interval) -> tuple[LandingFile, ...]:
@@ -56,31 +62,86 @@ def landing_files(zone: Path, interval: Interval) -> tuple[LandingFile, ...]:
     Other names, such as those of files still being written, are passed over.
 
     Raises:
-        DataError: there is no landing zone, it cannot be read, or a link leads out of it.
+        DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
     """
+    return tuple(sorted(_describe(zone, path, hour) for path, hour in _named(zone, interval)))
+
+
+def _named(zone: Path, interval: Interval) -> Iterator[tuple[Path, str]]:
+    """Paths of files with the label of their hour."""
     if not zone.is_dir():
         raise DataError(f"there is no landing zone {zone}", hint="`elsinore generate` fills one")
     hours = {hour_label(hour) for hour in hours_of(interval)}
-    found = []
     for day in sorted({hour[:10] for hour in hours}):
         folder = zone.joinpath(*day.split("-"))
         for path in folder.iterdir() if folder.is_dir() else ():
             match = _NAME.fullmatch(path.name)
             if match and match[1] in hours:
-                found.append(_describe(zone, path, match[1]))
-    return tuple(sorted(found))
+                yield path, match[1]
 
 
 def _describe(zone: Path, path: Path, landing: str) -> LandingFile:
     try:
         real = path.resolve(strict=True)
-        size = real.stat().st_size
+        status = real.stat()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
     if not real.is_relative_to(zone.resolve()):
         raise DataError(f"{path} leads out of the landing zone", hint="put the file itself there")
+    if not os.access(real, os.R_OK):
+        raise DataError(f"cannot read {path}: permission denied")
     name = printable(path.relative_to(zone).as_posix())
-    return LandingFile(landing, name, str(path), size)
+    return LandingFile(landing, name, str(path), status.st_size, status.st_mtime_ns)
+
+
+def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
+    """By hour, the names of its files with size and time, as `landings.listing` holds them."""
+    found: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    for file in files:
+        found[file.landing][file.name] = [file.size, file.changed]
+    return found
+
+
+def late_landings(
+    lake: SparkLake, zone: Path, until: int, days: int
+) -> tuple[list[int], dict[str, str]]:
+    """The hours with files that `landings` does not know, or knows with another size or time.
+
+    A file that is gone makes no hour late: landing zones are cleaned up, and what they brought
+    stays. An hour that has a new or changed file is to be landed with the files that it has now.
+
+    Args:
+        lake: the tables.
+        zone: the landing zone.
+        until: the end of the last hour to look at.
+        days: how many days before it to look at.
+
+    Returns:
+        The hours; and by label of those that cannot be landed, why not.
+    """
+    if not days:
+        return [], {}
+    files, faults, before = [], {}, Interval(until - days * DAY, until)
+    for path, label in _named(zone, before):
+        try:
+            files.append(_describe(zone, path, label))
+        except DataError as error:
+            faults[label] = str(error)
+    there = listings(files)
+    where = Landings(before).expression(by_day=False)
+    rows = lake.rows("landings", where, columns=["landing", "listing"]).to_pylist()
+    known = {row["landing"]: json.loads(row["listing"] or "null") for row in rows}
+    # Of a landing from before listings were kept nobody knows what it saw: it is left alone.
+    late = [
+        label
+        for label, named in there.items()
+        if label not in faults
+        and (
+            label not in known
+            or (known[label] is not None and not named.items() <= known[label].items())
+        )
+    ]
+    return [parse_hour(label) for label in late], faults
 
 
 def scanned_schema(stream: StreamSchema) -> pa.Schema:

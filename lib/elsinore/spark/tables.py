@@ -200,10 +200,15 @@ class SparkLake(Lake):
         return True
 
     def _check(self, schema: TableSchema) -> None:
-        found = deltalake.DeltaTable(str(self.path(schema.name))).schema().fields
-        there = [(field.name, str(field.type.type)) for field in found]
+        table = deltalake.DeltaTable(str(self.path(schema.name)))
+        there = [(field.name, str(field.type.type)) for field in table.schema().fields]
         declared = [(name, column.type) for name, column in schema.columns.items()]
-        if there != declared:
+        new = list(schema.arrow())[len(there) :]
+        known = schema.record and there == declared[: len(there)]
+        if known and new and all(field.nullable for field in new):
+            # A column that this release has added; NULL in the rows of earlier ones.
+            table.alter.add_columns([deltalake.Field.from_arrow(field) for field in new])
+        elif there != declared:
             other = sorted({name for name, _ in set(there) ^ set(declared)})
             raise SetupError(
                 f"the table {schema.name} in {self.root} differs from its declaration in "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery, Key, of_query
-from elsinore.query.expressions import Both, BoundExpression, Comparison, Either, Field, IsNull
+from elsinore.query.expressions import Applied, BoundExpression, Field
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics
 from elsinore.template.subsets import NotUnambiguous, is_ambiguous, overlap, subset_machine
 from elsinore.template.template import (
@@ -320,4 +320,5 @@ def _same(key: Key, earlier: int, later: int) -> BoundExpression:
     """Both events carry the same value; NULL is a value of its own, as in GROUP BY."""
     left = Field(earlier, key.attribute, key.type)
     right = Field(later, key.attribute, key.type, following=True)
-    return Either((Comparison("=", left, right), Both((IsNull(left), IsNull(right)))))
+    neither = Applied("AND", (Applied("IS NULL", (left,)), Applied("IS NULL", (right,))))
+    return Applied("OR", (Applied("=", (left, right)), neither))

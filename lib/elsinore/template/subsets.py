@@ -21,13 +21,9 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.query.automaton import OPEN_WAY, Automaton, Pair, Ways, one_after_another
 from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.expressions import (
-    Both,
+    Applied,
     BoundExpression,
-    Comparison,
     Constant,
-    Either,
-    Inverse,
-    IsNull,
 )
 from elsinore.query.syntax import Semantics
 from elsinore.template.template import (
@@ -386,7 +382,7 @@ _EVERYTHING: list[Alternative] = [{}]
 
 def can_meet(conditions: Iterable[BoundExpression]) -> bool:
     """Whether some event may meet all of these conditions, whatever position they are about."""
-    return bool(_alternatives(Both(tuple(conditions)), True))
+    return bool(_alternatives(Applied("AND", tuple(conditions)), True))
 
 
 @of_query
@@ -407,19 +403,19 @@ def told_apart(query: BoundQuery) -> frozenset[tuple[int, int]]:
 def _alternatives(condition: BoundExpression, truth: bool) -> list[Alternative]:
     """When a condition may be true, or false; unknown is neither. No alternative means never."""
     match condition:
-        case Inverse(operand):
+        case Applied("NOT", (operand,)):
             return _alternatives(operand, not truth)
-        case Both(parts) | Either(parts) if isinstance(condition, Both) is truth:
+        case Applied("AND" | "OR" as name, parts) if (name == "AND") is truth:
             found = _EVERYTHING
             for part in parts:
                 found = _bounded(_together(found, _alternatives(part, truth)))
             return found
-        case Both(parts) | Either(parts):
+        case Applied("AND" | "OR", parts):
             return _bounded(_joined([each for p in parts for each in _alternatives(p, truth)]))
-        case IsNull(operand):
+        case Applied("IS NULL", (operand,)):
             some = Values(((_LOWEST, _HIGHEST),), nan=True)
             return [{operand: Values((), null=True) if truth else some}]
-        case Comparison(operator, left, right):
+        case Applied(operator, (left, right)) if operator in _OPPOSITE:
             return _compared(operator if truth else _OPPOSITE[operator], left, right)
         case Constant():
             return _EVERYTHING

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.segments.choose import choose_segments, segments_that_pay
-from elsinore.engine.segments.costs import SegmentCosts, planes_for
-from elsinore.engine.segments.predict import predict
+from elsinore.engine.segments.choose import choose_segments
+from elsinore.engine.segments.costs import SegmentCosts, planes_for, predict
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
@@ -58,17 +57,18 @@ def test_a_segment_behind_a_prefix_that_hardly_ever_matches_does_not_pay() -> No
     rare = _rates(A=1e-6)
     costs = SegmentCosts(operation=1.0, lane=0.1, skipped=0.0)
     assert predict(workload, shared, rare, costs) > predict(workload, [], rare, costs)
-    assert segments_that_pay(shared, workload, rare, costs=costs) == []
-    assert choose_segments(workload, rare, [shared], costs=costs) == []
+    assert choose_segments(workload, rare, shared, costs=costs) == []
+    assert choose_segments(workload, rare, costs=costs) == []
 
 
 def test_the_choice_is_never_worse_than_a_plan_that_is_given() -> None:
     workload = _workload("ABCDE", "ABCDF", "FABCD", "EABCD", "CDABE")
     given = [[Segment("q0", 0, ("A", "B")), Segment("q1", 0, ("A", "B"))]]
-    chosen = choose_segments(workload, _rates(), [given], costs=COSTS)
-    best = predict(workload, chosen, _rates(), COSTS)
-    assert best <= predict(workload, given, _rates(), COSTS)
-    assert best < predict(workload, [], _rates(), COSTS)
+    for plan in (given, None):
+        chosen = choose_segments(workload, _rates(), plan, costs=COSTS)
+        best = predict(workload, chosen, _rates(), COSTS)
+        assert best <= predict(workload, given, _rates(), COSTS)
+        assert best < predict(workload, [], _rates(), COSTS)
 
 
 @pytest.mark.parametrize(("bits", "planes"), [(0, 1), (60, 1), (61, 2), (90, 2), (91, 3)])

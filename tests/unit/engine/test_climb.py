@@ -32,8 +32,7 @@ def rungs(
     ]
     columns = EventColumns(EventTable.of(SCHEMA, [*stream, ("N", -1, {})]))
     (template,) = build_templates(query)
-    found = run_template(query, template, carriers_of(query), [], columns, None)
-    assert found is not None
+    found = run_template(query, template, carriers_of(query), {}, columns, None)
     return {totals.limbs: len(totals.spans) for totals in found.rungs if len(totals.spans)}
 
 

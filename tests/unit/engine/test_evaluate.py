@@ -21,7 +21,7 @@ from elsinore.errors import QueryError
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression, Comparison, FunctionName
+from elsinore.query.expressions import Applied, BoundExpression
 from elsinore.query.parse import parse_workload
 from elsinore.reference import evaluate as reference
 from elsinore.reference.evaluate import call as reference_call
@@ -200,8 +200,8 @@ def test_the_engine_evaluates_as_the_reference_does(block: int) -> None:
         table = events(random.Random(seed), 40)
         (predicate,) = query.local_predicates
         condition = predicate.condition
-        assert isinstance(condition, Comparison)
-        for expression in (condition.left, condition):
+        assert isinstance(condition, Applied)
+        for expression in (condition.operands[0], condition):
             column, expected = columns_and_events(query, table, expression)
             found = values_of(column)
             wrong = [(f, e) for f, e in zip(found, expected, strict=True) if not same(f, e)]
@@ -272,8 +272,8 @@ def test_no_rows_at_all() -> None:
     assert holds(query.local_predicates[0].condition, EventColumns(table), rows).size == 0
 
 
-@pytest.mark.parametrize("name", [FunctionName.LOWER, FunctionName.UPPER])
-def test_every_character_changes_case_as_in_the_reference(name: FunctionName) -> None:
+@pytest.mark.parametrize("name", ["lower", "upper"])
+def test_every_character_changes_case_as_in_the_reference(name: str) -> None:
     texts = [chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000]
     texts = sorted([*texts, "ΑΣ", "ΑΣΑ", "Straße", "ﬃx", "I\u0307"])
     column = Column(np.arange(len(texts)), np.ones(len(texts), bool), pa.array(texts))

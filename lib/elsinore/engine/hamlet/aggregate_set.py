@@ -11,11 +11,11 @@ import pyarrow as pa
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.climb import Totals
 from elsinore.engine.columns import EventColumns
+from elsinore.engine.entries import at_states, key_codes, make_entries
 from elsinore.engine.hamlet.build import Prepared, prepare
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer, run_observed
 from elsinore.engine.hamlet.tables import Tables, make_tables
-from elsinore.engine.merged_entries import MergedEntries, merged_entries
 from elsinore.engine.partial_rows import partial_rows
 from elsinore.engine.weights import Extremes
 from elsinore.errors import ParameterError
@@ -91,19 +91,22 @@ def run_set(
 ) -> pa.Table:
     """Runs a set; see `aggregate_set`."""
     found, tables, merged = lowered.found, lowered.tables, lowered.found.merged
-    entries = merged_entries(merged, tables.template, tables.classes, columns)
-    if entries is None:
+    codes = key_codes(merged.queries[0], columns)
+    entries = make_entries(merged.standings, codes, columns)
+    placed = at_states(entries, merged.standings, merged.merged_places)
+    if not placed.rows.size:
         return PARTIAL_SCHEMA.empty_table()
-    prepared = prepare(merged, tables, columns, entries, owned)
+    prepared = prepare(merged, tables, columns, placed, owned)
+    groups = entries.group_texts(merged.queries[0], codes)
     if observer is not None:
-        observer.times, observer.groups = prepared.graph.times, entries.groups
+        observer.times, observer.groups = placed.times, groups.to_pylist()
     parts = [PARTIAL_SCHEMA.empty_table()]
     for window, output in _climb(prepared, decisions, observer):
         if output is None:
             return pa.concat_tables(
                 [aggregate_query(query, columns, owned=owned) for query in found.queries]
             )
-        parts += _rows(found, tables, entries, prepared, window, output)
+        parts += _rows(found, tables, groups, prepared, window, output)
     return merge_partials(pa.concat_tables(parts))
 
 
@@ -158,7 +161,7 @@ def _where(output: Output, chosen: np.ndarray) -> Output:
 def _rows(
     found: SharableSet,
     tables: Tables,
-    entries: MergedEntries,
+    groups: pa.Array,
     prepared: Prepared,
     windows: np.ndarray,
     output: Output,
@@ -185,7 +188,7 @@ def _rows(
             ),
         )
         if rows.size:
-            yield from partial_rows(query, carriers, entries.groups, meanings[q], [totals])
+            yield from partial_rows(query, carriers, groups, meanings[q], [totals])
 
 
 def _meanings(tables: Tables, prepared: Prepared) -> list[list[Extremes]]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.engine.columns import EventColumns
+from elsinore.engine.entries import StateEntries
 from elsinore.engine.hamlet.tables import Tables
-from elsinore.engine.merged_entries import MergedEntries
 from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, Extremes, weigh_events
@@ -37,13 +37,12 @@ def prepare(
     merged: MergedTemplate,
     tables: Tables,
     columns: EventColumns,
-    entries: MergedEntries,
+    entries: StateEntries,
     owned: Interval | None,
 ) -> Prepared:
     """The graph of a merged template over its entries, with all windows that hold any."""
-    times = columns.times[entries.rows]
     queries, partitions = merged.queries, entries.offsets.size - 1
-    found = [spans_of(query.window, entries.offsets, times, owned) for query in queries]
+    found = [spans_of(query.window, entries.offsets, entries.times, owned) for query in queries]
     owner = np.concatenate([spans[:, 2] for spans in found])
     number = np.concatenate([spans[:, 3] for spans in found])
     query = np.repeat(np.arange(len(queries)), [len(spans) for spans in found])
@@ -58,7 +57,7 @@ def prepare(
     )
     weights = weigh_events(tables.columns, columns, entries.rows)
     graph = MergedGraph(
-        times=times,
+        times=entries.times,
         states=entries.states,
         accepts=entries.accepts,
         offsets=entries.offsets,

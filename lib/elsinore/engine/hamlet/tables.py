@@ -22,8 +22,7 @@ from elsinore.kernels.hamlet_graph import (
 )
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Programs
-from elsinore.sharing.merged import Admission, MergedTemplate
-from elsinore.template.template import Template
+from elsinore.sharing.merged import MergedTemplate
 
 
 @dataclass(frozen=True)
@@ -32,16 +31,12 @@ class Tables:
 
     Attributes:
         arrays: parts of the graph by name.
-        template: all queries as one.
-        classes: for each state the bit of each admission.
         carriers: of each query.
         columns: columns of weights by number.
         programs: conditions on pairs.
     """
 
     arrays: Mapping[str, np.ndarray]
-    template: Template
-    classes: tuple[Mapping[Admission, int], ...]
     carriers: tuple[Carriers, ...]
     columns: WeightColumns
     programs: Programs
@@ -53,29 +48,18 @@ def make_tables(merged: MergedTemplate) -> Tables:
     Raises:
         UnsupportedQueryError: a condition nests deeper than the kernels' stack.
     """
-    classes, class_of = _classes(merged)
-    carriers = tuple(carriers_of(query) for query in merged.queries)
+    class_of, carriers = merged.class_of, tuple(carriers_of(query) for query in merged.queries)
     programs, columns = Programs(), WeightColumns()
     arrays = _links(merged, class_of, programs) | _own(merged, class_of, carriers, columns)
     arrays |= _runs("begin", _by_class(class_of, merged.starts), BEGIN)
     arrays |= _runs("end", _by_class(class_of, merged.ends), END)
     arrays |= _loops(merged, class_of, carriers, programs)
     arrays = _states(merged, arrays)
-    return Tables(arrays, merged.as_template(), classes, carriers, columns, programs)
+    return Tables(arrays, carriers, columns, programs)
 
 
 #: For each state the bit of each of its queries.
-_ClassOf = list[dict[int, int]]
-
-
-def _classes(merged: MergedTemplate) -> tuple[tuple[Mapping[Admission, int], ...], _ClassOf]:
-    classes: list[dict[Admission, int]] = []
-    class_of: _ClassOf = []
-    for asked in merged.admissions:
-        bits: dict[Admission, int] = {}
-        class_of.append({q: bits.setdefault(what, len(bits)) for q, what in asked.items()})
-        classes.append(bits)
-    return tuple(classes), class_of
+_ClassOf = Sequence[Mapping[int, int]]
 
 
 def _by_class(

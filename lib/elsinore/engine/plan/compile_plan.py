@@ -14,9 +14,8 @@ from elsinore.engine.plan.sets import SetChoice, choose_sets
 from elsinore.engine.plan.sweeps import swept_queries
 from elsinore.engine.plan.units import SEGMENTS, SWEEP, TWOSTEP, Choice
 from elsinore.engine.segments.aggregate import shared_segments
-from elsinore.engine.segments.choose import choose_segments, segments_that_pay, without_losers
-from elsinore.engine.segments.costs import MEASURED
-from elsinore.engine.segments.predict import predict
+from elsinore.engine.segments.choose import choose_segments
+from elsinore.engine.segments.costs import predict
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.plan import StaticPlan
@@ -83,16 +82,12 @@ def _choose_segments(
     fixed: Workload, statistics: Statistics | None, static_plan: StaticPlan | None
 ) -> _Segments:
     """What queries of fixed length share: what pays, of what the static plan shares if there is."""
-    planned = [] if static_plan is None else _planned(static_plan, fixed)
+    planned = None if static_plan is None else _planned(static_plan, fixed)
     if statistics is None:
-        return _Segments(planned)
-    if static_plan is None:
-        shared = choose_segments(fixed, statistics)
-    else:
-        paying = segments_that_pay(planned, fixed, statistics)
-        shared = without_losers(paying, fixed, statistics)
+        return _Segments(planned or [])
+    shared = choose_segments(fixed, statistics, planned)
     alone, together = (
-        predict(fixed, places, statistics, MEASURED) * statistics.per for places in ([], shared)
+        predict(fixed, places, statistics) * statistics.per for places in ([], shared)
     )
     return _Segments(shared, alone, together) if together < alone else _Segments([], alone, alone)
 

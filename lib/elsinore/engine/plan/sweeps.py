@@ -58,6 +58,5 @@ def _expected_bits(query: BoundQuery, statistics: Statistics) -> float:
     bits = 0.0
     for position in query.positions:
         keys = [key.attribute for key in query.keys if position.index in key.positions]
-        events = statistics.rate(position.type, query.window.within)
-        bits += log2(max(1.0, events / statistics.partition_count(keys)))
+        bits += log2(max(1.0, statistics.rate(position.type, query.window.within, keys)))
     return bits

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from elsinore.engine.columns import Column, EventColumns
-from elsinore.engine.evaluate import holds
+from elsinore.engine.evaluate import admitted, holds
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.partitions import admitted
 from elsinore.engine.profile.subjects import EdgeSubject
 from elsinore.query.bound import Key
 from elsinore.query.expressions import BoundExpression, Field, rebuild
@@ -48,7 +47,8 @@ def grouped(columns: EventColumns, keys: Sequence[Key], span: int, rows: np.ndar
     frame = {"span": columns.times[rows] // span}
     for number, key in enumerate(keys):
         codes = KeyCodes.of(key, columns)
-        usable &= codes.usable[rows]
+        if key.equivalence:
+            usable &= codes.usable[rows]
         frame[f"key {number}"] = codes.values[rows]
     groups = pd.DataFrame(frame).groupby(list(frame)).ngroup().to_numpy(np.int64)
     return np.where(usable, groups, -1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import log2
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import Entries, make_entries
+from elsinore.engine.entries import Entries, at_symbols, key_codes, make_entries
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partial_rows import (
     Reading,
@@ -25,7 +24,7 @@ from elsinore.events import EventTable
 from elsinore.kernels.segments import Clock, Final, Found, Lanes, run_steps
 from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.kernels.segments_steps import EntryColumns, Steps, Weights, fold_steps
-from elsinore.lowering.chains import Chain, Column, named_keys, passes
+from elsinore.lowering.chains import Chain, Column, passes
 from elsinore.lowering.segments import Lowered, lower_segments
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
@@ -61,7 +60,7 @@ def aggregate_segments(
 def lower_passes(
     queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]
 ) -> tuple[Lowered, ...]:
-    """A program for all queries whose keys have the same names (`chain.named_keys`)."""
+    """A program for all queries whose keys have the same names (`BoundQuery.named_keys`)."""
     return tuple(lower_segments(members, shared) for members in passes(queries))
 
 
@@ -76,7 +75,7 @@ def run_passes(
 
 
 def _run_pass(lowered: Lowered, columns: EventColumns, owned: Interval | None) -> list[pa.Table]:
-    codes = key_codes(lowered, columns)
+    codes = key_codes(lowered.chains[0].query, columns)
     entries = make_entries(lowered.standings, codes, columns)
     weights = weigh_events(lowered.weights, columns)
     parts = list(run_segments(lowered, at_symbols(entries), weights, owned))
@@ -95,31 +94,6 @@ def _run_pass(lowered: Lowered, columns: EventColumns, owned: Interval | None) -
     for combined in combine_groups([rows], readings):
         tables += partial_tables(combined, readings)
     return tables
-
-
-def key_codes(lowered: Lowered, columns: EventColumns) -> dict[str, KeyCodes]:
-    """The codes of the keys of a pass, by name (`chains.named_keys`)."""
-    keys = named_keys(lowered.chains[0].query)
-    return {
-        name: KeyCodes.of(replace(keys[name], equivalence=True), columns) for name in sorted(keys)
-    }
-
-
-def at_symbols(entries: Entries[int]) -> EntryColumns:
-    """An entry for each symbol at which an event may stand."""
-    size = entries.codes.size
-    rows = np.arange(size) if entries.rows is None else entries.rows
-    amounts = np.array([len(each) for each in entries.classes], np.int64)
-    symbols = np.array([n for each in entries.classes for n in sorted(each)], np.int32)
-    first = np.cumsum(amounts) - amounts
-    each = amounts[entries.codes]
-    if (each == 1).all():
-        numbers = symbols[first[entries.codes]]
-        return EntryColumns(entries.times, rows, numbers, entries.offsets)
-    ends = np.concatenate([[0], np.cumsum(each)])
-    taken = np.repeat(np.arange(size), each)
-    place = first[entries.codes[taken]] + np.arange(taken.size) - ends[taken]
-    return EntryColumns(entries.times[taken], rows[taken], symbols[place], ends[entries.offsets])
 
 
 def _integers(digits: np.ndarray) -> np.ndarray:
@@ -148,11 +122,9 @@ def _readings(
     groups: dict[tuple[str, ...], pa.Array] = {}
     readings = []
     for chain in lowered.chains:
-        named = {
-            n: key for n, key in named_keys(chain.query).items() if key.group_label is not None
-        }
-        if tuple(named) not in groups:
-            groups[tuple(named)] = entries.group_texts(named, codes)
+        named = tuple(n for n, key in chain.query.named_keys.items() if key.group_label is not None)
+        if named not in groups:
+            groups[named] = entries.group_texts(chain.query, codes)
         counts, sums, ranks = map(_in_order, (chain.counts, chain.doubles, chain.ranks))
         meanings = [
             (place, weights.extremes[column.carrier.attribute, column.largest], column.largest)
@@ -162,7 +134,7 @@ def _readings(
         readings.append(
             Reading(
                 chain.query,
-                groups[tuple(named)],
+                groups[named],
                 (0, *(1 + place for place in counts)),
                 sums,
                 tuple((place, meaning) for place, meaning, largest in meanings if not largest),

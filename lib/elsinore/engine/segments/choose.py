@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from elsinore.engine.segments.costs import MEASURED, SegmentCosts, calibrated_savings
-from elsinore.engine.segments.predict import predict
+from elsinore.engine.segments.costs import MEASURED, SegmentCosts, calibrated_savings, predict
 from elsinore.query.bound import Workload
 from elsinore.sharing.candidates import Candidate, Segment, mine_candidates
 from elsinore.sharing.plan import Finder
@@ -18,58 +17,23 @@ TIME_LIMIT = 10.0
 def choose_segments(
     workload: Workload,
     statistics: Statistics,
-    plans: Sequence[Sequence[Sequence[Segment]]] = (),
+    planned: Sequence[Sequence[Segment]] | None = None,
     *,
     costs: SegmentCosts = MEASURED,
-    time_limit: float = TIME_LIMIT,
 ) -> list[list[Segment]]:
     """The segments with which a workload should be quickest by measured costs.
 
-    Compared are A-Seq, the plans given, these with what pays alone, and the solver's plan by
-    measured savings. Each is written as a program, and the program's operations are added up.
+    They are what pays of a plan, or, without one, the solver's choice by measured savings; of these
+    those without which the program is predicted to be quicker are left out. A segment's savings are
+    estimated by itself; what it does to the program shows only in there.
 
     Raises:
         ParameterError: the statistics lack a type of the workload.
     """
-    found: list[list[list[Segment]]] = [[]]
-    for plan in plans:
-        found.append([list(places) for places in plan])
-        found.append(segments_that_pay(plan, workload, statistics, costs=costs))
-    solved = _solved(workload, statistics, costs, time_limit)
-    found += [solved, without_losers(solved, workload, statistics, costs=costs)]
-    return min(found, key=lambda shared: predict(workload, shared, statistics, costs))
-
-
-def _solved(
-    workload: Workload, statistics: Statistics, costs: SegmentCosts, time_limit: float
-) -> list[list[Segment]]:
-    """What the static plan's solver chooses by measured savings instead of the paper's benefit."""
-    candidates = mine_candidates(workload)
-    if not candidates:
-        return []
-    from elsinore.sharing.find_plan import Problem, choose  # the solver takes its time to load
-
-    savings = {c.id: calibrated_savings(c, workload, statistics, costs) for c in candidates}
-    chosen = choose(Problem(candidates, savings, time_limit), Finder.OPTIMAL)
-    found = []
-    for option in chosen.options:
-        sharing = frozenset(option.queries)
-        found.append([p for p in option.candidate.occurrences if p.query in sharing])
-    return found
-
-
-def without_losers(
-    shared: Sequence[Sequence[Segment]],
-    workload: Workload,
-    statistics: Statistics,
-    *,
-    costs: SegmentCosts = MEASURED,
-) -> list[list[Segment]]:
-    """A plan's segments, without those that the program is predicted to be quicker without.
-
-    A segment's savings are estimated by itself; what it does to the program shows only in there.
-    """
-    kept = [list(places) for places in shared]
+    if planned is None:
+        kept = _solved(workload, statistics, costs)
+    else:
+        kept = _paying(planned, workload, statistics, costs)
     best = predict(workload, kept, statistics, costs)
     for places in list(kept):
         others = [other for other in kept if other is not places]
@@ -79,16 +43,30 @@ def without_losers(
     return kept
 
 
-def segments_that_pay(
-    shared: Sequence[Sequence[Segment]],
+def _solved(workload: Workload, statistics: Statistics, costs: SegmentCosts) -> list[list[Segment]]:
+    """What the static plan's solver chooses by measured savings instead of the paper's benefit."""
+    candidates = mine_candidates(workload)
+    if not candidates:
+        return []
+    from elsinore.sharing.find_plan import Problem, choose  # the solver takes its time to load
+
+    savings = {c.id: calibrated_savings(c, workload, statistics, costs) for c in candidates}
+    chosen = choose(Problem(candidates, savings, TIME_LIMIT), Finder.OPTIMAL)
+    return [
+        [place for place in option.candidate.occurrences if place.query in option.queries]
+        for option in chosen.options
+    ]
+
+
+def _paying(
+    planned: Sequence[Sequence[Segment]],
     workload: Workload,
     statistics: Statistics,
-    *,
-    costs: SegmentCosts = MEASURED,
+    costs: SegmentCosts,
 ) -> list[list[Segment]]:
     """A plan's segments, without the queries and segments that lose by measured costs."""
     kept = []
-    for places in shared:
+    for places in planned:
         candidate = Candidate("p", places[0].types, tuple(places))
         savings = calibrated_savings(candidate, workload, statistics, costs)
         gaining = [place for place in places if savings.gains[place.query] > 0]

@@ -6,10 +6,16 @@ docs/sharon.md has the measurement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, lgamma, log, log2
 
+import numpy as np
+
+from elsinore.kernels.segments import SOURCE_ROW, TARGET_ROW, WIDTH
 from elsinore.kernels.segments_lanes import DIGIT
+from elsinore.lowering.chains import passes
+from elsinore.lowering.segments import Lowered, lower_segments
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.benefit import Savings
 from elsinore.sharing.candidates import Candidate, Segment
@@ -63,8 +69,10 @@ def calibrated_savings(
 def _gain_and_once(
     query: BoundQuery, place: Segment, statistics: Statistics, costs: SegmentCosts
 ) -> tuple[float, float]:
-    lanes = ceil(query.window.within / query.window.slide) * (1 + _carriers(query))
-    rates = _window_rates(query, statistics)
+    lanes = ceil(query.window.within / query.window.slide) * (
+        1 + sum(not aggregate.counts_trends for aggregate in query.aggregates)
+    )
+    rates = [_window_rate(query, n, statistics) for n in range(place.stop)]
     gain = once = 0.0
     for position in range(place.start, place.stop):
         often = statistics.rate(query.positions[position].type, 1)
@@ -82,18 +90,10 @@ def _gain_and_once(
     return gain, once
 
 
-def _carriers(query: BoundQuery) -> int:
-    return sum(not aggregate.counts_trends for aggregate in query.aggregates)
-
-
-def _window_rates(query: BoundQuery, statistics: Statistics) -> list[float]:
-    """Mean number of events of each position in one window of one partition."""
-    rates = []
-    for position in query.positions:
-        keys = [key.attribute for key in query.keys if position.index in key.positions]
-        whole = statistics.rate(position.type, query.window.within)
-        rates.append(whole / statistics.partition_count(keys) if keys else whole)
-    return rates
+def _window_rate(query: BoundQuery, position: int, statistics: Statistics) -> float:
+    """Mean number of events of a position in one window of one partition."""
+    keys = [key.attribute for key in query.keys if position in key.positions]
+    return statistics.rate(query.positions[position].type, query.window.within, keys)
 
 
 def _planes(rates: list[float]) -> int:
@@ -105,3 +105,54 @@ def _planes(rates: list[float]) -> int:
 def planes_for(bits: float) -> int:
     """Planes that counts of so many bits take."""
     return 1 + max(0, ceil((bits - _FIRST_PLANE) / DIGIT))
+
+
+# ---- whole programs, operation by operation, as they will run
+
+
+def predict(
+    workload: Workload,
+    shared: Sequence[Sequence[Segment]],
+    statistics: Statistics,
+    costs: SegmentCosts = MEASURED,
+) -> float:
+    """Nanoseconds per tick of the stream that a workload takes under some shared segments.
+
+    Left out is what no plan changes: reading, sorting, closing windows.
+    """
+    return sum(
+        _program_cost(lower_segments(queries, shared), statistics, costs)
+        for queries in passes(workload.queries)
+    )
+
+
+def _program_cost(lowered: Lowered, statistics: Statistics, costs: SegmentCosts) -> float:
+    """Each operation in proportion to its events; rows that nothing has reached yet are skipped."""
+    program = lowered.program
+    owners = np.repeat(np.arange(len(lowered.symbols)), np.diff(program.op_starts))
+    often = np.array([statistics.rate(s.type, 1) for s in lowered.symbols])[owners]
+    rates = np.array([_window_rate(s.query, s.position, statistics) for s in lowered.symbols])[
+        owners
+    ]
+    live, planes = _rows_reached(lowered, rates)
+    source = program.ops[:, SOURCE_ROW]
+    reached = np.where(source < 0, 1.0, live[source])
+    lanes = program.ops[:, WIDTH] * np.where(source < 0, 1, planes[source])
+    each = costs.operation + costs.lane * lanes
+    return float((often * (reached * each + (1.0 - reached) * costs.skipped)).sum())
+
+
+def _rows_reached(lowered: Lowered, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How likely each row holds a count at all, and the planes of its counts."""
+    ops, rows = lowered.program.ops, lowered.program.rows
+    live, bits, depths = np.zeros(rows), np.zeros(rows), np.zeros(rows, np.int64)
+    come = np.array([1.0 - exp(-rate) for rate in rates])
+    wide = np.array([log2(max(rate, 1.0)) for rate in rates])
+    source, target = ops[:, SOURCE_ROW], ops[:, TARGET_ROW]
+    first = source < 0
+    for _ in range(max(len(chain.symbols) for chain in lowered.chains)):
+        np.maximum.at(depths, target, np.where(first, 1, depths[source] + 1))
+        np.maximum.at(live, target, np.where(first, 1.0, live[source]) * come)
+        longer = np.where(first, 0.0, bits[source]) + wide - np.log2(depths[target])
+        np.maximum.at(bits, target, longer)
+    return live, np.array([planes_for(size) for size in bits])

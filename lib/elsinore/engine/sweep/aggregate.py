@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import Entries, make_entries
-from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.entries import Entries, key_codes, make_entries
 from elsinore.engine.partial_rows import Reading, combine_groups, partial_tables
 from elsinore.engine.sweep.panes import cheaper_by_panes, run_panes
 from elsinore.engine.sweep.run import Swept, joined, run_sweep, run_wide
@@ -43,10 +42,10 @@ def aggregate_sweep(
             predicted to cost less.
     """
     columns = EventColumns.of(events)
-    query, names = sweep_set.queries[0], sweep_set.key_names
-    codes = {k.attribute: KeyCodes.of(k, columns) for k in query.keys if k.attribute in names}
+    query = sweep_set.queries[0]
+    codes = key_codes(query, columns)
     entries = make_entries(sweep_set.standings, codes, columns)
-    groups = entries.group_texts({key.attribute: key for key in query.group_keys}, codes)
+    groups = entries.group_texts(query, codes)
     tables = [PARTIAL_SCHEMA.empty_table()]
     for window in dict.fromkeys(query.window for query in sweep_set.queries):
         lowered = lower_window(sweep_set, window, entries.classes)

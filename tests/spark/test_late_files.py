@@ -1,0 +1,213 @@
+"""Files that come after their hour's run, or change after it, land with a later run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.lake.provenance import read_publications
+from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments
+from elsinore.settings import Settings
+from elsinore.spark.tables import SparkLake
+from elsinore.timeline import Interval, hour_label, hours_of
+from jobs import (
+    aggregate_trends,
+    find_plan,
+    land_events,
+    publish_results,
+    reopen_hours,
+    validate_results,
+)
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import departure, hours, land, put, rows
+
+
+@pytest.fixture
+def settings(new_home: NewHome) -> Settings:
+    """A home whose landings look a day back, and refuse hours of which more than half is bad."""
+    return new_home().model_copy(update={"late_days": 1, "max_bad_share": 0.5})
+
+
+@pytest.fixture
+def lake(spark: SparkSession, settings: Settings) -> SparkLake:
+    return SparkLake.of(Lake.open(settings), spark)
+
+
+def landed(lake: SparkLake) -> list[tuple[str, str]]:
+    """Ids of the events with the hour of the file that each is taken from."""
+    found = rows(lake, "events", "event_id", "landing")
+    return [(event, landing[-2:]) for event, landing in found]
+
+
+def test_a_file_that_came_changed_or_was_renamed_after_its_run_lands_with_the_next(
+    lake: SparkLake, settings: Settings
+) -> None:
+    first = put(settings, 9, departure(1, hour=9))
+    put(settings, 10, departure(2))
+    assert land(lake, settings, hours(10, 11))["late_landings"] == 1, "nobody had landed 9 o'clock"
+    assert landed(lake) == [("d1", "09"), ("d2", "10")]
+    # A second file of an hour, and an hour without any until now.
+    put(settings, 10, departure(3, 5), name="-late")
+    put(settings, 8, departure(4, hour=8))
+    put(settings, 11, departure(5, hour=11))
+    figures = land(lake, settings, hours(11, 12))
+    assert (figures["late_landings"], figures["lines"]) == (2, 1)
+    assert landed(lake) == [("d1", "09"), ("d2", "10"), ("d3", "10"), ("d4", "08"), ("d5", "11")]
+    # The same size, another content: the file's time tells.
+    put(settings, 9, departure(7, hour=9))
+    os.utime(first, ns=(0, first.stat().st_mtime_ns + 1))
+    # A new name for the same lines.
+    path = settings.landing / "2013/01/01/events-2013-01-01T08.jsonl"
+    path.rename(path.with_name("events-2013-01-01T08-renamed.jsonl"))
+    # A file that is gone, as where old files are cleaned up, takes nothing away.
+    (settings.landing / "2013/01/01/events-2013-01-01T10-late.jsonl").unlink()
+    assert land(lake, settings, hours(12, 13))["late_landings"] == 2
+    assert landed(lake) == [("d2", "10"), ("d3", "10"), ("d4", "08"), ("d5", "11"), ("d7", "09")]
+    assert land(lake, settings, hours(13, 14))["late_landings"] == 0, "nothing is new"
+    stored = rows(lake, "raw_events", "file")
+    assert sum("renamed" in name for name in stored) == 1
+    assert sum(rows(lake, "landings", "lines")) == len(stored) == 5
+
+
+def test_an_hour_that_cannot_land_stays_as_it_was_until_its_files_are_mended(
+    lake: SparkLake, settings: Settings
+) -> None:
+    folder = put(settings, 9, departure(1, hour=9)).parent
+    whole = gzip.compress((json.dumps(departure(2, 1)) + "\n").encode())
+    cut = folder / "events-2013-01-01T10.jsonl.gz"
+    cut.write_bytes(whole[:-9])
+    (folder / "events-2013-01-01T11.jsonl.part").write_text("{half", encoding="utf-8")
+    (folder / "events-2013-01-01T08.jsonl").symlink_to("/etc/hostname")
+    for hour in (12, 13):
+        put(settings, hour, departure(hour, hour=hour))
+        figures = land(lake, settings, hours(hour, hour + 1))
+        refused = json.loads(str(figures["refused_landings"]))
+        assert [label[-2:] for label in sorted(refused)] == ["08", "10"]
+        assert "leads out of the landing zone" in refused["2013-01-01T08"]
+        assert "corrupt_file" in refused["2013-01-01T10"]
+    assert landed(lake) == [("d1", "09"), ("d12", "12"), ("d13", "13")]
+    cut.write_bytes(whole)
+    (folder / "events-2013-01-01T08.jsonl").unlink()
+    done = Path(folder / "events-2013-01-01T11.jsonl.part")
+    done.write_text(json.dumps(departure(3, hour=11)) + "\n", encoding="utf-8")
+    done.rename(done.with_suffix(""))
+    figures = land(lake, settings, hours(14, 15))
+    assert "refused_landings" not in figures
+    assert [event for event, _ in landed(lake)] == ["d1", "d12", "d13", "d2", "d3"]
+
+
+def test_without_days_to_look_back_only_its_own_hours_land(
+    lake: SparkLake, settings: Settings
+) -> None:
+    put(settings, 9, departure(1, hour=9))
+    put(settings, 10, departure(2))
+    alone = settings.model_copy(update={"late_days": 0})
+    assert land(lake, alone, hours(10, 11))["late_landings"] == 0
+    assert landed(lake) == [("d2", "10")]
+
+
+# ---- through the jobs of a run
+
+
+QUERIES = """
+QUERY legs
+RETURN COUNT(*)
+PATTERN Departure D+
+WITHIN 2 hours SLIDE 1 hour;
+"""
+
+
+@pytest.fixture
+def replayed(settings: Settings, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Runs the jobs of an hour's run, and gives what landing said."""
+    workload = tmp_path / "legs.sase"
+    workload.write_text(QUERIES, encoding="utf-8")
+    home = settings.model_copy(update={"workload_file": workload, "reopen_hours": 2})
+
+    def run(first: int, end: int, begin: Any = land_events) -> dict[str, Any]:
+        arguments = Arguments(hours(first, end), f"run {first}")
+        figures = dict(begin.main(arguments, home))
+        find_plan.main(arguments, home)
+        for part in figures["reopened"]:
+            slice_ = Interval.parse(part["start"], part["end"])
+            aggregate_trends.main(Arguments(slice_, arguments.run), home)
+        for job in (aggregate_trends, validate_results, publish_results):
+            job.main(arguments, home)
+        return figures
+
+    return run
+
+
+def provisional(lake: SparkLake) -> dict[str, list[str]]:
+    """By published hour, the hours that it waits for."""
+    return {
+        label[-2:]: [hour_label(hour)[-2:] for part in found.awaited for hour in hours_of(part)]
+        for label, found in sorted(read_publications(lake.root).items())
+    }
+
+
+def counts(lake: SparkLake) -> dict[str, str]:
+    """Published counts by hour."""
+    found = rows(lake, "trend_aggregates", "owned_hour", "exact")
+    return {label[-2:]: exact for label, exact in found}
+
+
+def test_an_hour_without_its_files_is_provisional_until_they_come(
+    lake: SparkLake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+) -> None:
+    put(settings, 9, departure(9, hour=9))
+    replayed(9, 10)
+    assert provisional(lake) == {"09": []}, "before the first file there was no stream"
+    replayed(10, 11)
+    put(settings, 11, departure(11, hour=11))
+    replayed(11, 12)
+    assert provisional(lake) == {"09": [], "10": ["10"], "11": ["10"]}
+    assert counts(lake) == {"09": "1", "10": "1", "11": "1"}
+    put(settings, 10, departure(10))
+    put(settings, 12, departure(12, hour=12))
+    found = replayed(12, 13)
+    assert found["late_landings"] == 1
+    assert [part["start"][11:13] for part in found["reopened"]] == ["10"]
+    assert provisional(lake) == {"09": [], "10": [], "11": [], "12": []}
+    assert counts(lake) == {"09": "1", "10": "3", "11": "3", "12": "3"}
+    # An empty file says that there were no events, and is waited for no longer.
+    replayed(13, 14)
+    assert provisional(lake)["13"] == ["13"]
+    put(settings, 13)
+    put(settings, 14, departure(14, hour=14))
+    replayed(14, 15)
+    assert provisional(lake) | {"13": []} == provisional(lake)
+
+
+def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
+    lake: SparkLake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+) -> None:
+    for hour in range(6, 12):
+        put(settings, hour, departure(hour, hour=hour))
+    replayed(6, 7)
+    # Nothing was scheduled from 7 to 11.
+    found = replayed(11, 12)
+    assert [part["start"][11:13] for part in found["reopened"]] == ["09"]
+    assert sorted(provisional(lake)) == ["06", "09", "10", "11"], "the latest two, beside its own"
+    (left,) = found["catch_up"]
+    assert (left["start"][11:13], left["end"][11:13]) == ("07", "09")
+    assert replayed(7, 9, reopen_hours)["catch_up"] == []
+    expected = {"06": "1", "07": "3", "08": "3", "09": "3", "10": "3", "11": "3"}
+    assert counts(lake) == expected
+    # By hand: the whole day has changed, as far as its files tell.
+    lake.spark.sql(f"DELETE FROM {lake.sql_name('events')} WHERE event_id = 'd8'").collect()
+    found = replayed(11, 12, reopen_hours)
+    (left,) = found["catch_up"]
+    while left:
+        start, end = (int(left[name][11:13]) for name in ("start", "end"))
+        assert end - start <= 2
+        left = next(iter(replayed(start, end, reopen_hours)["catch_up"]), None)
+    assert counts(lake) == expected | {"08": "1", "09": "1"}
