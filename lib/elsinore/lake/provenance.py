@@ -108,8 +108,8 @@ def require_origins(
     return found
 
 
-def checks_of_staged(lake: Path, hours: Hours) -> pa.Table:
-    """Rows of `validations` of the workload that an hour's results are staged for.
+def checks_of_staged(lake: Path, hours: Hours, *, version: int | None = None) -> pa.Table:
+    """Rows of `validations` of the workload that an hour's results are staged for at a version.
 
     Of hours that were never aggregated there may be rows of several workloads.
 
@@ -117,7 +117,9 @@ def checks_of_staged(lake: Path, hours: Hours) -> pa.Table:
         DataError: a table is missing or damaged.
     """
     rows = read_rows(lake, "validations", where=hours.expression(by_day=False))
-    staged = {k: v for part in hours.intervals for k, v in staged_origins(lake, part).items()}
+    staged: dict[str, Origin] = {}
+    for part in hours.intervals:
+        staged |= staged_origins(lake, part, version=version)
     keys = zip(*(rows[n].to_pylist() for n in ("owned_hour", "workload_fingerprint")), strict=True)
     keep = [hour not in staged or staged[hour].workload == workload for hour, workload in keys]
     return rows.filter(pa.array(keep, pa.bool_()))

@@ -146,11 +146,8 @@ def _new_retention(lake: SparkLake, table: str, keep_hours: int) -> dict[str, st
 
 def _keep_history(lake: SparkLake, run: str) -> None:
     """Copy what the logs say of results and where they come from, before Delta cleans them."""
-    kept = lake.rows(HISTORY, columns=["of_table", "version"]).group_by("of_table")
-    last = {
-        row["of_table"]: row["version_max"]
-        for row in kept.aggregate([("version", "max")]).to_pylist()
-    }
+    kept = lake.rows(HISTORY, columns=["of_table", "version"]).sort_by("version")
+    last = dict(zip(*(column.to_pylist() for column in kept.columns), strict=True))
     new = []
     for table in _NOTED:
         for one in commits(lake.path(table), after=last.get(table, -1)):
