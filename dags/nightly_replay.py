@@ -57,8 +57,9 @@ with DAG(
         "maintain_tables",
         task_id="maintain_tables",
         execution_timeout=timedelta(hours=2),
-        outlets=assets("run_metrics"),
-        doc_md="OPTIMIZE where a partition has several small files, then VACUUM.",
+        outlets=assets("run_metrics", "history"),
+        doc_md="OPTIMIZE where a partition has several small files, then VACUUM; copies what the "
+        "tables' logs say of commits, before Delta cleans them.",
     )()
     report = step_task(
         "report_night",

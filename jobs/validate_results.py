@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from elsinore.lake.provenance import STAGED, staged_for_others
+from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import LAND_STEP, VALIDATE_STEP, find_text, record_metrics
 from elsinore.lake.sample import SampleSize
@@ -17,7 +17,8 @@ from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.timeline import DAY
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.timeline import DAY, parse_hour, stretches
 from jobs.aggregate_trends import main as aggregate_trends
 
 JOB = "validate_results"
@@ -27,13 +28,15 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Check, judge, and only then record what publishing asks for; re-opened hours likewise."""
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    interval = arguments.interval
+    interval, own = arguments.interval, workload_fingerprint(workload)
     reopened = reopened_hours(lake, workload, interval)
     landed = find_text(lake, workload, interval, LAND_STEP, NOTHING_LANDED) is None
     size = SampleSize(settings.sample_windows, settings.sample_budget, settings.sample_seed)
     for part in (interval, *reopened):
         # What a run of another workload has staged over these hours since.
-        for taken in staged_for_others(lake.root, workload, part):
+        staged = staged_origins(lake.root, part)
+        others = (hour for hour in staged if staged[hour].workload != own)
+        for taken in stretches(map(parse_hour, others)):
             aggregate_trends(Arguments(taken, arguments.run), settings)
     # Each stretch has a sample of its own: a few re-opened hours are not lost in a long run.
     version = lake.version(STAGED)

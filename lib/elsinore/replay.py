@@ -236,7 +236,7 @@ def print_results(
     """
     owned, landed = Hours(interval), Landings(interval)
     landings = read_rows(settings.lake, "landings", where=landed.expression(by_day=False))
-    checks = checks_of_staged(settings.lake, owned, columns=["status", "mismatch"])
+    checks = checks_of_staged(settings.lake, owned)
     queries = count_results(settings.lake, PUBLISHED, owned, tops=True)
     files, lines, accepted, duplicates, quarantined = (
         pc.sum(landings[name]).as_py() or 0

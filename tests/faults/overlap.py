@@ -19,7 +19,7 @@ from tests.faults.strikes import Fault
 from tests.lake_contents import Contents, contents, differences
 
 #: What a run says of itself and not of the hours: two runs over one hour differ in it.
-_OF_A_RUN = frozenset({"run_metrics", "plans", "validations"})
+_OF_A_RUN = frozenset({"run_metrics", "plans", "validations", "history"})
 _OF_A_RUN_TOO = frozenset({"plan_fingerprint", "validated"})
 
 UPKEEP = "maintain_tables"

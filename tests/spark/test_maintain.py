@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.errors import ParameterError
+from elsinore.lake.delta_log import commits
+from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.maintain import LEAST_KEPT, is_worth_compacting, maintain
@@ -30,18 +33,23 @@ HOUR = 3600
 #: A table of data, and one of records.
 SMALL = ("events", "landings")
 
+EVENT = {
+    "event_id": "d",
+    "event_type": "Departure",
+    "event_time": datetime(2013, 1, 1, 10, tzinfo=UTC),
+    "landing": "2013-01-01T10",
+    "file": "f",
+    "position": 1,
+}
+
 
 def many_small_files(lake: SparkLake) -> None:
     """Three files in a day of `events` and of accounts, one each in three days of `raw_events`."""
     for number in (10, 11, 12):
         label = f"2013-01-{number}T10"
         place = {"landing": label, "file": f"{label}.jsonl", "position": 1}
-        event = {
-            "event_id": f"d{number}",
-            "event_type": "Departure",
-            "event_time": datetime(2013, 1, 1, number, tzinfo=UTC),
-        }
-        _append(lake, "events", "event_day", "2013-01-01", event | place)
+        event = EVENT | {"event_id": f"d{number}", **place}
+        _append(lake, "events", "event_day", "2013-01-01", event)
         _append(lake, "raw_events", "landing_day", label[:10], {"line": "{}"} | place)
         account = dict.fromkeys(("files", "bytes", "lines", "accepted"), 1)
         account |= dict.fromkeys(("duplicates", "quarantined"), 0)
@@ -168,6 +176,46 @@ def test_a_longer_retention_keeps_more(
     done = maintain(lake, keep_hours=LEAST_KEPT, run="night")
     assert not any(stray.exists() for stray in strays)
     assert [done[table].removed for table in SMALL] == [1, 1]
+
+
+def clean_log(lake: SparkLake, table: str, days: float) -> None:
+    """What Delta does to a log with its next checkpoint, as if all of it were so old."""
+    log = deltalake.DeltaTable(str(lake.path(table)))
+    log.create_checkpoint()
+    for entry in (lake.path(table) / "_delta_log").glob("*.json"):
+        age(entry, days * 24 * HOUR)
+    log.cleanup_metadata()
+
+
+def told(lake: SparkLake) -> list[tuple[int, str, str]]:
+    """What is known of each commit of `events`, and which times it may have changed."""
+    return [
+        (one.version, one.operation, json.dumps(touched_times(lake.root, one)))
+        for one in commits(lake.path("events"))
+    ]
+
+
+def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: SparkLake) -> None:
+    events, log = lake.path("events"), lake.path("events") / "_delta_log"
+    for number in range(3):
+        note = json.dumps({"touched": {"2013-01-01T10": [number, number]}})
+        lake.run_sql(f"DELETE FROM {lake.sql_name('events')} WHERE position = {number}", note=note)
+        _append(lake, "events", "event_day", "2013-01-01", EVENT | {"position": number})
+    said = told(lake)
+    maintain(lake, keep_hours=LEAST_KEPT, run="night")
+    clean_log(lake, "events", 89)
+    assert (log / f"{0:020}.json").exists(), "the log is kept for 90 days"
+    clean_log(lake, "events", 91)
+    assert not (log / f"{0:020}.json").exists()
+    assert told(lake)[-len(said) :] == said
+    assert [one.version for one in commits(events, after=1, without={3})][-2:] == [4, 2]
+    maintain(lake, keep_hours=LEAST_KEPT, run="night")
+    assert told(lake)[-len(said) :] == said, "not twice"
+    # What nobody has kept may have changed anything.
+    kept = lake.rows("history", pc.field("version") != 2)
+    deltalake.write_deltalake(str(lake.path("history")), kept, mode="overwrite")
+    (lost,) = (one for one in told(lake) if one[0] == 2)
+    assert lost == (2, "unknown", "null")
 
 
 @pytest.mark.parametrize("keep_hours", [LEAST_KEPT - 1, 0, -1])

@@ -239,7 +239,7 @@ def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says
 
 @pytest.fixture
 def flights(lake: SparkLake, settings: Settings) -> SparkLake:
-    """The morning whose profile is worked out by hand, landed a quarter at a time."""
+    """The morning whose profile is worked out by hand, landed late, a quarter at a time."""
     absent = {"dep_delay": ..., "air_time": 9}
     lines = [
         departure(
@@ -248,9 +248,9 @@ def flights(lake: SparkLake, settings: Settings) -> SparkLake:
         )
         for number, (hour, minute, kind, carrier, aircraft, delay) in enumerate(case.FLIGHTS)
     ]  # fmt: skip
-    for hour in range(8, 12):
+    for hour in range(12, 16):
         put(settings, hour, *lines[hour % 4 :: 4])
-    land(lake, settings, hours(8, 12))
+    land(lake, settings, hours(12, 16))
     return lake
 
 

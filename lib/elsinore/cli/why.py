@@ -20,10 +20,11 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import BudgetError, DataError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
-from elsinore.lake.delta_log import read_rows
+from elsinore.lake.delta_log import commits, read_rows
 from elsinore.lake.event_files import event_table, micros
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.sample import Place, group_json
+from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.validate import MAX_EVENTS, may_matter
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
@@ -36,7 +37,7 @@ from elsinore.reference.match import Matcher
 from elsinore.reference.trends import Trend, group_of, trend_of
 from elsinore.results.row import plain_value
 from elsinore.settings import Settings
-from elsinore.timeline import EPOCH, format_instant, instant_of, parse_instant
+from elsinore.timeline import EPOCH, Interval, format_instant, instant_of, parse_instant
 
 #: Columns that the titles of lines take.
 _MARGIN = 11
@@ -279,11 +280,15 @@ def _build(
         return [], "the query counts pairs of trends"
     if publication is None:
         return [], "nothing says which version of the events was read"
+    window = Interval(start, instant_of(result["window_end"]))
     try:
-        end = instant_of(result["window_end"])
-        rows = _events(lake, start, end, publication.events_version)
-    except DataError as error:
-        return [], str(error)
+        rows = _events(lake, window, publication.events_version)
+    except DataError:
+        version = publication.events_version
+        if _changed_since(lake, window, version):
+            gone = f"version {version} of the events is not kept any longer"
+            return [], f"{gone}, and events of the window may have changed since"
+        rows = _events(lake, window, None)
     if rows.num_rows > MAX_EVENTS:
         return [], f"the window holds more than {MAX_EVENTS} events"
     place = Place(query.name, result["group_key"], start // query.window.slide)
@@ -312,9 +317,20 @@ def _build(
     return trends, reason
 
 
-def _events(lake: Path, start: int, end: int, version: int) -> pa.Table:
+def _changed_since(lake: Path, window: Interval, version: int) -> bool:
+    """Whether a later version of the events may hold others in a window."""
+    for commit in commits(lake / "events", after=version):
+        touched = touched_times(lake, commit)
+        if touched is None or any(
+            first < window.end and window.start <= last for first, last in touched.values()
+        ):
+            return True
+    return False
+
+
+def _events(lake: Path, window: Interval, version: int | None) -> pa.Table:
     """The window's events."""
-    first, last = (EPOCH + timedelta(microseconds=t) for t in (start, end))
+    first, last = (EPOCH + timedelta(microseconds=t) for t in (window.start, window.end))
     time, day = ds.field("event_time"), ds.field("event_day")
     inside = (day >= first.date()) & (day <= last.date()) & (time >= first) & (time < last)
     return read_rows(lake, "events", where=inside, version=version)

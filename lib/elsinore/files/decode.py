@@ -16,7 +16,7 @@ from elsinore.files.read_parquet import ArrowRecords
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason
 from elsinore.files.type_records import Decoded, Rows, concat_decoded, type_records
 from elsinore.files.typed import Typed, json_ids, json_times, json_values, parse_json
-from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_instant
+from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_hour
 
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one bad line slows down no more than these.
@@ -69,10 +69,10 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
         schema: how far is too far.
     """
     events = decoded.events
-    landings = lines["landing"].combine_chunks().dictionary_encode()
-    starts = [parse_instant(f"{label}:00") for label in landings.dictionary.to_pylist()]
     rows, times = events["position"].to_numpy(), events[TIME_COLUMN].to_numpy()
-    start = np.array(starts, np.int64)[landings.indices.to_numpy()][rows]
+    landings = lines["landing"].combine_chunks().take(rows).dictionary_encode()
+    starts = [parse_hour(label) for label in landings.dictionary.to_pylist()]
+    start = np.array(starts, np.int64)[landings.indices]
     far = (times < start - schema.late) | (times >= start + HOUR + schema.early)
     if not far.any():
         return decoded

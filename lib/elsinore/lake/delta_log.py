@@ -38,6 +38,9 @@ _KEEP_ROWS = frozenset(
     }
 )
 
+#: The table of commits that Delta has cleaned from the logs of others.
+HISTORY = "history"
+
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
 _SHOWN = 300
@@ -72,20 +75,41 @@ def commits(
 ) -> Iterator[Commit]:
     """The commits of a table that made versions above `after`, newest first; some left out.
 
-    Commits that Delta has cleaned from the log (by default after 30 days) are not among them. The
-    log is read file by file: `deltalake`'s history numbers commits wrongly while others write.
+    Those that Delta has cleaned from the log are read from the table `history`. Where they are not
+    there either, one commit of an unknown operation stands for all of a gap: it may have changed
+    anything. The log is read file by file: `deltalake`'s history numbers commits wrongly while
+    others write.
 
     Raises:
         DataError: the log is damaged.
     """
-    log = table / "_delta_log"
+    log = table / _LOG
     names = (_COMMIT.fullmatch(path.name) for path in log.iterdir()) if log.is_dir() else ()
-    for version in sorted((int(name[1]) for name in names if name), reverse=True):
+    logged = sorted((int(name[1]) for name in names if name), reverse=True)
+    for version in logged:
         if version <= after:
             return
-        if version in without:
-            continue
-        yield _read(log / f"{version:020}.json", version)
+        if version not in without:
+            yield _read(log / f"{version:020}.json", version)
+    if logged and logged[-1] > after + 1:
+        yield from _cleaned(table, range(after + 1, logged[-1]), without)
+
+
+def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator[Commit]:
+    """The commits of versions that the log has lost."""
+    version = ds.field("version")
+    where = (version >= versions.start) & (version < versions.stop)
+    columns = ["version", "operation", "note"]
+    kept = read_rows(table.parent, HISTORY, columns=columns, where=where, of_table=[table.name])
+    known = {row["version"]: row for row in kept.to_pylist()}
+    following = versions.stop
+    for number in (*sorted(known, reverse=True), versions.start - 1):
+        if number < following - 1:
+            yield Commit(following - 1, "unknown", {})
+        following = number
+        if number in known and number not in without:
+            row = known[number]
+            yield Commit(number, row["operation"], _object(row["note"]))
 
 
 def _read(path: Path, version: int) -> Commit:
@@ -110,7 +134,10 @@ def changed_partitions(table: Path, version: int, column: str) -> set[str] | Non
     the place of others.
     """
     found: set[str | None] = set()
-    with (table / _LOG / f"{version:020}.json").open(encoding="utf-8") as lines:
+    log = table / _LOG / f"{version:020}.json"
+    if not log.exists():  # cleaned, and nobody knows
+        return None
+    with log.open(encoding="utf-8") as lines:
         for action in map(json.loads, lines):
             for file in (action.get("add"), action.get("remove")):
                 if file and file.get("dataChange", True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from elsinore.lake.delta_log import commits, read_rows
 from elsinore.lake.regions import Hours
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
+from elsinore.timeline import Interval, hour_label, hours_of, parse_hour
 
 #: The table that aggregation writes.
 STAGED = "trend_aggregates_staged"
@@ -96,7 +96,7 @@ def require_origins(
     """`staged_origins` of every hour of an interval.
 
     Raises:
-        DataError: an hour was never aggregated, or so long ago that the log has forgotten it.
+        DataError: an hour was never aggregated.
     """
     found = staged_origins(lake, interval, version=version)
     for hour in hours_of(interval):
@@ -108,41 +108,20 @@ def require_origins(
     return found
 
 
-def staged_for_others(lake: Path, workload: Workload, interval: Interval) -> tuple[Interval, ...]:
-    """The hours of an interval whose staged results are of another workload, neighbours together.
+def checks_of_staged(lake: Path, hours: Hours, *, version: int | None = None) -> pa.Table:
+    """Rows of `validations` of the workload that an hour's results are staged for at a version.
 
-    Raises:
-        DataError: the table's log is damaged.
-    """
-    own, found = workload_fingerprint(workload), staged_origins(lake, interval)
-    return stretches(
-        hour
-        for hour in hours_of(interval)
-        if (staged := found.get(hour_label(hour))) is not None and staged.workload != own
-    )
-
-
-def checks_of_staged(lake: Path, hours: Hours, *, columns: Sequence[str] = ()) -> pa.Table:
-    """Rows of `validations` of the workload whose results of an hour are staged.
-
-    Args:
-        lake: folder of the Delta tables.
-        hours: which; of those that were never aggregated all rows.
-        columns: which to read beside the hour and the workload; none: all.
+    Of hours that were never aggregated there may be rows of several workloads.
 
     Raises:
         DataError: a table is missing or damaged.
     """
-    keys = ("owned_hour", "workload_fingerprint")
-    names = [*dict.fromkeys((*keys, *columns))] if columns else None
-    rows = read_rows(lake, "validations", columns=names, where=hours.expression(by_day=False))
+    rows = read_rows(lake, "validations", where=hours.expression(by_day=False))
     staged: dict[str, Origin] = {}
     for part in hours.intervals:
-        staged |= staged_origins(lake, part)
-    keep = [
-        label not in staged or staged[label].workload == workload
-        for label, workload in zip(*(rows[name].to_pylist() for name in keys), strict=True)
-    ]
+        staged |= staged_origins(lake, part, version=version)
+    keys = zip(*(rows[n].to_pylist() for n in ("owned_hour", "workload_fingerprint")), strict=True)
+    keep = [hour not in staged or staged[hour].workload == workload for hour, workload in keys]
     return rows.filter(pa.array(keep, pa.bool_()))
 
 

@@ -36,14 +36,9 @@ _NANOSECONDS = 1e-9
 
 
 def record_metrics(
-    lake: Lake,
-    workload: Workload | None,
-    interval: Interval,
-    step: str,
-    metrics: Mapping[str, Metric],
-    *,
-    run: str,
-) -> None:
+    lake: Lake, workload: Workload | None, interval: Interval, step: str,
+    metrics: Mapping[str, Metric], *, run: str,
+) -> None:  # fmt: skip
     """Make these the figures of a step of a run of a workload over an interval, its only ones.
 
     Raises:

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from elsinore.errors import ParameterError
-from elsinore.lake.delta_log import changed_partitions, commits, read_rows
+from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_rows
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import read_publications, staged_origins
 from elsinore.lake.run_metrics import LAND_STEP, Metric, find_text, record_metrics
@@ -92,7 +92,7 @@ def _borders(part: Interval) -> dict[str, str]:
 def stale_hours(lake: Path, workload: Workload) -> StaleHours:
     """The stale ones among all published hours of the lake.
 
-    A change is known for as long as Delta keeps the log of `events`, 30 days by default.
+    What neither the log of `events` nor the table `history` knows may have touched everything.
 
     Args:
         lake: folder of the Delta tables.
@@ -204,6 +204,23 @@ def owning_hours(windows: Iterable[Window], first: int, last: int) -> set[int]:
     return found
 
 
+def touched_times(lake: Path, commit: Commit) -> dict[str, tuple[int, int]] | None:
+    """By hour, the first and the last event time that a commit of `events` may have changed.
+
+    None: it may have changed any.
+    """
+    if not commit.changes_rows:
+        return {}
+    if "touched" in commit.note:
+        return dict(commit.note["touched"])
+    days = changed_partitions(lake / "events", commit.version, "event_day")
+    if days is None:
+        return None
+    starts = map(parse_instant, days)
+    hours = (hour for start in starts for hour in range(start, start + DAY, HOUR))
+    return {hour_label(hour): (hour, hour + HOUR - 1) for hour in hours}
+
+
 def _touched_since(
     lake: Path, windows: Collection[Window], versions: Mapping[int, int]
 ) -> set[int]:
@@ -211,19 +228,11 @@ def _touched_since(
     reach = max(window.within for window in windows)
     found: set[int] = set()
     for commit in commits(lake / "events", after=min(versions.values())):
-        if not commit.changes_rows:
+        touched = touched_times(lake, commit)
+        if touched is None:
+            found |= {hour for hour, version in versions.items() if version < commit.version}
             continue
-        behind = {hour for hour, version in versions.items() if version < commit.version}
-        touched = commit.note.get("touched", {}).values()
-        if "touched" not in commit.note:
-            days = changed_partitions(lake / "events", commit.version, "event_day")
-            if days is None:
-                found |= behind
-                continue
-            starts = map(parse_instant, days)
-            hours = (hour for start in starts for hour in range(start, start + DAY, HOUR))
-            touched = [(hour, hour + HOUR - 1) for hour in hours]
-        for first, last in touched:
+        for first, last in touched.values():
             near = hours_of(Interval(first, last + reach))
             # Most commits touch what was computed from them.
             behind = {hour for hour in near if versions.get(hour, commit.version) < commit.version}

@@ -203,6 +203,11 @@ def sql_text(text: str) -> str:
     return f"'{escaped}'"
 
 
+def sql_properties(properties: Mapping[str, str]) -> str:
+    """Properties of a table as Spark's SQL."""
+    return ", ".join(f"{sql_text(name)} = {sql_text(to)}" for name, to in properties.items())
+
+
 class Column(Strict):
     """One column of a table."""
 

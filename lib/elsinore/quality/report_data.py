@@ -179,7 +179,7 @@ def read_report_data(
     """
     owned, landed = Hours(interval), Landings(interval).expression(by_day=False)
     hours = read_rows(lake, "landings", where=landed).sort_by("landing").to_pandas()
-    checks = checks_of_staged(lake, owned, columns=CHECK_COLUMNS).to_pandas()
+    checks = checks_of_staged(lake, owned).select(CHECK_COLUMNS).to_pandas()
     published = count_results(lake, PUBLISHED, owned, tops=True)
     staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)

@@ -84,7 +84,7 @@ def read_run_tables(
     plans = _plans_of(lake, sorted(set(origins.values())))
     known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
     days = read_by_day(lake, STAGED, owned, version=version)
-    checks = checks_of_staged(lake, owned)
+    checks = checks_of_staged(lake, owned, version=version)
     return {
         "landings": _frame(_with_counts(landings, events, quarantine)).assign(
             usual_lines=usual_lines(lake, landings["landing"].to_pylist())

@@ -6,6 +6,7 @@ by which all reads choose, and a file that holds a whole one leaves little to sk
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,7 +18,11 @@ from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from elsinore.errors import ConflictError, ParameterError
-from elsinore.spark.tables import SparkLake
+from elsinore.lake.delta_log import HISTORY, commits
+from elsinore.lake.provenance import PUBLISHED, STAGED
+from elsinore.lake.stale_hours import touched_times
+from elsinore.lake.tables import sql_properties
+from elsinore.spark.tables import LOG_KEPT, SparkLake
 
 #: Hours that removed files are kept at least, whoever asks for less: Delta's own default, and many
 #: times the longest run, so that no reader loses the version that it has pinned.
@@ -28,6 +33,9 @@ _TARGET_BYTES = 128 * 1024 * 1024
 _OPTIMIZE = {
     f"spark.databricks.delta.optimize.{size}FileSize": str(_TARGET_BYTES) for size in ("max", "min")
 }
+
+#: Tables whose commits say where rows come from, or which they touched.
+_NOTED = ("events", STAGED, PUBLISHED)
 
 _RETENTION = "delta.deletedFileRetentionDuration"
 
@@ -48,13 +56,13 @@ class Maintained:
 
 
 def maintain(lake: SparkLake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
-    """OPTIMIZE each table where that helps, then VACUUM all of them.
+    """OPTIMIZE each table where that helps, VACUUM all of them, and keep what the logs say.
 
     Rows stay what they are. A concurrent writer of the same files makes this lose, or loses itself;
     either is tried again.
 
     Args:
-        lake: the tables; those that were not created yet are left out.
+        lake: the tables.
         keep_hours: how long a file is kept after no latest version names it.
         run: what to write into the tables' history, for people.
 
@@ -67,8 +75,9 @@ def maintain(lake: SparkLake, *, keep_hours: int, run: str) -> dict[str, Maintai
             f"files must be kept for {LEAST_KEPT} hours at least, not {keep_hours}",
             hint="a version that a run reads must not go while it reads",
         )
-    there = [name for name in lake.tables if DeltaTable.is_deltatable(str(lake.path(name)))]
-    return {name: _maintain(lake, name, keep_hours, run) for name in there}
+    done = {name: _maintain(lake, name, keep_hours, run) for name in lake.tables}
+    _keep_history(lake, run)
+    return done
 
 
 def figures(maintained: Mapping[str, Maintained]) -> dict[str, int]:
@@ -102,9 +111,8 @@ def _tend_data(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[P
     if is_worth_compacting(lake, table):
         with lake.configured(_OPTIMIZE):
             lake.run_sql(f"OPTIMIZE {name}", note=run)
-    if (wanted := _new_retention(lake, table, keep_hours)) is not None:
-        # A quoted name, and a whole number: Delta takes no parameters here.
-        lake.run_sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = '{wanted}')")
+    if new := _new_retention(lake, table, keep_hours):
+        lake.run_sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({sql_properties(new)})")
     if stale := _stale(lake, table, keep_hours):
         lake.run_sql(f"VACUUM {name}")
     return stale
@@ -116,10 +124,8 @@ def _tend_records(lake: SparkLake, table: str, keep_hours: int, run: str) -> lis
         if is_worth_compacting(lake, table):
             compact = _log(lake, table).optimize.compact
             compact(target_size=_TARGET_BYTES, commit_properties=note)
-        if (wanted := _new_retention(lake, table, keep_hours)) is not None:
-            _log(lake, table).alter.set_table_properties(
-                {_RETENTION: wanted}, commit_properties=note
-            )
+        if new := _new_retention(lake, table, keep_hours):
+            _log(lake, table).alter.set_table_properties(new, commit_properties=note)
         if stale := _stale(lake, table, keep_hours):
             _log(lake, table).vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
     except CommitFailedError as error:
@@ -127,18 +133,31 @@ def _tend_records(lake: SparkLake, table: str, keep_hours: int, run: str) -> lis
     return stale
 
 
-def _new_retention(lake: SparkLake, table: str, keep_hours: int) -> str | None:
-    """The retention to write into a table, which every vacuum of it follows, whoever starts it.
+def _new_retention(lake: SparkLake, table: str, keep_hours: int) -> dict[str, str]:
+    """What to write into a table, which every vacuum of it follows, whoever starts it.
 
     Delta 4.4 ignores hours that are given to VACUUM itself, unless they are none.
     """
-    wanted = _retention(keep_hours)
-    set_to = _log(lake, table).metadata().configuration.get(_RETENTION)
-    return None if (set_to or _retention(LEAST_KEPT)) == wanted else wanted
+    wanted = {_RETENTION: f"interval {int(keep_hours)} hours", **LOG_KEPT}
+    set_to = _log(lake, table).metadata().configuration
+    set_to = {_RETENTION: f"interval {LEAST_KEPT} hours", **set_to}
+    return {name: to for name, to in wanted.items() if set_to.get(name) != to}
 
 
-def _retention(hours: int) -> str:
-    return f"interval {int(hours)} hours"
+def _keep_history(lake: SparkLake, run: str) -> None:
+    """Copy what the logs say of results and where they come from, before Delta cleans them."""
+    kept = lake.rows(HISTORY, columns=["of_table", "version"]).sort_by("version")
+    last = dict(zip(*(column.to_pylist() for column in kept.columns), strict=True))
+    new = []
+    for table in _NOTED:
+        for one in commits(lake.path(table), after=last.get(table, -1)):
+            note = one.note
+            if table == "events" and (touched := touched_times(lake.root, one)):
+                note = {**note, "touched": touched}  # also of what was done by hand
+            row = {"of_table": table, "version": one.version, "operation": one.operation}
+            new.append(row | {"note": json.dumps(note)})
+    if new:
+        lake.add(HISTORY, new, run=run)
 
 
 def _stale(lake: SparkLake, table: str, keep_hours: int) -> list[Path]:

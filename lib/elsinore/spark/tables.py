@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from elsinore.errors import DataError, ParameterError, SetupError
 from elsinore.lake.delta_log import clear_unfinished
 from elsinore.lake.regions import Hours, Landings
-from elsinore.lake.tables import TURN, Lake, TableSchema, sql_text
+from elsinore.lake.tables import TURN, Lake, TableSchema, sql_properties, sql_text
 from elsinore.spark.failures import spark_failures
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -27,9 +27,12 @@ _SKIP_EMPTY = "spark.databricks.delta.skipRecordingEmptyCommits"
 #: Columns of which a file's log entry tells the least and the greatest value.
 _STATISTICS = "delta.dataSkippingStatsColumns"
 
+#: How long Delta keeps the log of a commit; each night `history` takes what lineage needs of it.
+LOG_KEPT = {"delta.logRetentionDuration": "interval 90 days"}
+
 #: A run makes half a dozen commits of `run_metrics`, and its steps open that table as often: with a
 #: checkpoint in 3 ms, with the commits of some thirty runs and none in 20.
-_RECORDS = {"delta.checkpointInterval": "20"}
+_RECORDS = {"delta.checkpointInterval": "20", **LOG_KEPT}
 
 #: Delta skips a write of an application with a number that it has seen, and refuses the second of
 #: two at once. With the turns of a table as numbers that makes a compare-and-swap of a commit.
@@ -188,10 +191,11 @@ class SparkLake(Lake):
             )
             return True
         days = ", ".join(schema.partition_by)
+        properties = {_STATISTICS: ", ".join(schema.statistics_of), **LOG_KEPT}
         self.run_sql(
             f"CREATE TABLE IF NOT EXISTS {self.sql_name(schema.name)} ({schema.ddl()}) USING DELTA "
             f"PARTITIONED BY ({days}) COMMENT {sql_text(schema.description)} "
-            f"TBLPROPERTIES ('{_STATISTICS}' = '{', '.join(schema.statistics_of)}')"
+            f"TBLPROPERTIES ({sql_properties(properties)})"
         )
         return True
 

@@ -188,7 +188,45 @@ def test_without_the_very_events_no_trends_are_shown(
     for part in (lake / "events").glob("event_day=*"):
         shutil.rmtree(part)
     assert why(lake, "chains", "carrier=UA", WINDOW) == 0
-    assert "cannot read the table events at version 0" in capsys.readouterr().out
+    told = capsys.readouterr().out.splitlines()
+    assert told[-2:] == [f"trends     {'7, none listed'}", f"           {_GONE}"]
+
+
+_GONE = (
+    "version 0 of the events is not kept any longer, and events of the window may have changed "
+    "since"
+)
+
+
+@pytest.mark.parametrize(("minute", "listed"), [(59, 7), (None, 0), (30, 0)])
+def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
+    lake: Path, capsys: pytest.CaptureFixture[str], minute: int | None, listed: int
+) -> None:
+    """The version that was read is vacuumed and its log cleaned; `history` has the notes."""
+    table = lake / "events"
+    shutil.rmtree(table)
+    for number in range(3):
+        events = [departure(n, "UA", 10 * n, n) for n in (1, 2, 3)]
+        write(lake, "events", events if number == 2 else [])
+    DeltaTable(str(table)).create_checkpoint()
+    for number in (0, 1):
+        (table / "_delta_log" / f"{number:020}.json").unlink()
+    at_minute = None if minute is None else int(at(9 + (minute < 59), minute).timestamp() * 1e6)
+    note = {} if minute is None else {"touched": {HOUR: [at_minute, at_minute]}}
+    (table / "_delta_log" / f"{2:020}.json").write_text(
+        json.dumps({"commitInfo": {"operation": "OPTIMIZE"}})
+    )
+    rows = [
+        {"of_table": "events", "version": n, "operation": "MERGE", "note": json.dumps(note)}
+        for n in (0, 1)
+    ]
+    write(lake, "history", rows)
+    assert why(lake, "chains", "carrier=UA", WINDOW, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["publication"]["run"] == "scheduled 11:00"
+    assert told["finder"] == "optimal"
+    assert (told["trends"]["count"], len(told["trends"]["listed"])) == (7, listed)
+    assert told["trends"]["reason"] == (None if listed else _GONE)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from deltalake import CommitProperties, DeltaTable
 
 from elsinore.errors import ParameterError, SchemaError, ValidationError
 from elsinore.quality.judge import (
@@ -278,3 +280,26 @@ def test_a_missing_suite_is_refused(folder: Path) -> None:
     (folder / "static_plan.yaml").unlink()
     with pytest.raises(SchemaError, match=r"static_plan\.yaml"):
         load_suites(folder)
+
+
+def test_it_judges_the_version_that_was_validated_and_its_workload_s_checks(
+    tmp_path: Path,
+) -> None:
+    rows = lake.healthy()
+    own = len(rows["validations"])
+    of_others = lake.check("theirs", "{}", 1, 2, workload_fingerprint="d" * 64)
+    rows["validations"].append(of_others)
+    root = lake.write_lake(tmp_path / "lake", rows)
+    staged = DeltaTable(str(root / "trend_aggregates_staged"))
+    pinned = staged.version()
+    # As a run of another workload does that stages the same hours.
+    theirs = json.dumps({"run": "theirs", "workload": "d" * 64, "plan": "p", "events_version": 3,
+                         "hours": ["2013-01-01T10", "2013-01-01T12"]})  # fmt: skip
+    staged.delete(commit_properties=CommitProperties(custom_metadata={"userMetadata": theirs}))
+    tables = read_run_tables(root, lake.INTERVAL, version=pinned)
+    counts = tables["trend_aggregates_staged"].set_index("rule")["rows"]
+    assert counts["has_query"] == len(rows["trend_aggregates_staged"])
+    assert len(tables["validations"]) == own
+    assert "theirs" not in set(tables["validations"]["query"])
+    latest = read_run_tables(root, lake.INTERVAL)
+    assert list(latest["validations"]["query"]) == ["theirs"]
