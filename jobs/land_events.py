@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.lake.provenance import standing
 from elsinore.lake.stale_hours import reopen_hours, silent_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
@@ -28,4 +29,5 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
             most=settings.reopen_hours, days=settings.late_days,
         )  # fmt: skip
         silent = {"silent_hours": silent_hours(lake.root, interval.end)}
-        return {**figures, **silent, **reopened.figures(settings.reopen_hours)}
+        found = reopened.figures(settings.reopen_hours)
+        return {**figures, **silent, **found, **standing(lake.root)}

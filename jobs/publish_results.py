@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from elsinore.errors import ConflictError
-from elsinore.lake.provenance import RestagedError
+from elsinore.lake.provenance import RestagedError, standing
 from elsinore.lake.run_metrics import PUBLISH_STEP, record_metrics
 from elsinore.lake.stale_hours import overtaken, reopened_hours, stale_hours
 from elsinore.lake.tables import Lake
@@ -60,4 +60,4 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
             raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
         figures = {**asdict(published), "reopened": len(reopened)}
         record_metrics(lake, workload, interval, PUBLISH_STEP, figures, run=run)
-        return figures
+        return {**figures, **standing(settings.lake)}

@@ -7,7 +7,15 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from elsinore.errors import ParameterError, SetupError
@@ -33,6 +41,14 @@ def _find_root() -> Path:
         f"neither {here} nor a folder above it holds {_MARK}",
         hint=f"start in the checkout, or set {PREFIX}ROOT to it",
     )
+
+
+class Notifier(BaseModel):
+    """One of Airflow's notifiers: the dotted path of its class, and beside it its arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    path: Annotated[str, Field(alias="class", pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")]
 
 
 class Settings(BaseSettings):
@@ -75,6 +91,7 @@ class Settings(BaseSettings):
         keep_hours: how long files that no table's latest version names are kept before VACUUM may
             remove them: versions that a run reads, or that a result names, stay readable that long.
             At least a week, many times the longest run.
+        notifiers: who is told of alerts, a JSON list of objects; see docs/operations.md.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -105,6 +122,7 @@ class Settings(BaseSettings):
     sample_budget: Annotated[int, Field(ge=1)] = 200_000
     sample_seed: int = 0
     keep_hours: Annotated[int, Field(ge=168, le=87_600)] = 168
+    notifiers: Json[tuple[Notifier, ...]] = Field(default=(), validate_default=False)
 
     @classmethod
     def load(cls) -> Self:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from elsinore.errors import (
 pytestmark = pytest.mark.dags
 
 HOURS = {
+    "dag": SimpleNamespace(dag_id="trial"),
     "run_id": "manual__2013",
     "params": {"start": None, "end": None},
     "data_interval_start": datetime(2013, 2, 8, 7, tzinfo=UTC),
@@ -145,8 +147,6 @@ def test_what_is_transient_is_tried_again_and_nothing_else() -> None:
 
 
 def test_mapped_tasks_are_named_by_their_slices() -> None:
-    from types import SimpleNamespace
-
     from elsinore.orchestration.run_params import task_label
 
     part = {"start": "2013-02-08T09:00:00Z", "end": "2013-02-08T11:00:00Z"}

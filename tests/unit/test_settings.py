@@ -65,11 +65,15 @@ def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         ("SHUFFLE_PARTITIONS", "many"),
         ("SPARK_MASTER", "local[*] --conf x"),
         ("SPARK_MEMORY", "much"),
+        ("NOTIFIERS", "on-call@example.org"),
+        ("NOTIFIERS", '{"class": "a.B"}'),
+        ("NOTIFIERS", '[{"to": "on-call@example.org"}]'),
+        ("NOTIFIERS", '[{"class": "a.B; reboot"}]'),
     ],
 )
 def test_wrong_values_are_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(f"ELSINORE_{name}", value)
-    with pytest.raises(ParameterError, match=f"ELSINORE_{name}: "):
+    with pytest.raises(ParameterError, match=f"ELSINORE_{name}[^:]*: "):
         Settings.load()
 
 

@@ -20,7 +20,7 @@ from elsinore.lake.delta_log import commits, read_rows
 from elsinore.lake.regions import Hours
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.timeline import Interval, hour_label, hours_of, parse_hour
+from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_hour
 
 #: The table that aggregation writes.
 STAGED = "trend_aggregates_staged"
@@ -214,6 +214,18 @@ def read_publications(lake: Path, hours: Collection[str] | None = None) -> dict[
             settled = newer is None or newer[0] < version or newer[1] == digest
             found[label] = Publication(**row, settled=settled)
     return found
+
+
+def standing(lake: Path) -> dict[str, int]:
+    """For JSON, how the publications stand: `published_until`, the end of the latest hour, where
+    there is any, and how many are `provisional_hours`.
+
+    Raises:
+        DataError: a table is missing or damaged.
+    """
+    published = read_publications(lake)
+    waiting = {"provisional_hours": sum(bool(one.awaited) for one in published.values())}
+    return waiting | ({"published_until": parse_hour(max(published)) + HOUR} if published else {})
 
 
 def _unrecorded_digests(

@@ -74,10 +74,14 @@ class Reopened:
     left: tuple[Interval, ...]
 
     def figures(self, most: int) -> dict[str, Any]:
-        """For JSON: the stretches, as `reopened`, and the next to catch up with, of some hours."""
+        """For JSON: the stretches, as `reopened`, how many hours they and those left are, and the
+        next stretch to catch up with, of some hours.
+        """
         first = self.left[:1]
         return {
             "reopened": [_borders(part) for part in self.taken],
+            "reopened_hours": sum(part.length for part in self.taken) // HOUR,
+            "hours_left": sum(part.length for part in self.left) // HOUR,
             "catch_up": [
                 _borders(Interval(part.start, min(part.end, part.start + most * HOUR)))
                 for part in first

@@ -1,9 +1,9 @@
 """What Airflow calls back: alerts for whoever is on call, progress for whoever has started a run.
 
 An alert is raised when a task has failed for good, when a run has failed without any task's doing
-(its time was up), and when a run is not done by its deadline. It is a line in a log, and the same
-line in a file. Whatever pages people follows the file; nothing here knows any such service or its
-secrets. Progress is lines of a file that somebody else follows.
+(its time was up), and when a run is not done by its deadline. It is a line in a log, the same line
+in a file, and what Airflow's own notifiers make of it, which alone know services and, from
+Airflow's connections, their secrets. Progress is lines of a file that somebody else follows.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from elsinore.orchestration.run_params import task_label
-from elsinore.settings import Settings
+from elsinore.settings import Notifier, Settings
 
 _LOG = logging.getLogger(__name__)
 
@@ -37,9 +39,9 @@ PROGRESS_FILE = "ELSINORE_PROGRESS_FILE"
 def raise_alert(
     kind: str, dag: str, run: str, reason: str, *, task: str = "", label: str = "", log: str = ""
 ) -> None:
-    """Log something that a person must look at, and append it to `Settings.alerts`.
+    """Log something that a person must look at, append it to `Settings.alerts`, tell people.
 
-    It is one line of JSON in both places, with the fields below and `at`, ISO 8601.
+    It is one line of JSON in log and file, with the fields below and `at`, ISO 8601.
 
     Args:
         kind: `task_failed`, `run_failed`, `run_late`, or of `warn`.
@@ -52,12 +54,33 @@ def raise_alert(
     """
     at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     alert = {"kind": kind, "dag": dag, "run": run, "reason": reason[:_REASON_CUT]}
+    alert |= {"task": task, "label": label, "log": log, "at": at}
     # JSON keeps it one line, whatever a message holds.
-    line = json.dumps(alert | {"task": task, "label": label, "log": log, "at": at})
+    line = json.dumps(alert)
     _LOG.error("ALERT %s", line)
-    file = Settings.load().alerts
-    file.parent.mkdir(parents=True, exist_ok=True)
-    _append(file, line)
+    settings = Settings.load()
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+        _append(settings.alerts, line)
+    finally:  # people are told of a full disk, too
+        for notifier in settings.notifiers:
+            _notify(notifier, alert)
+
+
+def _notify(notifier: Notifier, alert: Mapping[str, str]) -> None:
+    """Send an alert by a notifier, whose arguments are templates over it (`alert`).
+
+    Beside the alert's fields they find `title`, one line, and `html`, all fields as a page.
+    """
+    named = {name: text for name, text in alert.items() if text}
+    lines = (f"<b>{name}</b>: {escape(text)}" for name, text in named.items())
+    title = " ".join(f"{alert['kind']}: {alert['dag']} {alert['task']} {alert['run']}".split())
+    told = {**alert, "title": title, "html": f"<pre>{chr(10).join(lines)}</pre>"}
+    try:
+        send = pkgutil.resolve_name(notifier.path)(**notifier.model_extra or {})
+        send({"alert": told})
+    except Exception as error:  # noqa: BLE001 - whatever a service does, the alert stands above
+        _LOG.error("NOT NOTIFIED by %s: %r", notifier.path, error)
 
 
 def _append(file: Path, line: str) -> None:

@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from elsinore.orchestration.callbacks import warn
 from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
+from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
     context_interval,
     slice_interval,
@@ -195,7 +196,7 @@ def step_task(job: str, **arguments: Any) -> Any:
 
 
 def call_step(job: str, context: Mapping[str, Any], part: Interval | None = None) -> dict[str, Any]:
-    """Runs a job for a task and returns its figures.
+    """Runs a job for a task, sends its figures as metrics, and returns them.
 
     Args:
         job: module in `jobs/`.
@@ -207,10 +208,18 @@ def call_step(job: str, context: Mapping[str, Any], part: Interval | None = None
     """
     settings = context_settings(context)
     arguments = Arguments(part or context_interval(context), context["run_id"])
-    if _BESIDE is not None:
-        return _BESIDE.run_step(job, arguments, settings)
-    collect_seldom()
-    return run_step(job, arguments, settings)
+    if _BESIDE is None:
+        collect_seldom()
+    run = run_step if _BESIDE is None else _BESIDE.run_step
+    began, dag = time.monotonic(), context["dag"].dag_id
+    try:
+        figures = run(job, arguments, settings)
+    except Exception as error:
+        found = getattr(error, "fields", {})
+        send_metrics(dag, job, found, seconds=time.monotonic() - began, failed=True)
+        raise
+    send_metrics(dag, job, figures, seconds=time.monotonic() - began, failed=False)
+    return figures
 
 
 def context_settings(context: Mapping[str, Any]) -> Settings:

@@ -38,6 +38,17 @@ def test_an_alert_is_one_line_in_both_places(file: Path, caplog: pytest.LogCaptu
     assert [record.getMessage() for record in caplog.records] == [f"ALERT {line}"]
 
 
+def test_people_are_told_where_the_file_cannot_be_written(
+    file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no notifier fails as a service does that is down: by a line in the log."""
+    monkeypatch.setenv("ELSINORE_NOTIFIERS", '[{"class": "builtins.print", "end": 1}]')
+    file.mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        raise_alert("task_failed", "d", "r", "no space left")
+    assert "NOT NOTIFIED by builtins.print: TypeError" in caplog.text
+
+
 def test_a_long_reason_is_cut(file: Path) -> None:
     raise_alert("task_failed", "d", "r", "x" * 100_000)
     assert 1_000 < file.stat().st_size < 4_000
