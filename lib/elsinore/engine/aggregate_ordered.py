@@ -69,7 +69,7 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
     groups: list[tuple[Window, dict[int, Admission], list[BoundQuery]]] = []
     for q, query in enumerate(merged.queries):
         carriers = carriers_of(query)
-        if carriers.sums or carriers.minima or carriers.maxima:
+        if carriers.sums or carriers.extremes:
             continue
         mine = {s: asked[q] for s, asked in enumerate(merged.admissions) if q in asked}
         for window, asked, held in groups:

@@ -47,6 +47,11 @@ class Carriers:
     minima: tuple[Carrier, ...]
     maxima: tuple[Carrier, ...]
 
+    @property
+    def extremes(self) -> list[tuple[Carrier, bool]]:
+        """Minima and maxima in the order of rows, and whether the largest is meant."""
+        return [*((c, False) for c in self.minima), *((c, True) for c in self.maxima)]
+
 
 def carrier_of(aggregate: BoundAggregate, weight: Weight) -> Carrier:
     """The carrier by which an aggregate is finished."""

@@ -27,7 +27,7 @@ from elsinore.kernels.sweep_program import (
     Size,
 )
 from elsinore.lowering.carriers import Weight, WeightColumns, carriers_of
-from elsinore.lowering.sweep import Member, Place, SweepSet, extremes_of, place_cells
+from elsinore.lowering.sweep import Member, Place, SweepSet, place_cells
 from elsinore.windows import Window
 
 Slot = TypeVar("Slot", bound=Hashable)
@@ -276,8 +276,8 @@ def _carried_cells(
 
 def _amount(member: Member, kind: int) -> int:
     carriers = member.carriers
-    extremes = len(carriers.minima) + len(carriers.maxima)
-    return {LONG: len(carriers.counts), DOUBLE: len(carriers.sums), RANK: extremes}[kind]
+    kinds = {LONG: carriers.counts, DOUBLE: carriers.sums, RANK: carriers.extremes}
+    return len(kinds[kind])
 
 
 def _carried_side(
@@ -316,7 +316,7 @@ def _column(member: Member, c: int, state: int, kind: int, columns: WeightColumn
     elif kind == DOUBLE:
         carrier = member.carriers.sums[c]
     else:
-        carrier, largest = extremes_of(member.carriers)[c]
+        carrier, largest = member.carriers.extremes[c]
     if not member.template.states[state].positions <= carrier.positions:
         return None
     if kind == LONG:

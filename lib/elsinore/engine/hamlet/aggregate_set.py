@@ -17,7 +17,6 @@ from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer, run_observed
 from elsinore.engine.hamlet.tables import Tables, make_tables
 from elsinore.engine.partial_rows import partial_rows
-from elsinore.engine.weights import Extremes
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.kernels.hamlet_extent import measure
@@ -172,7 +171,6 @@ def _rows(
     asking = prepared.window_query[windows]
     trends = lanes.longs[:, 0] != 0
     trends = trends if trends.ndim == 1 else trends.any(axis=1)
-    meanings = _meanings(tables, prepared)
     for q, query in enumerate(found.merged.queries):
         rows = np.flatnonzero((asking == q) & trends)
         spans = np.zeros((rows.size, 4), np.int64)
@@ -188,16 +186,5 @@ def _rows(
             ),
         )
         if rows.size:
-            yield from partial_rows(query, carriers, groups, meanings[q], [totals])
-
-
-def _meanings(tables: Tables, prepared: Prepared) -> list[list[Extremes]]:
-    """What the ranks of each query's extremes mean."""
-    return [
-        [
-            prepared.extremes[c.attribute, largest]
-            for side, largest in ((carriers.minima, False), (carriers.maxima, True))
-            for c in side
-        ]
-        for carriers in tables.carriers
-    ]
+            meanings = prepared.weights.meanings(carriers)
+            yield from partial_rows(query, carriers, groups, meanings, [totals])

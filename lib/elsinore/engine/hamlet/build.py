@@ -11,7 +11,7 @@ from elsinore.engine.entries import StateEntries
 from elsinore.engine.hamlet.tables import Tables
 from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.sorting import ascending
-from elsinore.engine.weights import NO_RANK, Extremes, weigh_events
+from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
 from elsinore.sharing.merged import MergedTemplate
 from elsinore.timeline import Interval
@@ -23,12 +23,12 @@ class Prepared:
 
     Attributes:
         graph: the arrays.
-        extremes: the meaning of ranks, by (attribute, whether the largest).
+        weights: of the events.
         window_owner, window_query: int64[R], partition and query of each window of the graph.
     """
 
     graph: MergedGraph
-    extremes: dict[tuple[str | None, bool], Extremes]
+    weights: EventWeights
     window_owner: np.ndarray
     window_query: np.ndarray
 
@@ -74,7 +74,7 @@ def prepare(
         ranks=weights.ranks,
         **tables.arrays,
     )
-    return Prepared(graph, weights.extremes, owner[order], query[order])
+    return Prepared(graph, weights, owner[order], query[order])
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ def _queries(merged: MergedTemplate, tables: Tables, width: np.ndarray) -> np.nd
         row["slide"], row["within"] = query.window.slide, query.window.within
         row["width"], row["types"] = width[q], len(query.event_types)
         row["longs_of"], row["doubles_of"] = 1 + len(carriers.counts), len(carriers.sums)
-        row["ranks_of"] = len(carriers.minima) + len(carriers.maxima)
+        row["ranks_of"] = len(carriers.extremes)
     for kind in ("long", "double", "rank"):
         found[f"{kind}_start"] = _offsets(found[f"{kind}s_of"][:size] * width)
     return found

@@ -118,7 +118,7 @@ def _loops(
         if link.earlier == link.later:
             program = programs.program(link.condition, link.earlier, link.later)
             own[link.later] |= dict.fromkeys(link.queries, program)
-    linear = [not (c.sums or c.minima or c.maxima) for c in carriers]
+    linear = [not (c.sums or c.extremes) for c in carriers]
     marks = [_run_marks(bits, own[s], linear) for s, bits in enumerate(class_of)]
     return _runs("run", marks, RUN)
 
@@ -197,7 +197,6 @@ def _contributions(
     for index, carrier in enumerate(carriers.sums):
         if counts(carrier):
             yield DOUBLE, index, columns.double(carrier)
-    sides = [(c, False) for c in carriers.minima] + [(c, True) for c in carriers.maxima]
-    for index, (carrier, largest) in enumerate(sides):
+    for index, (carrier, largest) in enumerate(carriers.extremes):
         if counts(carrier):
             yield RANK, index, columns.rank(carrier, largest)
