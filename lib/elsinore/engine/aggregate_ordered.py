@@ -97,7 +97,7 @@ def lower_ordered(found: SharableSet) -> OrderedSet:
         for index, carrier in enumerate(each.counts, 1):
             places = range(len(merged.states))
             states = tuple(_counts_at(merged, q, place, carrier.positions) for place in places)
-            key = weights.long(carrier), states
+            key = weights.number(0, carrier), states
             weight_of[first[q] + index] = counted.setdefault(key, len(counted))
     return OrderedSet(
         found,

@@ -191,9 +191,9 @@ def build_graph(
     `last_events` is int64[N] where a floor is contiguous, else empty.
     """
     asked = WeightColumns()
-    longs = [asked.long(carrier) for carrier in carriers.counts]
-    doubles = [asked.double(carrier) for carrier in carriers.sums]
-    ranked = [asked.rank(*each) for each in carriers.extremes]
+    longs, doubles, ranked = (
+        [asked.number(kind, *each) for each in found] for kind, found in enumerate(carriers.kinds)
+    )
     weights = weigh_events(asked, columns, entries.rows)
 
     def counted(weights: np.ndarray, asking: Iterable[Carrier], nothing: float) -> np.ndarray:
