@@ -10,7 +10,7 @@ import numpy as np
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import at_states, make_entries
 from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.build import Prepared, prepare
+from elsinore.engine.hamlet.aggregate_set import Prepared, prepare
 from elsinore.engine.hamlet.decisions import DYNAMIC
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import make_tables
@@ -76,7 +76,7 @@ def decision_seconds(found: SharableSet, events: EventTable) -> float:
 
 
 def _prepared(found: SharableSet, events: EventTable) -> Prepared:
-    columns, tables = EventColumns(events), make_tables(found.merged)
+    columns, tables = EventColumns(events), make_tables(found)
     entries = make_entries(found.merged.standings, {}, columns)  # no query has a key
     placed = at_states(entries, found.merged.standings, found.merged.merged_places)
-    return prepare(found.merged, tables, columns, placed, None)
+    return prepare(tables, columns, placed, None)

@@ -76,13 +76,12 @@ def plan(
 
 def _print(found: StaticPlan) -> None:
     table = Table("candidate", "queries", "benefit", "conflicts", "fate", title="Static plan")
-    chosen = {candidate.id for candidate in found.candidates if candidate.fate is Fate.CHOSEN}
-    for row in explain_plan(found):
+    for row, fate in explain_plan(found):
         degree = "-" if row.degree is None else str(row.degree)
-        name = f"{row.id} {row.pattern}"
-        style = "bold green" if row.id in chosen else None
+        name = f"{row.id} ({', '.join(row.pattern)})"
+        style = "bold green" if row.fate is Fate.CHOSEN else None
         queries = ", ".join(row.queries)
-        table.add_row(name, queries, f"{row.benefit:,.6g}", degree, row.fate, style=style)
+        table.add_row(name, queries, f"{row.benefit:,.6g}", degree, fate, style=style)
     console = Console()
     console.print(table)
     console.print(

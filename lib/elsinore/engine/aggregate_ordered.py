@@ -69,7 +69,7 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
     groups: list[tuple[Window, dict[int, Admission], list[BoundQuery]]] = []
     for q, query in enumerate(merged.queries):
         carriers = carriers_of(query)
-        if carriers.sums or carriers.minima or carriers.maxima:
+        if carriers.sums or carriers.extremes:
             continue
         mine = {s: asked[q] for s, asked in enumerate(merged.admissions) if q in asked}
         for window, asked, held in groups:
@@ -97,7 +97,7 @@ def lower_ordered(found: SharableSet) -> OrderedSet:
         for index, carrier in enumerate(each.counts, 1):
             places = range(len(merged.states))
             states = tuple(_counts_at(merged, q, place, carrier.positions) for place in places)
-            key = weights.long(carrier), states
+            key = weights.number(0, carrier), states
             weight_of[first[q] + index] = counted.setdefault(key, len(counted))
     return OrderedSet(
         found,

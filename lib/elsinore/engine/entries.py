@@ -104,6 +104,9 @@ def make_entries(
     sorted_times = np.empty(amount, np.int64)
     heads = offsets[:-1].copy()
     group_events(owners, codes, times, meant, order, heads, rows, grouped, sorted_times)
+    kept = np.flatnonzero(counts)
+    partitions = {name: values[kept] for name, values in partitions.items()}
+    offsets = np.append(offsets[kept], amount)
     return Entries(sorted_times, grouped, classes, rows, offsets, partitions)
 
 

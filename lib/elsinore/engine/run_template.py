@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from elsinore.engine.columns import EventColumns, in_one_dictionary
 from elsinore.engine.entries import Entries, StateEntries, at_states, make_entries
 from elsinore.engine.evaluate import evaluate
 from elsinore.engine.key_codes import KeyCodes, in_one_coding
-from elsinore.engine.weights import NO_RANK, Extremes, stack_rows, weigh_events
+from elsinore.engine.weights import NO_RANK, Extremes, weigh_events
 from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns
@@ -191,16 +191,17 @@ def build_graph(
     `last_events` is int64[N] where a floor is contiguous, else empty.
     """
     asked = WeightColumns()
-    longs = [(carrier, asked.long(carrier)) for carrier in carriers.counts]
-    doubles = [(carrier, asked.double(carrier)) for carrier in carriers.sums]
-    sides = (carriers.minima, False), (carriers.maxima, True)
-    ranked = [(c, most, asked.rank(c, most)) for side, most in sides for c in side]
+    longs, doubles, ranked = (
+        [asked.number(kind, *each) for each in found] for kind, found in enumerate(carriers.kinds)
+    )
     weights = weigh_events(asked, columns, entries.rows)
-    counts = [weights.longs[n] * _counted(c, template, entries) for c, n in longs]
-    sums = [np.where(_counted(c, template, entries), weights.doubles[n], 0.0) for c, n in doubles]
-    ranks = [
-        np.where(_counted(c, template, entries), weights.ranks[n], NO_RANK) for c, _, n in ranked
-    ]
+
+    def counted(weights: np.ndarray, asking: Iterable[Carrier], nothing: float) -> np.ndarray:
+        """The weights where a state counts, which its positions agree in."""
+        counts = [[s.positions <= c.positions for s in template.states] for c in asking]
+        at_state = np.array(counts, np.bool_).reshape(-1, len(template.states))
+        return np.where(at_state[:, entries.states], weights, nothing)
+
     slots_l, slots_d, known = fill_slots(layout.slots, columns, entries.rows, entries.states)
     graph = Graph(
         times=entries.times,
@@ -208,21 +209,15 @@ def build_graph(
         slots_l=slots_l,
         slots_d=slots_d,
         known=known,
-        count_weights=stack_rows(counts, entries.rows.size, np.int64),
-        sum_weights=stack_rows(sums, entries.rows.size, np.float64),
-        ranks=stack_rows(ranks, entries.rows.size, np.int64),
+        count_weights=counted(weights.longs[longs], carriers.counts, 0),
+        sum_weights=counted(weights.doubles[doubles], carriers.sums, 0.0),
+        ranks=counted(weights.ranks[ranked], (c for c, _ in carriers.extremes), NO_RANK),
         no_rank=NO_RANK,
         base=last_events,
         lanes=None,
         **layout.arrays,
     )
-    return graph, [weights.extremes[c.attribute, most] for c, most, _ in ranked]
-
-
-def _counted(carrier: Carrier, template: Template, entries: StateEntries) -> np.ndarray:
-    """bool[N]: the entries whose events a carrier counts; a state's positions agree in that."""
-    counting = [state.positions <= carrier.positions for state in template.states]
-    return np.array(counting, np.bool_)[entries.states]
+    return graph, weights.meanings(carriers)
 
 
 # ---- the columns that pair programs read, as the kernels want them

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.engine.columns import Column, EventColumns
-from elsinore.lowering.carriers import Weight, WeightColumns
+from elsinore.lowering.carriers import Carriers, Weight, WeightColumns
 
 NO_RANK = int(np.iinfo(np.int64).max)
 
@@ -46,6 +46,10 @@ class EventWeights:
     doubles: np.ndarray
     ranks: np.ndarray
     extremes: dict[tuple[str | None, bool], Extremes]
+
+    def meanings(self, carriers: Carriers) -> list[Extremes]:
+        """What the ranks of a query's extremes mean, in the order of rows."""
+        return [self.extremes[c.attribute, largest] for c, largest in carriers.extremes]
 
 
 def weigh_events(

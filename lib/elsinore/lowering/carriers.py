@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Any
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, of_query
@@ -46,6 +47,16 @@ class Carriers:
     sums: tuple[Carrier, ...]
     minima: tuple[Carrier, ...]
     maxima: tuple[Carrier, ...]
+
+    @property
+    def extremes(self) -> list[tuple[Carrier, bool]]:
+        """Minima and maxima in the order of rows, and whether the largest is meant."""
+        return [*((c, False) for c in self.minima), *((c, True) for c in self.maxima)]
+
+    @property
+    def kinds(self) -> tuple[list[tuple[Carrier, bool]], ...]:
+        """Integers, sums of doubles, and extremes, as `extremes` has them."""
+        return [(c, False) for c in self.counts], [(c, False) for c in self.sums], self.extremes
 
 
 def carrier_of(aggregate: BoundAggregate, weight: Weight) -> Carrier:
@@ -91,14 +102,10 @@ class WeightColumns:
     doubles: dict[str | None, int] = field(default_factory=dict)
     ranks: dict[tuple[str | None, bool], int] = field(default_factory=dict)
 
-    def long(self, carrier: Carrier) -> int:
-        """The number of an integer carrier's column, new or known."""
-        return self.longs.setdefault((carrier.weight, carrier.attribute), len(self.longs))
-
-    def double(self, carrier: Carrier) -> int:
-        """The same for a sum of doubles."""
-        return self.doubles.setdefault(carrier.attribute, len(self.doubles))
-
-    def rank(self, carrier: Carrier, largest: bool) -> int:
-        """The same for a minimum or maximum."""
-        return self.ranks.setdefault((carrier.attribute, largest), len(self.ranks))
+    def number(self, kind: int, carrier: Carrier, largest: bool = False) -> int:
+        """The number of the column of a carrier of `Carriers.kinds[kind]`, new or known."""
+        name = carrier.attribute
+        columns: dict[Any, int] = (self.longs, self.doubles, self.ranks)[kind]
+        return columns.setdefault(
+            ((carrier.weight, name), name, (name, largest))[kind], len(columns)
+        )

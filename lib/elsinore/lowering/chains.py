@@ -129,24 +129,12 @@ def make_chains(
 
 
 def _chain(query: BoundQuery, symbols: tuple[int, ...], window: int, lanes: int) -> Chain:
-    carriers = carriers_of(query)
-    extremes = [*_columns(carriers.minima), *_columns(carriers.maxima, len(carriers.minima), True)]
-    return Chain(
-        query,
-        symbols,
-        window,
-        lanes,
-        _ordered(_columns(carriers.counts)),
-        _ordered(_columns(carriers.sums)),
-        _ordered(extremes),
-    )
+    counts, doubles, ranks = map(_ordered, carriers_of(query).kinds)
+    return Chain(query, symbols, window, lanes, counts, doubles, ranks)
 
 
-def _columns(carriers: Sequence[Carrier], base: int = 0, largest: bool = False) -> list[Column]:
-    return [Column(carrier, base + n, largest) for n, carrier in enumerate(carriers)]
-
-
-def _ordered(columns: Iterable[Column]) -> tuple[Column, ...]:
+def _ordered(carriers: Iterable[tuple[Carrier, bool]]) -> tuple[Column, ...]:
+    columns = (Column(carrier, n, largest) for n, (carrier, largest) in enumerate(carriers))
     return tuple(sorted(columns, key=lambda column: column.first))
 
 

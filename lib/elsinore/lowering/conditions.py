@@ -82,6 +82,15 @@ class Programs:
     floors: dict[Floor, int] = field(default_factory=dict)
     programs: list[Steps] = field(default_factory=list)
 
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The steps of all programs, and where those of each begin, as kernels read them."""
+        steps = [step for program in self.programs for step in program]
+        return {
+            "program_start": np.cumsum([0, *map(len, self.programs)], dtype=np.int64),
+            "program": np.array(steps, np.int64).reshape(-1, 2),
+        }
+
     def floor(self, floor: Floor | None) -> int:
         """The number of a floor; -1 for none."""
         return -1 if floor is None else self.floors.setdefault(floor, len(self.floors))

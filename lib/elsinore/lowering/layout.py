@@ -37,12 +37,7 @@ def lay_out(template: Template) -> Layout:
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)
     orders = find_orders(arrays, programs.programs)
-    steps = [step for program in programs.programs for step in program]
-    arrays |= {
-        "program_start": _offsets(len(program) for program in programs.programs),
-        "program": np.array(steps, np.int64).reshape(-1, 2),
-    }
-    arrays |= _floors(tuple(programs.floors))
+    arrays |= programs.arrays | _floors(tuple(programs.floors))
     return Layout(arrays, tuple(programs.slots), orders)
 
 

@@ -187,14 +187,9 @@ class _Writer:
 
     def _weight(self, column: Column, kind: int) -> int:
         """The number of what events add to a column."""
-        carrier = column.carrier
-        if carrier.weight is Weight.EVENT:
+        if column.carrier.weight is Weight.EVENT:
             return _EVENT
-        if kind == _DOUBLES:
-            return self.weights.double(carrier)
-        if kind == _RANKS:
-            return self.weights.rank(carrier, column.largest)
-        return self.weights.long(carrier)
+        return self.weights.number(kind, column.carrier, column.largest)
 
     def _add(self, chain: Chain, symbol: int, position: int, source: Place, place: Place) -> None:
         for kind, what in enumerate((Kind.ADD, Kind.ADD_DOUBLES, Kind.LOWER)):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from elsinore.lowering.carriers import Carrier, Carriers
+from elsinore.lowering.carriers import Carriers
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Standings, standings_of, type_of
 from elsinore.sharing.sharable import partition_signature, plain_template
@@ -84,11 +84,6 @@ class Member:
             level = {t for s in level for t in self.after[s] if t not in found}
             found |= dict.fromkeys(level, step)
         return {state: found.get(state, step) for state in self.states}
-
-
-def extremes_of(carriers: Carriers) -> list[tuple[Carrier, bool]]:
-    """MIN and MAX carriers in the order of rows, and whether the largest is meant."""
-    return [(c, False) for c in carriers.minima] + [(c, True) for c in carriers.maxima]
 
 
 def place_cells(members: Sequence[Member]) -> list[Place]:

@@ -27,7 +27,7 @@ from elsinore.kernels.sweep_program import (
     Size,
 )
 from elsinore.lowering.carriers import Weight, WeightColumns, carriers_of
-from elsinore.lowering.sweep import Member, Place, SweepSet, extremes_of, place_cells
+from elsinore.lowering.sweep import Member, Place, SweepSet, place_cells
 from elsinore.windows import Window
 
 Slot = TypeVar("Slot", bound=Hashable)
@@ -275,9 +275,7 @@ def _carried_cells(
 
 
 def _amount(member: Member, kind: int) -> int:
-    carriers = member.carriers
-    extremes = len(carriers.minima) + len(carriers.maxima)
-    return {LONG: len(carriers.counts), DOUBLE: len(carriers.sums), RANK: extremes}[kind]
+    return len(member.carriers.kinds[kind - LONG])
 
 
 def _carried_side(
@@ -310,18 +308,10 @@ def _carried_side(
 
 def _column(member: Member, c: int, state: int, kind: int, columns: WeightColumns) -> int | None:
     """The column of weights of a carrier's events at a state; None if it does not count them."""
-    largest = False
-    if kind == LONG:
-        carrier = member.carriers.counts[c]
-    elif kind == DOUBLE:
-        carrier = member.carriers.sums[c]
-    else:
-        carrier, largest = extremes_of(member.carriers)[c]
+    carrier, largest = member.carriers.kinds[kind - LONG][c]
     if not member.template.states[state].positions <= carrier.positions:
         return None
-    if kind == LONG:
-        return columns.long(carrier)
-    return columns.double(carrier) if kind == DOUBLE else columns.rank(carrier, largest)
+    return columns.number(kind - LONG, carrier, largest)
 
 
 def _totals(

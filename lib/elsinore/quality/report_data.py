@@ -34,8 +34,8 @@ from elsinore.lake.run_metrics import (
     run_time_sharing,
 )
 from elsinore.quality.lake import PLACE, ResultCounts, count_results
-from elsinore.sharing.explain import ExplainedCandidate, explain_plan
-from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.explain import explain_plan
+from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.step_clock import BEGAN, ENDED
 from elsinore.timeline import DAY, Interval, format_instant, hour_label, hours_of
@@ -131,7 +131,7 @@ class ReportData:
         longest: by how much at most; None where none is late.
         unusable: path below the landing zone and reason of each file that is quarantined whole.
         stream: None where it was not measured.
-        plans: those that the results name, each with its candidates.
+        plans: those that the results name, each with its candidates and what became of them.
         sharing: what was shared at run time in words, `run_time` in figures.
         queries: by name, as `_queries` says.
         steps: in the order of the pipeline, as `_steps` says.
@@ -150,7 +150,7 @@ class ReportData:
     longest: timedelta | None
     unusable: tuple[tuple[str, str], ...]
     stream: StreamProfile | None
-    plans: tuple[tuple[StaticPlan, tuple[ExplainedCandidate, ...]], ...]
+    plans: tuple[tuple[StaticPlan, tuple[tuple[PlannedCandidate, str], ...]], ...]
     sharing: tuple[str, ...]
     run_time: RunTime
     queries: tuple[Any, ...]

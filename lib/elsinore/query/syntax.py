@@ -30,60 +30,44 @@ class EventPattern:
     at: Location = _at()
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+@dataclass(frozen=True)
+class _OfParts:
+    parts: tuple[Pattern, ...]
+    at: Location = _at()
+
+
+class Sequence(_OfParts):
     """`SEQ(P1, ..., Pn)`."""
 
-    parts: tuple[Pattern, ...]
-    at: Location = _at()
 
-
-@dataclass(frozen=True, slots=True)
-class KleenePlus:
-    """`P+`."""
-
-    body: Pattern
-    at: Location = _at()
-
-
-@dataclass(frozen=True, slots=True)
-class KleeneStar:
-    """`P*`."""
-
-    body: Pattern
-    at: Location = _at()
-
-
-@dataclass(frozen=True, slots=True)
-class Maybe:
-    """`P?`."""
-
-    body: Pattern
-    at: Location = _at()
-
-
-@dataclass(frozen=True, slots=True)
-class Negation:
-    """`NOT P`, a part of a sequence."""
-
-    body: Pattern
-    at: Location = _at()
-
-
-@dataclass(frozen=True, slots=True)
-class Disjunction:
+class Disjunction(_OfParts):
     """`P1 OR P2`."""
 
-    parts: tuple[Pattern, ...]
-    at: Location = _at()
 
-
-@dataclass(frozen=True, slots=True)
-class Conjunction:
+class Conjunction(_OfParts):
     """`P1 AND P2`: pairs of trends."""
 
-    parts: tuple[Pattern, ...]
+
+@dataclass(frozen=True)
+class _OfBody:
+    body: Pattern
     at: Location = _at()
+
+
+class KleenePlus(_OfBody):
+    """`P+`."""
+
+
+class KleeneStar(_OfBody):
+    """`P*`."""
+
+
+class Maybe(_OfBody):
+    """`P?`."""
+
+
+class Negation(_OfBody):
+    """`NOT P`, a part of a sequence."""
 
 
 Pattern = (
@@ -95,7 +79,7 @@ def parts_of(pattern: Pattern) -> tuple[Pattern, ...]:
     """The direct sub-patterns of a pattern."""
     if isinstance(pattern, EventPattern):
         return ()
-    if isinstance(pattern, Sequence | Disjunction | Conjunction):
+    if isinstance(pattern, _OfParts):
         return pattern.parts
     return (pattern.body,)
 

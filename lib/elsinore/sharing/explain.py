@@ -16,37 +16,14 @@ from elsinore.sharing.plan import Fate, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedCandidate:
-    """One row: a candidate, who holds it, what sharing it saves, and what became of it.
+def explain_plan(plan: StaticPlan) -> tuple[tuple[PlannedCandidate, str], ...]:
+    """All candidates and what became of them, in words.
 
-    `benefit` is in count updates per longest window, shared by all of the queries; `degree` is the
-    number of conflicts, None for a candidate that is not beneficial and so is no vertex.
+    First the chosen, then the pruned, those in conflict, the others; the largest first.
     """
-
-    id: str
-    pattern: str
-    queries: tuple[str, ...]
-    benefit: float
-    degree: int | None
-    fate: str
-
-
-def explain_plan(plan: StaticPlan) -> tuple[ExplainedCandidate, ...]:
-    """All candidates: the chosen, the pruned, those in conflict, the others; the largest first."""
     order = list(Fate)
     ordered = sorted(plan.candidates, key=lambda c: (order.index(c.fate), -c.benefit))
-    return tuple(
-        ExplainedCandidate(
-            id=candidate.id,
-            pattern=f"({', '.join(candidate.pattern)})",
-            queries=candidate.queries,
-            benefit=candidate.benefit,
-            degree=candidate.degree,
-            fate=_fate(candidate, plan.guaranteed_weight),
-        )
-        for candidate in ordered
-    )
+    return tuple((candidate, _fate(candidate, plan.guaranteed_weight)) for candidate in ordered)
 
 
 def _fate(candidate: PlannedCandidate, guaranteed: float) -> str:

@@ -1,11 +1,15 @@
-"""Fingerprints: sha256 over one canonical JSON spelling of a value."""
+"""Fingerprints, sha256 over one canonical JSON spelling of a value, and what is stored with one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
+import pydantic
+
+from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
 
 
@@ -35,3 +39,81 @@ def workload_fingerprint(workload: Workload) -> str:
     that it uses, so that any of these changes it (a plan for another workload is stale).
     """
     return fingerprint(sorted(query.fingerprint for query in workload.queries))
+
+
+# ---- what is stored with its fingerprint
+
+
+class Part(pydantic.BaseModel):
+    """Frozen; nothing that is not declared, no number that JSON does not have."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Artifact(Part):
+    """A value with a JSON form.
+
+    Attributes:
+        CALLED: what it is, for people.
+        version: of the JSON form; other versions are refused.
+    """
+
+    CALLED: ClassVar[str]
+    version: int
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of the canonical JSON of everything that it says."""
+        return fingerprint(self.model_dump(mode="json"))
+
+    def to_json(self) -> str:
+        """The canonical JSON text, with the fingerprint beside the rest; `from_json` reads it."""
+        return canonical_json(self.model_dump(mode="json") | {"fingerprint": self.fingerprint})
+
+    @classmethod
+    def is_current(cls, text: str) -> bool:
+        """Whether a JSON text claims to be of the version that this build reads.
+
+        Raises:
+            PlanError: the text is no JSON object.
+        """
+        return bool(cls._parsed(text).get("version") == cls.model_fields["version"].default)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The value of a JSON text.
+
+        Raises:
+            PlanError: the text is none, of another version, or not what was written.
+        """
+        document = cls._parsed(text)
+        version, current = document.get("version"), cls.model_fields["version"].default
+        if version != current:
+            raise PlanError(
+                f"the {cls.CALLED} is of version {version!r}; this build reads version {current}",
+                hint="find the plan anew",
+            )
+        stated = document.pop("fingerprint", None)
+        try:
+            # As JSON text, so that strictness admits arrays for tuples and names for fates.
+            found = cls.model_validate_json(canonical_json(document), strict=True)
+        except ValueError as error:
+            raise PlanError(f"the {cls.CALLED} is damaged: {error}") from error
+        if found.fingerprint != stated:
+            raise PlanError(
+                f"the {cls.CALLED} is damaged: its content is not what its fingerprint says",
+                hint="find the plan anew",
+                stated=stated,
+                found=found.fingerprint,
+            )
+        return found
+
+    @classmethod
+    def _parsed(cls, text: str) -> dict[str, Any]:
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise PlanError(f"the {cls.CALLED} is no JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise PlanError(f"the {cls.CALLED} is no JSON object")
+        return document

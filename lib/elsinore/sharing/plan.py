@@ -5,24 +5,15 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import pydantic
 
-from elsinore.errors import PlanError
-from elsinore.sharing.fingerprints import canonical_json, fingerprint
+from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.sharing.sharable import SharableSet
 
 
-class PlanPart(pydantic.BaseModel):
-    """Frozen; nothing that is not declared, no number that JSON does not have."""
-
-    model_config = pydantic.ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, use_enum_values=False
-    )
-
-
-class PlannedState(PlanPart):
+class PlannedState(Part):
     """A state of a merged template.
 
     Attributes:
@@ -39,7 +30,7 @@ class PlannedState(PlanPart):
     ends: tuple[pydantic.NonNegativeInt, ...]
 
 
-class PlannedTransition(PlanPart):
+class PlannedTransition(Part):
     """A transition of a merged template, labelled by queries (Hamlet Figure 3(b)).
 
     Attributes:
@@ -54,7 +45,7 @@ class PlannedTransition(PlanPart):
     conditional: bool
 
 
-class PlannedSet(PlanPart):
+class PlannedSet(Part):
     """Queries that can share the aggregation of a Kleene sub-pattern (Hamlet Definition 3.2).
 
     Attributes:
@@ -106,10 +97,6 @@ class PlannedSet(PlanPart):
         )
 
 
-#: Version of the JSON form; other versions are refused.
-FORMAT = 4
-
-
 class Fate(StrEnum):
     """What became of a candidate."""
 
@@ -135,7 +122,7 @@ class Finder(StrEnum):
     OPTIMAL = "optimal"
 
 
-class Occurrence(PlanPart):
+class Occurrence(Part):
     """Positions `start` to `stop - 1` of a query's pattern."""
 
     query: str
@@ -143,7 +130,7 @@ class Occurrence(PlanPart):
     stop: pydantic.NonNegativeInt
 
 
-class PlannedCandidate(PlanPart):
+class PlannedCandidate(Part):
     """A sharing candidate and its fate.
 
     Its conflicts are not listed, since a large workload has millions: they follow from the
@@ -189,18 +176,19 @@ class PlannedCandidate(PlanPart):
         return tuple(place for place in self.occurrences if place.query in sharing)
 
 
-class KleenePart(PlanPart):
+class KleenePart(Part):
     """An `E+` that several queries hold, whether or not they can share it."""
 
     event_type: str
     queries: tuple[str, ...]
 
 
-class StaticPlan(PlanPart):
+class StaticPlan(Artifact):
     """Which queries share the aggregation of what: fixed-length patterns (Sharon Definition 7), E+.
 
+    Whether one that was read fits a workload is for `elsinore.sharing.replan.verify` to say.
+
     Attributes:
-        version: of the JSON form.
         workload_fingerprint, statistics_fingerprint: what the plan was found for and from.
         queries: fingerprints of the workload's queries by name.
         finder: the algorithm that chose.
@@ -216,6 +204,7 @@ class StaticPlan(PlanPart):
             which of them run together the runtime plan says, and their bursts what is shared.
     """
 
+    CALLED = "static plan"
     version: Literal[4] = 4
     workload_fingerprint: str
     statistics_fingerprint: str
@@ -234,65 +223,6 @@ class StaticPlan(PlanPart):
     def by_id(self) -> dict[str, PlannedCandidate]:
         """Candidates by id."""
         return {candidate.id: candidate for candidate in self.candidates}
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """sha256 of the canonical JSON of everything that the plan says."""
-        return fingerprint(self.model_dump(mode="json"))
-
-    def to_json(self) -> str:
-        """The canonical JSON text, with the fingerprint beside the plan; `from_json` reads it."""
-        return canonical_json(self.model_dump(mode="json") | {"fingerprint": self.fingerprint})
-
-    @staticmethod
-    def is_current(text: str) -> bool:
-        """Whether a JSON text claims to be a plan of the version that this build reads.
-
-        Raises:
-            PlanError: the text is no JSON object.
-        """
-        return bool(_parse(text).get("version") == FORMAT)
-
-    @classmethod
-    def from_json(cls, text: str) -> StaticPlan:
-        """A plan from its JSON text.
-
-        Whether it fits a workload is for `elsinore.sharing.replan.verify` to say.
-
-        Raises:
-            PlanError: the text is no plan, of another version, or not what was written.
-        """
-        document = _parse(text)
-        version = document.get("version")
-        if version != FORMAT:
-            raise PlanError(
-                f"the static plan is of version {version!r}; this build reads version {FORMAT}",
-                hint="find the plan anew",
-            )
-        stated = document.pop("fingerprint", None)
-        try:
-            # As JSON text, so that strictness admits arrays for tuples and names for fates.
-            plan = cls.model_validate_json(canonical_json(document), strict=True)
-        except (pydantic.ValidationError, ValueError) as error:
-            raise PlanError(f"the static plan is damaged: {error}") from error
-        if plan.fingerprint != stated:
-            raise PlanError(
-                "the static plan is damaged: its content is not what its fingerprint says",
-                hint="find the plan anew",
-                stated=stated,
-                found=plan.fingerprint,
-            )
-        return plan
-
-
-def _parse(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise PlanError(f"the static plan is no JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise PlanError("the static plan is no JSON object")
-    return document
 
 
 def plan_schema() -> str:

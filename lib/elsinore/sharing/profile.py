@@ -6,26 +6,16 @@ says what its Kleene sets will cost; whether a stored plan still stands does not
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cached_property
 from itertools import accumulate
 from typing import Literal
 
 import pydantic
 
-from elsinore.errors import PlanError
-from elsinore.sharing.fingerprints import canonical_json, fingerprint
-
-#: Of the JSON form; other versions are refused.
-_FORMAT = 1
+from elsinore.sharing.fingerprints import Artifact, Part
 
 
-class _Part(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Spread(_Part):
+class Spread(Part):
     """How whole numbers are spread.
 
     Attributes:
@@ -66,14 +56,14 @@ class Spread(_Part):
         return self.total / self.number
 
 
-class TypeRate(_Part):
+class TypeRate(Part):
     """Events of a type in each pane of the interval, empty panes included."""
 
     event_type: str
     events: Spread
 
 
-class BurstLengths(_Part):
+class BurstLengths(Part):
     """Events in each burst (Hamlet Definition 4.1) of a type, for one set of sharable queries.
 
     A burst is a maximal run of events of one type within a pane and a partition, among the events
@@ -97,7 +87,7 @@ class BurstLengths(_Part):
     lengths: Spread
 
 
-class LocalSelectivity(_Part):
+class LocalSelectivity(Part):
     """How many events of a type pass a predicate on single events.
 
     Attributes:
@@ -119,7 +109,7 @@ class LocalSelectivity(_Part):
         return self.passed / self.events if self.events else None
 
 
-class EdgeSelectivity(_Part):
+class EdgeSelectivity(Part):
     """How many pairs of events that could be adjacent pass an edge predicate.
 
     Pairs are those of one partition (by the keys that both positions carry) and of one of the
@@ -148,7 +138,7 @@ class EdgeSelectivity(_Part):
     share: float | None
 
 
-class PartitionSkew(_Part):
+class PartitionSkew(Part):
     """Events of the workload's types in each partition by some key attributes.
 
     NULL and NaN are no values: events that lack one of the attributes are in no partition.
@@ -163,11 +153,10 @@ class PartitionSkew(_Part):
         return self.sizes.most / self.sizes.total
 
 
-class StreamProfile(_Part):
+class StreamProfile(Artifact):
     """The events of an interval, as a workload meets them.
 
     Attributes:
-        version: of the JSON form.
         workload_fingerprint: the queries.
         observed: start and end of the interval.
         pane: length of the panes of `rates`: the gcd of all WITHIN and SLIDE of the workload.
@@ -178,6 +167,7 @@ class StreamProfile(_Part):
             out.
     """
 
+    CALLED = "stream profile"
     version: Literal[1] = 1
     workload_fingerprint: str
     observed: tuple[int, int]
@@ -187,29 +177,3 @@ class StreamProfile(_Part):
     local: tuple[LocalSelectivity, ...]
     edges: tuple[EdgeSelectivity, ...]
     partitions: tuple[PartitionSkew, ...]
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """sha256 of the canonical JSON of everything that the profile says."""
-        return fingerprint(self.model_dump(mode="json"))
-
-    def to_json(self) -> str:
-        """The canonical JSON text, with the fingerprint beside the figures."""
-        return canonical_json(self.model_dump(mode="json") | {"fingerprint": self.fingerprint})
-
-    @classmethod
-    def from_json(cls, text: str) -> StreamProfile:
-        """A profile from its JSON text.
-
-        Raises:
-            PlanError: the text is no profile of this version, or not what was written.
-        """
-        try:
-            document = json.loads(text)
-            stated = document.pop("fingerprint") if isinstance(document, dict) else None
-            profile = cls.model_validate_json(canonical_json(document), strict=True)
-        except (ValueError, KeyError, RecursionError) as error:
-            raise PlanError(f"this is no stream profile of version {_FORMAT}: {error}") from error
-        if profile.fingerprint != stated:
-            raise PlanError("the stream profile is not what its fingerprint says", hint="recount")
-        return profile

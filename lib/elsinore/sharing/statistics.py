@@ -14,7 +14,7 @@ import pydantic
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import read_yaml
 from elsinore.errors import Diagnostic, Location, ParameterError, PlanError, SchemaError
-from elsinore.sharing.fingerprints import canonical_json, fingerprint
+from elsinore.sharing.fingerprints import Part, canonical_json, fingerprint
 from elsinore.timeline import NUMBER_LENGTHS, UNITS, Interval, TimeUnit
 
 #: Version of the JSON form; other versions are refused.
@@ -148,7 +148,7 @@ class Statistics:
             PlanError: the text is no statistics of this version.
         """
         try:
-            document = _Document.model_validate_json(text)
+            document = _Document.model_validate_json(text, strict=True)
         except pydantic.ValidationError as error:
             raise PlanError(f"these are no statistics of version {FORMAT}: {error}") from error
         counts = {tuple(sorted(p.keys)): p.count for p in document.partitions}
@@ -159,18 +159,12 @@ class Statistics:
             raise PlanError(f"these statistics are damaged: {error}") from error
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(
-        strict=True, extra="forbid", frozen=True, allow_inf_nan=False
-    )
-
-
-class _Partitions(_Strict):
+class _Partitions(Part):
     keys: tuple[str, ...]
     count: int
 
 
-class _Document(_Strict):
+class _Document(Part):
     version: Literal[1]
     per: int
     events: dict[str, float]

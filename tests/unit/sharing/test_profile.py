@@ -71,7 +71,7 @@ def test_json_reads_back_and_damage_is_noticed() -> None:
     with pytest.raises(PlanError, match="fingerprint"):
         StreamProfile.from_json(json.dumps(document))
     for other in (json.dumps(document | {"version": 2}), "[]", "{"):
-        with pytest.raises(PlanError, match="no stream profile"):
+        with pytest.raises(PlanError, match="the stream profile is"):
             StreamProfile.from_json(other)
 
 

@@ -11,17 +11,18 @@ import pyarrow as pa
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.climb import Totals
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import at_states, key_codes, make_entries
-from elsinore.engine.hamlet.build import Prepared, prepare
+from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer, run_observed
 from elsinore.engine.hamlet.tables import Tables, make_tables
 from elsinore.engine.partial_rows import partial_rows
-from elsinore.engine.weights import Extremes
+from elsinore.engine.run_template import fill_slots, spans_of
+from elsinore.engine.sorting import ascending
+from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.kernels.hamlet_extent import measure
-from elsinore.kernels.hamlet_graph import MergedGraph
+from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
 from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_work import Output, bytes_of_members
 from elsinore.kernels.rows import Rows
@@ -61,28 +62,11 @@ def aggregate_set(
     if found is None:
         raise ParameterError("the queries are not one sharable set")
     columns = EventColumns.of(events)
-    return run_set(lower_set(found), columns, owned=owned, decisions=decisions, observer=observer)
-
-
-@dataclass(frozen=True)
-class LoweredSet:
-    """A sharable set and the tables that its kernels read."""
-
-    found: SharableSet
-    tables: Tables
-
-
-def lower_set(found: SharableSet) -> LoweredSet:
-    """All that can be worked out before any event.
-
-    Raises:
-        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
-    """
-    return LoweredSet(found, make_tables(found.merged))
+    return run_set(make_tables(found), columns, owned=owned, decisions=decisions, observer=observer)
 
 
 def run_set(
-    lowered: LoweredSet,
+    tables: Tables,
     columns: EventColumns,
     *,
     owned: Interval | None = None,
@@ -90,13 +74,13 @@ def run_set(
     observer: Observer | None = None,
 ) -> pa.Table:
     """Runs a set; see `aggregate_set`."""
-    found, tables, merged = lowered.found, lowered.tables, lowered.found.merged
+    found, merged = tables.found, tables.found.merged
     codes = key_codes(merged.queries[0], columns)
     entries = make_entries(merged.standings, codes, columns)
     placed = at_states(entries, merged.standings, merged.merged_places)
     if not placed.rows.size:
         return PARTIAL_SCHEMA.empty_table()
-    prepared = prepare(merged, tables, columns, placed, owned)
+    prepared = prepare(tables, columns, placed, owned)
     groups = entries.group_texts(merged.queries[0], codes)
     if observer is not None:
         observer.times, observer.groups = placed.times, groups.to_pylist()
@@ -106,7 +90,7 @@ def run_set(
             return pa.concat_tables(
                 [aggregate_query(query, columns, owned=owned) for query in found.queries]
             )
-        parts += _rows(found, tables, groups, prepared, window, output)
+        parts += _rows(tables, groups, prepared, window, output)
     return merge_partials(pa.concat_tables(parts))
 
 
@@ -159,7 +143,6 @@ def _where(output: Output, chosen: np.ndarray) -> Output:
 
 
 def _rows(
-    found: SharableSet,
     tables: Tables,
     groups: pa.Array,
     prepared: Prepared,
@@ -172,8 +155,7 @@ def _rows(
     asking = prepared.window_query[windows]
     trends = lanes.longs[:, 0] != 0
     trends = trends if trends.ndim == 1 else trends.any(axis=1)
-    meanings = _meanings(tables, prepared)
-    for q, query in enumerate(found.merged.queries):
+    for q, query in enumerate(tables.found.merged.queries):
         rows = np.flatnonzero((asking == q) & trends)
         spans = np.zeros((rows.size, 4), np.int64)
         spans[:, 2], spans[:, 3] = owners[rows], graph.windows[windows[rows]]
@@ -188,16 +170,84 @@ def _rows(
             ),
         )
         if rows.size:
-            yield from partial_rows(query, carriers, groups, meanings[q], [totals])
+            meanings = prepared.weights.meanings(carriers)
+            yield from partial_rows(query, carriers, groups, meanings, [totals])
 
 
-def _meanings(tables: Tables, prepared: Prepared) -> list[list[Extremes]]:
-    """What the ranks of each query's extremes mean."""
-    return [
-        [
-            prepared.extremes[c.attribute, largest]
-            for side, largest in ((carriers.minima, False), (carriers.maxima, True))
-            for c in side
-        ]
-        for carriers in tables.carriers
-    ]
+# ---- the arrays that the kernels read
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A graph and what its numbers mean.
+
+    Attributes:
+        graph: the arrays.
+        weights: of the events.
+        window_owner, window_query: int64[R], partition and query of each window of the graph.
+    """
+
+    graph: MergedGraph
+    weights: EventWeights
+    window_owner: np.ndarray
+    window_query: np.ndarray
+
+
+def prepare(
+    tables: Tables,
+    columns: EventColumns,
+    entries: StateEntries,
+    owned: Interval | None,
+) -> Prepared:
+    """The graph of a set over its entries, with all windows that hold any."""
+    queries, partitions = tables.found.merged.queries, entries.offsets.size - 1
+    found = [spans_of(query.window, entries.offsets, entries.times, owned) for query in queries]
+    owner = np.concatenate([spans[:, 2] for spans in found])
+    number = np.concatenate([spans[:, 3] for spans in found])
+    query = np.repeat(np.arange(len(queries)), [len(spans) for spans in found])
+    order = ascending(owner, query)
+    cells = np.bincount(owner * len(queries) + query, minlength=partitions * len(queries))
+    within = np.array([q.window.within for q in queries], np.int64)
+    slide = np.array([q.window.slide for q in queries], np.int64)
+    most = cells.reshape(partitions, len(queries)).max(axis=0)
+    width = np.maximum(np.minimum(-(-within // slide), most), 1)
+    longs, doubles, known = fill_slots(
+        tuple(tables.programs.slots), columns, entries.rows, entries.states
+    )
+    weights = weigh_events(tables.columns, columns, entries.rows)
+    graph = MergedGraph(
+        times=entries.times,
+        states=entries.states,
+        accepts=entries.accepts,
+        offsets=entries.offsets,
+        window_start=_offsets(cells),
+        windows=number[order],
+        slots_l=longs,
+        slots_d=doubles,
+        known=known,
+        no_rank=NO_RANK,
+        queries=_queries(queries, tables, width),
+        long_weights=weights.longs,
+        double_weights=weights.doubles,
+        ranks=weights.ranks,
+        **tables.arrays,
+    )
+    return Prepared(graph, weights, owner[order], query[order])
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _queries(queries: Sequence[BoundQuery], tables: Tables, width: np.ndarray) -> np.ndarray:
+    size = len(queries)
+    found = np.zeros(size + 1, QUERY)
+    for q, (query, carriers) in enumerate(zip(queries, tables.carriers, strict=True)):
+        row = found[q]
+        row["slide"], row["within"] = query.window.slide, query.window.within
+        row["width"], row["types"] = width[q], len(query.event_types)
+        row["longs_of"], row["doubles_of"] = 1 + len(carriers.counts), len(carriers.sums)
+        row["ranks_of"] = len(carriers.extremes)
+    for kind in ("long", "double", "rank"):
+        found[f"{kind}_start"] = _offsets(found[f"{kind}s_of"][:size] * width)
+    return found

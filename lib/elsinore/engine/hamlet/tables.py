@@ -1,4 +1,4 @@
-"""The tables of a merged template that do not depend on events."""
+"""The tables of a sharable set, worked out before any event."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from elsinore.kernels.hamlet_graph import (
     RANK,
     RUN,
 )
-from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
+from elsinore.lowering.carriers import Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Programs
 from elsinore.sharing.merged import MergedTemplate
+from elsinore.sharing.sharable import SharableSet
 
 
 @dataclass(frozen=True)
@@ -30,32 +31,35 @@ class Tables:
     """See `kernels.hamlet_graph.MergedGraph` for the arrays.
 
     Attributes:
+        found: the set.
         arrays: parts of the graph by name.
         carriers: of each query.
         columns: columns of weights by number.
         programs: conditions on pairs.
     """
 
+    found: SharableSet
     arrays: Mapping[str, np.ndarray]
     carriers: tuple[Carriers, ...]
     columns: WeightColumns
     programs: Programs
 
 
-def make_tables(merged: MergedTemplate) -> Tables:
-    """The tables of a merged template.
+def make_tables(found: SharableSet) -> Tables:
+    """The tables of a sharable set.
 
     Raises:
         UnsupportedQueryError: a condition nests deeper than the kernels' stack.
     """
+    merged = found.merged
     class_of, carriers = merged.class_of, tuple(carriers_of(query) for query in merged.queries)
     programs, columns = Programs(), WeightColumns()
     arrays = _links(merged, class_of, programs) | _own(merged, class_of, carriers, columns)
     arrays |= _runs("begin", _by_class(class_of, merged.starts), BEGIN)
     arrays |= _runs("end", _by_class(class_of, merged.ends), END)
     arrays |= _loops(merged, class_of, carriers, programs)
-    arrays = _states(merged, arrays)
-    return Tables(arrays, carriers, columns, programs)
+    arrays = _states(merged, arrays) | programs.arrays
+    return Tables(found, arrays, carriers, columns, programs)
 
 
 #: For each state the bit of each of its queries.
@@ -118,7 +122,7 @@ def _loops(
         if link.earlier == link.later:
             program = programs.program(link.condition, link.earlier, link.later)
             own[link.later] |= dict.fromkeys(link.queries, program)
-    linear = [not (c.sums or c.minima or c.maxima) for c in carriers]
+    linear = [not (c.sums or c.extremes) for c in carriers]
     marks = [_run_marks(bits, own[s], linear) for s, bits in enumerate(class_of)]
     return _runs("run", marks, RUN)
 
@@ -187,17 +191,7 @@ def _contributions(
     carriers: Carriers, positions: frozenset[int], columns: WeightColumns
 ) -> Iterable[tuple[int, int, int]]:
     """Kind, number and column of the carriers that count events at some positions."""
-
-    def counts(carrier: Carrier) -> bool:
-        return positions <= carrier.positions
-
-    for index, carrier in enumerate(carriers.counts, start=1):
-        if counts(carrier):
-            yield LONG, index, columns.long(carrier)
-    for index, carrier in enumerate(carriers.sums):
-        if counts(carrier):
-            yield DOUBLE, index, columns.double(carrier)
-    sides = [(c, False) for c in carriers.minima] + [(c, True) for c in carriers.maxima]
-    for index, (carrier, largest) in enumerate(sides):
-        if counts(carrier):
-            yield RANK, index, columns.rank(carrier, largest)
+    for kind, found in zip((LONG, DOUBLE, RANK), carriers.kinds, strict=True):
+        for index, (carrier, largest) in enumerate(found, kind == LONG):
+            if positions <= carrier.positions:
+                yield kind, index, columns.number(kind, carrier, largest)

@@ -12,9 +12,10 @@ import pyarrow as pa
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.hamlet.aggregate_set import LoweredSet, lower_set, run_set
+from elsinore.engine.hamlet.aggregate_set import run_set
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
+from elsinore.engine.hamlet.tables import Tables, make_tables
 from elsinore.engine.segments.aggregate import lower_passes, run_passes
 from elsinore.engine.sweep import aggregate_sweep
 from elsinore.lowering.segments import Lowered
@@ -155,13 +156,13 @@ class HamletUnit(Unit):
     """A sharable set, and how to decide who shares a burst."""
 
     executor = HAMLET
-    lowered: LoweredSet
+    lowered: Tables
     decisions: Decisions
 
     @classmethod
     def of(cls, found: SharableSet, decisions: Decisions = DYNAMIC) -> HamletUnit:
         """Lowers a set."""
-        return cls(found.queries, lower_set(found), decisions)
+        return cls(found.queries, make_tables(found), decisions)
 
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
         """As `Unit.run`."""

@@ -16,7 +16,7 @@ from elsinore.engine.sweep.run import Swept, joined, run_sweep, run_wide
 from elsinore.engine.weights import EventWeights, weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.sweep_program import Events
-from elsinore.lowering.sweep import Place, SweepSet, extremes_of
+from elsinore.lowering.sweep import Place, SweepSet
 from elsinore.lowering.sweep_tables import Lowered, lower_window
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.timeline import Interval
@@ -57,12 +57,9 @@ def aggregate_sweep(
         for part in swept:
             rows += run_wide(lowered, swept_events, part.outgrown, window)
         readings = [
-            Reading.in_order(
-                member.query, groups, member.carriers,
-                [weights.extremes[c.attribute, most] for c, most in extremes_of(member.carriers)],
-            )
-            for member in lowered.members
-        ]  # fmt: skip
+            Reading.in_order(each.query, groups, each.carriers, weights.meanings(each.carriers))
+            for each in lowered.members
+        ]
         for combined in combine_groups(rows, readings):
             tables += partial_tables(combined, readings)
     return pa.concat_tables(tables)

@@ -36,7 +36,7 @@ def cheaper_by_panes(
     `asked` decides then; None where it is predicted to cost less.
     """
     carriers = (member.carriers for member in members)
-    carried = any(c.counts or c.sums or c.minima or c.maxima for c in carriers)
+    carried = any(c.counts or c.sums or c.extremes for c in carriers)
     if window.slide >= window.within or carried:
         return False
     if asked is not None:
