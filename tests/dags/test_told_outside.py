@@ -210,7 +210,7 @@ def test_a_collector_receives_the_figures_of_the_steps(told: Told) -> None:
         "hours.left": 2, "hours.provisional": 5,
     }  # fmt: skip
     assert {name: value(name, "land_events") for name in landed} == landed
-    assert 7_200 <= value("published.age", "land_events") < 7_500
+    assert 7_200 <= value("published.age", "land_events") < 10_800
     assert value("mismatches", "validate_results") == 2
     lines, _, _ = told.metrics["airflow.elsinore.lines.landed", "land_events"]
     assert lines.aggregation_temporality == AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
