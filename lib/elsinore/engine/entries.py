@@ -29,6 +29,8 @@ from elsinore.sharing.merged import Admission, Kind, Place, Standings
 _OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()
 #: Admissions that are told apart by the bits of one word.
 _WORD = 62
+#: Words below this are numbered by a table.
+_FEW = 4096
 
 
 @dataclass(frozen=True)
@@ -188,12 +190,17 @@ def _numbered(words: list[np.ndarray]) -> tuple[np.ndarray, list[list[int]]]:
 
     By hashing: sorting them took more than half of the time from files to rows.
     """
-    numbers = np.zeros(words[0].size, np.int64)
-    for word in words:
-        found, distinct = pd.factorize(word)
-        numbers, _ = pd.factorize(numbers * distinct.size + found)
-    first = pd.Series(numbers).drop_duplicates().index.to_numpy()
-    return numbers, np.stack(words)[:, first].T.tolist()
+    if len(words) == 1 and words[0].max(initial=0) < _FEW:
+        there = np.bincount(words[0]) > 0
+        return (np.cumsum(there) - 1)[words[0]], [[n] for n in np.flatnonzero(there).tolist()]
+    numbers, distinct = pd.factorize(words[0])
+    masks = [[word] for word in distinct.tolist()]
+    for each in words[1:]:
+        found, distinct = pd.factorize(each)
+        numbers, pairs = pd.factorize(numbers * distinct.size + found)
+        places = (divmod(pair, distinct.size) for pair in pairs.tolist())
+        masks = [[*masks[before], int(distinct[own])] for before, own in places]
+    return numbers, masks
 
 
 # ---- where some events lack some keys: such an event is in every partition that it fits
@@ -278,10 +285,15 @@ def at_symbols(entries: Entries[int]) -> EntryColumns:
     if (each == 1).all():
         numbers = symbols[first[entries.codes]]
         return EntryColumns(entries.times, rows, numbers, entries.offsets)
-    ends = np.concatenate([[0], np.cumsum(each)])
-    taken = np.repeat(np.arange(size), each)
-    place = first[entries.codes[taken]] + np.arange(taken.size) - ends[taken]
-    return EntryColumns(entries.times[taken], rows[taken], symbols[place], ends[entries.offsets])
+    if each.max(initial=0) <= 1:
+        taken = np.flatnonzero(each)
+        place = first[entries.codes[taken]]
+    else:
+        taken = np.repeat(np.arange(size), each)
+        begins = np.cumsum(each) - each
+        place = first[entries.codes[taken]] + np.arange(taken.size) - begins[taken]
+    offsets = np.searchsorted(taken, entries.offsets).astype(np.int64)
+    return EntryColumns(entries.times[taken], rows[taken], symbols[place], offsets)
 
 
 class StateEntries(NamedTuple):
