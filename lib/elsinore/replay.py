@@ -156,11 +156,9 @@ def _command(interval: Interval) -> list[str]:
 
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
     """Airflow's environment, in which tasks find the very settings that this process has."""
-    ours = {
-        f"ELSINORE_{name.upper()}": str(value)
-        for name in type(settings).model_fields
-        if (value := getattr(settings, name)) is not None
-    }
+    # As a process reads them: what is written in JSON is written in JSON again.
+    values = settings.model_dump(mode="json", by_alias=True, round_trip=True, exclude_none=True)
+    ours = {f"ELSINORE_{name.upper()}": str(value) for name, value in values.items()}
     return {**airflow_environment(settings.root), **ours, PROGRESS_FILE: str(steps)}
 
 

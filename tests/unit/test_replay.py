@@ -158,10 +158,11 @@ def test_every_step_is_passed_on_and_the_log_is_kept(
 def test_airflow_gets_this_processes_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = "print(os.environ['ELSINORE_HOME'], os.environ['ELSINORE_SLICES'])"
-    replace_airflow(monkeypatch, [], 0, then=names)
-    log = run_dag(Settings(home=tmp_path, slices=7), INTERVAL, lambda step: None)
-    assert log.read_text().splitlines()[1] == f"{tmp_path} 7"
+    names = "('ELSINORE_HOME', 'ELSINORE_SLICES', 'ELSINORE_NOTIFIERS')"
+    replace_airflow(monkeypatch, [], 0, then=f"print(*map(os.environ.get, {names}))")
+    told: Any = '[{"class":"a.B","to":["x"]}]'  # as a variable has it
+    log = run_dag(Settings(home=tmp_path, slices=7, notifiers=told), INTERVAL, lambda step: None)
+    assert log.read_text().splitlines()[1] == f"{tmp_path} 7 {told}"
 
 
 @pytest.mark.parametrize(("exit_code", "kind"), [(1, ElsinoreError), (2, AuthorError)])
