@@ -156,6 +156,8 @@ def _command(interval: Interval) -> list[str]:
 
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
     """Airflow's environment, in which tasks find the very settings that this process has."""
+    # Nobody is there to catch up with what a run leaves.
+    settings = settings.model_copy(update={"reopen_hours": 1_000})
     # As a process reads them: what is written in JSON is written in JSON again.
     values = settings.model_dump(mode="json", by_alias=True, round_trip=True, exclude_none=True)
     ours = {f"ELSINORE_{name.upper()}": str(value) for name, value in values.items()}
