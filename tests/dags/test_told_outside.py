@@ -40,7 +40,7 @@ STEPS = {
     "land_events": f"return {LANDED!r}",
     "find_plan": "return {}",
     "aggregate_trends": "return {'seconds': 1}",
-    "validate_results": "raise ValidationError('<b>two</b> differ', mismatches=('a', 'b'))",
+    "validate_results": "raise ValidationError('<b>two</b> {{ 7*7 }}', mismatches=('a', 'b'))",
     "report_quality": "return {}",
 }
 JOB = "from elsinore.errors import ValidationError\ndef main(arguments, settings): {}\n"
@@ -189,7 +189,7 @@ def test_a_mail_server_receives_the_alert_of_a_failed_task(told: Told) -> None:
     assert mail["Subject"] == f"task_failed: hourly_replay validate {alert['run']}"
     (page,) = [part for part in mail.walk() if not part.is_multipart()]
     text = str(page.get_payload(decode=True))
-    assert "&lt;b&gt;two&lt;/b&gt; differ" in text, "what a message holds is no markup"
+    assert "&lt;b&gt;two&lt;/b&gt; {{ 7*7 }}" in text, "no markup, no template"
     assert all(alert[name] in text for name in ("kind", "dag", "task", "run", "at"))
 
 

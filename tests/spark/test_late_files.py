@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.lake.provenance import read_publications
+from elsinore.lake.provenance import read_publications, standing
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
@@ -170,6 +170,8 @@ def test_an_hour_without_its_files_is_provisional_until_they_come(
     put(settings, 11, departure(11, hour=11))
     replayed(11, 12)
     assert provisional(lake) == {"09": [], "10": ["10"], "11": ["10"]}
+    ends = hours(11, 12).end
+    assert standing(lake.root) == {"provisional_hours": 2, "published_until": ends}
     assert counts(lake) == {"09": "1", "10": "1", "11": "1"}
     put(settings, 10, departure(10))
     put(settings, 12, departure(12, hour=12))
@@ -196,6 +198,7 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
     # Nothing was scheduled from 7 to 11.
     found = replayed(11, 12)
     assert [part["start"][11:13] for part in found["reopened"]] == ["09"]
+    assert (found["reopened_hours"], found["hours_left"]) == (2, 2)
     assert sorted(provisional(lake)) == ["06", "09", "10", "11"], "the latest two, beside its own"
     (left,) = found["catch_up"]
     assert (left["start"][11:13], left["end"][11:13]) == ("07", "09")
