@@ -40,7 +40,7 @@ def run(commands: str, home: Home) -> None:
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", program],
         cwd=ROOT,
-        env=home.environment | {"CALLS": str(home.path / "calls")},
+        env=home.environment | {"CALLS": str(home.path / "calls"), "TMPDIR": str(home.path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
