@@ -157,7 +157,7 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: SparkLake) -> N
     # Again, so that a repeated run leaves the same.
     assert again.figures == first.figures
     assert find_text(landed, workload, interval, "plan", "reason") == "no plan was found before"
-    # The run's slices have the run's plan, and earlier hours that were missed; later ones have none.
+    # The run's slices have the run's plan, and earlier, missed hours; later ones have none.
     assert load_plan(landed, workload, interval) == first.plan
     assert load_plan(landed, workload, hours(11, 12)) == first.plan
     assert load_plan(landed, workload, hours(9, 10)) == first.plan
