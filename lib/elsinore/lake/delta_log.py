@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 from uuid import uuid4
 
 import deltalake
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake.exceptions import CommitFailedError, DeltaError
 from pyarrow.acero import AggregateNodeOptions, Declaration, RecordBatchReaderSourceNodeOptions
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from elsinore.errors import ConflictError, DataError, ElsinoreError, disk_error
 from elsinore.lake.regions import Hours
@@ -211,6 +213,16 @@ def first_line(text: str) -> str:
 # ---- rows
 
 
+def arrow_dataset(table: deltalake.DeltaTable) -> ds.Dataset:
+    """A table's files, to be read by Arrow.
+
+    By Arrow's own file system: that of delta-rs is a Python object, and a thread of Arrow that lets
+    go of it while the interpreter ends aborts the process (two of nine runs of `elsinore why`).
+    """
+    path = unquote(urlparse(table.table_uri).path)
+    return table.to_pyarrow_dataset(filesystem=SubTreeFileSystem(path, LocalFileSystem()))
+
+
 def read_rows(
     lake: Path,
     table: str,
@@ -288,7 +300,7 @@ def aggregate_rows(
 @contextmanager
 def _readable(lake: Path, table: str, version: int | None) -> Iterator[ds.Dataset]:
     try:
-        yield deltalake.DeltaTable(str(lake / table), version=version).to_pyarrow_dataset()
+        yield arrow_dataset(deltalake.DeltaTable(str(lake / table), version=version))
     except (DeltaError, OSError, pa.ArrowException) as error:
         at = "" if version is None else f" at version {version}"
         raise DataError(

@@ -23,7 +23,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import DataError, ParameterError, SchemaError
-from elsinore.lake.delta_log import write_failure
+from elsinore.lake.delta_log import arrow_dataset, write_failure
 from elsinore.lake.regions import Region
 from elsinore.settings import Settings
 
@@ -112,7 +112,7 @@ class Lake:
         Raises:
             DataError: the table has not been created.
         """
-        return self._log(table, version).to_pyarrow_dataset()
+        return arrow_dataset(self._log(table, version))
 
     def record(
         self,
