@@ -42,8 +42,9 @@ test: setup lint ## lint, then all tests
 	@$(BIN)/python -m pytest -q -n $(PROCESSES)
 
 .PHONY: test-long
-test-long: test-faults test-topology ## all tests on more cases, 20,000 random pairs, 200 faults and the topology
+test-long: test-faults test-topology ## all tests on more cases, 20,000 random pairs, 200 faults, days of trouble, the topology
 	@ELSINORE_LONG=1 $(MAKE) test
+	@$(BIN)/python -m tests.simulation --seeds 20
 	@$(BIN)/python -m tests.property --pairs 20000
 
 .PHONY: test-topology
