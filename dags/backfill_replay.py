@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG
 
-from elsinore.orchestration.house_rules import (
-    LIGHT,
-    assets,
-    dag_rules,
-    force,
-    hours,
-    workload,
-)
-from elsinore.orchestration.replay_tasks import call_step, replay_tasks
-from elsinore.orchestration.run_params import is_worth_replaying
+from elsinore.orchestration.house_rules import dag_rules, force, hours, workload
+from elsinore.orchestration.replay_tasks import needs_replay_task, replay_tasks
 
 DOC = """
 ### Replay of history in one run
@@ -45,11 +36,6 @@ with DAG(
     tags=["elsinore", "replay", "backfill"],
     **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
 ) as dag:
-
-    @task.short_circuit(inlets=assets("trend_aggregates", "run_metrics"), **LIGHT)
-    def needs_replay(**context: Any) -> bool:
-        """Goes on if `force` is on or an hour is not published; refuses to replace by accident."""
-        found = call_step("check_published", context)
-        return is_worth_replaying(found, force=context["params"]["force"])
-
-    needs_replay() >> replay_tasks(timeout=timedelta(hours=2), aggregate_timeout=timedelta(hours=8))
+    needs_replay_task() >> replay_tasks(
+        timeout=timedelta(hours=2), aggregate_timeout=timedelta(hours=8)
+    )

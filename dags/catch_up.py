@@ -7,7 +7,12 @@ from datetime import UTC, datetime, timedelta
 from airflow.sdk import DAG
 
 from elsinore.orchestration.house_rules import dag_rules, hours, workload
-from elsinore.orchestration.replay_tasks import CATCH_UP, reopen_task, replay_tasks
+from elsinore.orchestration.replay_tasks import (
+    CATCH_UP,
+    needs_replay_task,
+    reopen_task,
+    replay_tasks,
+)
 
 DOC = """
 ### What others had to leave
@@ -15,7 +20,8 @@ DOC = """
 A run of `hourly_replay` starts it where more published hours are stale, or more hours were missed,
 than it takes on beside its own (`ELSINORE_REOPEN_HOURS`): after a file of corrections, a change of
 `events` by hand, or days without a scheduler. Each run computes as many hours, the oldest first,
-and starts the next one, until none is left. It lands nothing: raw files may be gone by then.
+and starts the next one, until none is left. It lands nothing: raw files may be gone by then. Where
+another run has computed its hours meanwhile it is over at once.
 
 Fresh hours do not wait for it. It can be stopped at any time; what it leaves is found again.
 """
@@ -30,6 +36,6 @@ with DAG(
     tags=["elsinore", "replay", "catch-up"],
     **dag_rules(due=timedelta(hours=4), timeout=timedelta(hours=6)),
 ) as dag:
-    replay_tasks(
+    needs_replay_task() >> replay_tasks(
         first=reopen_task, timeout=timedelta(minutes=30), aggregate_timeout=timedelta(hours=1)
     )

@@ -30,7 +30,11 @@ TASKS = {
     # What is published is looked up before anything is replayed.
     "backfill_replay": {"needs_replay": {"land"}, **REPLAY},
     # Nothing lands.
-    "catch_up": {"reopen": REPLAY["land"], **{k: v for k, v in REPLAY.items() if k != "land"}},
+    "catch_up": {
+        "needs_replay": {"reopen"},
+        "reopen": REPLAY["land"],
+        **{name: after for name, after in REPLAY.items() if name != "land"},
+    },
     "nightly_replay": {
         "wait_for_last_hours": {"find_plan", "judge_day"},
         "find_plan": {"maintain_tables"},

@@ -109,8 +109,10 @@ def collector() -> Iterator[Collector]:
 
 
 class Told(NamedTuple):
-    """What a run told: its output, the alerts of its file, mails, metrics by name and tag."""
+    """What a run told: its output, the alerts of its file, mails, metrics by name and tag; when."""
 
+    began: float
+    ended: float
     output: str
     alerts: list[dict[str, str]]
     mails: list[Message]
@@ -150,6 +152,7 @@ def told(
     }
     hours = json.dumps({"start": "2013-02-08T07:00Z", "end": "2013-02-08T08:00Z"})
     airflow = ["-m", "airflow", "dags", "test", "hourly_replay", "--conf", hours]
+    began = time.time()
     done = subprocess.run(
         [sys.executable, "-m", "elsinore.orchestration.airflow_environment",
          sys.executable, *airflow],
@@ -159,7 +162,12 @@ def told(
     assert done.returncode != 0, done.stdout
     alerts = (mine / "var" / "alerts.jsonl").read_text().splitlines()
     return Told(
-        done.stdout, [*map(json.loads, alerts)], mail.handler.mails, metrics(collector.requests)
+        began,
+        time.time(),
+        done.stdout,
+        [*map(json.loads, alerts)],
+        mail.handler.mails,
+        metrics(collector.requests),
     )
 
 
@@ -210,7 +218,8 @@ def test_a_collector_receives_the_figures_of_the_steps(told: Told) -> None:
         "hours.left": 2, "hours.provisional": 5,
     }  # fmt: skip
     assert {name: value(name, "land_events") for name in landed} == landed
-    assert 7_200 <= value("published.age", "land_events") < 10_800
+    asked = PUBLISHED_UNTIL / 1e6 + value("published.age", "land_events")
+    assert told.began < asked < told.ended
     assert value("mismatches", "validate_results") == 2
     lines, _, _ = told.metrics["airflow.elsinore.lines.landed", "land_events"]
     assert lines.aggregation_temporality == AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA

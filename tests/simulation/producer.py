@@ -46,7 +46,9 @@ class Producer:
         if self._draw.random() < 0.02:
             self._dead_until = hour + self._draw.randint(3, 6) * HOUR
         trouble = self._draw.choices([*TROUBLES], weights=[*TROUBLES.values()])[0]
-        if hour < self._dead_until:
+        if len(self._events) == 1:  # the stream begins with this file
+            self._write(hour, lines)
+        elif hour < self._dead_until:
             self._later(hour, self._dead_until, "dead feed", lambda: self._write(hour, lines))
         else:
             self._trouble(trouble, hour, lines)

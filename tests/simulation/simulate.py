@@ -18,6 +18,7 @@ import deltalake
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import Publication, read_publications
 from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_params import is_worth_replaying
 from elsinore.query.load_workload import load_workload
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_hour
 from tests.faults.attempt import Ended, Step, attempt
@@ -118,6 +119,10 @@ class Simulation:
 
     def _run(self, interval: Interval, first: str, *, killed: bool) -> None:
         """All jobs of a run, and the runs that catch up after it."""
+        if first == "reopen_hours":
+            found = self._must(Step("check_published", interval))
+            if not is_worth_replaying(found, force=False):
+                return
         fault = Fault("client", self._draw.randint(1, 8)) if killed else None
         begun = self._must(Step(first, interval), fault)
         self._must(Step("find_plan", interval))

@@ -20,6 +20,7 @@ from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
     context_interval,
+    is_worth_replaying,
     slice_interval,
     slices,
     workload_path,
@@ -83,6 +84,21 @@ def replay_tasks(
     if not is_tested():  # there is no scheduler then
         publish >> CatchUp(after=landed.operator.task_id)
     return landed
+
+
+def needs_replay_task() -> Any:
+    """Adds the task that ends a run at once where there is nothing to do."""
+
+    @task.short_circuit(inlets=assets("trend_aggregates", "run_metrics"), **LIGHT)
+    def needs_replay(**context: Any) -> bool:
+        """Goes on if `force` is on or an hour is stale or not published.
+
+        Refuses to replace results of other queries by accident.
+        """
+        found = call_step("check_published", context)
+        return is_worth_replaying(found, force=context["params"].get("force", False))
+
+    return needs_replay()
 
 
 def find_plan_task(**arguments: Any) -> Any:

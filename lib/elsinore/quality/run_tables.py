@@ -133,7 +133,7 @@ def usual_lines(lake: Path, labels: Sequence[str]) -> list[float | None]:
 
     Args:
         lake: folder of the Delta tables.
-        labels: hours, in the order of the answers.
+        labels: hours; the answers are in their order of time.
     """
     before = {
         label: [hour_label(parse_hour(label) - week * 7 * DAY) for week in range(1, 5)]

@@ -102,16 +102,9 @@ def publish(
         "published_together": len(origins),
     }
     awaited = awaited_landings(lake.root, workload, map(parse_hour, origins))
-    records = [
-        common | record | {"awaited": _stretches_text(awaited[parse_hour(record["owned_hour"])])}
-        for record in _records(lake, hours, own, origins, contents)
-    ]
-    lake.record(PUBLICATIONS, records, where=hours, run=run)
+    records = _records(lake, hours, own, origins, contents, awaited)
+    lake.record(PUBLICATIONS, [common | record for record in records], where=hours, run=run)
     return Published(total, combine(found), sum(map(bool, awaited.values())))
-
-
-def _stretches_text(stretches: Sequence[Interval]) -> str:
-    return json.dumps([[hour_label(part.start), hour_label(part.end)] for part in stretches])
 
 
 def _records(
@@ -120,6 +113,7 @@ def _records(
     workload: str,
     origins: Mapping[str, Origin],
     contents: Mapping[str, HourContent],
+    awaited: Mapping[int, Sequence[Interval]],
 ) -> Iterator[dict[str, Any]]:
     """What `publications` says of each hour by itself."""
     checked = _agreed(lake, hours, workload)
@@ -131,7 +125,12 @@ def _records(
             "digest": content.digest,
             "rows": content.rows,
             "validated": checked[label],
+            "awaited": _stretches_text(awaited[parse_hour(label)]),
         }
+
+
+def _stretches_text(stretches: Sequence[Interval]) -> str:
+    return json.dumps([[hour_label(part.start), hour_label(part.end)] for part in stretches])
 
 
 def _replace_published(

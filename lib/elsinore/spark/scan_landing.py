@@ -131,17 +131,14 @@ def late_landings(
     where = Landings(before).expression(by_day=False)
     rows = lake.rows("landings", where, columns=["landing", "listing"]).to_pylist()
     known = {row["landing"]: json.loads(row["listing"] or "null") for row in rows}
-    # Of a landing from before listings were kept nobody knows what it saw: it is left alone.
-    late = [
-        label
-        for label, named in there.items()
-        if label not in faults
-        and (
-            label not in known
-            or (known[label] is not None and not named.items() <= known[label].items())
-        )
-    ]
-    return [parse_hour(label) for label in late], faults
+
+    def is_late(label: str) -> bool:
+        seen = known.get(label, {})
+        # Of a landing from before listings were kept nobody knows what it saw: it is left alone.
+        return seen is not None and not there[label].items() <= seen.items()
+
+    late = filter(is_late, there.keys() - faults.keys())
+    return sorted(map(parse_hour, late)), faults
 
 
 def scanned_schema(stream: StreamSchema) -> pa.Schema:

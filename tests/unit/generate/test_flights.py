@@ -151,8 +151,8 @@ def _package_file(name: str) -> Path:
 
 
 def test_an_airport_without_a_zone_is_refused(tables: FlightTables) -> None:
-    flight = tables.flights.head(1).assign(dest="XXX")
-    with pytest.raises(DataError, match="XXX"):
+    flight = tables.flights.head(1).assign(dest="QQQ")
+    with pytest.raises(DataError, match="QQQ"):
         real_arrivals(flight, tables.zones)
 
 
