@@ -30,6 +30,7 @@ from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.lake.provenance import PUBLISHED, STAGED
+from elsinore.lake.publish import Published, publish
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, record_metrics
 from elsinore.lake.tables import Lake
@@ -41,7 +42,6 @@ from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
 from elsinore.spark.aggregate import Aggregated, aggregate, aggregated
 from elsinore.spark.aggregate_route import Route
-from elsinore.spark.publish import Published, publish
 from elsinore.spark.server import server_url
 from elsinore.spark.session import connect
 from elsinore.spark.tables import SparkLake

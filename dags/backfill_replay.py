@@ -34,7 +34,8 @@ with DAG(
     start_date=datetime(2013, 1, 1, tzinfo=UTC),
     params=hours(optional=False) | workload() | force(),
     tags=["elsinore", "replay", "backfill"],
-    **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
+    # History in batches: one is validated while the next one lands.
+    **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24), together=3),
 ) as dag:
     needs_replay_task() >> replay_tasks(
         timeout=timedelta(hours=2), aggregate_timeout=timedelta(hours=8)

@@ -8,18 +8,15 @@ from typing import Any
 
 from elsinore.errors import ConflictError
 from elsinore.lake.provenance import RestagedError, standing
+from elsinore.lake.publish import publish
 from elsinore.lake.run_metrics import PUBLISH_STEP, record_metrics
 from elsinore.lake.stale_hours import overtaken, reopened_hours, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.spark.publish import publish
-from elsinore.spark.session import connected
 from jobs.aggregate_trends import main as aggregate_trends
 from jobs.validate_results import main as validate_results
-
-JOB = "publish_results"
 
 #: How often results are computed anew because events changed while they were computed.
 ROUNDS = 3
@@ -34,30 +31,29 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     since this one validated it is validated again; where that was for another workload, it is
     aggregated anew before.
     """
-    declared = Lake.open(settings)
-    workload = load_workload(settings.workload_file, declared.stream)
-    with connected(declared, settings, arguments.session(JOB)) as lake:
-        interval, run = arguments.interval, arguments.run
-        reopened = reopened_hours(lake, workload, interval)
-        name = settings.workload_file.stem
-        parts = (interval, *reopened)
-        for _ in range(ROUNDS):
-            behind = overtaken(settings.lake, workload, parts)
+    lake = Lake.open(settings)
+    workload = load_workload(settings.workload_file, lake.stream)
+    interval, run = arguments.interval, arguments.run
+    reopened = reopened_hours(lake, workload, interval)
+    name = settings.workload_file.stem
+    parts = (interval, *reopened)
+    for _ in range(ROUNDS):
+        behind = overtaken(settings.lake, workload, parts)
+        if not behind:
+            try:
+                published = publish(lake, workload, interval, run=run, name=name, also=reopened)
+            except RestagedError:
+                validate_results(arguments, settings)
+                continue
+            # Whoever landed in the meantime did not find these hours published.
+            behind = stale_hours(settings.lake, workload).inside(parts)
             if not behind:
-                try:
-                    published = publish(lake, workload, interval, run=run, name=name, also=reopened)
-                except RestagedError:
-                    validate_results(arguments, settings)
-                    continue
-                # Whoever landed in the meantime did not find these hours published.
-                behind = stale_hours(settings.lake, workload).inside(parts)
-                if not behind:
-                    break
-            for part in behind:
-                aggregate_trends(Arguments(part, run), settings)
-            validate_results(arguments, settings)
-        else:
-            raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
-        figures = {**asdict(published), "reopened": len(reopened)}
-        record_metrics(lake, workload, interval, PUBLISH_STEP, figures, run=run)
-        return {**figures, **standing(settings.lake)}
+                break
+        for part in behind:
+            aggregate_trends(Arguments(part, run), settings)
+        validate_results(arguments, settings)
+    else:
+        raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
+    figures = {**asdict(published), "reopened": len(reopened)}
+    record_metrics(lake, workload, interval, PUBLISH_STEP, figures, run=run)
+    return {**figures, **standing(settings.lake)}

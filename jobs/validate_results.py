@@ -21,8 +21,6 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, parse_hour, stretches
 from jobs.aggregate_trends import main as aggregate_trends
 
-JOB = "validate_results"
-
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Check, judge, and only then record what publishing asks for; re-opened hours likewise."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.from_events import DAY_OF, aggregate_day, prepare
 from elsinore.lake.provenance import STAGED
+from elsinore.lake.publish import combine, hour_contents
 from elsinore.lake.regions import Hours
-from elsinore.spark.publish import combine, hour_contents
 
 
 def main(master: str, home: Path, events: int) -> None:

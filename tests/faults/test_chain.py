@@ -39,8 +39,8 @@ def test_struck_in_every_job_the_tables_are_those_of_a_clean_run(
         ],
         validate: [Fault("client", last(validate, "after write_deltalake validations"))],
         publish: [
-            Fault("server", last(publish, "before save trend_aggregates"), after=0.2),
-            Fault("client", last(publish, "after save trend_aggregates")),
+            Fault("disk", last(publish, "before write_deltalake trend_aggregates"), bytes=600),
+            Fault("client", last(publish, "after write_deltalake trend_aggregates")),
         ],
         report: [Fault("client", len(clean.points[clean.step(report)]) - 1)],
     }

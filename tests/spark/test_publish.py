@@ -21,13 +21,13 @@ from elsinore.lake.provenance import (
     RestagedError,
     read_publications,
 )
+from elsinore.lake.publish import hour_contents, publish
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
 from elsinore.lake.sample import SampleSize
 from elsinore.lake.validate import VALIDATIONS, validate
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import aggregate
-from elsinore.spark.publish import hour_contents, publish
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
 from tests.spark.results_lake import QUERIES, hours, put_events, staged, workload

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
 from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
+from elsinore.lake.publish import publish
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, record_metrics
 from elsinore.lake.stale_hours import reopen_hours, reopened_hours, stale_hours
@@ -20,7 +21,6 @@ from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import aggregate
-from elsinore.spark.publish import publish
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval, format_instant, hour_label, hours_of, parse_instant
 from jobs import (

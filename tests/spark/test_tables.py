@@ -124,7 +124,7 @@ def test_options_are_what_they_were_afterwards(lake: SparkLake) -> None:
 
 
 def test_data_and_records_have_one_writer_each(lake: SparkLake) -> None:
-    with pytest.raises(ParameterError, match="raw_events is no table of records"):
+    with pytest.raises(ParameterError, match="raw_events is written by Spark"):
         lake.add("raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], run="r")
     with pytest.raises(ParameterError, match="landings is not a table of data by landing_day"):
         lake.replace("landings", lake.read("landings"), where=Landings(hours(9, 10)), run="r")

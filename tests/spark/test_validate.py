@@ -12,13 +12,13 @@ import pytest
 
 from elsinore.errors import ValidationError
 from elsinore.lake.provenance import PUBLISHED, STAGED, RestagedError, origin
+from elsinore.lake.publish import publish
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
 from elsinore.lake.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS, Validation, differ, require_no_mismatch, validate
 from elsinore.settings import Settings
-from elsinore.spark.publish import publish
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import EPOCH, Interval
 from tests.spark.dry_lake import answers, dry_lake, stage, stage_rows, staged_rows

@@ -9,6 +9,7 @@ import pytest
 from elsinore.errors import ValidationError
 from elsinore.events import EventTable
 from elsinore.lake.provenance import PUBLISHED
+from elsinore.lake.publish import publish
 from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, VALIDATE_STEP, record_metrics
 from elsinore.lake.sample import SampleSize
 from elsinore.lake.tables import Lake
@@ -16,7 +17,6 @@ from elsinore.lake.validate import Validation, require_no_mismatch, validate
 from elsinore.query.bound import Workload
 from elsinore.results.row import ResultRow
 from elsinore.settings import Settings
-from elsinore.spark.publish import publish
 from elsinore.spark.tables import SparkLake
 from tests.spark.dry_lake import answers, dry_lake, stage
 from tests.spark.mutants import MUTANTS, QUERIES, Mutant

@@ -1,12 +1,12 @@
 """The tables of the lake without Spark: read at a version, and records of runs written.
 
-Tables of data are written by Spark (`elsinore.spark.tables`), records of runs by delta-rs, without
-Spark and in milliseconds; each table by one of the two alone.
+What tasks work out is written by Spark (`elsinore.spark.tables`); published results and records of
+runs by delta-rs, here and in milliseconds. Each table is written by one of the two alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,7 +24,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import DataError, ParameterError, SchemaError
 from elsinore.lake.delta_log import arrow_dataset, write_failure
-from elsinore.lake.regions import Region
+from elsinore.lake.regions import Hours, Landings, Region
 from elsinore.settings import Settings
 
 #: Tries at a record that others write beside us; each takes milliseconds.
@@ -131,33 +131,59 @@ class Lake:
             run: what to write into the table's history beside the commit.
 
         Raises:
-            ParameterError: there is no such table of records.
+            ParameterError: there is no such table, or Spark writes it.
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """
-        predicate = where.predicate()
-        self._write(table, rows, run, mode="overwrite", predicate=predicate)
+        found, predicate = self._rows(table, rows), where.predicate()
+        self._write(table, found, _TRIES, {"run": run}, mode="overwrite", predicate=predicate)
 
     def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
         """Append rows to a table of records; see `record`."""
-        self._write(table, rows, run, mode="append")
+        self._write(table, self._rows(table, rows), _TRIES, {"run": run}, mode="append")
 
-    def _write(self, table: str, rows: Sequence[Mapping[str, Any]], run: str, **how: Any) -> None:
-        """One commit of a table of records; raises as `record` does."""
-        schema = self.schema(table)
-        if not schema.record:
-            raise ParameterError(f"{table} is no table of records")
+    def stream_rows(
+        self, table: str, days: Iterable[pa.Table], *, where: Hours | Landings, note: str
+    ) -> None:
+        """Make rows the only ones of some hours in a table by day, in one commit, even of none.
+
+        Args:
+            table: its name.
+            days: its columns, in any order, a part at a time.
+            where: the hours.
+            note: what to write into the table's history beside the commit.
+
+        Raises:
+            ParameterError: there is no such table, or Spark writes it.
+            ConflictError: another writer of these days got there first.
+            SetupError: the disk is full or read-only.
+        """
+        schema = self.schema(table).arrow()
+        batches = (part for day in days for part in day.select(schema.names).to_batches())
+        found = pa.RecordBatchReader.from_batches(schema, batches)
+        how = {"mode": "overwrite", "predicate": where.predicate(by_day=True)}
+        self._write(table, found, 1, {"userMetadata": note}, **how)
+
+    def _rows(self, table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+        return pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())
+
+    def _write(
+        self, table: str, rows: pa.Table | pa.RecordBatchReader, tries: int, note: dict[str, str],
+        **how: Any,
+    ) -> None:  # fmt: skip
+        """One commit; raises as `record` does."""
+        if self.schema(table).by_spark:
+            raise ParameterError(f"{table} is written by Spark")
         again = Retrying(
             retry=retry_if_exception_type(CommitFailedError),
-            stop=stop_after_attempt(_TRIES),
+            stop=stop_after_attempt(tries),
             wait=wait_random(0, 0.2),
             reraise=True,
         )
-        found = pa.Table.from_pylist(list(rows), schema=schema.arrow())
-        note = deltalake.CommitProperties(custom_metadata={"run": run})
+        properties = deltalake.CommitProperties(custom_metadata=note)
 
         def write() -> None:
-            deltalake.write_deltalake(self._log(table), found, commit_properties=note, **how)
+            deltalake.write_deltalake(self._log(table), rows, commit_properties=properties, **how)
 
         try:
             again(write)
@@ -225,8 +251,8 @@ class TableSchema(Strict):
         partition_by: the columns it is partitioned by: the day, for a table of data.
         statistics_of: of a table of data, the columns by which a read tells files apart; to gather
             them of all columns takes longer than writing.
-        record: whether it is a record of runs, which delta-rs alone writes; else it is data, which
-            Spark alone writes. A table has one writer, since the two commit in different ways.
+        by_spark: whether Spark alone writes it; else delta-rs alone does. A table has one writer,
+            since the two commit in different ways.
         columns: by name, in the order in which they are stored.
         stream_attributes_after: the column that those of the stream's attributes follow, if any do.
     """
@@ -235,7 +261,7 @@ class TableSchema(Strict):
     description: Annotated[str, pydantic.Field(min_length=1)]
     partition_by: list[_Name] = pydantic.Field(default_factory=list)
     statistics_of: list[_Name] = pydantic.Field(default_factory=list)
-    record: bool = False
+    by_spark: bool = False
     columns: Annotated[dict[_Name, Column], pydantic.Field(min_length=1)]
     stream_attributes_after: _Name | None = None
 

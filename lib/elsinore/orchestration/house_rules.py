@@ -49,9 +49,12 @@ RETRY_TRANSIENT = ExceptionRetryPolicy(
     default=RetryAction.FAIL,
 )
 
-#: For tasks that need neither Spark nor its pool, and for those that are over in a moment.
+#: The pool of tasks for which Spark does not work: one run validates while another one lands.
+BESIDE_SPARK = "default_pool"
+
+#: For tasks that are over in a moment.
 LIGHT: dict[str, Any] = {
-    "pool": "default_pool",
+    "pool": BESIDE_SPARK,
     "retries": 0,
     "execution_timeout": timedelta(minutes=5),
 }
@@ -78,12 +81,13 @@ REPORTS = "quality_reports"
 _GROUP = "elsinore"
 
 
-def dag_rules(*, due: timedelta, timeout: timedelta) -> dict[str, Any]:
+def dag_rules(*, due: timedelta, timeout: timedelta, together: int = 1) -> dict[str, Any]:
     """Arguments that every DAG is made with.
 
     Args:
         due: how long after it was queued a run should be done; an alert says so if it is not.
         timeout: how long it may run; then it is failed. At most `LONGEST_RUN`.
+        together: how many of its runs may be under way at once.
     """
     deadline = DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
@@ -93,7 +97,7 @@ def dag_rules(*, due: timedelta, timeout: timedelta) -> dict[str, Any]:
     )
     return {
         "catchup": False,
-        "max_active_runs": 1,
+        "max_active_runs": together,
         "dagrun_timeout": timeout,
         "default_args": TASK_DEFAULTS,
         "on_failure_callback": alert_run_failed,

@@ -16,7 +16,13 @@ from airflow.sdk import BaseSensorOperator, Context, chain, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from elsinore.orchestration.callbacks import warn
-from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
+from elsinore.orchestration.house_rules import (
+    BESIDE_SPARK,
+    LIGHT,
+    REPORTS,
+    assets,
+    is_tested,
+)
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
     context_interval,
@@ -39,7 +45,7 @@ def replay_tasks(
     """Adds the tasks of a replay to the DAG at hand, one after another.
 
     Args:
-        timeout: of each task that Spark works for.
+        timeout: of each task that may take long.
         aggregate_timeout: of the aggregation of one slice.
         first: adds the task that says what is to be computed; by default that of landing.
 
@@ -47,6 +53,7 @@ def replay_tasks(
         The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
+    beside = longer | {"pool": BESIDE_SPARK}
     landed = (first or _land)(**longer)
     find_plan = find_plan_task(**longer)
     aggregate = step_task(
@@ -69,7 +76,7 @@ def replay_tasks(
         doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
         "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
         "fails the run before anything is published. Re-opened hours have samples of their own.",
-        **longer,
+        **beside,
     )()
     report = step_task(
         "report_quality",
@@ -79,7 +86,7 @@ def replay_tasks(
         doc_md="Writes the report of a run that publishes nothing, since a task has failed.",
         **LIGHT,
     )()
-    publish = _publish(**longer)
+    publish = _publish(**beside)
     chain(landed, find_plan, aggregate, validate, [publish, report])
     if not is_tested():  # there is no scheduler then
         publish >> CatchUp(after=landed.operator.task_id)
@@ -111,6 +118,7 @@ def find_plan_task(**arguments: Any) -> Any:
         doc_md="Counts the rates of event types and segments that the planner weighs, finds what "
         "the queries share, and stores the plan under its fingerprint. The same statistics and "
         "workload give the same plan.",
+        pool=BESIDE_SPARK,
         **arguments,
     )()
 
@@ -155,6 +163,7 @@ def reopen_task(**arguments: Any) -> Any:
     @task(
         doc_md="Looks which published hours are stale by now and which were missed, for the run "
         "after this one. Gives the slices of its own hours to aggregate.",
+        pool=BESIDE_SPARK,
         **arguments,
     )
     def reopen(**context: Any) -> list[dict[str, str]]:

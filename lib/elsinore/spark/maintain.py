@@ -100,13 +100,13 @@ def is_worth_compacting(lake: SparkLake, table: str) -> bool:
 
 def _maintain(lake: SparkLake, table: str, keep_hours: int, run: str) -> Maintained:
     before = len(_live(lake, table))
-    tend = _tend_records if lake.schema(table).record else _tend_data
+    tend = _tend_by_spark if lake.schema(table).by_spark else _tend
     stale = tend(lake, table, keep_hours, run)
     removed = sum(not path.exists() for path in stale)
     return Maintained(before, len(_live(lake, table)), removed)
 
 
-def _tend_data(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
+def _tend_by_spark(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
     name = lake.sql_name(table)
     if is_worth_compacting(lake, table):
         with lake.configured(_OPTIMIZE):
@@ -118,7 +118,7 @@ def _tend_data(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[P
     return stale
 
 
-def _tend_records(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
+def _tend(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
     note = CommitProperties(custom_metadata={"run": run})
     try:
         if is_worth_compacting(lake, table):

@@ -32,7 +32,7 @@ LOG_KEPT = {"delta.logRetentionDuration": "interval 90 days"}
 
 #: A run makes half a dozen commits of `run_metrics`, and its steps open that table as often: with a
 #: checkpoint in 3 ms, with the commits of some thirty runs and none in 20.
-_RECORDS = {"delta.checkpointInterval": "20", **LOG_KEPT}
+_RECORDS = {"delta.checkpointInterval": "20"}
 
 #: Delta skips a write of an application with a number that it has seen, and refuses the second of
 #: two at once. With the turns of a table as numbers that makes a compare-and-swap of a commit.
@@ -94,7 +94,7 @@ class SparkLake(Lake):
             ConflictError: another writer got there first.
         """
         schema = self.schema(table)
-        if schema.record or where.day not in schema.partition_by:
+        if not schema.by_spark or where.day not in schema.partition_by:
             raise ParameterError(f"{table} is not a table of data by {where.day}")
         names = [*schema.columns]
         if sorted([*rows.columns, where.day]) != sorted(names):
@@ -181,17 +181,19 @@ class SparkLake(Lake):
         if deltalake.DeltaTable.is_deltatable(str(path)):
             self._check(schema)
             return False
-        if schema.record:
+        statistics = {_STATISTICS: ", ".join(schema.statistics_of)} if schema.statistics_of else {}
+        properties = {**statistics, **LOG_KEPT}
+        if not schema.by_spark:
             deltalake.DeltaTable.create(
                 str(path),
                 schema.arrow(),
                 mode="ignore",
+                partition_by=schema.partition_by,
                 description=schema.description,
-                configuration=_RECORDS,
+                configuration={**_RECORDS, **properties},
             )
             return True
         days = ", ".join(schema.partition_by)
-        properties = {_STATISTICS: ", ".join(schema.statistics_of), **LOG_KEPT}
         self.run_sql(
             f"CREATE TABLE IF NOT EXISTS {self.sql_name(schema.name)} ({schema.ddl()}) USING DELTA "
             f"PARTITIONED BY ({days}) COMMENT {sql_text(schema.description)} "
@@ -204,7 +206,7 @@ class SparkLake(Lake):
         there = [(field.name, str(field.type.type)) for field in table.schema().fields]
         declared = [(name, column.type) for name, column in schema.columns.items()]
         new = list(schema.arrow())[len(there) :]
-        known = schema.record and there == declared[: len(there)]
+        known = not schema.by_spark and there == declared[: len(there)]
         if known and new and all(field.nullable for field in new):
             # A column that this release has added; NULL in the rows of earlier ones.
             table.alter.add_columns([deltalake.Field.from_arrow(field) for field in new])
