@@ -181,11 +181,15 @@ def test_an_hour_without_its_files_is_provisional_until_they_come(
     assert provisional(lake) == {"09": [], "10": [], "11": [], "12": []}
     assert counts(lake) == {"09": "1", "10": "3", "11": "3", "12": "3"}
     # An empty file says that there were no events, and is waited for no longer.
-    replayed(13, 14)
+    spoilt = put(settings, 14, departure(14, hour=14)).with_name("events-2013-01-01T08.jsonl.gz")
+    spoilt.write_bytes(b"no gzip")
+    found = replayed(13, 14)
+    assert [label[-2:] for label in found["refused_first"]] == ["08"]
     assert provisional(lake)["13"] == ["13"]
     put(settings, 13)
-    put(settings, 14, departure(14, hour=14))
-    replayed(14, 15)
+    found = replayed(14, 15)
+    assert found["refused_first"] == {}, "that was told"
+    assert "2013-01-01T08" in found["refused_landings"]
     assert provisional(lake) | {"13": []} == provisional(lake)
 
 

@@ -5,7 +5,6 @@ A task calls a step with the hours, the workload and the name of its run.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -147,7 +146,7 @@ def _land(**arguments: Any) -> Any:
     )
     def land(**context: Any) -> list[dict[str, str]]:
         figures = call_step("land_events", context)
-        for label, reason in json.loads(figures.get("refused_landings", "{}")).items():
+        for label, reason in figures["refused_first"].items():
             warn(context, "landing_refused", f"{label}: {reason}")
         silent = figures["silent_hours"]
         if silent and silent % 24 == 0:  # once a day

@@ -52,6 +52,9 @@ _FEW = 16 * 1024 * 1024
 #: What an account counts.
 _COUNTED = ("files", "bytes", "lines", "accepted", "duplicates", "quarantined")
 
+#: The figure that names refused landings, with the reasons.
+REFUSED = "refused_landings"
+
 Figures = dict[str, int | float | str]
 
 #: The changes are a checkpoint: there is no need to make another one of them.
@@ -105,7 +108,7 @@ def land_events(lake: SparkLake, settings: Settings, interval: Interval, *, run:
         scanned = scan_landing(lake, files).localCheckpoint(eager=False)
         landing = _Landing(lake, own, run, settings.max_bad_share, files, scanned, refused)
         figures = again(landing.attempt)
-    told = {"refused_landings": json.dumps(landing.refused)} if landing.refused else {}
+    told = {REFUSED: json.dumps(landing.refused)} if landing.refused else {}
     return {**figures, "late_landings": len(landing.late), **told}
 
 
