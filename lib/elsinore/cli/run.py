@@ -26,7 +26,6 @@ from elsinore.events import EventTable
 from elsinore.files.read_events import InputFormat, OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.faults import listed
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, name_some, print_bound
 from elsinore.query.syntax import (
@@ -45,6 +44,7 @@ from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import verify
 from elsinore.template.support import greta_refusals
+from elsinore.wording import listed
 
 if TYPE_CHECKING:
     from elsinore.cli.report_decisions import DecisionsReport

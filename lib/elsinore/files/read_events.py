@@ -216,7 +216,7 @@ def _too_many_bad(report: ReadReport, allowed: float) -> DataError:
     return DataError(
         f"{report.rejected.num_rows} of {report.lines} lines are bad, more than the share of "
         f"{allowed:g}: {first}",
-        hint="mend the lines, or allow a larger share",
+        hint="mend the lines or the schema; --max-bad-share 0.5 lets half of them pass",
         report=report,
     )
 
