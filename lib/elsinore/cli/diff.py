@@ -4,42 +4,28 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import typer
+from pyarrow import csv
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.cli.answers import Format, Sheet, format_for, opened, print_sheets, write_table
-from elsinore.cli.run import answer, process_cores
+from elsinore.cli.answers import Format, Sheet, format_for, long_table, write
+from elsinore.cli.run import STEPS, answer, process_cores
 from elsinore.engine.plan import Executor, Request
 from elsinore.errors import ParameterError
 from elsinore.files.read_events import read_events
 from elsinore.query.load_workload import load_workload
-from elsinore.query.print_query import count_of
 from elsinore.reference.budget import Budget
 from elsinore.results.published import to_double
-from elsinore.results.row import encode_row
-from elsinore.timeline import format_instant, parse_instant
+from elsinore.results.row import ResultRow
+from elsinore.timeline import Instant, parse_instant
 
-_STEPS = 20_000_000
-_SHOWN = 20
-_KINDS = ("same", "changed", "added", "removed")
-
-
-class Place(NamedTuple):
-    """What a value is of; the group as JSON, bounds of the window as text."""
-
-    query: str
-    group_key: str
-    window_start: str
-    window_end: str
-    aggregate: str
-
-
-_Values = dict[Place, Any]
+_KEYS = ["query", "group_key", "window_start", "window_end", "aggregate"]
+_KINDS = ["same", "changed", "added", "removed"]
 
 
 def diff(
@@ -51,149 +37,111 @@ def diff(
     ] = None,
     form: Annotated[Format | None, typer.Option("--format", help="As of `run`.")] = None,
     output: Annotated[Path | None, typer.Option(help="Where to write, as of `run`.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="Changes that a table shows.")] = _SHOWN,
+    top: Annotated[int, typer.Option(min=1, help="Changes that a table shows.")] = 20,
 ) -> None:
-    """Say which results were added, removed or changed, and by how much."""
+    """Say which results were added, removed or changed, and by how much; largest change first."""
     chosen = format_for(form, output)
     if before.suffix == after.suffix == ".sase":
         if schema is None or not input_:
             raise ParameterError("two workloads need --schema FILE and --input FILE")
-        old, new = _answers([before, after], schema, input_)
+        stream = load_schema(schema)
+        workloads = [load_workload(path, stream) for path in (before, after)]
+        events, _ = read_events(input_, stream, max_bad_share=1)
+        request = Request(threads=process_cores())
+        old, new = (
+            long_table(answer(w, events, Executor.AUTO, Budget(STEPS), request=request), text=True)
+            for w in workloads
+        )
     else:
-        old, new = (dict(_stored(path)) for path in (before, after))
-    kinds = {place: _kind(place, old, new) for place in {**old, **new}}
-    changes = sorted(
-        (p for p, kind in kinds.items() if kind != "same"), key=lambda p: _rank(p, old, new)
-    )
-    table = pa.Table.from_pylist([_row(p, kinds[p], old, new) for p in changes], schema=_SCHEMA)
-    with opened(output) as out:
-        if chosen is Format.TABLE:
-            out.write(print_sheets(_sheets(kinds, table, top), on_terminal=output is None))
-        elif chosen is Format.JSON:
-            out.writelines(f"{json.dumps(row)}\n".encode() for row in table.to_pylist())
-        else:
-            write_table(table, chosen, out)
+        old, new = (_stored(path) for path in (before, after))
+    kinds, changes = _compare(_values(old), _values(new))
     counts = Counter(kinds.values())
+    by_query = Counter((place[0], kind) for place, kind in kinds.items())
+    queries = [[q, *(by_query[q, k] for k in _KINDS)] for q in sorted({key[0] for key in kinds})]
+    left = len(changes) - top
+    below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
+    shown = [list(change.values()) for change in changes[:top]]
+    write(
+        form=chosen, output=output,
+        sheets=[Sheet("values of each query", ["query", *_KINDS], queries),
+                Sheet("changes, the largest first", [*_SCHEMA.names], shown, below)],
+        lines=map(json.dumps, changes),
+        table=lambda: pa.Table.from_pylist(changes, schema=_SCHEMA),
+    )  # fmt: skip
     told = ", ".join(f"{counts[kind]:,} {kind}" for kind in _KINDS)
-    typer.echo(f"elsinore: {count_of(len(kinds), 'value')}: {told}", err=True)
+    typer.echo(f"elsinore: {len(kinds):,} values: {told}", err=True)
 
 
-# ---- the two sides
+_SCHEMA = pa.schema(
+    [(name, pa.string()) for name in (*_KEYS, "change", "before", "after")]
+    + [("difference", pa.float64())]
+)
 
 
-def _answers(paths: list[Path], schema: Path, inputs: list[Path]) -> Iterator[_Values]:
-    stream = load_schema(schema)
-    workloads = [load_workload(path, stream) for path in paths]
-    events, _ = read_events(inputs, stream, max_bad_share=1)
-    request = Request(threads=process_cores())
-    for workload in workloads:
-        rows = answer(workload, events, Executor.AUTO, Budget(_STEPS), request=request)
-        yield dict(_of_lines(encode_row(row) for row in rows))
-
-
-def _stored(path: Path) -> Iterator[tuple[Place, Any]]:
-    """The values of a file of answers.
+def _stored(path: Path) -> pa.Table:
+    """The long rows of a file of answers.
 
     Raises:
         ParameterError: the file is none.
     """
     form = format_for(None, path)
     try:
-        if form is Format.JSON:
-            yield from _of_lines(path.read_text(encoding="utf-8").splitlines())
-            return
-        for row in _read(path, form).to_pylist():
-            bounds = _bound(row["window_start"]), _bound(row["window_end"])
-            exact = row["exact"]
-            value = row["value"] if exact in (None, "") else int(exact)
-            yield Place(row["query"], row["group_key"], *bounds, row["aggregate"]), value
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        if form is not Format.JSON:
+            options = csv.ConvertOptions(column_types={"exact": pa.string()})
+            text = ds.CsvFileFormat(convert_options=options)
+            return ds.dataset(path, format=text if form is Format.CSV else str(form)).to_table()
+        with path.open(encoding="utf-8") as lines:
+            return long_table([_row(json.loads(line)) for line in lines], text=True)
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ParameterError(f"{path} holds no answers of `run`: {error}") from error
 
 
-def _of_lines(lines: Iterable[str]) -> Iterator[tuple[Place, Any]]:
-    for row in map(json.loads, lines):
-        group = json.dumps(row["group"], ensure_ascii=False)
-        bounds = _bound(row["window_start"]), _bound(row["window_end"])
-        for label, value in row["values"].items():
-            yield Place(row["query"], group, *bounds, label), value
-
-
-def _read(path: Path, form: Format) -> pa.Table:
-    from pyarrow import csv, ipc, parquet
-
-    match form:
-        case Format.CSV:
-            texts = dict.fromkeys(("query", "group_key", "aggregate", "exact"), pa.string())
-            return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=texts))
-        case Format.PARQUET:
-            return parquet.read_table(path)
-        case Format.ARROW:
-            with pa.OSFile(str(path)) as file:
-                return ipc.open_file(file).read_all()
-    raise ParameterError(f"{path} is a table for people", hint="write answers as JSON or CSV")
-
-
-def _bound(value: Any) -> str:
-    return str(value) if isinstance(value, int) else format_instant(parse_instant(str(value)))
-
-
-# ---- what differs
-
-
-_SCHEMA = pa.schema(
-    [(name, pa.string()) for name in (*Place._fields, "change", "before", "after")]
-    + [("difference", pa.float64())]
-)
-
-
-def _kind(place: Place, old: _Values, new: _Values) -> str:
-    if place not in old:
-        return "added"
-    if place not in new:
-        return "removed"
-    return "same" if str(old[place]) == str(new[place]) else "changed"
-
-
-def _difference(place: Place, old: _Values, new: _Values) -> int | float | None:
-    """By how much a value grew; what is not there counts as 0."""
-    one, other = (0 if v is None else v for v in (old.get(place), new.get(place)))
-    if isinstance(one, str) or isinstance(other, str):
-        return None
-    try:
-        return other - one
-    except OverflowError:  # an integer beyond all doubles beside a double
-        return to_double(other) - to_double(one)
-
-
-def _rank(place: Place, old: _Values, new: _Values) -> tuple[int | float, Place]:
-    return -abs(_difference(place, old, new) or 0), place
-
-
-def _row(place: Place, kind: str, old: _Values, new: _Values) -> dict[str, Any]:
-    sides = (None if side.get(place) is None else str(side[place]) for side in (old, new))
-    difference = _difference(place, old, new)
-    own = dict(zip(("before", "after"), sides, strict=True))
-    return place._asdict() | own | {
-        "change": kind,
-        "difference": None if difference is None else to_double(difference),
-    }  # fmt: skip
-
-
-def _sheets(kinds: dict[Place, str], table: pa.Table, top: int) -> Iterator[Sheet]:
-    counts = Counter((place.query, kind) for place, kind in kinds.items())
-    queries = sorted({place.query for place in kinds})
-    summary = [[query, *(f"{counts[query, kind]:,}" for kind in _KINDS)] for query in queries]
-    yield Sheet("values by query", {"query": "left"} | dict.fromkeys(_KINDS, "right"), summary)
-    if not table.num_rows:
-        return
-    columns = dict.fromkeys(_SCHEMA.names[:6], "left") | dict.fromkeys(
-        ("before", "after", "difference"), "right"
+def _row(line: dict[str, Any]) -> ResultRow:
+    """A result row from its JSON line."""
+    start, end = (
+        Instant(parse_instant(bound)) if isinstance(bound, str) else bound
+        for bound in (line["window_start"], line["window_end"])
     )
-    rows = [
-        [*(row[name] or "-" for name in _SCHEMA.names[:-1]), f"{row['difference'] or 0:+,.10g}"]
-        for row in table.slice(0, top).to_pylist()
-    ]
-    left = table.num_rows - len(rows)
-    below = f"and {left:,} more: --output FILE.csv keeps them" if left else ""
-    yield Sheet("largest changes first", columns, rows, below)
+    values = {label: _number(value) for label, value in line["values"].items()}
+    group = tuple(line["group"].items())
+    return ResultRow(line["query"], group, start, end, tuple(values.items()))
+
+
+def _number(value: Any) -> Any:
+    """A value as it was before it was written as JSON."""
+    if not isinstance(value, str):
+        return value
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else parse_instant(value)
+
+
+def _values(table: pa.Table) -> dict[tuple[str, ...], int | float | None]:
+    """The value of each place, which is its `_KEYS` as text."""
+    found = {}
+    for row in table.to_pylist():
+        exact = row["exact"]
+        place = tuple(str(row[name]).removesuffix("+00:00") for name in _KEYS)
+        found[place] = row["value"] if exact in (None, "") else int(exact)
+    return found
+
+
+def _compare(
+    old: dict[tuple[str, ...], Any], new: dict[tuple[str, ...], Any]
+) -> tuple[dict[tuple[str, ...], str], list[dict[str, Any]]]:
+    """The kind of each place, and what is not the same as rows of `_SCHEMA`."""
+    kinds, changes = {}, []
+    for place in {**old, **new}:
+        one, other = old.get(place), new.get(place)
+        kind = "removed" if place not in new else "added" if place not in old else "changed"
+        kinds[place] = "same" if kind == "changed" and str(one) == str(other) else kind
+        if kinds[place] != "same":
+            sides = (None if value is None else str(value) for value in (one, other))
+            cells = (*place, kind, *sides, _difference(one or 0, other or 0))
+            changes.append(dict(zip(_SCHEMA.names, cells, strict=True)))
+    changes.sort(key=lambda change: -abs(change["difference"]))
+    return kinds, changes
+
+
+def _difference(one: int | float, other: int | float) -> float:
+    if isinstance(one, int) and isinstance(other, int):
+        return to_double(other - one)
+    return to_double(other) - to_double(one)

@@ -49,6 +49,8 @@ from elsinore.wording import listed
 if TYPE_CHECKING:
     from elsinore.cli.report_decisions import DecisionsReport
 
+#: Steps of twostep that are some minutes.
+STEPS = 20_000_000
 #: Files, and queries without an answer, that are named.
 _NAMED = 5
 _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
@@ -88,7 +90,7 @@ def run(
     ] = 0.05,
     budget: Annotated[
         int, typer.Option(min=1, help="Steps that twostep may take for a query.")
-    ] = 20_000_000,
+    ] = STEPS,
     plan: Annotated[
         Path | None,
         typer.Option(help="What sharon shares, from `elsinore plan --json`; else GWMIN's plan."),
