@@ -56,16 +56,13 @@ def some_of(names: Iterable[str]) -> str:
 
 #: Words for the types of schemas and units of time that other languages have.
 _MEANT = {
-    **dict.fromkeys(("int", "integer", "bigint", "int64", "i64"), "long"),
-    **dict.fromkeys(("float", "number", "numeric", "decimal", "real", "float64", "f64"), "double"),
+    **dict.fromkeys(("int", "integer", "bigint", "int64"), "long"),
+    **dict.fromkeys(("float", "number", "numeric", "decimal", "real", "float64"), "double"),
     **dict.fromkeys(("str", "text", "varchar", "char", "object", "enum", "uuid"), "string"),
-    **dict.fromkeys(("bool", "bit"), "boolean"),
-    **dict.fromkeys(("datetime", "date", "time", "datetime64"), "timestamp"),
+    **dict.fromkeys(("datetime", "date", "time"), "timestamp"),
     **dict.fromkeys(("second", "seconds", "sec", "epoch", "unix"), "s"),
-    **dict.fromkeys(("millisecond", "milliseconds", "millis", "msec", "epoch_ms"), "ms"),
+    **dict.fromkeys(("millisecond", "milliseconds", "millis", "epoch_ms"), "ms"),
     **dict.fromkeys(("microsecond", "microseconds", "micros", "epoch_us"), "us"),
-    **dict.fromkeys(("iso8601", "iso-8601", "rfc3339"), "iso"),
-    **dict.fromkeys(("tick", "ticks", "none"), "integer"),
 }
 #: How the parts of a schema are written.
 _EXAMPLES = {
@@ -78,17 +75,9 @@ _EXAMPLES = {
     "types": "as in types: {View: {price: double}}",
 }
 #: What is wanted where a type of error begins with a word.
-_WANTED = {
-    "string": "text",
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number",
-    "dict": "a mapping",
-    "list": "a list",
-    "tuple": "a list",
-    "path": "a path",
-    "json": "JSON",
-}
+_WANTED = {"string": "text", "bool": "true or false", "int": "a whole number", "float": "a number",
+           "dict": "a mapping", "list": "a list", "tuple": "a list", "json": "JSON"}  # fmt: skip
+_LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
 def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str, str | None]:
@@ -101,16 +90,14 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
             return "it is missing", _EXAMPLES.get(name)
         case "extra_forbidden":
             others = [other for other in names if other != name]
-            return (
-                f"there is no setting {name}",
-                suggest(name, others) or f"there are {some_of(others)}",
-            )
+            meant = suggest(name, others) or f"there are {some_of(others)}"
+            return f"there is no setting {name}", meant
         case "value_error":
             return str(context["error"]), None
         case "enum":
             known, word = re.findall("'(.+?)'", context["expected"]), str(fault["input"])
-            meant = suggest(_MEANT.get(word.lower(), word), known)
-            return f"{given} is none of {', '.join(known)}", meant
+            word = _MEANT.get(word.lower(), word)
+            return f"{given} is none of {', '.join(known)}", suggest(word, known)
         case "model_type" | "model_attributes_type":
             return f"{given} is no mapping", _EXAMPLES.get(name, "as in price: {type: double}")
         case "string_pattern_mismatch":
@@ -119,8 +106,7 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
             return "must not be empty", None
         case "string_too_long":
             return f"is longer than {context['max_length']} characters", None
-    limits = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
-    for key, word in limits.items():
+    for key, word in _LIMITS.items():
         if key in context:
             return f"{given} must be {word} {context[key]}", None
     wanted = _WANTED.get(kind.split("_", maxsplit=1)[0])

@@ -54,7 +54,8 @@ from elsinore.wording import suggest
 
 _EVENT = re.compile(r"\s*([A-Za-z_]+)(-?\d+)(?:\.\.(-?\d+))?(s|min|h)?(?:\(([^)]*)\))?")
 _UNITS = {None: 1, "s": SECOND, "min": MINUTE, "h": HOUR}
-_PARTS = {"name", "source", "why", "schema", "time", "workload", "query", "events", "rows",
+_NEEDED = {"schema", "query", "events", "rows"}
+_PARTS = {"name", "source", "why", "time", "workload", *_NEEDED,
           "executors", "out_of_range"}  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def run_cases(
 ) -> int:
     """Run CASES of your queries: small streams with the rows that they must give."""
     failed = 0
-    found = [case for path in cases for case in read_cases(path)]
+    found = [case for path in cases for case in cases_in(read_yaml(path), path)]
     for case in found:
         workload = Workload(case.events.schema, (case.query,))
         rows = answer(workload, case.events, executor, Budget(STEPS))
@@ -95,19 +96,14 @@ def run_cases(
 # ---- what a case says
 
 
-def read_cases(path: Path) -> list[Case]:
-    """The cases of a file.
+def cases_in(document: Any, path: Path) -> list[Case]:
+    """The cases of a YAML document; `path` is where it is from.
 
     Raises:
-        SchemaError: the file, or a schema that it names, is missing or is not as it should be.
+        SchemaError: a schema that it names is missing or is not as it should be.
         QueryError: a query does not bind.
         ParameterError: a case is not as it should be.
     """
-    return cases_in(read_yaml(path), path)
-
-
-def cases_in(document: Any, path: Path) -> list[Case]:
-    """The cases of a YAML document; `path` is where it is from, as for `read_cases`."""
     common = document if isinstance(document, dict) else {"cases": document}
     entries = common.get("cases")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -118,12 +114,10 @@ def cases_in(document: Any, path: Path) -> list[Case]:
         case = shared | entry
         name = case.get("name", f"case {number}")
         try:
-            for lacking in [
-                part for part in ("schema", "query", "events", "rows") if part not in case
-            ]:
-                raise ValueError(f"{lacking} is missing")
             for part in case.keys() - _PARTS:
                 raise ValueError(f"there is no {part} ({suggest(part, _PARTS) or 'leave it out'})")
+            for part in _NEEDED - case.keys():
+                raise ValueError(f"{part} is missing")
             found.append(_case(path.parent, name, case))
         except (ValueError, TypeError, KeyError) as error:
             raise ParameterError(f"{path}: {name}: {error}") from error
@@ -139,10 +133,14 @@ def _case(folder: Path, name: str, case: dict[str, Any]) -> Case:
     )
     executors, aside = case.get("executors"), case.get("out_of_range")
     calendar = schema.time_unit.is_calendar
-    if (workload := case.get("workload")) is None:
+    if case.get("workload") is None:
         query = bound_query(text, schema)
     else:
-        query = _named_query(load_workload(folder / workload, schema), text)
+        known = load_workload(folder / case["workload"], schema).by_name
+        if text not in known:
+            hint = suggest(text, known) or f"there are {', '.join(known)}"
+            raise ValueError(f"the workload has no query {text} ({hint})")
+        query = known[text]
     if isinstance(events, list):
         table = _from_lines([json.dumps(event, default=str) for event in events], schema, 0)
     elif aside is not None:
@@ -152,13 +150,6 @@ def _case(folder: Path, name: str, case: dict[str, Any]) -> Case:
         table = event_table(events, schema)
     rows = [_row(query.name, calendar, *row) for row in case["rows"]]
     return Case(name, query, table, rows, None if executors is None else tuple(executors))
-
-
-def _named_query(workload: Workload, name: str) -> BoundQuery:
-    if name not in workload.by_name:
-        hint = suggest(name, workload.by_name) or f"there are {', '.join(workload.by_name)}"
-        raise ValueError(f"the workload has no query {name} ({hint})")
-    return workload.by_name[name]
 
 
 def stream_schema(types: dict[str, dict[str, Any]], time: str = "integer") -> StreamSchema:
