@@ -62,6 +62,7 @@ _MEANT = {
     **dict.fromkeys(("datetime", "date", "time"), "timestamp"),
     **dict.fromkeys(("second", "seconds", "sec", "epoch", "unix"), "s"),
     **dict.fromkeys(("millisecond", "milliseconds", "millis", "epoch_ms"), "ms"),
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "none"),  # none is alike
     **dict.fromkeys(("microsecond", "microseconds", "micros", "epoch_us"), "us"),
 }
 #: How the parts of a schema are written.

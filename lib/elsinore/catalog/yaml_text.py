@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,7 +65,7 @@ def read_yaml(path: Path, *, hint: str | None = None) -> Any:
     Raises:
         SchemaError: the file is missing, too large or no plain YAML; with line and column.
     """
-    return _load(path, _read(path, hint), yaml.load)
+    return _load(path, _read(path, hint))
 
 
 def _read(path: Path, hint: str | None) -> bytes:
@@ -84,9 +83,9 @@ def _read(path: Path, hint: str | None) -> bytes:
     return text
 
 
-def _load(path: Path, text: bytes, load: Callable[[bytes, Any], Any]) -> Any:
+def _load(path: Path, text: bytes) -> Any:
     try:
-        return load(text, _StrictLoader)
+        return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise SchemaError.of([_with_source(_diagnose(path, error), text)]) from error
 
@@ -107,14 +106,15 @@ def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None =
         SchemaError: as `read_yaml`, or the document is not as the model asks; with every fault.
     """
     text = _read(path, hint)
-    document = _load(path, text, yaml.load)
+    document = _load(path, text)
     if not isinstance(document, dict):
         begins = f"it begins with {next(iter(model.model_fields))}:"
         raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(str(path)), begins)])
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
-        root = _load(path, text, yaml.compose)
+        root = yaml.compose(text, _StrictLoader)
+        assert root is not None, "it was read before"
         names = _settings(model.model_json_schema())
         faults: dict[tuple[Location, str], Diagnostic] = {}
         for fault in error.errors():

@@ -79,14 +79,16 @@ def write(
     table: Callable[[], pa.Table],
 ) -> None:
     """Write what is asked for of one thing's three forms, to a file or to standard output."""
-    from pyarrow import csv, ipc, parquet
-
     with opened(output) as out:
+        if form is Format.TABLE:
+            out.write(_printed(sheets, output).encode())
+            return
+        if form is Format.JSON:
+            out.writelines(f"{line}\n".encode() for line in lines)
+            return
+        from pyarrow import csv, ipc, parquet  # not where they are not needed
+
         match form:
-            case Format.TABLE:
-                out.write(_printed(sheets, output).encode())
-            case Format.JSON:
-                out.writelines(f"{line}\n".encode() for line in lines)
             case Format.CSV:
                 csv.write_csv(table(), out)
             case Format.PARQUET:

@@ -297,6 +297,7 @@ SCHEMAS: list[tuple[str, str, str]] = [
     (timed("time: {field: ts, unit: seconds}"), "2:", "did you mean s?"),
     (timed("time: {field: ts, unit: millis}"), "2:", "did you mean ms?"),
     (timed("time: {field: ts, unit: epoch}"), "2:", "did you mean s?"),
+    (timed("time: {field: ts, unit: ns}"), "2:", "'ns' is none of iso, s, ms, us, integer\n"),
     (timed("time: {name: ts, unit: iso}"), "2:", "the name that raw events have for it"),
     (timed("timestamp: {field: ts, unit: iso}"), "2:", "did you mean time?"),
     (timed("time: {field: ts, unit: iso, late: 2}"), "2:", "such as 365 days"),
