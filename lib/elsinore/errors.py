@@ -25,18 +25,40 @@ class Location:
         return ":".join(parts)
 
 
+#: Characters of a line that are shown before a fault, and as many after it.
+_BEFORE = 60
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault of a workload or schema, for its author: where, what, and how to mend it."""
+    """One fault of a workload or schema, for its author: where, what, and how to mend it.
+
+    `source` is the line that the location names.
+    """
 
     message: str
     location: Location | None = None
     hint: str | None = None
+    source: str | None = None
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""
         hint = f" ({self.hint})" if self.hint else ""
         return f"{where}{self.message}{hint}"
+
+    def pointed(self) -> str:
+        r"""The line of the text below which a sign stands where the fault is; empty where unknown.
+
+        >>> print(Diagnostic("no", Location("f", 1, 3), source="ab\tc").pointed())
+          ab c
+            ^
+        """
+        at = (self.location.column if self.location else None) or 1
+        if self.source is None or not self.source.strip():
+            return ""
+        first = max(0, at - _BEFORE)
+        line = "".join(c if c.isprintable() else " " for c in self.source[first : at + _BEFORE])
+        return f"  {line.rstrip()}\n  {' ' * (at - 1 - first)}^"
 
 
 class ElsinoreError(Exception):

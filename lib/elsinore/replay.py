@@ -35,8 +35,9 @@ from elsinore.orchestration.airflow_environment import (
 )
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.quality.judge import load_judgement
-from elsinore.quality.lake import ResultCounts, count_results, shorten_count
+from elsinore.quality.lake import ResultCounts, count_results
 from elsinore.query.print_query import count_of
+from elsinore.results.published import shorten_count
 from elsinore.settings import Settings
 from elsinore.spark.server import server_url
 from elsinore.timeline import (

@@ -19,10 +19,15 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from elsinore.errors import ParameterError, SetupError
+from elsinore.wording import closest, in_plain_words
 
 PREFIX = "ELSINORE_"
 #: Set to anything, this variable makes jobs print stacks and Spark's own errors.
 DEBUG = f"{PREFIX}DEBUG"
+
+#: Names of variables this much alike (0 to 1) are misspelt; others of our prefix are others'.
+_MISSPELT = 0.7
+_OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 
 #: What makes a folder the root that relative paths start from.
 _MARK = Path("schemas", "tables")
@@ -129,15 +134,23 @@ class Settings(BaseSettings):
         """The settings of this process's environment.
 
         Raises:
-            ParameterError: a variable has no valid value.
+            ParameterError: a variable has no valid value, or a name that is nearly a setting's.
             SetupError: there is no root.
         """
+        for name in os.environ.keys() - _OTHERS:
+            own = name.removeprefix(PREFIX).lower()
+            if name.startswith(PREFIX) and own not in cls.model_fields:
+                meant = closest(own, cls.model_fields, _MISSPELT)
+                if meant is not None:
+                    hint = f"did you mean {PREFIX}{meant.upper()}?"
+                    raise ParameterError(f"{name} is no setting", hint=hint)
         try:
             return cls()
         except ValidationError as error:
             faults = [
-                f"{PREFIX}{'.'.join(str(part) for part in fault['loc']).upper()}: {fault['msg']}"
+                f"{PREFIX}{'.'.join(str(part) for part in fault['loc']).upper()}: {words}"
                 for fault in error.errors()
+                for words, _ in [in_plain_words(fault, cls.model_fields)]
             ]
             raise ParameterError("; ".join(faults), hint="mend the environment") from error
 

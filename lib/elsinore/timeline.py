@@ -144,8 +144,7 @@ class Interval:
     def __post_init__(self) -> None:
         if self.start >= self.end:
             raise ParameterError(
-                f"interval [{self.start}, {self.end}) is empty or runs backwards",
-                hint="the end must lie after the start",
+                "an interval is empty or runs backwards", hint="the end must lie after the start"
             )
 
     @classmethod
@@ -155,10 +154,19 @@ class Interval:
         Raises:
             ParameterError: a text is no instant, or the interval is empty.
         """
-        try:
-            return cls(parse_instant(start), parse_instant(end))
-        except ValueError as error:
-            raise ParameterError(str(error)) from error
+        borders = []
+        for name, text in (("start", start), ("end", end)):
+            try:
+                borders.append(parse_instant(text))
+            except ValueError as error:
+                hint = "write it as 2013-02-08T10:00, in UTC"
+                raise ParameterError(f"{name}: {error}", hint=hint) from error
+        if borders[0] >= borders[1]:
+            raise ParameterError(
+                f"the end {end.strip()} is not after the start {start.strip()}",
+                hint="the end must lie after the start",
+            )
+        return cls(*borders)
 
     @property
     def length(self) -> int:

@@ -36,7 +36,7 @@ def load_schema(path: Path) -> StreamSchema:
     Raises:
         SchemaError: the file is missing or is no valid schema; every fault is listed.
     """
-    hint = "name a schema by --schema or ELSINORE_SCHEMA_FILE"
+    hint = "--schema names it; in the pipeline ELSINORE_SCHEMA_FILE does"
     return read_model(path, _SchemaFile, "a schema", hint=hint).to_schema()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import pydantic
 import yaml
 
 from elsinore.errors import Diagnostic, Location, SchemaError
+from elsinore.wording import in_plain_words
 
 #: Schemas, suites and rates have some thousands; reading this many takes about a second.
 MAX_BYTES = 100_000
@@ -63,6 +65,10 @@ def read_yaml(path: Path, *, hint: str | None = None) -> Any:
     Raises:
         SchemaError: the file is missing, too large or no plain YAML; with line and column.
     """
+    return _load(path, _read(path, hint))
+
+
+def _read(path: Path, hint: str | None) -> bytes:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)  # whatever the file is, and however large
@@ -74,10 +80,14 @@ def read_yaml(path: Path, *, hint: str | None = None) -> Any:
         ) from error
     if len(text) > MAX_BYTES:
         raise SchemaError(f"{path} is larger than {MAX_BYTES} bytes", file=str(path))
+    return text
+
+
+def _load(path: Path, text: bytes) -> Any:
     try:
         return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise SchemaError.of([_diagnose(path, error)]) from error
+        raise SchemaError.of([_with_source(_diagnose(path, error), text)]) from error
 
 
 class Strict(pydantic.BaseModel):
@@ -95,19 +105,58 @@ def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None =
     Raises:
         SchemaError: as `read_yaml`, or the document is not as the model asks; with every fault.
     """
-    document = read_yaml(path, hint=hint)
+    text = _read(path, hint)
+    document = _load(path, text)
     if not isinstance(document, dict):
-        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(str(path)))])
+        begins = f"it begins with {next(iter(model.model_fields))}:"
+        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(str(path)), begins)])
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
-        faults = []
+        root = yaml.compose(text, _StrictLoader)
+        assert root is not None, "it was read before"
+        names = _settings(model.model_json_schema())
+        faults: dict[tuple[Location, str], Diagnostic] = {}
         for fault in error.errors():
-            where = ".".join(map(str, fault["loc"]))
-            message = fault["msg"].removeprefix("Value error, ")
-            text = plain(f"{where}: {message}" if where else message)
-            faults.append(Diagnostic(text, Location(str(path))))
-        raise SchemaError.of(faults) from error
+            message, note = in_plain_words(fault, names)
+            node, known = _node_at(root, fault["loc"])
+            where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
+            at = Location(str(path), node.start_mark.line + 1, node.start_mark.column + 1)
+            told = plain(f"{where}: {message}" if where else message)
+            found = Diagnostic(told, at, None if note is None else plain(note))
+            # A value of several possible types has a fault for each.
+            faults.setdefault((at, "" if known < len(fault["loc"]) else told), found)
+        raise SchemaError.of([_with_source(found, text) for found in faults.values()]) from error
+
+
+def _settings(schema: Any) -> list[str]:
+    """All names of settings in a JSON schema and the definitions below it."""
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return sorted({name for part in parts for name in part.get("properties", {})})
+
+
+def _node_at(node: yaml.Node, place: tuple[int | str, ...]) -> tuple[yaml.Node, int]:
+    """The node at a place, or the last one on the way there, and how much of the place it has."""
+    for depth, part in enumerate(place):
+        if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+        elif isinstance(node, yaml.MappingNode):
+            inner = [(key, value) for key, value in node.value if key.value == str(part)]
+            if not inner:  # what is missing is told as its own name
+                return node, depth + (depth == len(place) - 1)
+            key, node = inner[0]
+            if depth == len(place) - 1 or place[depth + 1] == "[key]":
+                return key, len(place)
+        else:
+            return node, depth
+    return node, len(place)
+
+
+def _with_source(fault: Diagnostic, text: bytes) -> Diagnostic:
+    if fault.location is None or fault.location.line is None:
+        return fault
+    lines = text.decode("utf-8", "replace").splitlines()
+    return replace(fault, source="".join(lines[fault.location.line - 1 : fault.location.line]))
 
 
 def _diagnose(path: Path, error: Exception) -> Diagnostic:

@@ -16,7 +16,7 @@ import typer
 from typer.exceptions import TyperException
 
 from elsinore import __version__
-from elsinore.errors import AuthorError, ElsinoreError, SetupError
+from elsinore.errors import AuthorError, Diagnostic, ElsinoreError, SetupError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: nor lake, and each of them is felt.
 COMMANDS = {
     "run": "elsinore.cli.run:run",
+    "test": "elsinore.cli.cases:run_cases",
+    "diff": "elsinore.cli.diff:diff",
     "check": "elsinore.cli.check:check",
     "plan": "elsinore.cli.plan:plan",
     "explain": "elsinore.cli.explain:explain",
@@ -81,11 +83,12 @@ def run_command(arguments: list[str]) -> int:
     """
     try:
         commands = commands_for(arguments)
-        result = commands(arguments, prog_name="elsinore", standalone_mode=False)
+        result = commands(arguments or ["--help"], prog_name="elsinore", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
-        is_help = "\n" in message
-        typer.echo(message if is_help else f"elsinore: {message} (--help tells more)", err=True)
+        message = message.replace("Value error, ", "").replace("Input should be", "it must be")
+        if message:  # a group of commands alone has printed its help
+            typer.echo(f"elsinore: {message} (--help tells more)", err=True)
         return error.exit_code
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("elsinore: interrupted", err=True)
@@ -96,6 +99,11 @@ def run_command(arguments: list[str]) -> int:
     except ElsinoreError as error:
         _show(error)
         return error.exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _show(SetupError(f"cannot use {error.filename}: {error.strerror}"))
+        return SetupError.exit_code
     return result if isinstance(result, int) else 0
 
 
@@ -107,6 +115,8 @@ def _show(error: ElsinoreError) -> None:
     lines = error.diagnostics if isinstance(error, AuthorError) else (error,)
     for line in lines:
         typer.echo(f"elsinore: {' '.join(str(line).split())}", err=True)
+        if isinstance(line, Diagnostic) and (pointed := line.pointed()):
+            typer.echo(pointed, err=True)
 
 
 def bench(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from elsinore.errors import ParameterError
+from elsinore.errors import DataError, ParameterError
+from elsinore.lake.delta_log import read_rows
+from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
@@ -47,8 +50,23 @@ def report(
     if night is not None:
         return _run_job("report_night", day_interval(night))
     if run is not None:
-        return _run_job("report_quality", _named_run(run))
-    return _run_job("report_quality", run_interval(start, end, data_start=None, data_end=None))
+        interval = _named_run(run)
+    else:
+        interval = run_interval(start, end, data_start=None, data_end=None)
+    require_run(Settings.load().lake, interval)
+    return _run_job("report_quality", interval)
+
+
+def require_run(lake: Path, interval: Interval) -> None:
+    """Refuse hours that no run was over.
+
+    Raises:
+        DataError: no step of such a run left a figure.
+    """
+    known = sorted({*read_rows(lake, "run_metrics", columns=["run_key"])["run_key"].to_pylist()})
+    if (key := run_key(interval)) not in known:
+        last = f"the last ones are {', '.join(known[-3:])}" if known else "there was none at all"
+        raise DataError(f"there was no run {key}", hint=last)
 
 
 def _named_run(name: str) -> Interval:

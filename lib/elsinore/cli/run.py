@@ -3,37 +3,56 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+import time
+from collections.abc import Callable, Sequence
+from io import TextIOWrapper
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import pyarrow as pa
 import typer
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
+from elsinore.cli.answers import Format, format_for, opened, write_answers
 from elsinore.cli.main import progress_line
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.evaluate import holds
 from elsinore.engine.finish import finish
 from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for, require
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
-from elsinore.files.read_events import OnProgress, ReadReport, read_events
+from elsinore.files.read_events import InputFormat, OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
-from elsinore.query.bound import Workload
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
+from elsinore.query.print_query import count_of, name_some, print_bound
+from elsinore.query.syntax import (
+    Disjunction,
+    EventPattern,
+    KleeneStar,
+    Maybe,
+    Negation,
+    Pattern,
+    parts_of,
+)
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.results.row import ResultRow, sorted_rows, write_rows
+from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import verify
 from elsinore.template.support import greta_refusals
+from elsinore.wording import listed
 
 if TYPE_CHECKING:
     from elsinore.cli.report_decisions import DecisionsReport
 
+#: Steps of twostep that are some minutes.
+STEPS = 20_000_000
+#: Files, and queries without an answer, that are named.
+_NAMED = 5
 _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
 
@@ -42,13 +61,27 @@ def run(
     schema: Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")],
     input_: Annotated[
         list[Path],
-        typer.Option("--input", help="Events: jsonl, csv or parquet, .gz; files or folders."),
+        typer.Option(
+            "--input", help="Events: jsonl, csv, parquet, .gz; files, folders, - (stdin)."
+        ),
     ],
     more: Annotated[
         list[Path] | None, typer.Argument(help="More input files, as the shell expands them.")
     ] = None,
     executor: Annotated[Executor, typer.Option(help="Who works it out.")] = Executor.AUTO,
-    output: Annotated[Path | None, typer.Option(help="Where to write; else the terminal.")] = None,
+    input_format: Annotated[
+        InputFormat | None, typer.Option(help="Of `--input -` and of files whose names do not say.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Where to write; its name says the format.")
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="Else a table on a terminal, JSON lines in a pipe."),
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Of each query only its N largest rows.")
+    ] = None,
     quarantine: Annotated[
         Path | None, typer.Option(help="Where to write the lines that were set aside.")
     ] = None,
@@ -57,7 +90,7 @@ def run(
     ] = 0.05,
     budget: Annotated[
         int, typer.Option(min=1, help="Steps that twostep may take for a query.")
-    ] = 20_000_000,
+    ] = STEPS,
     plan: Annotated[
         Path | None,
         typer.Option(help="What sharon shares, from `elsinore plan --json`; else GWMIN's plan."),
@@ -67,7 +100,12 @@ def run(
         typer.Option(help="What hamlet decides burst by burst: a .json, .svg or .png file."),
     ] = None,
 ) -> None:
-    """Answer the queries of WORKLOAD from files; JSON lines, by query, group and window."""
+    """Answer the queries of WORKLOAD from files or standard input.
+
+    JSON lines are by query, group and window; tables, and what --top leaves, largest first.
+    """
+    began = time.monotonic()
+    chosen = format_for(form, output)
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
     require(bound.queries, executor)
@@ -77,11 +115,12 @@ def run(
     told = _decisions_report(decisions, stream, executor)
     with progress_line() as progress:
         task = progress.add_task("reading")
-        events = _read(
+        events, report = _read(
             [*input_, *(more or [])],
             stream,
             max_bad_share,
             quarantine,
+            input_format,
             lambda path, lines: progress.update(
                 task, description=f"reading {path.name}: {lines:,} lines"
             ),
@@ -95,8 +134,16 @@ def run(
         request = Request(observe=observe, threads=process_cores(), tell=tell)
         rows = answer(bound, events, executor, Budget(budget), static_plan=given, request=request)
     if told is not None:
-        typer.echo(f"elsinore: {told.write()}", err=True)
-    _write(sorted_rows(rows), output)
+        _say(told.write())
+    write_answers(sorted_rows(rows), chosen, output, top)
+    _tell_why_empty(bound, events, report, rows)
+    counts = count_of(len(events), "event"), count_of(len(rows), "row")
+    queries, seconds = count_of(len(bound.queries), "query"), time.monotonic() - began
+    _say(f"{counts[0]}, {counts[1]} of {queries}, {seconds:.1f} seconds")
+
+
+def _say(text: str) -> None:
+    typer.echo(f"elsinore: {text}", err=True)
 
 
 def answer(
@@ -133,10 +180,9 @@ def _tell_of_twostep(workload: Workload) -> None:
     """Say at once which queries take the way that may never end."""
     for query in workload.queries:
         if refusals := greta_refusals(query):
-            typer.echo(
-                f"elsinore: {query.name} is left to twostep, which builds every trend and may take "
-                f"very long; greta cannot run it: {'; '.join(refusals)}",
-                err=True,
+            _say(
+                f"{query.name} is left to twostep, which builds every trend and may take "
+                f"very long; greta cannot run it: {'; '.join(refusals)}"
             )
 
 
@@ -175,42 +221,88 @@ def _read(
     stream: StreamSchema,
     max_bad_share: float,
     quarantine: Path | None,
+    form: InputFormat | None,
     progress: OnProgress,
-) -> EventTable:
+) -> tuple[EventTable, ReadReport]:
     """The events of all files; whatever else they hold is told and set aside."""
+    if Path("-") in paths:
+        if form is None:
+            raise ParameterError("what is the input's format?", hint="add --input-format jsonl")
+        paths = [Path("/dev/stdin") if path == Path("-") else path for path in paths]
     try:
-        events, report = read_events(paths, stream, max_bad_share=max_bad_share, progress=progress)
+        events, report = read_events(
+            paths, stream, max_bad_share=max_bad_share, progress=progress, form=form
+        )
     except DataError as error:
         if isinstance(error.fields.get("report"), ReadReport):
             _set_aside(error.fields["report"], quarantine)
         raise
     _set_aside(report, quarantine)
-    return events
+    return events, report
 
 
 def _set_aside(report: ReadReport, target: Path | None) -> None:
     """Say what could not be read as events, and write it where asked."""
     if target is not None:
-        with _opened(target) as out:
-            write_rejected(report.rejected, out)
+        with opened(target) as out, TextIOWrapper(out, encoding="utf-8") as text:
+            write_rejected(report.rejected, text)
+    if report.passed_over:
+        names = name_some([path.name for path in report.passed_over], _NAMED)
+        _say(f"{count_of(len(report.passed_over), 'file')} passed over, no events by name: {names}")
     if report.rejected.num_rows:
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.by_reason.items())
-        typer.echo(
-            f"elsinore: {report.rejected.num_rows} of {report.lines} lines set aside ({reasons})"
-            + ("" if target else "; --quarantine FILE keeps them"),
-            err=True,
+        _say(
+            f"{report.rejected.num_rows} of {report.lines} lines set aside ({reasons})"
+            + ("" if target else "; --quarantine FILE keeps them")
         )
     if report.duplicates:
-        typer.echo(f"elsinore: {report.duplicates} duplicate events counted once", err=True)
+        _say(f"{report.duplicates} duplicate events counted once")
 
 
-def _write(rows: list[ResultRow], output: Path | None) -> None:
-    with nullcontext(sys.stdout) if output is None else _opened(output) as out:
-        write_rows(rows, out)
+# ---- why there is no answer
 
 
-def _opened(path: Path) -> TextIO:
-    try:
-        return path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+def _tell_why_empty(
+    workload: Workload, events: EventTable, report: ReadReport, rows: list[ResultRow]
+) -> None:
+    """Say of each query without a row what it lacks, as far as that is easily seen."""
+    if not len(events):
+        none = "there is not a line in them" if not report.lines else "every line was set aside"
+        _say(f"no answers, for there are no events: {count_of(report.files, 'file')} read, {none}")
+        return
+    answered = {row.query for row in rows}
+    columns = EventColumns(events)
+    empty = [query for query in workload.queries if query.name not in answered]
+    for query in empty[:_NAMED]:
+        _say(f"{query.name} has no row: {_lacking(query, columns)}")
+    if len(empty) > _NAMED:
+        _say(f"{count_of(len(empty) - _NAMED, 'more query')} without a row")
+
+
+def _lacking(query: BoundQuery, columns: EventColumns) -> str:
+    """Why there is no trend, in the order in which a reader would look."""
+    types = _required(query.pattern, attrgetter("type"))
+    if missing := sorted(name for name in types if not columns.rows_of(name).size):
+        return f"there is no event of type {listed(missing)}"
+    aliases = {position.index: position.alias for position in query.positions}
+    required = _required(query.pattern, attrgetter("alias"))
+    for predicate in query.local_predicates:
+        position = query.positions[predicate.position]
+        rows = columns.rows_of(position.type)
+        if position.alias in required and not holds(predicate.condition, columns, rows).any():
+            condition = print_bound(predicate.condition, aliases)
+            return f"none of {count_of(rows.size, 'event')} of type {position.type} has {condition}"
+    return "there are events of its types, but no trend: none meet all its clauses in one window"
+
+
+def _required(pattern: Pattern, name: Callable[[EventPattern], str]) -> frozenset[str]:
+    """Names (types or aliases) of which every trend of a pattern has an event."""
+    inner = [_required(part, name) for part in parts_of(pattern)]
+    match pattern:
+        case EventPattern():
+            return frozenset([name(pattern)])
+        case Negation() | KleeneStar() | Maybe():
+            return frozenset()
+        case Disjunction():
+            return frozenset.intersection(*inner)
+    return frozenset.union(*inner)

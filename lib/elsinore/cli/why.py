@@ -28,7 +28,7 @@ from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.validate import MAX_EVENTS, may_matter
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
-from elsinore.query.print_query import name_some
+from elsinore.query.print_query import name_some, print_length
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.event import read_events
@@ -38,6 +38,7 @@ from elsinore.reference.trends import Trend, group_of, trend_of
 from elsinore.results.row import plain_value
 from elsinore.settings import Settings
 from elsinore.timeline import EPOCH, Interval, format_instant, instant_of, parse_instant
+from elsinore.wording import suggest
 
 #: Columns that the titles of lines take.
 _MARGIN = 11
@@ -103,7 +104,9 @@ def _instant(text: str) -> int:
     try:
         return parse_instant(text)
     except ValueError as error:
-        raise ParameterError(str(error), hint="give the window's start") from error
+        raise ParameterError(
+            str(error), hint="give the window's start, as in 2013-02-08T10:00"
+        ) from error
 
 
 def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
@@ -178,7 +181,7 @@ def _told(
         ones by time are `listed`, or the first found where there are too many to build; `count` and
         `left_out` are None where they are not known, `reason` says why not all could be built.
     """
-    rows = _rows(lake, query, group, window_start)
+    rows = _rows(lake, workload, query, group, window_start)
     result = rows[0]
     hour = result["owned_hour"]
     publication = read_publications(lake, [hour]).get(hour)
@@ -224,7 +227,7 @@ def _text(value: Any) -> str:
 
 
 def _rows(
-    lake: Path, query: str, group: Mapping[str, Any], window_start: int
+    lake: Path, workload: Workload, query: str, group: Mapping[str, Any], window_start: int
 ) -> list[dict[str, Any]]:
     start = pa.scalar(window_start, pa.int64()).cast(_INSTANT)
     of_window = (ds.field("query") == query) & (ds.field("window_start") == start)
@@ -235,9 +238,21 @@ def _rows(
         named = name_some(groups, _NAMED) or "none of the query at all"
         raise DataError(
             f"nothing is published of query {query} for this group in the window",
-            hint=f"published in this window: {named}",
+            hint=_no_such(workload, query, window_start) or f"published in this window: {named}",
         )
     return sorted(found, key=lambda row: str(row["aggregate"]))
+
+
+def _no_such(workload: Workload, query: str, start: int) -> str | None:
+    """What is wrong with the name of a query, or with the start of a window of its."""
+    known = workload.by_name
+    if query not in known:
+        return suggest(query, known) or f"queries are {name_some(list(known))}"
+    slide = known[query].window.slide
+    if before := start % slide:
+        nearest = (format_instant(start - before + step)[:19] for step in (0, slide))
+        return f"a window starts every {print_length(slide)}: {', '.join(nearest)}"
+    return None
 
 
 def _value(row: dict[str, Any]) -> int | float | None:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
+    TOO_LONG,
     RawLine,
     ReadLimits,
     column_problem,
@@ -121,7 +122,7 @@ def _records(path: Path, limits: ReadLimits) -> Iterator[_Record]:
             fault = Fault(Reason.BAD_CSV, str(error))
         for line in lines.taken:
             if line.fault is Reason.LINE_TOO_LONG:
-                fault = Fault(line.fault, "the line is too long")
+                fault = Fault(line.fault, TOO_LONG)
             elif line.fault is not None and fault is None:
                 fault = Fault(line.fault, "the line is not UTF-8")
         if cells or fault:

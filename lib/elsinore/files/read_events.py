@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +28,20 @@ from elsinore.timeline import format_instant
 #: Called after each batch with the file last read and the number of lines decoded so far in all.
 OnProgress = Callable[[Path, int], None]
 
-_JSON_LINES = (".jsonl", ".ndjson", ".json")
-_FORMATS = (*_JSON_LINES, ".csv", ".parquet")
+
+class InputFormat(StrEnum):
+    """How events can be written in a file."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+_SUFFIXES = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), InputFormat.JSONL),
+    ".csv": InputFormat.CSV,
+    ".parquet": InputFormat.PARQUET,
+}
 _NAMED = 3
 _AT_ONCE = 8_192
 _Rows = npt.NDArray[np.int64]
@@ -44,6 +57,7 @@ class ReadReport:
         accepted: events that are in the table.
         duplicates: events that equal an accepted one with the same id.
         rejected: columns of `REJECTED_SCHEMA`, one row a line.
+        passed_over: files below folders that were not read, for their names say no format.
     """
 
     files: int
@@ -51,6 +65,7 @@ class ReadReport:
     accepted: int
     duplicates: int
     rejected: pa.Table
+    passed_over: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if self.lines != self.accepted + self.duplicates + self.rejected.num_rows:
@@ -77,6 +92,7 @@ def read_events(
     *,
     max_bad_share: float,
     progress: OnProgress | None = None,
+    form: InputFormat | None = None,
 ) -> tuple[EventTable, ReadReport]:
     """Typed events of files, one of each id, and what became of every line.
 
@@ -89,16 +105,17 @@ def read_events(
         schema: what events may be.
         max_bad_share: share of rejected lines, of all lines together, above which to refuse.
         progress: told of each batch.
+        form: of files that are named and whose own names do not say.
 
     Raises:
         ParameterError: a name says no known format, or a file is given twice.
         DataError: a file is missing or unreadable, a folder holds no files, or too many lines
             are bad; then the field `report` holds the `ReadReport`.
     """
-    files = _files(paths)
+    files, passed_over = _files(paths, form)
     parts: list[Decoded] = []
     lines = 0
-    for path, count, part in _decoded(files, schema):
+    for path, count, part in _decoded(files, schema, form):
         parts.append(part)
         lines += count
         if progress is not None:
@@ -112,25 +129,29 @@ def read_events(
         events.num_rows,
         distinct.duplicates,
         pa.concat_tables([decoded.rejected, distinct.superseded]),
+        passed_over,
     )
     if report.bad_share > max_bad_share:
         raise _too_many_bad(report, max_bad_share)
     return EventTable(schema, events), report
 
 
-def _decoded(files: list[Path], schema: StreamSchema) -> Iterator[tuple[Path, int, Decoded]]:
+def _decoded(
+    files: list[Path], schema: StreamSchema, form: InputFormat | None
+) -> Iterator[tuple[Path, int, Decoded]]:
     """Decoded batches with the file last read and the number of lines that went into each."""
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
-        if _format(path) in _JSON_LINES:
+        written = _format(path) or form
+        if written is InputFormat.JSONL:
             for batch in read_lines(path):
                 waiting.append(batch)
                 if sum(lines.num_rows for lines in waiting) >= _AT_ONCE:
                     yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
-        reader = read_csv if _format(path) == ".csv" else read_parquet
+        reader = read_csv if written is InputFormat.CSV else read_parquet
         for part in reader(path, schema):
             yield path, part.lines, part
     if waiting:
@@ -142,23 +163,26 @@ def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[in
     return lines.num_rows, decode_lines(lines, schema)
 
 
-def _format(path: Path) -> str | None:
+def _format(path: Path) -> InputFormat | None:
     name = path.name.lower().removesuffix(".gz")
-    return next((suffix for suffix in _FORMATS if name.endswith(suffix)), None)
+    return next((form for suffix, form in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
-def _files(paths: list[Path]) -> list[Path]:
-    """The files to read; those below folders whose names say no format are left out."""
+def _files(paths: list[Path], form: InputFormat | None) -> tuple[list[Path], tuple[Path, ...]]:
+    """The files to read, and those below folders that are left out: their names say no format."""
     files: list[Path] = []
+    passed_over: list[Path] = []
     for path in paths:
         if path.is_dir():
-            chosen = [file for file in _below(path) if _format(file) is not None]
+            below = _below(path)
+            chosen = [file for file in below if _format(file) is not None]
             if not chosen:
                 raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
             files += chosen
+            passed_over += [file for file in below if _format(file) is None]
         elif not path.exists():
             raise DataError(f"no such file: {path}", hint="check the path", file=str(path))
-        elif _format(path) is None:
+        elif (_format(path) or form) is None:
             raise ParameterError(f"cannot tell the format of {path}", hint=_hint(), file=str(path))
         else:
             files.append(path)
@@ -167,7 +191,7 @@ def _files(paths: list[Path]) -> list[Path]:
         if file.resolve() in seen:
             raise ParameterError(f"{file} is given twice", hint="name it once", file=str(file))
         seen.add(file.resolve())
-    return files
+    return files, tuple(passed_over)
 
 
 def _below(folder: Path) -> list[Path]:
@@ -181,7 +205,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _hint() -> str:
-    return f"names end in {', '.join(_FORMATS)}, with or without .gz"
+    return f"names end in {', '.join(_SUFFIXES)}, with or without .gz; or give --input-format"
 
 
 def _too_many_bad(report: ReadReport, allowed: float) -> DataError:
@@ -192,7 +216,7 @@ def _too_many_bad(report: ReadReport, allowed: float) -> DataError:
     return DataError(
         f"{report.rejected.num_rows} of {report.lines} lines are bad, more than the share of "
         f"{allowed:g}: {first}",
-        hint="mend the lines, or allow a larger share",
+        hint="mend the lines or the schema; --max-bad-share 0.5 lets half of them pass",
         report=report,
     )
 

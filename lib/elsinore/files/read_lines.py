@@ -18,8 +18,10 @@ import pyarrow as pa
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.rejection import Reason, UnreadableFile, printable
+from elsinore.wording import some_of
 
 _BLOCK = 1 << 20
+_SHOWN = 40
 _UTF8_BOM = b"\xef\xbb\xbf"
 _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 #: What spoils a line is written into its text, in a way that no JSON reader takes: a line that is
@@ -175,15 +177,19 @@ def unreadable(path: Path, problem: str, code: Reason, hint: str | None = None) 
 
 def column_problem(names: Sequence[str], schema: StreamSchema) -> str | None:
     """What is wrong with the columns of a file: one is there twice, or one is lacking."""
+    if len(names) == 1 and (signs := [sign for sign in ";\t|" if sign in names[0]]):
+        return f"its columns are parted by {signs[0]!r}; write them with commas"
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         return f"column {twice[0]!r} occurs twice"
     needed = [schema.time_field, schema.type_field, schema.id_field]
     lacking = [name for name in needed if name is not None and name not in names]
-    return f"column {lacking[0]!r} is missing" if lacking else None
+    there = some_of(printable(name[:_SHOWN]) for name in names)
+    return f"column {lacking[0]!r} is missing; there are {there}" if lacking else None
 
 
 DEFAULT_LIMITS = ReadLimits()
+TOO_LONG = f"the line is longer than {DEFAULT_LIMITS.line_bytes:,} bytes"
 
 
 def read_lines(

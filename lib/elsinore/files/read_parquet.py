@@ -74,8 +74,8 @@ def read_parquet(
     label = printable(str(path))
     position = 1
     with open_unpacked(path, limits) as stream:
-        packed = path.suffix.lower() == ".gz"
-        source = pa.BufferReader(stream.read()) if packed else pa.PythonFile(stream, "r")
+        whole = path.suffix.lower() == ".gz" or not stream.seekable()  # a pipe
+        source = pa.BufferReader(stream.read()) if whole else pa.PythonFile(stream, "r")
         for batch in _batches(path, source, schema, limits):
             size = batch.num_rows
             numbers = pa.array(range(position, position + size), pa.int64())

@@ -15,8 +15,9 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
-from elsinore.files.typed import Typed, nothing, plausible_times, ticks_text
-from elsinore.timeline import Interval, TimeUnit, format_instant
+from elsinore.files.typed import Typed, doubt_of_unit, nothing, plausible_times, ticks_text
+from elsinore.timeline import NUMBER_LENGTHS, Interval, TimeUnit, format_instant
+from elsinore.wording import some_of
 
 Rows = npt.NDArray[np.int64]
 _ROW = "_row"
@@ -172,7 +173,7 @@ def _implausible(time: int, schema: StreamSchema, plausible: Interval) -> str:
     unit = schema.time_unit
     if not unit.is_calendar:
         return f"{time} is not in {ticks_text(plausible)}"
-    doubt = "" if unit is TimeUnit.ISO else f"; is its unit {unit}?"
+    doubt = "" if unit is TimeUnit.ISO else doubt_of_unit(time / NUMBER_LENGTHS[unit])
     return f"{_instant(time)} is not in {plausible}{doubt}"
 
 
@@ -180,7 +181,7 @@ def _instant(micros: int) -> str:
     try:
         return format_instant(micros)
     except OverflowError:
-        return f"{micros} microseconds"
+        return "a time beyond the year 9999"
 
 
 def _types(
@@ -194,8 +195,9 @@ def _types(
     found.add_missing(rows, typed.array, Reason.MISSING_TYPE, field)
     codes = pc.index_in(typed.array, pa.array(list(schema.type_codes), pa.string()))
     unknown = pc.and_(pc.is_null(codes), pc.is_valid(typed.array))
+    known = f"there are {some_of(schema.type_codes)}; the schema may list it without attributes"
     for index in positions(unknown):
-        text = f"{shown(typed.array[index].as_py())} is no event type"
+        text = f"{shown(typed.array[index].as_py())} is no event type; {known}"
         found.add(rows, [(index, Fault(Reason.UNKNOWN_TYPE, text))], field)
     return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)
 
@@ -271,7 +273,8 @@ def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, 
     """
     if column.null_count and not attribute.nullable:
         for index in positions(pc.is_null(column)):
-            yield index, Fault(Reason.MISSING_ATTRIBUTE, f"{attribute.name} is missing")
+            text = f"{attribute.name} is missing; nullable: true in the schema allows that"
+            yield index, Fault(Reason.MISSING_ATTRIBUTE, text)
     for code, broken, rule in _rules(column, attribute):
         for index in positions(broken):
             value = _spelled(column[index].as_py(), attribute)

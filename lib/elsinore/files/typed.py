@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES
-from elsinore.files.read_lines import fault_in
+from elsinore.files.read_lines import TOO_LONG, fault_in
 from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.timeline import (
     MAX_INSTANT,
@@ -94,6 +94,19 @@ def plausible_times(unit: TimeUnit) -> Interval:
     return Interval.parse("1971-01-01", "2200-01-01")
 
 
+def doubt_of_unit(value: object) -> str:
+    """In which unit a number would be a time that is taken for real, to be said after a fault.
+
+    >>> doubt_of_unit("1740996000000"), doubt_of_unit("noon")
+    ('; is it in ms? then say so by unit: ms', '')
+    """
+    text = str(value)
+    for unit, length in NUMBER_LENGTHS.items() if _DIGITS.fullmatch(text[:30]) else ():
+        if unit.is_calendar and plausible_times(unit).contains(int(float(text[:30]) * length)):
+            return f"; is it in {unit}? then say so by unit: {unit}"
+    return ""
+
+
 def ticks_text(times: Interval) -> str:
     """An interval of integer times, for people.
 
@@ -133,7 +146,7 @@ def _iso_instant(text: str, wrong: Reason) -> int | Fault:
     except ValueError:
         instant = None
     if instant is None:
-        return Fault(wrong, f"{shown(text)} is not an ISO 8601 instant")
+        return Fault(wrong, f"{shown(text)} is not an ISO 8601 instant{doubt_of_unit(text)}")
     # An offset can carry a time out of the years that can be written.
     if not MIN_INSTANT <= instant <= MAX_INSTANT:
         return Fault(wrong, f"{shown(text)} is not in the years 1 to 9999")
@@ -180,9 +193,11 @@ MAX_DEPTH = 64
 #: Longer numbers are beyond every double and long; and Python refuses to read very long ones.
 _MAX_DIGITS = 400
 
+_ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
 _raw_decode = json.JSONDecoder().raw_decode
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+_DIGITS = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 #: Python types that Arrow takes as they are, if a column holds no others.
 _NATURAL: dict[AttributeType, set[type]] = {
     AttributeType.STRING: {str, type(None)},
@@ -229,18 +244,21 @@ def _parse_carefully(line: str) -> dict[str, Any] | Fault:
     try:
         record = json.loads(line, object_pairs_hook=_unique, parse_int=whole_number)
     except json.JSONDecodeError as error:
+        if line.lstrip().startswith("["):
+            return _refusal(line, Reason.NOT_AN_OBJECT, _ARRAY)
         return _refusal(line, Reason.BAD_JSON, f"{error.msg} at column {error.colno}")
     except _RepeatedKey as error:
         return _refusal(line, Reason.BAD_JSON, str(error))
     if not isinstance(record, dict):
-        return _refusal(line, Reason.NOT_AN_OBJECT, f"{shown(record)} is not an object")
+        text = _ARRAY if isinstance(record, list) else f"{shown(record)} is not an object"
+        return _refusal(line, Reason.NOT_AN_OBJECT, text)
     return record
 
 
 def _refusal(line: str, code: Reason, text: str) -> Fault:
     match fault_in(line):
         case Reason.LINE_TOO_LONG:
-            return Fault(Reason.LINE_TOO_LONG, "the line is too long")
+            return Fault(Reason.LINE_TOO_LONG, TOO_LONG)
         case Reason.BAD_ENCODING:
             return Fault(Reason.BAD_ENCODING, "the line is not UTF-8")
     return Fault(code, text)
@@ -314,7 +332,10 @@ def _iso_column(values: list[Any], kinds: set[type], wrong: Reason) -> Typed:
         # No instant is spelled beyond ASCII, and Arrow takes no lone surrogates.
         texts = [value if isinstance(value, str) and value.isascii() else None for value in values]
         faults = [
-            (index, Fault(wrong, f"{shown(value)} is not an ISO 8601 instant"))
+            (
+                index,
+                Fault(wrong, f"{shown(value)} is not an ISO 8601 instant{doubt_of_unit(value)}"),
+            )
             for index, (value, text) in enumerate(zip(values, texts, strict=True))
             if value is not None and text is None
         ]
@@ -324,6 +345,12 @@ def _iso_column(values: list[Any], kinds: set[type], wrong: Reason) -> Typed:
 
 def _wrong(value: Any, noun: str) -> Fault:
     return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a {noun}")
+
+
+def _no_number(value: Any, noun: str) -> Fault:
+    fault = _wrong(value, noun)
+    quoted = isinstance(value, str) and _DIGITS.fullmatch(value)
+    return fault._replace(text=f"{fault.text}; it stands in quotes") if quoted else fault
 
 
 def _is_number(value: Any) -> bool:
@@ -346,7 +373,7 @@ def _id(value: Any) -> str | Fault:
 
 def _long(value: Any) -> int | Fault:
     if not _is_number(value):
-        return _wrong(value, "long")
+        return _no_number(value, "long")
     if isinstance(value, float):
         if not math.isfinite(value):
             return Fault(Reason.NOT_FINITE, f"{shown(value)} is not finite")
@@ -360,7 +387,7 @@ def _long(value: Any) -> int | Fault:
 
 def _double(value: Any) -> float | Fault:
     try:
-        return float(value) if _is_number(value) else _wrong(value, "double")
+        return float(value) if _is_number(value) else _no_number(value, "double")
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 

@@ -21,8 +21,6 @@ from elsinore.timeline import Interval, hour_label, hours_of
 
 #: What a result is of.
 PLACE = ["query", "group_key", "window_start"]
-#: More digits of a count are not shown in full.
-_FULL_DIGITS = 15
 
 
 class TopResult(NamedTuple):
@@ -101,17 +99,6 @@ def _tops(rows: pa.Table) -> list[tuple[str, TopResult]]:
     near = near.filter(pc.equal(near["size"], near["size_max"]))
     rows = near.select(["query", *TopResult._fields]).to_pylist()
     return [(row.pop("query"), TopResult(**row)) for row in rows]
-
-
-def shorten_count(digits: str) -> str:
-    """A count that fits a cell: in full up to 15 digits, else its leading digits and its length.
-
-    >>> shorten_count("1234567"), shorten_count("1" + "0" * 20)
-    ('1,234,567', '1.00e20 (21 digits)')
-    """
-    if len(digits) <= _FULL_DIGITS:
-        return f"{int(digits):,}"
-    return f"{digits[0]}.{digits[1:3]}e{len(digits) - 1} ({len(digits)} digits)"
 
 
 # ---- what is published

@@ -24,9 +24,9 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.quality.judge import Judgement
-from elsinore.quality.lake import shorten_count
 from elsinore.quality.report_data import ReportData, read_report_data
 from elsinore.query.print_query import count_of, name_some, print_length
+from elsinore.results.published import shorten_count
 from elsinore.timeline import Interval, hour_label
 
 #: More hours are drawn by day.

@@ -15,10 +15,10 @@ from elsinore.query.expressions import (
     Field,
     sides_of,
 )
-from elsinore.query.faults import listed, some_of, suggest
 from elsinore.query.resolve import BindFault, Scope
 from elsinore.query.syntax import Call, Equivalence, Expression, Literal, Operation, Reference
 from elsinore.timeline import UNITS, parse_instant
+from elsinore.wording import listed, some_of, suggest
 
 _LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
 _TIMESTAMP, _BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
@@ -38,6 +38,11 @@ _SHORT_UNITS = {
     "hr": "hours",
     "hrs": "hours",
     "d": "days",
+    "w": "7 days",
+    "week": "7 days",
+    "weeks": "7 days",
+    "month": "30 days",
+    "months": "30 days",
 }
 
 
@@ -93,7 +98,8 @@ def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
     """
     bound = bind_expression(scope, expression)
     if bound.type is not _BOOLEAN:
-        scope.refuse(f"a condition is wanted, not a {bound.type}", expression.at)
+        hint = "compare it with something, as in V.price > 5"
+        scope.refuse(f"a condition is wanted, not a {bound.type}", expression.at, hint)
     return bound
 
 
@@ -131,7 +137,8 @@ def _bind_literal(scope: Scope, literal: Literal) -> Constant:
     if isinstance(value, float):
         return Constant(value, _DOUBLE)
     if value not in _INT64:
-        scope.refuse(f"{str(value)[:25]}... does not fit a long", literal.at)
+        hint = f"at most {_INT64[-1]}; with a decimal point it is a double"
+        scope.refuse(f"{str(value)[:25]} does not fit a long", literal.at, hint)
     return Constant(value, _LONG)
 
 
@@ -157,8 +164,10 @@ def _bind_reference(scope: Scope, reference: Reference) -> Field:
         if not found:
             scope.no_carrier(reference.attribute, reference.at)
     if len(found) > 1 and not scope.all_unclear(found):
-        choices = some_of(f"{p.alias}.{reference.attribute}" for p in found)
-        scope.fault(f"{reference.attribute} could be any of {choices}", reference.at)
+        name = reference.attribute
+        choices = some_of(f"{p.alias}.{name}" for p in found)
+        hint = f"write one of them, or [{name}] for one value in the whole trend"
+        scope.fault(f"{name} could be any of {choices}", reference.at, hint)
     column = scope.column(found[0], reference.attribute, reference.at) if len(found) == 1 else None
     if column is None:
         raise BindFault
@@ -214,10 +223,27 @@ def _compare(
     if any(isinstance(side, Constant) and side.value is None for side in (left, right)):
         scope.refuse("a comparison with NULL is never true", at, "write IS NULL")
     if _common_type((left, right)) is None:
-        scope.refuse(f"cannot compare a {left.type} with a {right.type}", at)
+        hint = _literal_hint(left, right) or _literal_hint(right, left)
+        scope.refuse(f"cannot compare a {left.type} with a {right.type}", at, hint)
     if left.type is _BOOLEAN and operator not in ("=", "!="):
         scope.refuse(f"truth values have no order for {operator}", at)
     return Applied(operator, (left, right))
+
+
+def _literal_hint(side: BoundExpression, other: BoundExpression) -> str | None:
+    """How to write a literal that stands beside a value of another type."""
+    if not isinstance(other, Constant) or other.value is None:
+        return None
+    match side.type, other.value:
+        case AttributeType.STRING, bool() | int() | float():
+            return f"write it in quotes: '{other.value}'"
+        case ((AttributeType.LONG | AttributeType.DOUBLE), str(text)):
+            return f"write it without quotes: {text[:40]}"
+        case AttributeType.BOOLEAN, _:
+            return "write TRUE or FALSE"
+        case AttributeType.TIMESTAMP, _:
+            return "as in '2013-01-31T10:00:00Z'"
+    return None
 
 
 def _arithmetic(

@@ -17,14 +17,16 @@ from elsinore.query.bound import (
     EdgePredicate,
     Key,
     LocalPredicate,
+    Position,
     Workload,
 )
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, sides_of
-from elsinore.query.faults import in_text_order, some_of, suggest
+from elsinore.query.faults import in_text_order
 from elsinore.query.print_query import print_query
 from elsinore.query.resolve import BindFault, Scope, check_pattern, normal_form
 from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
 from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
+from elsinore.wording import some_of, suggest
 
 # ---- WHERE: conjuncts sorted into equivalence keys, local and edge predicates
 
@@ -79,7 +81,7 @@ def _classify(
         scope.fault(
             f"this condition is about {names} at once",
             written.at,
-            "a condition reads one event, or an event and the NEXT(...) one",
+            _about_several(written),
         )
     elif not later:
         conditions.local.append(LocalPredicate(now.pop(), condition))
@@ -87,6 +89,15 @@ def _classify(
         scope.fault("NEXT(...) stands alone", written.at, "compare it with the event before it")
     else:
         _add_edge(scope, EdgePredicate(now.pop(), later.pop(), condition), written, conditions)
+
+
+def _about_several(written: syntax.Expression) -> str:
+    """What to write for a condition about events that need not be adjacent."""
+    sides = written.operands if isinstance(written, syntax.Operation) else ()
+    names = {side.attribute for side in sides if isinstance(side, syntax.Reference)}
+    if isinstance(written, syntax.Operation) and written.name == "=" and len(names) == 1:
+        return f"write [{names.pop()}] for one value in the whole trend"
+    return "a condition reads one event, or an event and the NEXT(...) one"
 
 
 def _add_edge(
@@ -208,7 +219,7 @@ def _bind_key(scope: Scope, reference: syntax.Reference, *, equivalence: bool) -
         return None
     kind = scope.schema.attributes.get(attribute)
     if kind is None:
-        scope.fault(f"{attribute} cannot be a key", at)
+        scope.fault(f"{attribute} cannot be a key", at, "windows are by time: WITHIN and SLIDE")
         return None
     positions = frozenset(position.index for position in carriers)
     return Key(attribute, kind, positions, equivalence, None)
@@ -225,6 +236,7 @@ def _bind_returns(scope: Scope, query: syntax.Query) -> tuple[BoundAggregate, ..
         if isinstance(item, syntax.Reference):
             if (item.qualifier, item.attribute) not in groups:
                 hint = suggest(item.attribute, [key.attribute for key in query.group_by])
+                hint = hint or f"add GROUP-BY {item.attribute}"
                 scope.fault(f"{item.attribute} is not in GROUP-BY", item.at, hint)
             continue
         if item.label in aggregates:
@@ -244,7 +256,7 @@ def _bind_returns(scope: Scope, query: syntax.Query) -> tuple[BoundAggregate, ..
 def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate | None:
     if item.function not in AggregateFunction.__members__:
         known = list(AggregateFunction.__members__)
-        hint = suggest(item.function, known) or f"there are {', '.join(known)}"
+        hint = suggest(item.function, known, 0.75) or f"there are {', '.join(known)}"
         scope.fault(f"there is no aggregate {item.function}", item.at, hint)
         # What else is wrong in its parentheses is noted too.
         carriers = scope.named(item.target, item.at) if item.target != "*" else ()
@@ -265,7 +277,9 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate | No
         return None
     if not carriers or counting != (item.attribute is None):
         if carriers:
-            wanted = f"COUNT({item.target})" if counting else f"{item.function}(X.attribute)"
+            numbers = _numbers_of(scope, carriers[0])
+            name = f"{item.function}({item.target}.{(numbers or ['attribute'])[0]})"
+            wanted = f"COUNT({item.target})" if counting else name
             scope.fault(f"{item.label} is no aggregate", item.at, f"write {wanted}")
         return None
     positions = frozenset(position.index for position in carriers)
@@ -276,9 +290,16 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate | No
         return None
     extreme = function in (AggregateFunction.MIN, AggregateFunction.MAX)
     if not (column[1].is_number or (extreme and column[1] is AttributeType.TIMESTAMP)):
-        scope.fault(f"{item.function} of a {column[1]} has no meaning", item.at)
+        hint = f"numbers are {some_of(_numbers_of(scope, carriers[0])) or 'none of its attributes'}"
+        scope.fault(f"{item.function} of a {column[1]} has no meaning", item.at, hint)
         return None
     return BoundAggregate(item.label, function, positions, column[0], column[1])
+
+
+def _numbers_of(scope: Scope, position: Position) -> list[str]:
+    """Attributes of an event that can be added up."""
+    attributes = scope.schema.by_name[position.type].attributes
+    return [attribute.name for attribute in attributes if attribute.type.is_number]
 
 
 # ---- WITHIN and SLIDE

@@ -47,5 +47,5 @@ def read_workload(text: str, schema: StreamSchema, file: str = "<text>") -> Work
     except QueryError as error:
         faults += error.diagnostics
     if faults:
-        raise QueryError.of(in_text_order(faults))
+        raise QueryError.of(in_text_order(faults, text))
     return workload

@@ -15,8 +15,9 @@ from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, Unexp
 
 from elsinore.errors import Diagnostic, Location, QueryError
 from elsinore.query import syntax
-from elsinore.query.faults import closest, listed, suggest
+from elsinore.query.elsewhere import from_elsewhere
 from elsinore.query.syntax import Query
+from elsinore.wording import closest, listed, suggest
 
 # ---- limits: what no person writes is refused before it costs anything
 
@@ -95,8 +96,23 @@ _TOKEN_NAMES = {
     "SLASH": "'/'",
     "PERCENT": "'%'",
     "QMARK": "'?'",
-    "$END": "the end of the query (';')",
+    "$END": "';'",
 }
+_CLAUSES = "GROUP-BY", "SEMANTICS", "WHERE", "WITHIN"
+#: What stands for several names, if the first of them is among them; the wider ones first.
+_GROUPS = (
+    ("a 'string'", "a value", ("a 'string'", "a name", "a number", "FALSE", "NEXT", "NULL", "TRUE",
+                               "'('", "'['", "'-'")),
+    ("'%'", "an operator", ("'%'", "'*'", "'+'", "'-'", "'/'", "a comparison", "BETWEEN", "IN",
+                            "IS", "LIKE", "NOT", "']'", "'.'", "'('", "','")),
+    ("'?'", "'+', '*', '?'", ("'?'", "'+'", "'*'")),
+    ("SEQ", "an event type", ("SEQ", "NOT", "'('", "a name")),
+    ("WITHIN", "another clause", _CLAUSES),
+)  # fmt: skip
+#: A keyword that the grammar took for a name, since something is missing before it.
+_KEYWORD = re.compile(
+    r"\b(?:RETURN|PATTERN|WHERE|WITHIN|SEMANTICS|GROUP[- ]BY)\s*\Z", re.IGNORECASE
+)
 _SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z_][A-Za-z0-9_-]*)?", re.ASCII)
 _LAST_WORD = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z_][A-Za-z0-9_]*)\s*\Z", re.ASCII)
@@ -121,14 +137,53 @@ def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | N
     """
     offset, found, expected = _facts(error, text)
     names = sorted({_TOKEN_NAMES.get(name, name) for name in expected})
-    wanted = f"; expected {listed(names)}" if names else ""
+    if text[offset : offset + 1] in _SIGNS:
+        return offset, f"found {found}", _SIGNS[text[offset]]
+    if elsewhere := from_elsewhere(text, offset, found):
+        return elsewhere
+    taken = _KEYWORD.search(text[:offset])
+    if taken is not None and ("'.'" in names or taken[0].strip().upper() in names):
+        return taken.start(), f"found {taken[0].strip()}; something is missing before it", None
+    wanted = f"; expected {listed(_in_groups(names))}" if names else ""
     hint = _hint(text[offset:], names)
     earlier = _misspelt_before(text[:offset], found, names)
     if earlier is not None and hint is None:
         start, word, keyword = earlier
         message = f"found {word!r} before {found}; expected {keyword}"
         return start, message, f"did you mean {keyword}?"
-    return offset, f"found {found}{wanted}", hint
+    return offset, f"found {found}{wanted}", hint or _missing(text[:offset], found, names)
+
+
+def _in_groups(names: list[str]) -> list[str]:
+    """What may stand at a place, as a person would list it."""
+    left = dict.fromkeys(names)
+    found = []
+    for sign, title, members in _GROUPS:
+        if sign in left and len(inside := [name for name in members if name in left]) > 1:
+            found.append(title)
+            left = {name: None for name in left if name not in inside}
+    return [*left, *found]
+
+
+def _missing(before: str, found: str, names: list[str]) -> str | None:
+    """What mends a fault that is no misspelt word."""
+    if found.startswith(('"', "'")) and found[1:2] == "'" and {"a name", "a number"} & {*names}:
+        return "write it without quotes"
+    if names == ["a number"]:
+        return "as in 10 minutes"
+    if names == ["QUERY"]:
+        return "a query begins QUERY name RETURN ..."
+    if names == ["RETURN"]:
+        return "after its name comes RETURN, then PATTERN"
+    if names == ["','", "PATTERN"]:
+        return "RETURN lists aggregates and attributes of GROUP-BY as they are"
+    if before.count("(") > before.count(")") and "')'" in names:
+        return "is a ')' or a ',' missing?"
+    if found == "')'" and before.count("(") <= before.count(")"):
+        return "there is no '(' for it"
+    if found == "','":
+        return "join conditions by AND" if "WHERE" in before.upper() else "write SEQ(A, B)"
+    return "letters, digits and _, no digit first" if names == ["a name"] else None
 
 
 def _facts(error: UnexpectedInput, text: str) -> tuple[int, str, Iterable[str]]:
@@ -147,7 +202,7 @@ def _hint(rest: str, names: list[str]) -> str | None:
     """A keyword that is expected and looks like what was found, or what a sign is here."""
     word = _WORD.match(rest)
     if word is None:
-        return _SIGNS.get(rest[:1])
+        return None
     keywords = [name for name in names if name[0].isalpha() and " " not in name]
     return suggest(word[0], keywords) or suggest(word[0].split("-")[0], keywords)
 
@@ -171,6 +226,8 @@ def _anagram(word: str, keywords: list[str]) -> str | None:
     letters = sorted(word.upper())
     return next((name for name in keywords if sorted(name) == letters), None)
 
+
+_ONE_CLAUSE = "join conditions by AND; list attributes with ','"
 
 # ---- statements
 
@@ -397,7 +454,9 @@ class SyntaxBuilder:
             kind = str(clause.data)
             if kind in clauses:
                 title = kind.split("_", maxsplit=1)[0].upper()
-                raise BuildFault(Diagnostic(f"a second {title} clause", self._at(clause)))
+                raise BuildFault(
+                    Diagnostic(f"a second {title} clause", self._at(clause), _ONE_CLAUSE)
+                )
             clauses[kind] = clause
         where, group_by = clauses.get("where_clause"), clauses.get("group_clause")
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")

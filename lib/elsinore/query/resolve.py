@@ -14,7 +14,7 @@ from elsinore.query import syntax
 from elsinore.query.automaton import Adjacency, adjacency
 from elsinore.query.bound import Position
 from elsinore.query.expressions import TIME
-from elsinore.query.faults import some_of, suggest
+from elsinore.wording import listed, some_of, suggest
 
 
 class BindFault(Exception):
@@ -92,7 +92,9 @@ class Scope:
         found = found or tuple(p for p in self.positions if p.type == name)
         if not found:
             known = sorted({p.alias for p in self.positions} | {p.type for p in self.positions})
-            hint = suggest(name, known) or f"it has {some_of(known)}"
+            carriers = self.carriers(name)
+            hint = f"write {listed(f'{p.alias}.{name}' for p in carriers)}" if carriers else None
+            hint = hint or suggest(name, known) or f"it has {some_of(known)}"
             self.fault(f"the pattern has no {name}", at, hint)
         return () if any(p.index in self._unclear for p in found) else found
 
@@ -107,10 +109,20 @@ class Scope:
         if attribute in self.schema.attributes and not types <= by_name.keys():
             return
         known = {a for name in types if name in by_name for a in by_name[name].by_name}
-        hint = suggest(attribute, sorted(known))
-        if attribute == "time":
-            hint = f"write {self.positions[0].alias}.time"
+        hint = self._own_field(attribute, self.positions[0]) or suggest(attribute, sorted(known))
+        hint = hint or f"they have {some_of(sorted(known))}; strings stand in single quotes"
         self.fault(f"no event type of the pattern has an attribute {attribute}", at, hint)
+
+    def _own_field(self, name: str, position: Position) -> str | None:
+        """What to write for a field of raw events that every event has."""
+        schema = self.schema
+        if name in ("time", schema.time_field):
+            return f"write {position.alias}.time"
+        if name == schema.type_field:
+            return "PATTERN names the types"
+        if name == schema.id_field:
+            return "an id is an attribute only if the schema lists it under the type, too"
+        return None
 
     def column(
         self, position: Position, attribute: str, at: Location
@@ -122,8 +134,10 @@ class Scope:
         if attribute == "time":
             calendar = self.schema.time_unit.is_calendar
             return TIME, AttributeType.TIMESTAMP if calendar else AttributeType.LONG
-        hint = suggest(attribute, [*known, "time"])
-        hint = hint or f"it has {some_of(known) or 'none but time'}"
+        hint = self._own_field(attribute, position) or suggest(attribute, [*known, "time"])
+        if others := self.carriers(attribute):
+            hint = f"write {listed(f'{p.alias}.{attribute}' for p in others)}"
+        hint = hint or f"it has {some_of([*known, 'time'])}"
         self.fault(f"{position.type} has no attribute {attribute}", at, hint)
         return None
 
@@ -201,7 +215,7 @@ def check_pattern(scope: Scope) -> None:
     if isinstance(scope.pattern, syntax.Negation):
         scope.fault("NOT cannot be a whole pattern", scope.pattern.at, "write SEQ(NOT N, P)")
     if isinstance(scope.pattern, syntax.Conjunction) and len(scope.pattern.parts) != 2:
-        scope.fault("AND joins two patterns", scope.pattern.at)
+        scope.fault("AND joins two patterns", scope.pattern.at, "as in P AND Q")
     _check_shape(scope, scope.pattern)
     scope.well_shaped = len(scope.faults) == before
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -63,3 +64,31 @@ def to_double(value: int | float) -> float:
 
 def _log2(value: int | float) -> float | None:
     return None if value == 0 or value != value else math.log2(abs(value))
+
+
+def exact_integers(digits: Sequence[str | None]) -> pa.Array:
+    """Integers of any size from their digits, none of them rounded.
+
+    Returns:
+        int64 where all of them fit, else decimal128 of 38 digits, else the digits as text.
+
+    >>> [str(exact_integers([str(n), None]).type) for n in (2**63 - 1, 2**63, 10**38)]
+    ['int64', 'decimal128(38, 0)', 'string']
+    """
+    texts = pa.array(digits, pa.string())
+    try:
+        return texts.cast(pa.int64())
+    except pa.ArrowInvalid:  # One does not fit; the cast to decimals would not say so.
+        longest = max(len(text.lstrip("-")) for text in digits if text is not None)
+        return texts.cast(pa.decimal128(38)) if longest <= 38 else texts
+
+
+def shorten_count(digits: str, full: int = 15) -> str:
+    """A count that fits a cell: in full up to so many digits, else leading digits and its length.
+
+    >>> shorten_count("1234567"), shorten_count("1" + "0" * 20)
+    ('1,234,567', '1.00e20 (21 digits)')
+    """
+    if len(digits) <= full:
+        return f"{int(digits):,}"
+    return f"{digits[0]}.{digits[1:3]}e{len(digits) - 1} ({len(digits)} digits)"

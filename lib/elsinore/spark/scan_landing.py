@@ -70,7 +70,10 @@ def landing_files(zone: Path, interval: Interval) -> tuple[LandingFile, ...]:
 def _named(zone: Path, interval: Interval) -> Iterator[tuple[Path, str]]:
     """Paths of files with the label of their hour."""
     if not zone.is_dir():
-        raise DataError(f"there is no landing zone {zone}", hint="`elsinore generate` fills one")
+        raise DataError(
+            f"there is no landing zone {zone}",
+            hint="put files there; `elsinore generate flights` makes some",
+        )
     hours = {hour_label(hour) for hour in hours_of(interval)}
     for day in sorted({hour[:10] for hour in hours}):
         folder = zone.joinpath(*day.split("-"))

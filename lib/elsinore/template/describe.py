@@ -9,7 +9,6 @@ from functools import cached_property
 
 from elsinore.query.automaton import Ways
 from elsinore.query.bound import BoundQuery
-from elsinore.query.faults import listed
 from elsinore.query.print_query import print_bound, print_pattern
 from elsinore.query.syntax import EventPattern, Negation, Pattern, parts_of
 from elsinore.template.template import (
@@ -25,6 +24,7 @@ from elsinore.template.template import (
     Template,
     Transition,
 )
+from elsinore.wording import listed
 
 
 @dataclass(frozen=True, slots=True)

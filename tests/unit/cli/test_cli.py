@@ -54,6 +54,7 @@ def _called(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         return {"report": "page"}
 
     monkeypatch.setattr(pipeline, "run_step", run_step)
+    monkeypatch.setattr(pipeline, "require_run", lambda lake, interval: None)
     return found
 
 

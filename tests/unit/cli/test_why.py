@@ -233,7 +233,9 @@ def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
     ("arguments", "code", "text"),
     [
         (("chains", "carrier=DL", WINDOW), 1, 'published in this window: {"carrier": "AA"}, {"'),
-        (("nothing", "{}", WINDOW), 1, "none of the query at all"),
+        (("nothing", "{}", WINDOW), 1, "queries are chains"),
+        (("chain", "{}", WINDOW), 1, "did you mean chains?"),
+        (("chains", "{}", "2013-02-08T00:07:01"), 1, "a window starts every"),
         (("chains", "carrier", WINDOW), 2, "not a group: 'carrier'"),
         (("chains", "{carrier", WINDOW), 2, "no JSON object"),
         (("chains", "carrier=UA", "yesterday"), 2, "not an ISO 8601 instant: 'yesterday'"),

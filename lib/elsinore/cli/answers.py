@@ -1,0 +1,229 @@
+"""How answers are written: tables for people, JSON lines and files of long rows for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+
+from elsinore.errors import ParameterError
+from elsinore.query.print_query import count_of
+from elsinore.results.published import exact_integers, group_key, numbers_of, shorten_count
+from elsinore.results.row import ResultRow, encode_row
+from elsinore.timeline import Instant
+
+#: Rows that a table for people has, of all queries together and of one at least.
+_ROWS, _LEAST = 40, 3
+#: Longer counts are shortened in a table; in files never.
+_DIGITS = 40
+#: Columns of a table that is not on a terminal, which would say how many it has.
+_WIDTH = 160
+
+
+class Format(StrEnum):
+    """How answers can be written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+
+_SUFFIXES = {
+    ".txt": Format.TABLE,
+    **dict.fromkeys(("", ".json", ".jsonl", ".ndjson"), Format.JSON),
+    **{f".{form}": form for form in (Format.CSV, Format.PARQUET, Format.ARROW)},
+}
+
+
+def format_for(asked: Format | None, output: Path | None) -> Format:
+    """The format that is asked for, or that the output's name says; else what suits the reader.
+
+    Raises:
+        ParameterError: the name says none, or bytes would go to a terminal.
+    """
+    if output is None and sys.stdout.isatty():
+        if asked in (Format.PARQUET, Format.ARROW):
+            raise ParameterError(f"{asked} is not for a terminal", hint="add --output FILE")
+        return asked or Format.TABLE
+    suffix = "" if output is None else output.suffix.lower()
+    if asked is None and suffix not in _SUFFIXES:
+        endings = ", ".join(filter(None, _SUFFIXES))
+        hint = f"let it end in {endings}, or give --format"
+        raise ParameterError(f"cannot tell a format of answers from {output}", hint=hint)
+    return asked or _SUFFIXES[suffix]
+
+
+class Sheet(NamedTuple):
+    """A table for people: its title, the titles of columns, rows of values, and a last line."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[Any]]
+    below: str = ""
+
+
+def write(
+    form: Format,
+    output: Path | None,
+    *,
+    sheets: Iterable[Sheet],
+    lines: Iterable[str],
+    table: Callable[[], pa.Table],
+) -> None:
+    """Write what is asked for of one thing's three forms, to a file or to standard output."""
+    with opened(output) as out:
+        if form is Format.TABLE:
+            out.write(_printed(sheets, output).encode())
+            return
+        if form is Format.JSON:
+            out.writelines(f"{line}\n".encode() for line in lines)
+            return
+        from pyarrow import csv, ipc, parquet  # not where they are not needed
+
+        match form:
+            case Format.CSV:
+                csv.write_csv(table(), out)
+            case Format.PARQUET:
+                parquet.write_table(table(), out)
+            case Format.ARROW:
+                whole = table()
+                with ipc.new_file(out, whole.schema) as writer:
+                    writer.write_table(whole)
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[BinaryIO]:
+    """A file to write to, or standard output.
+
+    Raises:
+        ParameterError: the file cannot be written.
+    """
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        file = path.open("wb")
+    except OSError as error:
+        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+    with file:
+        yield file
+
+
+def _printed(sheets: Iterable[Sheet], output: Path | None) -> str:
+    from rich.console import Console  # not where answers are JSON
+    from rich.table import Table
+    from rich.text import Text
+
+    on_terminal = output is None and sys.stdout.isatty()
+    console = Console(width=None if on_terminal else _WIDTH, force_terminal=on_terminal)
+    with console.capture() as printed:
+        for title, columns, rows, below in sheets:
+            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="cyan")
+            for number, head in enumerate(columns):
+                right = any(type(row[number]) in (int, float) for row in rows)
+                table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
+            for row in rows:
+                table.add_row(*(Text(value_text(value)) for value in row))
+            console.print(Text(title, "bold"), table, Text(f"{below}\n" if below else "", "dim"))
+    return printed.get()
+
+
+def value_text(value: Any) -> str:
+    """A value for people: integers in full up to 40 digits, doubles to 10.
+
+    >>> value_text(1234567), value_text(0.1 + 0.2), value_text(Instant(0)), value_text(None)
+    ('1,234,567', '0.3', '1970-01-01 00:00:00', '-')
+    """
+    match value:
+        case None:
+            return "-"
+        case Instant():
+            return str(value).rstrip("Z").removesuffix(".000000").replace("T", " ")
+        case float():
+            return f"{value:,.10g}"
+        case int() if not isinstance(value, bool):
+            return shorten_count(str(value), _DIGITS)
+    return str(value)
+
+
+# ---- answers
+
+
+def write_answers(
+    rows: Sequence[ResultRow], form: Format, output: Path | None, top: int | None
+) -> None:
+    """Write the rows of all queries, given in canonical order.
+
+    `top` leaves of each query so many rows with the largest first aggregate; None: all of them, in
+    a table as many as people look at.
+    """
+    queries = [list(own) for _, own in groupby(rows, key=lambda row: row.query)]
+    if top is not None:
+        rows = [row for own in queries for row in _largest(own)[:top]]
+    write(
+        form, output,
+        sheets=_sheets(queries, top),
+        lines=map(encode_row, rows),
+        table=lambda: long_table(rows, text=form is Format.CSV),
+    )  # fmt: skip
+
+
+def _largest(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """By the first aggregate, largest first; what has no value last."""
+
+    def size(row: ResultRow) -> tuple[bool, int | float]:
+        value = row.values[0][1]
+        known = isinstance(value, int | float) and value == value
+        return (not known, -value if known else 0)  # type: ignore[operator]
+
+    return sorted(rows, key=size)
+
+
+def _sheets(queries: list[list[ResultRow]], top: int | None) -> Iterator[Sheet]:
+    most = top or max(_LEAST, _ROWS // max(1, len(queries)))
+    for own in queries:
+        first, left = own[0], len(own) - most
+        named = [name for name, _ in (*first.group, *first.values)]
+        cells = [
+            [row.window_start, row.window_end, *(value for _, value in (*row.group, *row.values))]
+            for row in _largest(own)[:most]
+        ]
+        title = f"{first.query}: {count_of(len(own), 'row')}, largest {first.values[0][0]} first"
+        below = f"and {left:,} more: --top {len(own)} shows them, --output FILE.csv keeps them"
+        yield Sheet(title, ["from", "until", *named], cells, below if left > 0 else "")
+
+
+def long_table(rows: Iterable[ResultRow], *, text: bool) -> pa.Table:
+    """Rows as one table that plain SQL can query, a row for each aggregate.
+
+    Returns:
+        `query`, `group_key` (a JSON object), `window_start` and `window_end` (timestamps in UTC, or
+        int64 ticks), `aggregate`, `exact` (integers in full, instants as microseconds: see
+        `exact_integers`, or digits where `text`), `value` (the nearest double).
+    """
+    flat = [
+        (row, group_key(row), *item, *numbers_of(item[1])) for row in rows for item in row.values
+    ]
+    calendar = bool(flat) and isinstance(flat[0][0].window_start, Instant)
+    time = pa.timestamp("us", "UTC") if calendar else pa.int64()
+    exact = [each[5] for each in flat]
+    return pa.table(
+        {
+            "query": pa.array([each[0].query for each in flat], pa.string()),
+            "group_key": pa.array([each[1] for each in flat], pa.string()),
+            "window_start": pa.array([int(each[0].window_start) for each in flat], time),
+            "window_end": pa.array([int(each[0].window_end) for each in flat], time),
+            "aggregate": pa.array([each[2] for each in flat], pa.string()),
+            "exact": pa.array(exact, pa.string()) if text else exact_integers(exact),
+            "value": pa.array([each[4] for each in flat], pa.float64()),
+        }
+    )

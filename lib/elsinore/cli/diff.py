@@ -1,0 +1,147 @@
+"""`elsinore diff`: which results of two workloads, or of two files of answers, are not the same."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import typer
+from pyarrow import csv
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.cli.answers import Format, Sheet, format_for, long_table, write
+from elsinore.cli.run import STEPS, answer, process_cores
+from elsinore.engine.plan import Executor, Request
+from elsinore.errors import ParameterError
+from elsinore.files.read_events import read_events
+from elsinore.query.load_workload import load_workload
+from elsinore.reference.budget import Budget
+from elsinore.results.published import to_double
+from elsinore.results.row import ResultRow
+from elsinore.timeline import Instant, parse_instant
+
+_KEYS = ["query", "group_key", "window_start", "window_end", "aggregate"]
+_KINDS = ["same", "changed", "added", "removed"]
+
+
+def diff(
+    before: Annotated[Path, typer.Argument(help="A workload, or a file that `run` wrote.")],
+    after: Annotated[Path, typer.Argument(help="The other one.")],
+    schema: Annotated[Path | None, typer.Option(help="Of two workloads: the schema.")] = None,
+    input_: Annotated[
+        list[Path] | None, typer.Option("--input", help="Of two workloads: files or folders.")
+    ] = None,
+    form: Annotated[Format | None, typer.Option("--format", help="As of `run`.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Where to write, as of `run`.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Changes that a table shows.")] = 20,
+) -> None:
+    """Say which results were added, removed or changed, and by how much; largest change first."""
+    chosen = format_for(form, output)
+    if before.suffix == after.suffix == ".sase":
+        if schema is None or not input_:
+            raise ParameterError("two workloads need --schema FILE and --input FILE")
+        stream = load_schema(schema)
+        workloads = [load_workload(path, stream) for path in (before, after)]
+        events, _ = read_events(input_, stream, max_bad_share=1)
+        request = Request(threads=process_cores())
+        old, new = (
+            long_table(answer(w, events, Executor.AUTO, Budget(STEPS), request=request), text=True)
+            for w in workloads
+        )
+    else:
+        old, new = (_stored(path) for path in (before, after))
+    kinds, changes = _compare(_values(old), _values(new))
+    counts = Counter(kinds.values())
+    by_query = Counter((place[0], kind) for place, kind in kinds.items())
+    queries = [[q, *(by_query[q, k] for k in _KINDS)] for q in sorted({key[0] for key in kinds})]
+    left = len(changes) - top
+    below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
+    shown = [list(change.values()) for change in changes[:top]]
+    write(
+        form=chosen, output=output,
+        sheets=[Sheet("values of each query", ["query", *_KINDS], queries),
+                Sheet("changes, the largest first", [*_SCHEMA.names], shown, below)],
+        lines=map(json.dumps, changes),
+        table=lambda: pa.Table.from_pylist(changes, schema=_SCHEMA),
+    )  # fmt: skip
+    told = ", ".join(f"{counts[kind]:,} {kind}" for kind in _KINDS)
+    typer.echo(f"elsinore: {len(kinds):,} values: {told}", err=True)
+
+
+_SCHEMA = pa.schema(
+    [(name, pa.string()) for name in (*_KEYS, "change", "before", "after")]
+    + [("difference", pa.float64())]
+)
+
+
+def _stored(path: Path) -> pa.Table:
+    """The long rows of a file of answers.
+
+    Raises:
+        ParameterError: the file is none.
+    """
+    form = format_for(None, path)
+    try:
+        if form is not Format.JSON:
+            options = csv.ConvertOptions(column_types={"exact": pa.string()})
+            text = ds.CsvFileFormat(convert_options=options)
+            return ds.dataset(path, format=text if form is Format.CSV else str(form)).to_table()
+        with path.open(encoding="utf-8") as lines:
+            return long_table([_row(json.loads(line)) for line in lines], text=True)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ParameterError(f"{path} holds no answers of `run`: {error}") from error
+
+
+def _row(line: dict[str, Any]) -> ResultRow:
+    """A result row from its JSON line."""
+    start, end = (
+        Instant(parse_instant(bound)) if isinstance(bound, str) else bound
+        for bound in (line["window_start"], line["window_end"])
+    )
+    values = {label: _number(value) for label, value in line["values"].items()}
+    group = tuple(line["group"].items())
+    return ResultRow(line["query"], group, start, end, tuple(values.items()))
+
+
+def _number(value: Any) -> Any:
+    """A value as it was before it was written as JSON."""
+    if not isinstance(value, str):
+        return value
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else parse_instant(value)
+
+
+def _values(table: pa.Table) -> dict[tuple[str, ...], int | float | None]:
+    """The value of each place, which is its `_KEYS` as text."""
+    found = {}
+    for row in table.to_pylist():
+        exact = row["exact"]
+        place = tuple(str(row[name]).removesuffix("+00:00") for name in _KEYS)
+        found[place] = row["value"] if exact in (None, "") else int(exact)
+    return found
+
+
+def _compare(
+    old: dict[tuple[str, ...], Any], new: dict[tuple[str, ...], Any]
+) -> tuple[dict[tuple[str, ...], str], list[dict[str, Any]]]:
+    """The kind of each place, and what is not the same as rows of `_SCHEMA`."""
+    kinds, changes = {}, []
+    for place in {**old, **new}:
+        one, other = old.get(place), new.get(place)
+        kind = "removed" if place not in new else "added" if place not in old else "changed"
+        kinds[place] = "same" if kind == "changed" and str(one) == str(other) else kind
+        if kinds[place] != "same":
+            sides = (None if value is None else str(value) for value in (one, other))
+            cells = (*place, kind, *sides, _difference(one or 0, other or 0))
+            changes.append(dict(zip(_SCHEMA.names, cells, strict=True)))
+    changes.sort(key=lambda change: -abs(change["difference"]))
+    return kinds, changes
+
+
+def _difference(one: int | float, other: int | float) -> float:
+    if isinstance(one, int) and isinstance(other, int):
+        return to_double(other - one)
+    return to_double(other) - to_double(one)

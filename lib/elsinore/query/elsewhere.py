@@ -1,0 +1,68 @@
+"""What other languages have and this one has not, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+
+_SHAPE = "write QUERY name RETURN ... PATTERN ... WITHIN ...;"
+_SEQ = "write SEQ(A, B)"
+_WINDOW = "write WITHIN 1 hour SLIDE 10 minutes"
+
+#: By what it looks like; a group is what does not exist here.
+_ELSEWHERE = {
+    r"\(\s*(select)\b": "there are no sub-queries",
+    r"\b(select|create|insert)\b": _SHAPE,
+    r"\b(having)\b": "filter the rows that come out, or events in WHERE",
+    r"\b(distinct)\b": "GROUP-BY an attribute gives a row for each of its values",
+    r"\b(as)\s+\w": "an alias stands right after its type, as in View V; values keep their names",
+    r"\b(order\s+by|limit\s+\d+)": "`elsinore run --top N` gives the largest rows",
+    r"\b(partition\s+by)\b": "WHERE [user] keeps each user's events apart, GROUP-BY names the rows",
+    r"(?<!hour )(?<!weekday )\b(from)\s+\w": "`elsinore run --input` names the files",
+    r"\b(join)\b": "all types are one stream: write SEQ(A, B) and WHERE [key]",
+    r"\b(window|every|hopping|hop|tumbling|tumble)\b": _WINDOW,
+    r"\bwithin\s+(interval)\b": _WINDOW,
+    r"\b(case)\s+when\b": "write the cases with AND and OR",
+    r"\b(exists)\b": "what must occur stands in PATTERN",
+    r"\b(prev|last|first|lag|lead)\s*\(\s*\w+\s*\)\s*\.": "NEXT(V).x is of the event after V",
+    r"(\{\s*\d[^}]*\}?)": "two or more are SEQ(View a, View b+); there are P+, P* and P?",
+    r"(->|\bfollowed\s+by\b)": _SEQ,
+    r"\bseq\s*[^(\s\w]|\bseq\s+\w": _SEQ,
+    r"(=>|=<)": "write >= or <=",
+    r"(~|\bilike\b)": "write LIKE 'D%', or lower(...) LIKE 'd%'",
+    r"(\^)": "there are +, -, *, / and %",
+    r"\b(any)\s*\(": "write A OR B",
+    r"\b(skip)\s+(?:till|to|past)\b": "write SEMANTICS skip-till-next-match",
+    r"#|//|/\*": "comments begin with --",
+    r"\d,\d{3}\b|[$€£]": "numbers are plain, as in 1000 or 0.5",
+    r"\b\w+\[\d": "V.price is the price of each V, NEXT(V).price that of the one after",
+    r"\b\w+\s*\[\w[^]]*[<>=]": "conditions stand in WHERE; [user] is one value in a whole trend",
+    r"\b[a-z_]\w*\.\w+\.\w+": "write one alias and one attribute, as in V.price",
+    r"\bwithin\s+[\d.]+\s*[a-z]+\s+\d": "write one number and one unit, as in 90 minutes",
+    r"\bin\s+[^(\s]": "write IN ('DE', 'FR')",
+    r"\bbetween\s+[^\s,]+\s*,": "write BETWEEN 1 AND 5",
+    r"\band\s+not\b": "write SEQ(A, NOT B, C)",
+    r"\bcount\s*\(\s*(?:1\b|\))|\breturn\s*\*": "COUNT(*) counts the trends",
+    r"\b(?:count|sum|avg|min|max|percentile)\s*\(\s*\w[^()]*[-+*/,]": "it takes a bare attribute",
+    r"\bquery\s+\w*[-.:]": "a name has letters, digits and _, no digit first",
+}
+_PATTERNS = {re.compile(pattern, re.IGNORECASE | re.ASCII): h for pattern, h in _ELSEWHERE.items()}
+#: A fault shows as much as this many words later.
+_JUST_BEFORE = re.compile(r"(?:\S+\s+){0,3}\S*\Z")
+
+
+def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | None:
+    """What stands at a fault, or right before it, that is of another language; `sign` is there.
+
+    Returns:
+        Its offset, a message, and what to write instead.
+    """
+    before = _JUST_BEFORE.search(text, max(0, offset - 200), offset)
+    begin = before.start() if before else offset
+    for pattern, hint in _PATTERNS.items():
+        found = pattern.search(text, begin, offset + 200)
+        if found is None or found.start() > offset or text[found.end() : offset].strip():
+            continue
+        if not pattern.groups:
+            return offset, f"found {sign}", hint
+        return found.start(), f"there is no {' '.join(found[1].upper().split())}", hint
+    return None

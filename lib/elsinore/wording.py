@@ -1,0 +1,115 @@
+"""How faults are worded: the nearest name, lists, and what a validator says in plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+_SHOWN = 10
+
+
+def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The name that a misspelt one was meant to be, or None; `alike` (0 to 1) is how like it.
+
+    >>> closest("Departur", ["Arrival", "Departure"])
+    'Departure'
+    """
+    lower = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), list(lower), n=1, cutoff=alike)
+    return lower[close[0]] if close else None
+
+
+def suggest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """A hint for a misspelt name, or None.
+
+    >>> suggest("PATERN", ["PATTERN", "WHERE"])
+    'did you mean PATTERN?'
+    """
+    name = closest(word, known, alike)
+    return f"did you mean {name}?" if name is not None else None
+
+
+def listed(names: Iterable[str]) -> str:
+    """Words as people list them.
+
+    >>> listed(["WHERE", "WITHIN", "';'"])
+    "WHERE, WITHIN or ';'"
+    """
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def some_of(names: Iterable[str]) -> str:
+    """The first names of what may be many, for one line.
+
+    >>> some_of(f"d{n}" for n in range(100))
+    'd0, d1, d2, d3, d4, d5, d6, d7, d8, d9, ...'
+    """
+    shown = list(islice(names, _SHOWN + 1))
+    return ", ".join(shown if len(shown) <= _SHOWN else [*shown[:_SHOWN], "..."])
+
+
+# ---- what pydantic finds
+
+#: Words for the types of schemas and units of time that other languages have.
+_MEANT = {
+    **dict.fromkeys(("int", "integer", "bigint", "int64"), "long"),
+    **dict.fromkeys(("float", "number", "numeric", "decimal", "real", "float64"), "double"),
+    **dict.fromkeys(("str", "text", "varchar", "char", "object", "enum", "uuid"), "string"),
+    **dict.fromkeys(("datetime", "date", "time"), "timestamp"),
+    **dict.fromkeys(("second", "seconds", "sec", "epoch", "unix"), "s"),
+    **dict.fromkeys(("millisecond", "milliseconds", "millis", "epoch_ms"), "ms"),
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "none"),  # none is alike
+    **dict.fromkeys(("microsecond", "microseconds", "micros", "epoch_us"), "us"),
+}
+#: How the parts of a schema are written.
+_EXAMPLES = {
+    "stream": "as in stream: shop",
+    "time": "as in time: {field: ts, unit: iso}",
+    "unit": "iso, s, ms, us, or integer for ticks of no unit",
+    "field": "the name that raw events have for it, as in {field: ts}",
+    "type": "as in type: {field: event}",
+    "id": "as in id: {field: event_id}",
+    "types": "as in types: {View: {price: double}}",
+}
+#: What is wanted where a type of error begins with a word.
+_WANTED = {"string": "text", "bool": "true or false", "int": "a whole number", "float": "a number",
+           "dict": "a mapping", "list": "a list", "tuple": "a list", "json": "JSON"}  # fmt: skip
+_LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+
+
+def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str, str | None]:
+    """What an error of pydantic's says, and a hint; `names` are those of all settings there are."""
+    kind, context = str(fault["type"]), fault.get("ctx", {})
+    name = str(fault["loc"][-1]) if fault["loc"] else "it"
+    given = repr(fault["input"])
+    match kind:
+        case "missing":
+            return "it is missing", _EXAMPLES.get(name)
+        case "extra_forbidden":
+            others = [other for other in names if other != name]
+            meant = suggest(name, others) or f"there are {some_of(others)}"
+            return f"there is no setting {name}", meant
+        case "value_error":
+            return str(context["error"]), None
+        case "enum":
+            known, word = re.findall("'(.+?)'", context["expected"]), str(fault["input"])
+            word = _MEANT.get(word.lower(), word)
+            return f"{given} is none of {', '.join(known)}", suggest(word, known)
+        case "model_type" | "model_attributes_type":
+            return f"{given} is no mapping", _EXAMPLES.get(name, "as in price: {type: double}")
+        case "string_pattern_mismatch":
+            return f"{given} is no name", "a name has letters, digits and _ only, a letter first"
+        case "too_short" | "string_too_short":
+            return "must not be empty", None
+        case "string_too_long":
+            return f"is longer than {context['max_length']} characters", None
+    for key, word in _LIMITS.items():
+        if key in context:
+            return f"{given} must be {word} {context[key]}", None
+    wanted = _WANTED.get(kind.split("_", maxsplit=1)[0])
+    hint = _EXAMPLES["types"] if wanted == "a mapping" else None
+    return f"{given} is {f'not {wanted}' if wanted else 'not valid here'}", hint

@@ -1,0 +1,243 @@
+"""What `elsinore run` writes: formats, exact integers, tables, and why there is no answer."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv, ipc
+
+from elsinore.cli.main import run_command
+from elsinore.files.read_events import InputFormat, read_events
+from tests.golden_cases import stream_schema
+
+#: The first test compiles the kernels where they are not in the cache: minutes.
+pytestmark = pytest.mark.timeout(1200)
+
+SCHEMA = """
+stream: rides
+time: {field: time, unit: iso}
+type: {field: type}
+types: {A: {k: string, x: {type: long, nullable: true}}, B: {}, C: {}}
+"""
+WORKLOAD = """
+QUERY some RETURN k, COUNT(*), AVG(A.x) PATTERN A+ GROUP-BY k WITHIN 1 hour;
+QUERY none RETURN COUNT(*) PATTERN SEQ(A, C?, B) WITHIN 1 hour;
+"""
+#: Trends of n events are 2^n - 1.
+SIZES = {"one": 1, "two": 2, "sixty": 64, "many": 140}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(SCHEMA)
+    Path("w.sase").write_text(WORKLOAD)
+    put(["one", "two"])
+
+
+def put(groups: list[str]) -> None:
+    events = [
+        {"time": f"2020-01-01T10:{n // 60:02}:{n % 60:02}Z", "type": "A", "k": name, "x": n}
+        for name in groups
+        for n in range(SIZES[name])
+    ]
+    Path("e.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+
+
+def run(*more: str, events: str = "e.jsonl") -> int:
+    return run_command(["run", "w.sase", "--schema", "s.yaml", "--input", events, *more])
+
+
+@pytest.mark.parametrize(
+    ("groups", "kind"),
+    [
+        (["one", "two"], pa.int64()),
+        (["one", "sixty"], pa.decimal128(38)),
+        (["two", "many"], pa.string()),
+    ],
+)
+def test_files_hold_every_integer_in_full(groups: list[str], kind: pa.DataType) -> None:
+    put(groups)
+    for name in ("o.parquet", "o.arrow", "o.csv"):
+        assert run("--output", name) == 0
+    table = pq.read_table("o.parquet")
+    assert table.column_names == [
+        "query", "group_key", "window_start", "window_end", "aggregate", "exact", "value",
+    ]  # fmt: skip
+    assert table.schema.field("exact").type == kind
+    assert table.schema.field("window_start").type == pa.timestamp("us", "UTC")
+    assert ipc.open_file("o.arrow").read_all().equals(table)
+    counts = {
+        json.loads(row["group_key"])["k"]: int(row["exact"])
+        for row in table.to_pylist()
+        if row["aggregate"] == "COUNT(*)"
+    }
+    assert counts == {name: 2 ** SIZES[name] - 1 for name in groups}
+    as_text = csv.ConvertOptions(column_types={"exact": pa.string()})
+    from_csv = csv.read_csv("o.csv", convert_options=as_text)
+    assert from_csv["exact"].to_pylist() == [
+        "" if row is None else str(row) for row in table["exact"].to_pylist()
+    ]
+    asked = "SELECT sum(value) FROM 'o.parquet' WHERE aggregate = 'AVG(A.x)'"
+    averages = sum((SIZES[name] - 1) / 2 for name in groups)
+    assert duckdb.sql(asked).fetchall() == [(averages,)]
+
+
+def test_a_stream_without_a_calendar_has_ticks(capsysbinary: Any) -> None:
+    Path("s.yaml").write_text(SCHEMA.replace("iso", "integer"))
+    Path("w.sase").write_text("QUERY q RETURN COUNT(*) PATTERN B+ WITHIN 10;")
+    Path("e.jsonl").write_text('{"type": "B", "time": 3}\n')
+    assert run("--format", "arrow") == 0
+    table = ipc.open_file(capsysbinary.readouterr().out).read_all()
+    assert table.drop_columns(["query", "group_key", "aggregate"]).to_pylist() == [
+        {"window_start": 0, "window_end": 10, "exact": 1, "value": 1.0}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--output", "o.xlsx"], [".csv, .parquet, .arrow", "--format"]),
+        (["--format", "xml"], ["'xml'", "table", "parquet"]),
+        (["--output", "nowhere/o.csv"], ["cannot write nowhere/o.csv"]),
+        (["--top", "0"], ["'--top'"]),
+    ],
+)
+def test_what_cannot_be_written_is_refused(
+    more: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*more) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert [word for word in words if word not in error] == []
+    assert not list(Path().glob("o.*"))
+
+
+def test_top_leaves_the_largest_of_each_query(capsys: pytest.CaptureFixture[str]) -> None:
+    put([*SIZES])
+    assert run("--top", "2") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["group"]["k"] for row in rows] == ["many", "sixty"]
+
+
+def test_a_table_has_digits_in_full_and_says_what_it_leaves_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    put([*SIZES])
+    assert run("--format", "table", "--top", "3") == 0
+    out, error = capsys.readouterr()
+    title, head, *body, more, empty = (line.rstrip() for line in out.splitlines())
+    assert title == "some: 4 rows, largest COUNT(*) first"
+    assert head.split() == ["from", "until", "k", "COUNT(*)", "AVG(A.x)"]
+    assert [line[42:].split(maxsplit=1) for line in body] == [
+        ["many", "1.39e42 (43 digits)      69.5"],
+        ["sixty", "18,446,744,073,709,551,615      31.5"],
+        ["two", "3       0.5"],
+    ]
+    assert all(line.startswith("2020-01-01 10:00:00  2020-01-01 11:00:00") for line in body)
+    assert (more, empty) == ("and 1 more: --top 4 shows them, --output FILE.csv keeps them", "")
+    assert "elsinore: 207 events, 4 rows of 2 queries, " in error
+
+
+def on_terminal(*more: str) -> str:
+    """What `elsinore run` writes to a terminal, 70 columns wide."""
+    code = f"from elsinore.cli.main import run_command; run_command({['run', *more]!r})"
+    mine, its = pty.openpty()
+    with os.fdopen(mine, "rb", buffering=0) as screen:
+        environment = os.environ | {"COLUMNS": "70", "TERM": "xterm"}
+        with os.fdopen(its, "wb") as terminal:
+            subprocess.run(
+                [sys.executable, "-c", code], stdout=terminal, check=True, env=environment
+            )
+        return screen.read(1 << 16).decode()
+
+
+def test_a_terminal_gets_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = on_terminal("w.sase", "--schema", "s.yaml", "--input", "e.jsonl")
+    assert "some: 2 rows" in shown
+    assert "AVG(A.x)" in shown
+    assert "{" not in shown
+
+
+EMPTY = "no answers, for there are no events: 1 file read"
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "more", "said"),
+    [
+        ("A", "", [], f"{EMPTY}, there is not a line in them"),
+        ("A", "\n  \n", [], f"{EMPTY}, there is not a line in them"),
+        ("A", '{"a": 1}\n', ["--max-bad-share", "1"], f"{EMPTY}, every line was set aside"),
+        ("SEQ(A, B)", None, [], "q has no row: there is no event of type B"),
+        ("SEQ(A, B b OR SEQ(C, B c))", None, [], "q has no row: there is no event of type B"),
+        ("SEQ(A, B?, C*, A a)", None, [], "but no trend"),
+        ("SEQ(A, NOT B, A a) WHERE A.time = a.time", None, [], "this condition is about A, a"),
+        ("A+ WHERE A.x > 99", None, [], "none of 3 events of type A has A.x > 99"),
+        ("A OR SEQ(A b, A c) WHERE A.x > 99 AND b.x > c.x", None, [], "about b, c at once"),
+        ("A OR SEQ(A b, A c) WHERE A.x > 99 AND b.x > NEXT(c).x", None, [], "but no trend"),
+    ],
+)
+def test_no_answer_says_why(
+    query: str, text: str | None, more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pattern, *where = query.split(" WHERE ")
+    clause = f"WHERE {where[0]}" if where else ""
+    Path("w.sase").write_text(
+        f"QUERY q RETURN COUNT(*) PATTERN {pattern} {clause} WITHIN 1 second;"
+    )
+    if text is not None:
+        Path("e.jsonl").write_text(text)
+    run(*more)
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert said in error
+
+
+def test_standard_input_is_read_in_each_format(tmp_path: Path) -> None:
+    events, _ = read_events(
+        [Path("e.jsonl")], stream_schema({"A": {"k": "string"}}), max_bad_share=1
+    )
+    assert not len(events)  # its time is no integer
+    lines = [json.loads(line) for line in Path("e.jsonl").read_text().splitlines()]
+    table = pa.Table.from_pylist(lines)
+    packed, plain = io.BytesIO(), io.BytesIO()
+    pq.write_table(table, packed)
+    csv.write_csv(table, plain)
+    asked = ["run", "w.sase", "--schema", "s.yaml", "--input", "-"]
+    code = f"import sys; from elsinore.cli.main import run_command; sys.exit(run_command({asked!r}"
+    written = {"jsonl": Path("e.jsonl").read_bytes(), "csv": plain.getvalue()}
+    written["parquet"] = packed.getvalue()
+    assert written.keys() == {*InputFormat}
+    answers = set()
+    for form, given in written.items():
+        command = [sys.executable, "-c", f"{code} + ['--input-format', {form!r}]))"]
+        done = subprocess.run(command, input=given, check=True, capture_output=True)
+        assert b"elsinore: 3 events, 2 rows of 2 queries" in done.stderr
+        answers.add(done.stdout)
+    assert len(answers) == 1
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}))"], input=b"", capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert b"--input-format jsonl" in done.stderr
+
+
+def test_what_lies_beside_the_events_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in").mkdir()
+    Path("e.jsonl").rename("in/e.jsonl")
+    for name in ("notes.txt", "e.tsv", "_SUCCESS", ".hidden"):
+        Path("in", name).touch()
+    assert run(events="in") == 0
+    error = capsys.readouterr().err
+    assert "2 files passed over, no events by name: e.tsv, notes.txt" in error

@@ -1,0 +1,108 @@
+"""`elsinore diff`: of two workloads over the same events, and of two files of answers."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from elsinore.cli.main import run_command
+
+#: The first test compiles the kernels where they are not in the cache: minutes.
+pytestmark = pytest.mark.timeout(1200)
+
+SCHEMA = """
+stream: s
+time: {field: time, unit: iso}
+type: {field: type}
+types: {A: {k: string, x: long}}
+"""
+OLD = """
+QUERY kept RETURN COUNT(*) PATTERN A WITHIN 1 hour;
+QUERY loops RETURN k, COUNT(*), SUM(A.x) PATTERN A+ WHERE A.x > 0 GROUP-BY k WITHIN 1 hour;
+QUERY gone RETURN COUNT(*) PATTERN A WITHIN 1 hour;
+"""
+NEW = OLD.replace("A.x > 0", "A.x > 1 AND A.k != 'q'").replace("gone", "fresh")
+#: Of p a run of 80 events, all but the first of which have more than 1; of q one, and 3 is added.
+EVENTS = [("p", n) for n in range(1, 81)] + [("q", 2)]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(SCHEMA)
+    Path("old.sase").write_text(OLD)
+    Path("new.sase").write_text(NEW)
+    lines = [
+        {"time": f"2020-01-01T10:{n % 60:02}:{n // 60:02}Z", "type": "A", "k": k, "x": n}
+        for k, n in EVENTS
+    ]
+    Path("e.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+_WINDOW = {"window_start": "2020-01-01 10:00:00", "window_end": "2020-01-01 11:00:00"}
+#: Trends of n events are 2^n - 1; each event is in half of 2^n.
+_SUM = sum(range(1, 81))
+CHANGES = {
+    ("loops", '{"k": "p"}', "COUNT(*)"): ("changed", 2**80 - 1, 2**79 - 1),
+    ("loops", '{"k": "p"}', "SUM(A.x)"): ("changed", _SUM * 2**79, (_SUM - 1) * 2**78),
+    ("loops", '{"k": "q"}', "COUNT(*)"): ("removed", 1, None),
+    ("loops", '{"k": "q"}', "SUM(A.x)"): ("removed", 2, None),
+    ("gone", "{}", "COUNT(*)"): ("removed", 81, None),
+    ("fresh", "{}", "COUNT(*)"): ("added", None, 81),
+}
+WORKLOADS = ["old.sase", "new.sase", "--schema", "s.yaml", "--input", "e.jsonl"]
+
+
+def check(text: str) -> None:
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert {
+        (row["query"], row["group_key"], row["aggregate"]): (
+            row["change"],
+            *(side and int(side) for side in (row["before"], row["after"])),
+        )
+        for row in rows
+    } == CHANGES
+    assert all(row.items() >= _WINDOW.items() for row in rows)
+    assert [row["difference"] for row in rows] == sorted(
+        (float((after or 0) - (before or 0)) for _, before, after in CHANGES.values()),
+        key=lambda by: -abs(by),
+    ) or rows[2]["difference"] in (81.0, -81.0)  # of equal size in any order
+
+
+def test_of_two_workloads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["diff", *WORKLOADS]) == 0
+    out, error = capsys.readouterr()
+    check(out)
+    assert error == "elsinore: 7 values: 1 same, 2 changed, 1 added, 3 removed\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [*product(["jsonl", "csv", "parquet", "arrow"], repeat=2)]
+)
+def test_of_two_files_of_any_formats(
+    one: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, form in (("old", one), ("new", other)):
+        run = ["run", f"{name}.sase", "--schema", "s.yaml", "--input", "e.jsonl"]
+        assert run_command([*run, "--output", f"{name}.{form}"]) == 0
+    assert run_command(["diff", f"old.{one}", f"new.{other}"]) == 0
+    check(capsys.readouterr().out)
+
+
+def test_for_people_and_for_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["diff", *WORKLOADS, "--format", "table", "--top", "4"]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["loops", "0", "2", "0", "2"] in shown
+    assert ["fresh", "0", "0", "1", "0"] in shown
+    assert ["kept", "1", "0", "0", "0"] in shown
+    assert shown[-2] == ["and", "2", "more:", "--output", "FILE.csv", "keeps", "them"]
+    assert run_command(["diff", *WORKLOADS, "--output", "d.parquet"]) == 0
+    assert pq.read_table("d.parquet").num_rows == len(CHANGES)
+    assert run_command(["diff", "old.sase", "old.sase", *WORKLOADS[2:]]) == 0
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert "6 values: 6 same, 0 changed" in error.splitlines()[-1]

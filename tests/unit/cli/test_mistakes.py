@@ -1,0 +1,495 @@
+"""What people get wrong, and the words that tell them how to put it right.
+
+Each mistake is met as a user meets it, through the command line. A message says what to write, in
+the language's own words: no stack, no microseconds, no words of the libraries below.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elsinore.cli.main import run_command
+
+SCHEMA = """\
+stream: shop
+time: {field: ts, unit: iso}
+type: {field: event}
+id: {field: event_id}
+types:
+  View: {user: string, sku: string, price: double, country: string, seen: timestamp, new: boolean}
+  AddToCart: {user: string, sku: string, qty: long, country: string}
+  Checkout: {user: string, price: double, country: string}
+"""
+SEQ = "SEQ(View V, AddToCart A, Checkout C)"
+EVENT = {
+    "ts": "2025-03-03T08:30:00Z", "event": "View", "event_id": "1", "user": "u", "sku": "s",
+    "price": 1.5, "country": "DE", "seen": "2025-03-03T08:30:00Z", "new": True,
+}  # fmt: skip
+#: Words of Python and of libraries that nobody should have to know.
+_FOREIGN = re.compile(
+    r"Traceback|File \"|Error:|\b[A-Z]\w+Error\b|Input should|Extra inputs|Field required|"
+    r"valid dictionary|instance of|should match|validation error|Value error|NoneType|_\w+Field|"
+    r"\bpydantic|\blark|\bNAME\b|\bLPAR|\b1\d{15}\b"
+)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(SCHEMA)
+    Path("w.sase").write_text("QUERY q RETURN COUNT(*) PATTERN View WITHIN 1 hour;")
+
+
+def message(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command that fails says, all of it fit to be read."""
+    assert run_command(arguments) in (1, 2)
+    out, error = capsys.readouterr()
+    assert out == ""
+    found = _FOREIGN.search(error)
+    assert found is None, f"{found}: {error}"
+    assert error.startswith("elsinore: ")
+    return error
+
+
+def of(query: str) -> str:
+    return f"QUERY q {query};"
+
+
+def returning(text: str) -> str:
+    return of(f"RETURN {text} PATTERN {SEQ} WITHIN 1 hour")
+
+
+def matching(text: str) -> str:
+    return of(f"RETURN COUNT(*) PATTERN {text} WITHIN 1 hour")
+
+
+def where(text: str) -> str:
+    return matching(f"{SEQ} WHERE {text}")
+
+
+def within(text: str) -> str:
+    return of(f"RETURN COUNT(*) PATTERN {SEQ} WITHIN {text}")
+
+
+def clause(text: str) -> str:
+    return matching(f"{SEQ} {text}")
+
+
+# ---- queries
+
+QUERIES: list[tuple[str, str]] = [
+    # names
+    (matching("SEQ(Veiw V, Checkout C)"), "no event type Veiw (did you mean View?)"),
+    (matching("VIEW"), "did you mean View?"),
+    (matching("Login"), "no event type Login (it has View, AddToCart, Checkout)"),
+    (where("V.prise > 5"), "View has no attribute prise (did you mean price?)"),
+    (where("[usr]"), "did you mean user?"),
+    (where("V.qty > 5"), "write A.qty"),
+    (where("X.price > 5"), "the pattern has no X (it has A, AddToCart, C, Checkout, V, View)"),
+    (where("V.ts > '2025-01-01'"), "write V.time"),
+    (where("ts > '2025-01-01'"), "write V.time"),
+    (where("time > '2025-01-01'"), "write V.time"),
+    (returning("MAX(V.ts)"), "write V.time"),
+    (where("V.event_id = 'x'"), "an id is an attribute only if the schema lists it"),
+    (where("V.event = 'View'"), "PATTERN names the types"),
+    (where("country = 'DE'"), "write one of them, or [country] for one value in the whole trend"),
+    (where("price > 5"), "could be any of V.price, C.price (write one of them"),
+    (where("V.country = DE"), "strings stand in single quotes"),
+    (where("V.view.price > 5"), "one alias and one attribute"),
+    (where("V[1].price > 5"), "NEXT(V).price that of the one after"),
+    (clause("GROUP-BY usr"), "did you mean user?"),
+    (clause("GROUP-BY V.usr"), "did you mean user?"),
+    (clause("GROUP-BY V.time"), "windows are by time"),
+    (clause("GROUP-BY 1"), "found '1'; expected NEXT or a name"),
+    (matching("SEQ(View, View)"), "as in View view1"),
+    (matching("SEQ(View V, Checkout V)"), "give each its own alias"),
+    # RETURN
+    (returning("COUNT(DISTINCT user)"), "no DISTINCT (GROUP-BY an attribute gives a row for each"),
+    (returning("DISTINCT V.user"), "there is no DISTINCT"),
+    (returning("COUNT(*) AS n"), "no AS (an alias stands right after its type"),
+    (returning("MEDIAN(V.price)"), "there are COUNT, SUM, AVG, MIN, MAX"),
+    (returning("STDDEV(V.price)"), "there are COUNT, SUM, AVG, MIN, MAX"),
+    (returning("COUNTS(*)"), "did you mean COUNT?"),
+    (returning("SUM(price)"), "write V.price or C.price"),
+    (returning("AVG(user)"), "write V.user, A.user or C.user"),
+    (returning("SUM(V)"), "write SUM(V.price)"),
+    (returning("SUM(*)"), "as in SUM(A.price)"),
+    (returning("COUNT(V.price)"), "write COUNT(V)"),
+    (returning("COUNT()"), "COUNT(*) counts the trends"),
+    (returning("COUNT(1)"), "COUNT(*) counts the trends"),
+    (returning("*"), "COUNT(*) counts the trends"),
+    (returning("user"), "user is not in GROUP-BY (add GROUP-BY user)"),
+    (returning("V.price"), "RETURN names no aggregate (COUNT(*) counts the trends)"),
+    (returning("AVG(V.country)"), "numbers are price"),
+    (returning("AVG(V.price) / 2"), "RETURN lists aggregates and attributes of GROUP-BY as they"),
+    (returning("SUM(V.price * 2)"), "it takes a bare attribute"),
+    (returning("PERCENTILE(V.price, 95)"), "it takes a bare attribute"),
+    (returning("COUNT(*), COUNT(*)"), "is returned twice"),
+    (of("RETURN PATTERN View WITHIN 1 hour"), "something is missing before it"),
+    (of("RETURN COUNT(*), PATTERN View WITHIN 1 hour"), "something is missing before it"),
+    # PATTERN
+    (matching("SEQ(View V Checkout C)"), "is a ')' or a ',' missing?"),
+    (matching("NOT View"), "write SEQ(NOT N, P)"),
+    (matching("SEQ(View V, AND NOT Checkout C)"), "write SEQ(A, NOT B, C)"),
+    (matching("SEQ(View, !Checkout)"), "write NOT"),
+    (matching("SEQ(NOT Checkout C)"), "add a part that must occur"),
+    (matching("View V{2,}"), "SEQ(View a, View b+)"),
+    (matching("View{3}"), "there is no {3}"),
+    (matching("View -> Checkout"), "write SEQ(A, B)"),
+    (matching("View, Checkout"), "write SEQ(A, B)"),
+    (matching("View followed by Checkout"), "write SEQ(A, B)"),
+    (matching("SEQ[View V, Checkout C]"), "write SEQ(A, B)"),
+    (matching("seq View, Checkout"), "write SEQ(A, B)"),
+    (matching("SQE(View, Checkout)"), "did you mean SEQ?"),
+    (matching("SEQ()"), "expected an event type"),
+    (matching("View | Checkout"), "write OR"),
+    (matching("View & Checkout"), "write AND"),
+    (matching("ANY(View, Checkout)"), "write A OR B"),
+    (matching("(View"), "is a ')' or a ',' missing?"),
+    (matching("View)"), "there is no '(' for it"),
+    (matching("SEQ(View V; Checkout C)"), "is a ')' or a ',' missing?"),
+    (matching("View V[price > 5]"), "conditions stand in WHERE"),
+    (matching("View AS V"), "as in View V"),
+    (matching("View V AND Checkout C AND AddToCart A"), "as in P AND Q"),
+    # WHERE
+    (where("V.country = 5"), "write it in quotes: '5'"),
+    (where("V.country IN ('DE', 5)"), "write it in quotes: '5'"),
+    (where("V.price > '5'"), "write it without quotes: 5"),
+    (where("V.new = 1"), "write TRUE or FALSE"),
+    (where("V.seen > 5"), "as in '2013-01-31T10:00:00Z'"),
+    (where("V.time > '03.03.2025'"), "as in '2013-01-31T10:00:00Z'"),
+    (where('V.country = "DE"'), "strings stand in single quotes"),
+    (where("V.country != 'DE"), "this string has no end"),
+    (where("V.price = NULL"), "write IS NULL"),
+    (where("V.price"), "compare it with something, as in V.price > 5"),
+    (where("C.price > V.price"), "an event and the NEXT(...) one"),
+    (where("V.user = A.user"), "write [user] for one value in the whole trend"),
+    (where("[V.user = A.user]"), "[user] is one value in a whole trend"),
+    (where("V.price > NEXT(V).price"), "an edge predicate is about adjacent events"),
+    (where("PREV(A).qty < 3"), "NEXT(V).x is of the event after V"),
+    (where("V.price > 5 && V.new"), "write AND"),
+    (where("V.price > 5 || V.new"), "write OR"),
+    (where("V.price > 5, V.new"), "join conditions by AND"),
+    (where("V.new WHERE V.price > 5"), "a second WHERE clause (join conditions by AND"),
+    (where("V.price => 5"), "write >= or <="),
+    (where("V.country IN 'DE'"), "write IN ('DE', 'FR')"),
+    (where("V.country ~ 'D'"), "write LIKE 'D%'"),
+    (where("V.sku ILIKE 'a'"), "lower(...) LIKE"),
+    (where("V.price BETWEEN 1, 5"), "write BETWEEN 1 AND 5"),
+    (where("V.price ^ 2 > 5"), "there are +, -, *, / and %"),
+    (where("V.price > 1,000"), "numbers are plain"),
+    (where("V.price > $1000"), "numbers are plain"),
+    (where("V.price > 9223372036854775808.0 AND A.qty > 99999999999999999999"), "double"),
+    (where("V.price > AVG(V.price)"), "aggregates stand in RETURN"),
+    (where("V.time > now()"), "there are abs, coalesce, extract"),
+    (where("V.price > (SELECT 1)"), "there are no sub-queries"),
+    (where("EXISTS V"), "what must occur stands in PATTERN"),
+    (where("CASE WHEN V.price THEN 1 END"), "write the cases with AND and OR"),
+    (where("V.price > 5 AND"), "found WITHIN; something is missing before it"),
+    (where("(V.price > 5"), "expected ')'"),
+    # WITHIN
+    (of(f"RETURN COUNT(*) PATTERN {SEQ}"), "as in WITHIN 10 minutes"),
+    (within("1 hr"), "did you mean hours?"),
+    (within("1h"), "did you mean hours?"),
+    (within("30 min"), "did you mean minutes?"),
+    (within("1 week"), "did you mean 7 days?"),
+    (within("30"), "as in 10 minutes"),
+    (within("one hour"), "as in 10 minutes"),
+    (within("'1 hour'"), "write it without quotes"),
+    (within("1 hour 30 minutes"), "as in 90 minutes"),
+    (within("INTERVAL 1 hour"), "write WITHIN 1 hour SLIDE 10 minutes"),
+    (within("1 hour EVERY 5 minutes"), "write WITHIN 1 hour SLIDE 10 minutes"),
+    (within("10 minutes SLIDING 5 minutes"), "did you mean SLIDE?"),
+    (within("1 hour SLIDE -5 minutes"), "must be positive"),
+    (within("1 hour SLIDE 0 minutes"), "must be positive"),
+    (within("1 hour SLIDE 2 hours"), "events in the gaps are lost"),
+    (within("1000000 days"), "at most 365000 days"),
+    # clauses of other languages, and whole statements
+    (clause("HAVING COUNT(*) > 5"), "there is no HAVING (filter the rows that come out"),
+    (clause("GROUP-BY user HAVING COUNT(*) > 1"), "there is no HAVING"),
+    (clause("ORDER BY country"), "--top N"),
+    (clause("LIMIT 10"), "--top N"),
+    (clause("PARTITION BY user"), "WHERE [user] keeps each user's events apart"),
+    (clause("FROM clicks"), "`elsinore run --input` names the files"),
+    (clause("JOIN x"), "all types are one stream"),
+    (clause("WINDOW 1 hour"), "write WITHIN 1 hour SLIDE"),
+    (clause("GROUP user"), "did you mean GROUP-BY?"),
+    (clause("SKIP TILL NEXT MATCH"), "write SEMANTICS skip-till-next-match"),
+    (clause("SEMANTICS strict"), "contiguous, skip-till-any-match or skip-till-next-match"),
+    ("SELECT COUNT(*) FROM clicks;", "there is no SELECT (write QUERY name RETURN"),
+    ("hello", "a query begins QUERY name RETURN"),
+    ("PATTERN View WITHIN 1 hour", "a query begins QUERY name RETURN"),
+    ("", "as in QUERY name RETURN"),
+    ("QUERY q PATTERN View RETURN COUNT(*)", "after its name comes RETURN, then PATTERN"),
+    ("QUERY RETURN COUNT(*) PATTERN View", "something is missing before it"),
+    ("QUERY my-query RETURN COUNT(*) PATTERN View", "letters, digits and _"),
+    ("QUERY 1st RETURN COUNT(*) PATTERN View", "letters, digits and _"),
+    ("QUERY 'q' RETURN COUNT(*) PATTERN View", "write it without quotes"),
+    ("# shop\n" + returning("COUNT(*)"), "comments begin with --"),
+    (returning("COUNT(*)") + returning("COUNT(*)"), "more than one query is called q"),
+    (returning("COUNT(*)")[:-1] + " " + returning("COUNT(*)"), "queries end with ';'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), QUERIES, ids=[text[:90] for text, _ in QUERIES])
+def test_a_wrong_query(text: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("w.sase").write_text(text)
+    said = message(["check", "w.sase", "--schema", "s.yaml"], capsys)
+    assert words in said
+    assert all(len(line) < 260 for line in said.splitlines())
+    lines = said.splitlines()
+    places = re.findall(r"w\.sase:(\d+):(\d+): ", said)
+    pointed = [number for number, line in enumerate(lines) if re.fullmatch(r" +\^", line)]
+    assert len(pointed) == (len(places) if text else 0)
+    for number, (line, column) in zip(pointed, places, strict=False):
+        source = text.splitlines()[int(line) - 1]
+        shown, at = lines[number - 1][2:], lines[number].index("^") - 2
+        assert source[int(column) - 1 :].startswith(shown[at:]) or shown[at:] in ("", ";")
+        assert source[: int(column) - 1].endswith(shown[:at])
+
+
+# ---- schemas
+
+_TIME = "time: {field: ts, unit: iso}"
+
+
+def attribute(text: str) -> str:
+    return f"stream: s\n{_TIME}\ntype: {{field: event}}\ntypes:\n  View:\n    price: {text}\n"
+
+
+def timed(text: str) -> str:
+    return attribute("double").replace(_TIME, text)
+
+
+def typed(text: str) -> str:
+    return attribute("double").replace("  View:\n    price: double\n", text)
+
+
+SCHEMAS: list[tuple[str, str, str]] = [
+    (attribute("int"), "6:", "'int' is none of string, long, double"),
+    (attribute("integer"), "6:", "did you mean long?"),
+    (attribute("float"), "6:", "did you mean double?"),
+    (attribute("number"), "6:", "did you mean double?"),
+    (attribute("decimal"), "6:", "did you mean double?"),
+    (attribute("str"), "6:", "did you mean string?"),
+    (attribute("text"), "6:", "did you mean string?"),
+    (attribute("bool"), "6:", "did you mean boolean?"),
+    (attribute("datetime"), "6:", "did you mean timestamp?"),
+    (attribute("strng"), "6:", "did you mean string?"),
+    (attribute("{type: long, nulable: true}"), "6:", "no setting nulable (did you mean nullable?)"),
+    (attribute("{type: long, minimum: 1}"), "6:", "no setting minimum (did you mean min?)"),
+    (attribute("{nullable: true}"), "6:", "it is missing"),
+    (attribute("{type: long, nullable: 'yes'}"), "6:", "is not true or false"),
+    (attribute("{type: long, min: 5, max: 1}"), "6:", "min 5 is above max 1"),
+    (attribute("{type: string, min: a}"), "6:", "do not apply to a string"),
+    (attribute("{type: long, allowed: []}"), "6:", "must not be empty"),
+    (attribute("5"), "6:", "as in price: {type: double}"),
+    (timed("time: ts"), "2:", "as in time: {field: ts, unit: iso}"),
+    (timed("time: [ts]"), "2:", "as in time: {field: ts, unit: iso}"),
+    (timed("time: {field: ts}"), "2:", "iso, s, ms, us, or integer"),
+    (timed("time: {field: ts, unit: seconds}"), "2:", "did you mean s?"),
+    (timed("time: {field: ts, unit: millis}"), "2:", "did you mean ms?"),
+    (timed("time: {field: ts, unit: epoch}"), "2:", "did you mean s?"),
+    (timed("time: {field: ts, unit: ns}"), "2:", "'ns' is none of iso, s, ms, us, integer\n"),
+    (timed("time: {name: ts, unit: iso}"), "2:", "the name that raw events have for it"),
+    (timed("timestamp: {field: ts, unit: iso}"), "2:", "did you mean time?"),
+    (timed("time: {field: ts, unit: iso, late: 2}"), "2:", "such as 365 days"),
+    (timed(""), "1:", "as in time: {field: ts, unit: iso}"),
+    (attribute("long").replace("{field: event}", "event"), "3:", "as in type: {field: event}"),
+    (attribute("double") + "id: event_id\n", "7:", "as in id: {field: event_id}"),
+    (typed("  View: {user-id: string}\n"), "5:", "'user-id' is no name (a name has letters"),
+    (typed("  View: {'@version': string}\n"), "5:", "'@version' is no name"),
+    (typed("  page view: {}\n"), "5:", "'page view' is no name"),
+    (typed("  View: [user, price]\n"), "5:", "as in types: {View: {price: double}}"),
+    (typed("  - View\n"), "4:", "as in types: {View: {price: double}}"),
+    (typed("  View: string\n"), "5:", "as in types: {View: {price: double}}"),
+    (typed("  {}\n"), "4:", "must not be empty"),
+    (typed("  View: {x: long}\n  Buy: {x: double}\n"), "1:", "one name has one type in a stream"),
+    (typed("  View: {file: string}\n"), "1:", "the name is reserved"),
+    (typed("  View: {x: long, X: long}\n"), "1:", "differ only by case"),
+    (typed("  View: {}\n  View: {}\n"), "6:", "key 'View' occurs twice"),
+    (typed("\tView: {}\n"), "5:", "cannot start any token"),
+    ("stream: my shop\n" + attribute("double")[10:], "1:", "'my shop' is no name"),
+    ("", "", "a schema is a mapping (it begins with stream:)"),
+    ("QUERY q RETURN COUNT(*)", "", "a schema is a mapping (it begins with stream:)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "place", "words"), SCHEMAS, ids=[words for *_, words in SCHEMAS])
+def test_a_wrong_schema(
+    text: str, place: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("s.yaml").write_text(text)
+    said = message(["check", "w.sase", "--schema", "s.yaml"], capsys)
+    assert words in said
+    assert f"s.yaml:{place}" in said
+    assert bool(re.search(r"^ +\^$", said, re.MULTILINE)) == bool(place)
+
+
+# ---- data
+
+
+def line(**changed: Any) -> str:
+    return json.dumps({k: v for k, v in {**EVENT, **changed}.items() if v is not None})
+
+
+def csv(**changed: str) -> str:
+    row = {k: str(v).lower() if v is True else str(v) for k, v in EVENT.items()} | changed
+    return ",".join(row) + "\n" + ",".join(f'"{v}"' for v in row.values()) + "\n"
+
+
+DATA: list[tuple[str, str | bytes, str]] = [
+    ("e.csv", "time,event,event_id\n1,2,3\n", "'ts' is missing; there are time, event, event_id"),
+    ("e.csv", "2025-03-03T08:30:00Z,View,1\n", "the first line of a CSV file names its columns"),
+    ("e.csv", csv().replace(",", ";"), "parted by ';'; write them with commas"),
+    ("e.csv", csv().replace(",", "\t"), "parted by '\\t'; write them with commas"),
+    ("e.csv", csv(price="1,5"), "e.csv:2: wrong_type: price: '1,5' is not a double"),
+    ("e.csv", csv(price="5 €"), "price: '5 €' is not a double"),
+    ("e.csv", csv(new="yes"), "new: 'yes' is not a boolean"),
+    ("e.csv", csv(price=""), "nullable: true in the schema allows that"),
+    ("e.csv", csv(ts="03.03.2025 08:30"), "is not an ISO 8601 instant"),
+    ("e.csv", csv(ts="1740996000000"), "is it in ms? then say so by unit: ms"),
+    ("e.csv", csv().encode("utf-16"), "is UTF-16 text (files are UTF-8)"),
+    ("e.csv", csv(country="Köln").encode("latin-1"), "the line is not UTF-8"),
+    ("e.csv", csv() + "1,2\n", "2 fields, but the header has 9"),
+    ("e.csv.gz", csv(), "is damaged"),
+    ("e.parquet", csv(), "is no sound Parquet file"),
+    ("e.jsonl", line(ts="1740996000"), "is it in s? then say so by unit: s"),
+    ("e.jsonl", line(ts=1740996000000), "is it in ms? then say so by unit: ms"),
+    ("e.jsonl", line(ts=None), "ts is missing"),
+    ("e.jsonl", line(event="Login"), "there are View, AddToCart, Checkout; the schema may list it"),
+    ("e.jsonl", line(event=None), "event is missing"),
+    ("e.jsonl", line(event_id=None), "event_id is missing"),
+    ("e.jsonl", line(price="5"), "'5' is not a double; it stands in quotes"),
+    ("e.jsonl", line(price=None), "price is missing; nullable: true in the schema allows that"),
+    ("e.jsonl", line(user=5), "user: 5 is not a string"),
+    ("e.json", f"[{line()}]", "a line is one event (`jq -c '.[]'` makes them)"),
+    ("e.json", f"[\n{line()},\n{line()}\n]", "a line is one event (`jq -c '.[]'` makes them)"),
+    ("e.json", "5", "5 is not an object"),
+    ("e.jsonl", "{'ts': 1}", "double quotes at column 2"),
+    ("e.jsonl", '{"a": "' + "x" * 10_000_000 + '"}', "longer than 10,000,000 bytes"),
+    ("e.jsonl", '{"ts": 1, "ts": 2}', "key 'ts' occurs twice"),
+    ("e.txt", line(), "names end in .jsonl, .ndjson, .json, .csv, .parquet"),
+    ("e.tsv", line(), "or give --input-format"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "words"), DATA, ids=[words for *_, words in DATA])
+def test_wrong_data(
+    name: str, text: str | bytes, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    run = ["run", "w.sase", "--schema", "s.yaml", "--input", name]
+    assert words in message(run, capsys)
+
+
+@pytest.mark.parametrize(
+    ("unit", "time", "right"),
+    [("s", 1740996000000, "ms"), ("ms", 1740996000, "s"), ("us", 1740996000000, "ms"),
+     ("ms", 1740996000000000, "us")],
+)  # fmt: skip
+def test_times_in_another_unit_name_the_right_one(
+    unit: str, time: int, right: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("s.yaml").write_text(SCHEMA.replace("unit: iso", f"unit: {unit}"))
+    Path("e.jsonl").write_text(line(ts=time))
+    said = message(["run", "w.sase", "--schema", "s.yaml", "--input", "e.jsonl"], capsys)
+    assert f"then say so by unit: {right}" in said
+
+
+def test_a_parquet_file_says_which_columns_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"event": ["View"], "when": [1]}), "e.parquet")
+    said = message(["run", "w.sase", "--schema", "s.yaml", "--input", "e.parquet"], capsys)
+    assert "column 'ts' is missing; there are event, when" in said
+
+
+# ---- commands and parameters
+
+RUN = ["run", "w.sase", "--schema", "s.yaml", "--input"]
+COMMANDS: list[tuple[list[str], str]] = [
+    (["rnu"], "Did you mean 'run'?"),
+    (["run", "w.sase"], "'--schema'"),
+    ([*RUN, "none.jsonl"], "no such file: none.jsonl (check the path)"),
+    ([*RUN, "."], "holds no event files (names end in"),
+    ([*RUN, "-"], "add --input-format jsonl"),
+    ([*RUN, "-", "--input-format", "xml"], "'jsonl', 'csv', 'parquet'"),
+    ([*RUN, "w.sase", "--executer", "auto"], "--executor"),
+    ([*RUN, "w.sase", "--executor", "flink"], "'greta'"),
+    ([*RUN, "w.sase", "--max-bad-share", "5"], "'--max-bad-share'"),
+    ([*RUN, "w.sase", "--output", "o.xlsx"], "let it end in .txt, .json"),
+    (["run", "w.sase", "--schema", "none.yaml", "--input", "e"], "--schema names it"),
+    (["check", "none.sase", "--schema", "s.yaml"], "cannot read none.sase"),
+    (["check", "s.yaml", "--schema", "s.yaml"], "a query begins QUERY name RETURN"),
+    (["land", "--start", "2025-03-03", "--end", "2025-03-02"], "2025-03-02 is not after the start"),
+    (["land", "--start", "yesterday", "--end", "2025-03-02"], "start: not an ISO 8601 instant"),
+    (["land", "--start", "2025-03-03", "--end", "03.04.2025"], "end: not an ISO 8601 instant"),
+    (["land", "--start", "2025-03-03T8:00", "--end", "2025-03-04"], "write it as 2013-02-08T10:00"),
+    (["land", "--start", "2025-03-03T08:30", "--end", "2025-03-04"], "whole hours (UTC)"),
+    (["report"], "give RUN, or --start and --end, or --night"),
+    (["report", "yesterday"], "write it as 2013-02-08T00_2013-02-10T00"),
+    (["report", "--night", "8.2.2013"], "write it as 2013-02-08"),
+    (["why", "q", "FR", "2025-03-03"], "write name=value"),
+    (["why", "q", "{}", "noon"], "as in 2013-02-08T10:00"),
+    (["plan", "w.sase", "--schema", "s.yaml"], "--rates FILE or --events FILE"),
+    (["diff", "a.sase", "b.sase"], "--schema FILE and --input FILE"),
+    (["diff", "a.jsonl", "b.jsonl"], "a.jsonl holds no answers of `run`"),
+    (["test", "none.yaml"], "cannot read none.yaml"),
+    (["test", "s.yaml"], "holds no list of cases (as in - name:"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "words"), COMMANDS, ids=[words for _, words in COMMANDS])
+def test_a_wrong_command(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert words in message(arguments, capsys)
+
+
+def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    run_command([])
+    alone = capsys.readouterr()
+    assert alone.err == ""
+    assert "Usage: elsinore" in alone.out
+    run_command(["generate"])
+    assert "elsinore:" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("HOME", "/dev/null/x", "cannot use /dev/null/x: Not a directory"),
+        ("SCHEMA", "x.yaml", "ELSINORE_SCHEMA is no setting (did you mean ELSINORE_SCHEMA_FILE?)"),
+        ("WORKLOADFILE", "x", "did you mean ELSINORE_WORKLOAD_FILE?"),
+        ("MAX_BAD_SHARE", "much", "ELSINORE_MAX_BAD_SHARE: 'much' is not a number"),
+        ("KEEP_HOURS", "5", "ELSINORE_KEEP_HOURS: '5' must be at least 168"),
+        ("HOME", "s3://bucket/x", "object stores are not supported"),
+    ],
+)
+def test_a_wrong_environment(
+    name: str, value: str, words: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv(f"ELSINORE_{name}", value)
+    said = message(["replay", "--start", "2013-02-08", "--end", "2013-02-09"], capsys)
+    assert words in said
+    assert len(said.splitlines()) == 1
+
+
+def test_other_variables_of_the_prefix_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from elsinore.settings import Settings
+
+    monkeypatch.setenv("ELSINORE_TEAM", "shop")
+    monkeypatch.setenv("ELSINORE_DEBUG", "1")
+    assert Settings.load().home.name
+
+
+def test_there_are_as_many_as_were_met() -> None:
+    """The review's and some fifty more."""
+    assert len(QUERIES) + len(SCHEMAS) + len(DATA) + len(COMMANDS) > 172
