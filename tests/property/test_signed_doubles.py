@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from elsinore.cli.run import answer
+from elsinore.library.answer import answer
 from elsinore.engine.plan import Executor
 from elsinore.events import EventTable
 from elsinore.lake.sample import Check, Place

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.catalog.yaml_text import Strict, read_model
+from elsinore.catalog.yaml_text import Strict, model_of, parse_yaml, read_model
 from elsinore.timeline import TimeUnit, parse_duration, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
@@ -38,6 +38,17 @@ def load_schema(path: Path) -> StreamSchema:
     """
     hint = "name a schema by --schema or ELSINORE_SCHEMA_FILE"
     return read_model(path, _SchemaFile, "a schema", hint=hint).to_schema()
+
+
+def read_schema(text: str) -> StreamSchema:
+    """The stream schema in a YAML text.
+
+    Raises:
+        SchemaError: it is no valid schema; every fault is listed.
+    """
+    return model_of(
+        parse_yaml(text.encode(), "<schema>"), _SchemaFile, "a schema", "<schema>"
+    ).to_schema()
 
 
 class _TimeField(Strict):

@@ -72,12 +72,21 @@ def read_yaml(path: Path, *, hint: str | None = None) -> Any:
             hint=hint,
             file=str(path),
         ) from error
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: bytes, file: str) -> Any:
+    """The one document of a YAML text; errors name its file.
+
+    Raises:
+        SchemaError: as `read_yaml`.
+    """
     if len(text) > MAX_BYTES:
-        raise SchemaError(f"{path} is larger than {MAX_BYTES} bytes", file=str(path))
+        raise SchemaError(f"{file} is larger than {MAX_BYTES} bytes", file=file)
     try:
         return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise SchemaError.of([_diagnose(path, error)]) from error
+        raise SchemaError.of([_diagnose(file, error)]) from error
 
 
 class Strict(pydantic.BaseModel):
@@ -95,9 +104,13 @@ def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None =
     Raises:
         SchemaError: as `read_yaml`, or the document is not as the model asks; with every fault.
     """
-    document = read_yaml(path, hint=hint)
+    return model_of(read_yaml(path, hint=hint), model, what, str(path))
+
+
+def model_of(document: Any, model: type[_Model], what: str, file: str) -> _Model:
+    """A document as a model; see `read_model`."""
     if not isinstance(document, dict):
-        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(str(path)))])
+        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(file))])
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
@@ -106,13 +119,13 @@ def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None =
             where = ".".join(map(str, fault["loc"]))
             message = fault["msg"].removeprefix("Value error, ")
             text = plain(f"{where}: {message}" if where else message)
-            faults.append(Diagnostic(text, Location(str(path))))
+            faults.append(Diagnostic(text, Location(file)))
         raise SchemaError.of(faults) from error
 
 
-def _diagnose(path: Path, error: Exception) -> Diagnostic:
+def _diagnose(file: str, error: Exception) -> Diagnostic:
     mark = getattr(error, "problem_mark", None)
-    location = Location(str(path), *((mark.line + 1, mark.column + 1) if mark else ()))
+    location = Location(file, *((mark.line + 1, mark.column + 1) if mark else ()))
     problem = getattr(error, "problem", None) or "is no readable YAML"
     return Diagnostic(plain(str(problem)), location)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,13 +19,16 @@ from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
-from elsinore.files.read_parquet import read_parquet
+from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import REJECTED_SCHEMA, Reason, count_reasons, shown
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import format_instant
 
-#: Called after each batch with the file last read and the number of lines decoded so far in all.
-OnProgress = Callable[[Path, int], None]
+#: Files, folders, and tables at hand.
+Source = Path | Frame
+
+#: Called after each batch with what was last read and the number of lines decoded so far in all.
+OnProgress = Callable[[Source, int], None]
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 _FORMATS = (*_JSON_LINES, ".csv", ".parquet")
@@ -72,20 +75,20 @@ class ReadReport:
 
 
 def read_events(
-    paths: list[Path],
+    sources: Sequence[Source],
     schema: StreamSchema,
     *,
     max_bad_share: float,
     progress: OnProgress | None = None,
 ) -> tuple[EventTable, ReadReport]:
-    """Typed events of files, one of each id, and what became of every line.
+    """Typed events of files and frames, one of each id, and what became of every line.
 
     The format follows from the name: `.jsonl`, `.ndjson` and `.json` (JSON lines), `.csv`,
     `.parquet`, each with or without `.gz`. A folder stands for the files of these formats below
     it, in the order of their paths; names that begin with `.` or `_` are passed over.
 
     Args:
-        paths: files and folders.
+        sources: files, folders and frames.
         schema: what events may be.
         max_bad_share: share of rejected lines, of all lines together, above which to refuse.
         progress: told of each batch.
@@ -95,7 +98,7 @@ def read_events(
         DataError: a file is missing or unreadable, a folder holds no files, or too many lines
             are bad; then the field `report` holds the `ReadReport`.
     """
-    files = _files(paths)
+    files = _files(sources)
     parts: list[Decoded] = []
     lines = 0
     for path, count, part in _decoded(files, schema):
@@ -118,11 +121,15 @@ def read_events(
     return EventTable(schema, events), report
 
 
-def _decoded(files: list[Path], schema: StreamSchema) -> Iterator[tuple[Path, int, Decoded]]:
+def _decoded(files: list[Source], schema: StreamSchema) -> Iterator[tuple[Source, int, Decoded]]:
     """Decoded batches with the file last read and the number of lines that went into each."""
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
+        if isinstance(path, Frame):
+            for part in read_frame(path, schema):
+                yield path, part.lines, part
+            continue
         if _format(path) in _JSON_LINES:
             for batch in read_lines(path):
                 waiting.append(batch)
@@ -147,11 +154,13 @@ def _format(path: Path) -> str | None:
     return next((suffix for suffix in _FORMATS if name.endswith(suffix)), None)
 
 
-def _files(paths: list[Path]) -> list[Path]:
-    """The files to read; those below folders whose names say no format are left out."""
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
+def _files(sources: Sequence[Source]) -> list[Source]:
+    """What to read; files below folders whose names say no format are left out."""
+    files: list[Source] = []
+    for path in sources:
+        if isinstance(path, Frame):
+            files.append(path)
+        elif path.is_dir():
             chosen = [file for file in _below(path) if _format(file) is not None]
             if not chosen:
                 raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
@@ -163,7 +172,7 @@ def _files(paths: list[Path]) -> list[Path]:
         else:
             files.append(path)
     seen: set[Path] = set()
-    for file in files:
+    for file in (file for file in files if isinstance(file, Path)):
         if file.resolve() in seen:
             raise ParameterError(f"{file} is given twice", hint="name it once", file=str(file))
         seen.add(file.resolve())

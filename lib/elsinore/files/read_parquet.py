@@ -1,4 +1,4 @@
-"""Events from Parquet files, and records that are Arrow columns already.
+"""Events from Parquet files and frames, and records that are Arrow columns already.
 
 Blocks of clean JSON are such records too.
 """
@@ -6,11 +6,11 @@ Blocks of clean JSON are such records too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -71,17 +71,48 @@ def read_parquet(
         UnreadableFile: nothing of it can be used. Parquet has no checksum of the whole: damage
             to a page may show when earlier batches are out, so use none before the last.
     """
-    label = printable(str(path))
-    position = 1
     with open_unpacked(path, limits) as stream:
         packed = path.suffix.lower() == ".gz"
         source = pa.BufferReader(stream.read()) if packed else pa.PythonFile(stream, "r")
-        for batch in _batches(path, source, schema, limits):
-            size = batch.num_rows
-            numbers = pa.array(range(position, position + size), pa.int64())
-            where = pa.table({"file": pa.repeat(label, size), "position": numbers})
-            yield type_records(ArrowRecords(batch), where, {}, schema)
-            position += size
+        yield from _typed(_batches(path, source, schema, limits), printable(str(path)), schema)
+
+
+class Frame(NamedTuple):
+    """Events at hand, as a table of anything that speaks Arrow; `name` says where they came from.
+
+    `data` has `__arrow_c_stream__` or `__arrow_c_array__`, as frames of pandas, polars and DuckDB
+    have, and Arrow's tables, batches and readers.
+    """
+
+    name: str
+    data: Any
+
+
+def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
+    """Typed events of a frame, as `read_parquet` reads files.
+
+    Raises:
+        DataError: a column is missing, or there twice, or the frame cannot be read.
+    """
+    try:
+        table = pa.table(frame.data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"{frame.name} is no table that Arrow can read: {error}") from error
+    if problem := column_problem(table.column_names, schema):
+        raise DataError(f"{frame.name}: {problem}")
+    # In pieces of a table: batches may be of any size.
+    pieces = (table.slice(at, _AT_ONCE) for at in range(0, table.num_rows, _AT_ONCE))
+    yield from _typed(pieces, frame.name, schema)
+
+
+def _typed(pieces: Iterable[pa.Table], label: str, schema: StreamSchema) -> Iterator[Decoded]:
+    position = 1
+    for piece in pieces:
+        size = piece.num_rows
+        numbers = np.arange(position, position + size)
+        where = pa.table({"file": pa.repeat(label, size), "position": numbers})
+        yield type_records(ArrowRecords(piece), where, {}, schema)
+        position += size
 
 
 def _batches(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from elsinore.cli.main import run_command
-from elsinore.cli.run import answer
+from elsinore.library.answer import answer
 from elsinore.engine.compile_kernels import compile_kernels, run_steps
 from elsinore.engine.plan import Executor
 from elsinore.engine.sweep import sweep_sets
