@@ -18,7 +18,8 @@ from elsinore.catalog.yaml_text import Strict, model_of, parse_yaml, read_model
 from elsinore.timeline import TimeUnit, parse_duration, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
+NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
+Name = Annotated[str, Field(pattern=NAME)]
 FieldName = Annotated[str, Field(min_length=1, max_length=200)]
 _Duration = Annotated[int, BeforeValidator(lambda text: parse_duration(str(text)))]
 Scalar = str | int | float | bool

@@ -98,7 +98,7 @@ def read_events(
         DataError: a file is missing or unreadable, a folder holds no files, or too many lines
             are bad; then the field `report` holds the `ReadReport`.
     """
-    files = _files(sources)
+    files = files_of(sources)
     parts: list[Decoded] = []
     lines = 0
     for path, count, part in _decoded(files, schema):
@@ -130,14 +130,14 @@ def _decoded(files: list[Source], schema: StreamSchema) -> Iterator[tuple[Source
             for part in read_frame(path, schema):
                 yield path, part.lines, part
             continue
-        if _format(path) in _JSON_LINES:
+        if format_of(path) in _JSON_LINES:
             for batch in read_lines(path):
                 waiting.append(batch)
                 if sum(lines.num_rows for lines in waiting) >= _AT_ONCE:
                     yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
-        reader = read_csv if _format(path) == ".csv" else read_parquet
+        reader = read_csv if format_of(path) == ".csv" else read_parquet
         for part in reader(path, schema):
             yield path, part.lines, part
     if waiting:
@@ -149,25 +149,30 @@ def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[in
     return lines.num_rows, decode_lines(lines, schema)
 
 
-def _format(path: Path) -> str | None:
+def format_of(path: Path) -> str | None:
+    """The ending of a name that says a format, without `.gz`; None if none does."""
     name = path.name.lower().removesuffix(".gz")
     return next((suffix for suffix in _FORMATS if name.endswith(suffix)), None)
 
 
-def _files(sources: Sequence[Source]) -> list[Source]:
-    """What to read; files below folders whose names say no format are left out."""
+def files_of(sources: Sequence[Source]) -> list[Source]:
+    """What to read; files below folders whose names say no format are left out.
+
+    Raises:
+        ParameterError, DataError: as `read_events`.
+    """
     files: list[Source] = []
     for path in sources:
         if isinstance(path, Frame):
             files.append(path)
         elif path.is_dir():
-            chosen = [file for file in _below(path) if _format(file) is not None]
+            chosen = [file for file in _below(path) if format_of(file) is not None]
             if not chosen:
                 raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
             files += chosen
         elif not path.exists():
             raise DataError(f"no such file: {path}", hint="check the path", file=str(path))
-        elif _format(path) is None:
+        elif format_of(path) is None:
             raise ParameterError(f"cannot tell the format of {path}", hint=_hint(), file=str(path))
         else:
             files.append(path)

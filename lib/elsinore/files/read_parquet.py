@@ -161,7 +161,7 @@ class ArrowRecords:
 
     def times(self, field: str, unit: TimeUnit) -> Typed:
         """A column as event times; timestamps say their unit themselves."""
-        column = self._column(field)
+        column = self.column(field)
         if column is None:
             return nothing(AttributeType.TIMESTAMP, self._table.num_rows)
         if _is_instant(column.type) and unit.is_calendar:
@@ -176,7 +176,7 @@ class ArrowRecords:
 
     def values(self, field: str, kind: AttributeType) -> Typed:
         """A column as an attribute's type."""
-        column = self._column(field)
+        column = self.column(field)
         if column is None or types.is_null(column.type):
             return nothing(kind, self._table.num_rows)
         natural = _natural(column, kind)
@@ -188,7 +188,7 @@ class ArrowRecords:
 
     def ids(self, field: str) -> Typed:
         """A column as event ids, integers as text; NULL where missing or empty."""
-        column = self._column(field)
+        column = self.column(field)
         if column is None:
             return nothing(AttributeType.STRING, self._table.num_rows)
         if types.is_string(column.type):
@@ -212,7 +212,7 @@ class ArrowRecords:
             for row in rows
         ]
 
-    def _column(self, field: str) -> pa.Array | None:
+    def column(self, field: str) -> pa.Array | None:
         """A column in one piece, its text and dictionaries in their plainest form."""
         if field not in self._table.column_names:
             return None

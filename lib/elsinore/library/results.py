@@ -11,7 +11,7 @@ import pyarrow as pa
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import SetupError
 from elsinore.files.read_events import ReadReport
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.results.row import ResultRow, Value
 
@@ -139,7 +139,9 @@ def _table(query: BoundQuery, rows: list[ResultRow], *, calendar: bool) -> pa.Ta
     for name in _BOUNDS:
         columns.append((name, _column([getattr(row, name) for row in rows], bound)))
     for place, item in enumerate(query.aggregates):
-        columns.append((item.label, _column([row.values[place][1] for row in rows], item.type)))
+        average = item.function is AggregateFunction.AVG
+        kind = AttributeType.DOUBLE if average else item.type
+        columns.append((item.label, _column([row.values[place][1] for row in rows], kind)))
     names, arrays = zip(*columns, strict=True)
     return pa.Table.from_arrays(arrays, names=names)
 
@@ -149,10 +151,10 @@ def _column(values: list[Value], kind: AttributeType) -> pa.Array:
         return pa.array(values, pa.int64()).cast(_TYPES[kind])
     if kind is not AttributeType.LONG:
         return pa.array(values, _TYPES[kind])
-    return _exact([int(value) if isinstance(value, int) else None for value in values])
+    return _exact(values)
 
 
-def _exact(values: list[int | None]) -> pa.Array:
+def _exact(values: list[Any]) -> pa.Array:
     """Integers in the narrowest type that holds all of them."""
     longest = max((abs(value) for value in values if value is not None), default=0)
     if longest < 2**63:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -48,6 +48,7 @@ class Why(Shown):
             known = ", ".join(workload.by_name)
             raise ParameterError(f"there is no query {query!r}", hint=f"there are {known}")
         calendar = workload.schema.time_unit.is_calendar
+        self._keys = {key.attribute for key in bound.keys}
         at = _window_at(bound, window, calendar=calendar)
         self._window = str(at) if calendar else f"[{at.start}, {at.end})"
         self._title = f"{query} {group_text(tuple(group.items()))}" if group else query
@@ -74,9 +75,15 @@ class Why(Shown):
         count = "" if self.count is None else f": {count_of(self.count, 'trend')}"
         console.print(Text(f"{self._title} in {self._window}{count}", "bold"))
         for trend in self.trends:
-            console.print(Text("  " + " -> ".join(" ".join(_words(event)) for event in trend)))
-        if self.reason:
-            console.print(Text(f"  {self.reason}"))
+            console.print(Text("  " + " -> ".join(map(self._words, trend))))
+        left = (self.count or 0) - len(self.trends)
+        if left or self.reason:
+            console.print(Text(f"  {self.reason or f'and {left:,} more'}"))
+
+    def _words(self, event: Mapping[str, Any]) -> str:
+        """An event; its keys are the same in the whole trend."""
+        shown = (f"{n}={v}" for n, v in list(event.items())[2:] if n not in self._keys)
+        return " ".join([event["type"], str(event["time"]), *shown])
 
 
 def _window_at(query: BoundQuery, start: str | int | datetime, *, calendar: bool) -> Interval:
@@ -128,10 +135,3 @@ def _told(query: BoundQuery, events: EventTable, rows: set[int]) -> dict[int, di
             if name in kind.by_name
         }
     return found
-
-
-def _words(event: Mapping[str, Any]) -> Iterator[str]:
-    yield str(event["type"])
-    yield str(event["time"])
-    for name, value in list(event.items())[2:]:
-        yield f"{name}={value}"
