@@ -235,10 +235,10 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
         events: columns of `decoded_schema`.
         schema: the stream's.
     """
-    events = events.combine_chunks()
     ids = events["event_id"]
     if schema.id_field is None or pc.count_distinct(ids).as_py() == len(ids):
         return Distinct(events, 0, REJECTED_SCHEMA.empty_table())
+    events = events.combine_chunks()
     earlier, last = _repeated(events)
     names = [field.name for field in arrow_schema(schema)]
     before, after = events.select(names).take(earlier), events.select(names).take(last)
