@@ -45,7 +45,7 @@ KINDS: dict[str, Make] = {
     ),
     "pandas": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
     "polars": pl.from_arrow,
-    "duckdb": lambda table: duckdb.from_arrow(table),
+    "duckdb": duckdb.from_arrow,
     "two": lambda table: [table[: len(table) // 2], pl.from_arrow(table[len(table) // 2 :])],
 }
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import StreamSchema
@@ -190,8 +190,7 @@ def sources_of(events: Events) -> list[Source]:
     Raises:
         ParameterError: something is neither.
     """
-    several = isinstance(events, Iterable) and not _is_one(events)
-    given = list(events) if several else [events]  # type: ignore[call-overload]
+    given = [events] if _is_one(events) else list(cast("Iterable[OneSource]", events))
     width = len(str(len(given)))
     found: list[Source] = []
     for number, one in enumerate(given, 1):
