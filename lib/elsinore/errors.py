@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+#: Set to anything, this variable makes commands and jobs print stacks and Spark's own errors.
+DEBUG = "ELSINORE_DEBUG"
+
 
 @dataclass(frozen=True, slots=True)
 class Location:

@@ -21,8 +21,6 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from elsinore.errors import ParameterError, SetupError
 
 PREFIX = "ELSINORE_"
-#: Set to anything, this variable makes jobs print stacks and Spark's own errors.
-DEBUG = f"{PREFIX}DEBUG"
 
 #: What makes a folder the root that relative paths start from.
 _MARK = Path("schemas", "tables")
