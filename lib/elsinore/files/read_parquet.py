@@ -297,7 +297,9 @@ def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
         return column.cast(pa.string())
     if types.is_binary_view(column.type):
         return column.cast(pa.binary())
-    return pa.array([None if value is None else str(value) for value in column.to_pylist()])
+    # As bytes: what holds texts must not be taken for one.
+    values = [None if value is None else str(value).encode() for value in column.to_pylist()]
+    return pa.array(values, pa.binary())
 
 
 def _texts(column: pa.ChunkedArray) -> list[Any]:

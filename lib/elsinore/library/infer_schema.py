@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 from pyarrow import types
-from pyarrow.csv import open_csv
+from pyarrow.csv import ConvertOptions, open_csv
 from pyarrow.json import open_json
 from pyarrow.parquet import ParquetFile
 
@@ -29,6 +29,9 @@ from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 _ROWS = 100_000
 #: A column with more values holds no names of event types.
 _MOST_TYPES = 100
+_EMPTY_IS_NULL = ConvertOptions(
+    null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True
+)
 #: How fields are called, likely names first.
 _TIMES = ("time", "timestamp", "ts", "event_time", "occurred_at", "created_at", "datetime", "date")
 _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
@@ -80,7 +83,8 @@ def _head(source: Source) -> pa.Table:
             table = pa.table(next(ParquetFile(source).iter_batches(_ROWS)))
         else:
             with pa.input_stream(source, compression="detect") as file:
-                reader = open_csv(file) if format_of(source) == ".csv" else open_json(file)
+                csv = format_of(source) == ".csv"
+                reader = open_csv(file, convert_options=_EMPTY_IS_NULL) if csv else open_json(file)
                 table = pa.Table.from_batches([reader.read_next_batch()])[:_ROWS]
     except (pa.ArrowException, OSError, StopIteration) as error:
         name = source.name if isinstance(source, Frame) else source
