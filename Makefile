@@ -99,7 +99,7 @@ lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned ja
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --no-header requirements-bootstrap.in -o requirements-bootstrap.lock
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
-	    --no-header --extra dev --extra deployment pyproject.toml -o requirements.lock
+	    --no-header --extra pipeline --extra dev --extra deployment pyproject.toml -o requirements.lock
 	@$(MAKE) $(PACKAGES_READY)
 	@$(BIN)/python docker/jars/fetch_jars.py --pin .jars
 

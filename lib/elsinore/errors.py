@@ -8,8 +8,13 @@ alone. Errors carry fields beside their text and survive process borders (they p
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+#: Set to anything, this variable makes commands and jobs print stacks and Spark's own errors.
+DEBUG = "ELSINORE_DEBUG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +202,24 @@ class LostWorkerError(ElsinoreError):
 
     code = "environment.lost"
     transient = True
+
+
+@contextmanager
+def pipeline_packages(what: str) -> Iterator[None]:
+    """Say how to get a package that the core does without, where `what` needs it.
+
+    Raises:
+        SetupError: a package is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("elsinore"):
+            raise
+        raise SetupError(
+            f"{what} needs {error.name}, which is not installed",
+            hint="pip install 'elsinore[pipeline]'",
+        ) from error
 
 
 #: What a system says where nothing more can be written; delta-rs and the JVM quote it.

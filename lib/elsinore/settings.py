@@ -18,12 +18,10 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from elsinore.errors import ParameterError, SetupError
+from elsinore.errors import DEBUG, ParameterError, SetupError
 from elsinore.wording import closest, in_plain_words
 
 PREFIX = "ELSINORE_"
-#: Set to anything, this variable makes jobs print stacks and Spark's own errors.
-DEBUG = f"{PREFIX}DEBUG"
 
 #: Names of variables this much alike (0 to 1) are misspelt; others of our prefix are others'.
 _MISSPELT = 0.7

@@ -40,7 +40,7 @@ def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
 
 def test_every_direct_dependency_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    direct = project["dependencies"] + project["optional-dependencies"]["dev"]
+    direct = sum(project["optional-dependencies"].values(), project["dependencies"])
     assert {normal(requirement) for requirement in direct} - locked("requirements.lock").keys() == (
         set()
     )

@@ -14,11 +14,12 @@ from pydantic import (
 )
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.catalog.yaml_text import Strict, read_model
+from elsinore.catalog.yaml_text import Strict, model_of, read_model
 from elsinore.timeline import TimeUnit, parse_duration, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
+NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
+Name = Annotated[str, Field(pattern=NAME)]
 FieldName = Annotated[str, Field(min_length=1, max_length=200)]
 _Duration = Annotated[int, BeforeValidator(lambda text: parse_duration(str(text)))]
 Scalar = str | int | float | bool
@@ -38,6 +39,15 @@ def load_schema(path: Path) -> StreamSchema:
     """
     hint = "--schema names it; in the pipeline ELSINORE_SCHEMA_FILE does"
     return read_model(path, _SchemaFile, "a schema", hint=hint).to_schema()
+
+
+def read_schema(text: str) -> StreamSchema:
+    """The stream schema in a YAML text.
+
+    Raises:
+        SchemaError: it is no valid schema; every fault is listed.
+    """
+    return model_of(text.encode(), _SchemaFile, "a schema", "<schema>").to_schema()
 
 
 class _TimeField(Strict):

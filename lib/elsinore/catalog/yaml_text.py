@@ -65,7 +65,7 @@ def read_yaml(path: Path, *, hint: str | None = None) -> Any:
     Raises:
         SchemaError: the file is missing, too large or no plain YAML; with line and column.
     """
-    return _load(path, _read(path, hint))
+    return parse_yaml(_read(path, hint), str(path))
 
 
 def _read(path: Path, hint: str | None) -> bytes:
@@ -78,16 +78,21 @@ def _read(path: Path, hint: str | None) -> bytes:
             hint=hint,
             file=str(path),
         ) from error
-    if len(text) > MAX_BYTES:
-        raise SchemaError(f"{path} is larger than {MAX_BYTES} bytes", file=str(path))
     return text
 
 
-def _load(path: Path, text: bytes) -> Any:
+def parse_yaml(text: bytes, file: str) -> Any:
+    """The one document of a YAML text; errors name its file.
+
+    Raises:
+        SchemaError: as `read_yaml`.
+    """
+    if len(text) > MAX_BYTES:
+        raise SchemaError(f"{file} is larger than {MAX_BYTES} bytes", file=file)
     try:
         return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise SchemaError.of([_with_source(_diagnose(path, error), text)]) from error
+        raise SchemaError.of([_with_source(_diagnose(file, error), text)]) from error
 
 
 class Strict(pydantic.BaseModel):
@@ -105,11 +110,15 @@ def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None =
     Raises:
         SchemaError: as `read_yaml`, or the document is not as the model asks; with every fault.
     """
-    text = _read(path, hint)
-    document = _load(path, text)
+    return model_of(_read(path, hint), model, what, str(path))
+
+
+def model_of(text: bytes, model: type[_Model], what: str, file: str) -> _Model:
+    """A YAML text as a model; see `read_model`."""
+    document = parse_yaml(text, file)
     if not isinstance(document, dict):
         begins = f"it begins with {next(iter(model.model_fields))}:"
-        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(str(path)), begins)])
+        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(file), begins)])
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
@@ -121,7 +130,7 @@ def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None =
             message, note = in_plain_words(fault, names)
             node, known = _node_at(root, fault["loc"])
             where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
-            at = Location(str(path), node.start_mark.line + 1, node.start_mark.column + 1)
+            at = Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
             told = plain(f"{where}: {message}" if where else message)
             found = Diagnostic(told, at, None if note is None else plain(note))
             # A value of several possible types has a fault for each.
@@ -159,9 +168,9 @@ def _with_source(fault: Diagnostic, text: bytes) -> Diagnostic:
     return replace(fault, source="".join(lines[fault.location.line - 1 : fault.location.line]))
 
 
-def _diagnose(path: Path, error: Exception) -> Diagnostic:
+def _diagnose(file: str, error: Exception) -> Diagnostic:
     mark = getattr(error, "problem_mark", None)
-    location = Location(str(path), *((mark.line + 1, mark.column + 1) if mark else ()))
+    location = Location(file, *((mark.line + 1, mark.column + 1) if mark else ()))
     problem = getattr(error, "problem", None) or "is no readable YAML"
     return Diagnostic(plain(str(problem)), location)
 

@@ -10,13 +10,20 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
 from elsinore import __version__
-from elsinore.errors import AuthorError, Diagnostic, ElsinoreError, SetupError
+from elsinore.errors import (
+    DEBUG,
+    AuthorError,
+    Diagnostic,
+    ElsinoreError,
+    SetupError,
+    pipeline_packages,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -30,6 +37,7 @@ COMMANDS = {
     "check": "elsinore.cli.check:check",
     "plan": "elsinore.cli.plan:plan",
     "explain": "elsinore.cli.explain:explain",
+    "schema": "elsinore.cli.schema:schema_app",
     "why": "elsinore.cli.why:why",
     "bench": "elsinore.cli.main:bench",
     "replay": "elsinore.cli.pipeline:replay_flights",
@@ -50,18 +58,34 @@ def commands_for(arguments: Sequence[str]) -> typer.Typer:
         name="elsinore",
         help="Counts and sums event trends exactly, without building them.",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
     )
     commands.callback(invoke_without_command=True)(_top)
     for name in called:
-        module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(import_module(module), attribute)
+        try:
+            command = _command(name)
+        except SetupError:
+            if len(called) == 1:
+                raise
+            commands.command(name, help="Needs the pipeline's packages.")(_top)  # only listed
+            continue
         if isinstance(command, typer.Typer):
             commands.add_typer(command, name=name)
         else:
             commands.command(name)(command)
     return commands
+
+
+def _command(name: str) -> Any:
+    """A command, once its packages are there.
+
+    Raises:
+        SetupError: it is the pipeline's, and one of its packages is not installed.
+    """
+    module, _, attribute = COMMANDS[name].partition(":")
+    with pipeline_packages(f"elsinore {name}"):
+        return getattr(import_module(module), attribute)
 
 
 def _top(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
@@ -83,7 +107,8 @@ def run_command(arguments: list[str]) -> int:
     """
     try:
         commands = commands_for(arguments)
-        result = commands(arguments or ["--help"], prog_name="elsinore", standalone_mode=False)
+        with pipeline_packages("this"):  # what a command of the core imports on the way
+            result = commands(arguments or ["--help"], prog_name="elsinore", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
         message = message.replace("Value error, ", "").replace("Input should be", "it must be")
@@ -108,8 +133,6 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _show(error: ElsinoreError) -> None:
-    from elsinore.settings import DEBUG  # it takes pydantic-settings with it
-
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     lines = error.diagnostics if isinstance(error, AuthorError) else (error,)

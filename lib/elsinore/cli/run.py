@@ -10,7 +10,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
 
 from elsinore.catalog.load_schema import load_schema
@@ -19,12 +18,12 @@ from elsinore.cli.answers import Format, format_for, opened, write_answers
 from elsinore.cli.main import progress_line
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
-from elsinore.engine.finish import finish
-from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for, require
+from elsinore.engine.plan import Executor, Request, require
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import InputFormat, OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
+from elsinore.library.answer import answer
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, name_some, print_bound
@@ -38,8 +37,6 @@ from elsinore.query.syntax import (
     parts_of,
 )
 from elsinore.reference.budget import Budget
-from elsinore.reference.two_step import two_step
-from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import verify
@@ -144,36 +141,6 @@ def run(
 
 def _say(text: str) -> None:
     typer.echo(f"elsinore: {text}", err=True)
-
-
-def answer(
-    workload: Workload,
-    events: EventTable,
-    executor: Executor,
-    budget: Budget,
-    *,
-    static_plan: StaticPlan | None = None,
-    request: Request = EVERYTHING,
-) -> list[ResultRow]:
-    """The rows of all queries of a workload by one executor.
-
-    Args:
-        workload: the queries; what the executor refuses was refused before.
-        events: in any order.
-        executor: which.
-        budget: of each query that twostep runs.
-        static_plan: what sharon shares; None: GWMIN's plan.
-        request: of those that compiled executors run.
-    """
-    if not len(events):
-        return []
-    plan = plan_for(executor, workload, events, static_plan)
-    tables = plan.run(events, request)
-    rows = finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
-    for query in plan.left:
-        request.tell([query.name])
-        rows += two_step(query, events, budget=budget)
-    return rows
 
 
 def _tell_of_twostep(workload: Workload) -> None:

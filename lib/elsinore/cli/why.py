@@ -18,7 +18,7 @@ import typer
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.errors import BudgetError, DataError, ParameterError
+from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.lake.delta_log import commits, read_rows
 from elsinore.lake.event_files import event_table, micros
@@ -30,11 +30,8 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some, print_length
 from elsinore.query.syntax import Conjunction
-from elsinore.reference.budget import Budget, Meter
-from elsinore.reference.event import read_events
-from elsinore.reference.keys import Keys
-from elsinore.reference.match import Matcher
-from elsinore.reference.trends import Trend, group_of, trend_of
+from elsinore.reference.list_trends import list_trends
+from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import Settings
 from elsinore.timeline import EPOCH, Interval, format_instant, instant_of, parse_instant
@@ -45,8 +42,6 @@ _MARGIN = 11
 _INSTANT = pa.timestamp("us", tz="UTC")
 #: How many of the groups that there are an error names.
 _NAMED = 5
-#: Steps of the search, some microseconds each.
-STEPS = 200_000
 
 
 def why(
@@ -210,29 +205,13 @@ def _told(
     }
 
 
-def _same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
-    """Whether a group key is the group that was asked for.
-
-    >>> _same_group('{"carrier": "UA", "hub": 7}', {"hub": "7", "carrier": "UA"})
-    True
-    """
-    held = json.loads(canonical)
-    return {name: _text(value) for name, value in held.items()} == {
-        name: _text(value) for name, value in wanted.items()
-    }
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def _rows(
     lake: Path, workload: Workload, query: str, group: Mapping[str, Any], window_start: int
 ) -> list[dict[str, Any]]:
     start = pa.scalar(window_start, pa.int64()).cast(_INSTANT)
     of_window = (ds.field("query") == query) & (ds.field("window_start") == start)
     rows = read_rows(lake, PUBLISHED, where=of_window).to_pylist()
-    found = [row for row in rows if _same_group(row["group_key"], group)]
+    found = [row for row in rows if same_group(row["group_key"], group)]
     if not found:
         groups = sorted({row["group_key"] for row in rows})
         named = name_some(groups, _NAMED) or "none of the query at all"
@@ -309,18 +288,13 @@ def _build(
     place = Place(query.name, result["group_key"], start // query.window.slide)
     events = _event_table(workload.schema, rows)
     matter = may_matter(workload, query, place, events.table)
-    rows, events = rows.filter(matter), EventTable(workload.schema, events.table.filter(matter))
-    meter = Meter(query.name, Budget(STEPS))
-    meter.window = place.window
-    matcher = Matcher(query, Keys(query, workload.schema), read_events(query, events), meter)
-    found: dict[Trend, None] = {}
-    reason = None
-    try:
-        for match in matcher.trends(query.pattern):
-            if group_json(query, group_of(query, match.values)) == result["group_key"]:
-                found.setdefault(trend_of(match))
-    except BudgetError:
-        reason = f"there are more trends than {STEPS} steps can build"
+    found, reason = list_trends(
+        query,
+        EventTable(workload.schema, events.table.filter(matter)),
+        window,
+        lambda group: group_json(query, group) == result["group_key"],
+    )
+    rows = rows.filter(matter)
     times = map(format_instant, micros(rows["event_time"]).to_pylist())
     columns = rows["event_type"].to_pylist(), rows["event_id"].to_pylist(), times
     told = [

@@ -24,6 +24,7 @@ from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.segments import aggregate_segments
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.events import EventTable
+from elsinore.kernels.compiled import QuickCache
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
@@ -119,6 +120,7 @@ def run_steps(hamlet: bool | None = None) -> None:
     Numba keeps millions of objects. Looking for garbage among all of them again and again takes a
     tenth of the time; here a step's objects are looked at once.
     """
+    QuickCache.told = True  # by dots
     gc.disable()
     for step in steps():
         if hamlet in (None, step.func is aggregate_set):

@@ -185,7 +185,7 @@ def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
     """The results of merged partial rows (`results.partial`) as in `LONG_SCHEMA`, by query."""
     tables = [LONG_SCHEMA.empty_table()]
     for query, rows in by_query(workload, partial):
-        keys = _keys(query, rows)
+        keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
         for label, values in finish_columns(query, rows):
             columns = keys | _numbers(values) | {"aggregate": _repeated(label, rows.num_rows)}
             table = [columns[name] for name in LONG_SCHEMA.names]
@@ -213,13 +213,16 @@ def _numbers(values: Values) -> dict[str, pa.Array]:
     }
 
 
-def _keys(query: BoundQuery, rows: pa.Table) -> dict[str, pa.Array]:
-    """What the results of a row have in common; each distinct text is made once."""
+def _keys(query: BoundQuery, rows: pa.Table, *, calendar: bool) -> dict[str, pa.Array]:
+    """What the results of a row have in common; each distinct text is made once.
+
+    Ticks belong to no hour.
+    """
     starts, ends, groups = (
         rows[name].combine_chunks() for name in ("window_start", "window_end", "group")
     )
     return {
-        "owned_hour": _each_once(ends, lambda end: hour_label(end - 1)),
+        "owned_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
         "query": _repeated(query.name, len(ends)),
         "group_key": _each_once(groups, lambda text: group_text(group_of(query, text))),
         "window_start": starts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,13 +20,16 @@ from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
-from elsinore.files.read_parquet import read_parquet
+from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import REJECTED_SCHEMA, Reason, count_reasons, shown
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import format_instant
 
-#: Called after each batch with the file last read and the number of lines decoded so far in all.
-OnProgress = Callable[[Path, int], None]
+#: Files, folders, and tables at hand.
+Source = Path | Frame
+
+#: Called after each batch with what was last read and the number of lines decoded so far in all.
+OnProgress = Callable[[Source, int], None]
 
 
 class InputFormat(StrEnum):
@@ -87,21 +90,21 @@ class ReadReport:
 
 
 def read_events(
-    paths: list[Path],
+    sources: Sequence[Source],
     schema: StreamSchema,
     *,
     max_bad_share: float,
     progress: OnProgress | None = None,
     form: InputFormat | None = None,
 ) -> tuple[EventTable, ReadReport]:
-    """Typed events of files, one of each id, and what became of every line.
+    """Typed events of files and frames, one of each id, and what became of every line.
 
     The format follows from the name: `.jsonl`, `.ndjson` and `.json` (JSON lines), `.csv`,
     `.parquet`, each with or without `.gz`. A folder stands for the files of these formats below
     it, in the order of their paths; names that begin with `.` or `_` are passed over.
 
     Args:
-        paths: files and folders.
+        sources: files, folders and frames.
         schema: what events may be.
         max_bad_share: share of rejected lines, of all lines together, above which to refuse.
         progress: told of each batch.
@@ -112,7 +115,7 @@ def read_events(
         DataError: a file is missing or unreadable, a folder holds no files, or too many lines
             are bad; then the field `report` holds the `ReadReport`.
     """
-    files, passed_over = _files(paths, form)
+    files, passed_over = files_of(sources, form)
     parts: list[Decoded] = []
     lines = 0
     for path, count, part in _decoded(files, schema, form):
@@ -137,13 +140,17 @@ def read_events(
 
 
 def _decoded(
-    files: list[Path], schema: StreamSchema, form: InputFormat | None
-) -> Iterator[tuple[Path, int, Decoded]]:
+    files: list[Source], schema: StreamSchema, form: InputFormat | None
+) -> Iterator[tuple[Source, int, Decoded]]:
     """Decoded batches with the file last read and the number of lines that went into each."""
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
-        written = _format(path) or form
+        if isinstance(path, Frame):
+            for part in read_frame(path, schema):
+                yield path, part.lines, part
+            continue
+        written = format_of(path) or form
         if written is InputFormat.JSONL:
             for batch in read_lines(path):
                 waiting.append(batch)
@@ -163,31 +170,40 @@ def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[in
     return lines.num_rows, decode_lines(lines, schema)
 
 
-def _format(path: Path) -> InputFormat | None:
+def format_of(path: Path) -> InputFormat | None:
+    """The format that a name says; None if it says none."""
     name = path.name.lower().removesuffix(".gz")
     return next((form for suffix, form in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
-def _files(paths: list[Path], form: InputFormat | None) -> tuple[list[Path], tuple[Path, ...]]:
-    """The files to read, and those below folders that are left out: their names say no format."""
-    files: list[Path] = []
+def files_of(
+    sources: Sequence[Source], form: InputFormat | None = None
+) -> tuple[list[Source], tuple[Path, ...]]:
+    """What to read, and the files below folders that are left out: their names say no format.
+
+    Raises:
+        ParameterError, DataError: as `read_events`.
+    """
+    files: list[Source] = []
     passed_over: list[Path] = []
-    for path in paths:
-        if path.is_dir():
+    for path in sources:
+        if isinstance(path, Frame):
+            files.append(path)
+        elif path.is_dir():
             below = _below(path)
-            chosen = [file for file in below if _format(file) is not None]
+            chosen = [file for file in below if format_of(file) is not None]
             if not chosen:
                 raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
             files += chosen
-            passed_over += [file for file in below if _format(file) is None]
+            passed_over += [file for file in below if format_of(file) is None]
         elif not path.exists():
             raise DataError(f"no such file: {path}", hint="check the path", file=str(path))
-        elif (_format(path) or form) is None:
+        elif (format_of(path) or form) is None:
             raise ParameterError(f"cannot tell the format of {path}", hint=_hint(), file=str(path))
         else:
             files.append(path)
     seen: set[Path] = set()
-    for file in files:
+    for file in (file for file in files if isinstance(file, Path)):
         if file.resolve() in seen:
             raise ParameterError(f"{file} is given twice", hint="name it once", file=str(file))
         seen.add(file.resolve())
@@ -245,10 +261,9 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
         events: columns of `decoded_schema`.
         schema: the stream's.
     """
-    events = events.combine_chunks()
-    ids = events["event_id"]
-    if schema.id_field is None or pc.count_distinct(ids).as_py() == len(ids):
+    if schema.id_field is None or _all_differ(events["event_id"]):
         return Distinct(events, 0, REJECTED_SCHEMA.empty_table())
+    events = events.combine_chunks()
     earlier, last = _repeated(events)
     names = [field.name for field in arrow_schema(schema)]
     before, after = events.select(names).take(earlier), events.select(names).take(last)
@@ -259,6 +274,14 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
     keep[earlier] = False
     superseded = _superseded(events.take(earlier[~equal]), events.take(last[~equal]), schema)
     return Distinct(events.filter(pa.array(keep)), int(equal.sum()), superseded)
+
+
+def _all_differ(ids: pa.ChunkedArray) -> bool:
+    """Whether no id is there twice; cheap where they ascend, as counters and ULIDs do."""
+    lengths = pc.binary_length(ids)
+    longer, as_long = pc.less(lengths[:-1], lengths[1:]), pc.equal(lengths[:-1], lengths[1:])
+    ascend = pc.or_(longer, pc.and_(as_long, pc.less(ids[:-1], ids[1:])))
+    return pc.all(ascend).as_py() or len(pc.unique(ids)) == len(ids)
 
 
 def _repeated(events: pa.Table) -> tuple[_Rows, _Rows]:

@@ -1,4 +1,4 @@
-"""Events from Parquet files, and records that are Arrow columns already.
+"""Events from Parquet files and frames, and records that are Arrow columns already.
 
 Blocks of clean JSON are such records too.
 """
@@ -6,11 +6,11 @@ Blocks of clean JSON are such records too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -71,17 +71,48 @@ def read_parquet(
         UnreadableFile: nothing of it can be used. Parquet has no checksum of the whole: damage
             to a page may show when earlier batches are out, so use none before the last.
     """
-    label = printable(str(path))
-    position = 1
     with open_unpacked(path, limits) as stream:
         whole = path.suffix.lower() == ".gz" or not stream.seekable()  # a pipe
         source = pa.BufferReader(stream.read()) if whole else pa.PythonFile(stream, "r")
-        for batch in _batches(path, source, schema, limits):
-            size = batch.num_rows
-            numbers = pa.array(range(position, position + size), pa.int64())
-            where = pa.table({"file": pa.repeat(label, size), "position": numbers})
-            yield type_records(ArrowRecords(batch), where, {}, schema)
-            position += size
+        yield from _typed(_batches(path, source, schema, limits), printable(str(path)), schema)
+
+
+class Frame(NamedTuple):
+    """Events at hand, as a table of anything that speaks Arrow; `name` says where they came from.
+
+    `data` has `__arrow_c_stream__` or `__arrow_c_array__`, as frames of pandas, polars and DuckDB
+    have, and Arrow's tables, batches and readers.
+    """
+
+    name: str
+    data: Any
+
+
+def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
+    """Typed events of a frame, as `read_parquet` reads files.
+
+    Raises:
+        DataError: a column is missing, or there twice, or the frame cannot be read.
+    """
+    try:
+        table = pa.table(frame.data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"{frame.name} is no table that Arrow can read: {error}") from error
+    if problem := column_problem(table.column_names, schema):
+        raise DataError(f"{frame.name}: {problem}")
+    # In pieces of a table: batches may be of any size.
+    pieces = (table.slice(at, _AT_ONCE) for at in range(0, table.num_rows, _AT_ONCE))
+    yield from _typed(pieces, frame.name, schema)
+
+
+def _typed(pieces: Iterable[pa.Table], label: str, schema: StreamSchema) -> Iterator[Decoded]:
+    position = 1
+    for piece in pieces:
+        size = piece.num_rows
+        numbers = np.arange(position, position + size)
+        where = pa.table({"file": pa.repeat(label, size), "position": numbers})
+        yield type_records(ArrowRecords(piece), where, {}, schema)
+        position += size
 
 
 def _batches(
@@ -130,7 +161,7 @@ class ArrowRecords:
 
     def times(self, field: str, unit: TimeUnit) -> Typed:
         """A column as event times; timestamps say their unit themselves."""
-        column = self._column(field)
+        column = self.column(field)
         if column is None:
             return nothing(AttributeType.TIMESTAMP, self._table.num_rows)
         if _is_instant(column.type) and unit.is_calendar:
@@ -145,7 +176,7 @@ class ArrowRecords:
 
     def values(self, field: str, kind: AttributeType) -> Typed:
         """A column as an attribute's type."""
-        column = self._column(field)
+        column = self.column(field)
         if column is None or types.is_null(column.type):
             return nothing(kind, self._table.num_rows)
         natural = _natural(column, kind)
@@ -157,7 +188,7 @@ class ArrowRecords:
 
     def ids(self, field: str) -> Typed:
         """A column as event ids, integers as text; NULL where missing or empty."""
-        column = self._column(field)
+        column = self.column(field)
         if column is None:
             return nothing(AttributeType.STRING, self._table.num_rows)
         if types.is_string(column.type):
@@ -181,7 +212,7 @@ class ArrowRecords:
             for row in rows
         ]
 
-    def _column(self, field: str) -> pa.Array | None:
+    def column(self, field: str) -> pa.Array | None:
         """A column in one piece, its text and dictionaries in their plainest form."""
         if field not in self._table.column_names:
             return None
@@ -266,7 +297,9 @@ def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
         return column.cast(pa.string())
     if types.is_binary_view(column.type):
         return column.cast(pa.binary())
-    return pa.array([None if value is None else str(value) for value in column.to_pylist()])
+    # As bytes: what holds texts must not be taken for one.
+    values = [None if value is None else str(value).encode() for value in column.to_pylist()]
+    return pa.array(values, pa.binary())
 
 
 def _texts(column: pa.ChunkedArray) -> list[Any]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
@@ -20,7 +20,6 @@ from elsinore.timeline import NUMBER_LENGTHS, Interval, TimeUnit, format_instant
 from elsinore.wording import some_of
 
 Rows = npt.NDArray[np.int64]
-_ROW = "_row"
 
 
 @dataclass(frozen=True)
@@ -107,27 +106,21 @@ def type_records(
         EngineError: events and rejected lines do not add up to the records.
     """
     found = _Faults(faults)
-    rows = np.setdiff1d(np.arange(where.num_rows, dtype=np.int64), list(faults))
-    usable = records.select(rows)
+    rows = np.arange(where.num_rows, dtype=np.int64)
+    usable, places = records, where
+    if faults:
+        rows = np.delete(rows, list(faults))
+        usable, places = records.select(rows), where.take(rows)
     times = _times(usable, rows, schema, found)
     codes = _types(usable, rows, schema, found)
     ids = _ids(usable, rows, schema, found)
-
-    parts: list[pa.Table] = []
-    for code, event_type in enumerate(schema.types):
-        of_type = np.flatnonzero(codes == code)
-        if len(of_type) == 0:
-            continue
-        chosen = usable if len(of_type) == len(rows) else usable.select(of_type)
-        fixed = {
-            _ROW: rows[of_type],
-            "event_id": ids.take(of_type),
-            TIME_COLUMN: times.take(of_type),
-            TYPE_COLUMN: np.full(len(of_type), code, np.int32),
-        }
-        attributes = _attributes(chosen, rows[of_type], schema, event_type, found)
-        parts.append(pa.table(fixed | attributes))
-    events = _in_order(parts, where, found.first, schema)
+    columns = {"event_id": ids, TIME_COLUMN: times, TYPE_COLUMN: codes}
+    columns |= _attributes(usable, rows, codes, schema, found)
+    columns |= {name: places[name] for name in ("file", "position")}
+    events = pa.table(columns)
+    if found.first:
+        events = events.filter(pa.array(~np.isin(rows, list(found.first))))
+    events = events.cast(decoded_schema(schema))
     rejected = _rejected(records, where, found.first)
     if events.num_rows + rejected.num_rows != where.num_rows:
         raise EngineError(
@@ -212,39 +205,41 @@ def _ids(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> 
 
 
 def _attributes(
-    records: Records, rows: Rows, schema: StreamSchema, event_type: EventType, found: _Faults
+    records: Records, rows: Rows, codes: npt.NDArray[np.int32], schema: StreamSchema, found: _Faults
 ) -> dict[str, pa.Array]:
-    """The attribute columns of the stream for records of one type."""
+    """The attribute columns of the stream, each from the records whose types have it."""
     columns: dict[str, pa.Array] = {}
+    having: dict[tuple[int, ...], tuple[Records, Rows]] = {
+        tuple(range(len(schema.types))): (records, np.arange(len(rows)))
+    }
     for name, kind in schema.attributes.items():
-        attribute = event_type.by_name.get(name)
-        if attribute is None:
-            columns[name] = nothing(kind, len(rows)).array
-            continue
-        typed = records.values(name, kind)
-        found.add(rows, typed.faults, name)
-        found.add(rows, check_limits(typed.array, attribute))
+        rules = {
+            code: of.by_name[name] for code, of in enumerate(schema.types) if name in of.by_name
+        }
+        if (*rules,) not in having:
+            own = np.flatnonzero(np.isin(codes, list(rules)))
+            having[*rules,] = records.select(own), own
+        chosen, places = having[*rules,]
+        typed = chosen.values(name, kind)
+        found.add(rows[places], typed.faults, name)
+        for attribute in dict.fromkeys(rules.values()):
+            alike = [code for code, other in rules.items() if other == attribute]
+            if len(alike) == len(rules):
+                found.add(rows[places], check_limits(typed.array, attribute))
+                continue
+            own = np.flatnonzero(np.isin(codes[places], alike))
+            found.add(rows[places[own]], check_limits(typed.array.take(own), attribute))
         # Adding zero makes -0.0 plain 0.0: as a group or key the two would differ.
-        columns[name] = pc.add(typed.array, 0.0) if kind is AttributeType.DOUBLE else typed.array
+        column = pc.add(typed.array, 0.0) if kind is AttributeType.DOUBLE else typed.array
+        columns[name] = column if len(places) == len(rows) else _spread(column, places, len(rows))
     return columns
 
 
-def _in_order(
-    parts: list[pa.Table], where: pa.Table, faults: dict[int, Fault], schema: StreamSchema
-) -> pa.Table:
-    """The faultless rows of the tables by type, in the order of the input."""
-    wanted = decoded_schema(schema)
-    if not parts:
-        return wanted.empty_table()
-    table = pa.concat_tables(parts).combine_chunks()
-    rows = table[_ROW].to_numpy()
-    order = np.argsort(rows)
-    good = order[~np.isin(rows[order], list(faults))]
-    table = table.take(good)
-    from_where = where.select(["file", "position"]).take(rows[good])
-    for name in from_where.column_names:
-        table = table.append_column(name, from_where[name])
-    return table.select(wanted.names).cast(wanted)
+def _spread(values: pa.Array, places: Rows, size: int) -> pa.Array:
+    """Values at their places, NULL at the others."""
+    at = np.full(size, -1, np.int64)
+    at[places] = np.arange(len(places))
+    return values.take(pa.array(at, mask=at < 0))
 
 
 def _rejected(records: Records, where: pa.Table, faults: dict[int, Fault]) -> pa.Table:

@@ -255,7 +255,7 @@ def _data_folder() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise SetupError(
             f"the Python package {_PACKAGE} is not installed",
-            hint="it is in requirements.lock; set the environment up again",
+            hint="pip install 'elsinore[pipeline]'",
         )
     return Path(next(iter(spec.submodule_search_locations))) / "data"
 

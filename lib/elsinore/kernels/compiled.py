@@ -13,6 +13,7 @@ most lanes are tens.
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import Any
 
@@ -114,12 +115,20 @@ class QuickCache(FunctionCache):
 
     Numba fills its registries (with SciPy's linear algebra among them) before it looks into the
     cache: 0.6 s in each new process, for what linking a finished kernel has no use for. When a
-    kernel is not found and must be compiled, the compiler fills them itself.
+    kernel is not found and must be compiled, the compiler fills them itself, and people are told.
     """
+
+    #: Whether they were told in this process, or need not be.
+    told = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, ready to be called; None if there is none."""
-        return self._load_overload(sig, target_context)
+        found = self._load_overload(sig, target_context)
+        if found is None and not QuickCache.told:
+            QuickCache.told = True
+            text = "elsinore: compiling kernels, once on this machine (some 10 to 60 s)"
+            print(text, file=sys.stderr, flush=True)
+        return found
 
 
 _KERNELS: list[Any] = []

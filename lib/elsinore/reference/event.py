@@ -35,7 +35,7 @@ def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
     Those are the events of the pattern's types; under `contiguous` those of every type, since
     whatever lies between two events parts them.
     """
-    names = sorted(_columns_read(query))
+    names = sorted(columns_read(query))
     rows = events.table.select([TIME_COLUMN, TYPE_COLUMN, *names]).to_pylist()
     types = [event_type.name for event_type in events.schema.types]
     every = query.semantics is Semantics.CONTIGUOUS
@@ -47,7 +47,8 @@ def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
     return sorted(found, key=lambda event: event.time)
 
 
-def _columns_read(query: BoundQuery) -> set[str]:
+def columns_read(query: BoundQuery) -> set[str]:
+    """The attributes that conditions, keys and aggregates of a query read."""
     conditions = [predicate.condition for predicate in query.local_predicates]
     conditions += [predicate.condition for predicate in query.edge_predicates]
     read = {field.attribute for condition in conditions for field in fields_of(condition)}

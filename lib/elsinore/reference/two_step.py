@@ -112,7 +112,7 @@ def _rows(
     return [
         ResultRow(
             query.name,
-            _labelled(query, group),
+            labelled(query, group),
             Instant(bounds.start) if calendar else bounds.start,
             Instant(bounds.end) if calendar else bounds.end,
             tuple((label, found.value) for label, found in zip(labels, totals, strict=True)),
@@ -122,10 +122,11 @@ def _rows(
     ]
 
 
-def _labelled(query: BoundQuery, group: Group) -> tuple[tuple[str, Value], ...]:
-    labelled = []
+def labelled(query: BoundQuery, group: Group) -> tuple[tuple[str, Value], ...]:
+    """The values of a group with their labels, as in result rows."""
+    found: list[tuple[str, Value]] = []
     for key, value in zip(query.group_keys, group, strict=True):
         assert key.group_label is not None
         instant = key.type is AttributeType.TIMESTAMP and value is not None
-        labelled.append((key.group_label, Instant(value) if instant else value))
-    return tuple(labelled)
+        found.append((key.group_label, Instant(value) if instant else value))
+    return tuple(found)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -43,6 +44,22 @@ def group_text(group: tuple[tuple[str, Value], ...]) -> str:
     """`group_key` of a group by itself."""
     texts = {name: str(v) if isinstance(v, Instant) else v for name, v in group}
     return json.dumps(texts, ensure_ascii=False)
+
+
+def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
+    """Whether a group key is the group that was asked for.
+
+    >>> same_group('{"carrier": "UA", "hub": 7}', {"hub": "7", "carrier": "UA"})
+    True
+    """
+    held = json.loads(canonical)
+    return {name: _text(value) for name, value in held.items()} == {
+        name: _text(value) for name, value in wanted.items()
+    }
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
@@ -17,28 +16,23 @@ from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours, day_of
 from elsinore.query.bound import Workload
-from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.spark.aggregate_route import Branch, Route, branches, choose_route
+from elsinore.spark.aggregate_route import Route, choose_route
 from elsinore.spark.aggregate_worker import (
     EVENTS,
     FINISHED_SCHEMA,
     ROWS,
     TASK_COUNTS,
     WINDOWS,
-    Asked,
     Counts,
     add_up,
-    aggregating,
     carrying,
-    finishing,
     reading,
 )
 from elsinore.spark.failures import spark_failures
+from elsinore.spark.partitions import Branch, aggregate_partitions
 from elsinore.spark.tables import SparkLake
 from elsinore.template.support import require
 from elsinore.timeline import DAY, Interval
-
-_GROUP = ("query", "group", "window_start", "window_end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,33 +164,12 @@ def aggregate_shuffled(
     parts: int,
 ) -> DataFrame:
     """The windows that end in `owned`, and counts; see `aggregated`."""
-    partial, counted = [], frozenset[str]()
-    for branch in sorted(branches(workload), key=lambda branch: -branch.longest):
-        names = [query.name for query in branch.queries]
-        asked = Asked(workload.schema, plan.of_queries(names), owned)
-        # An event that several branches read counts where the longest windows read it.
-        partial.append(_partial(lake, branch, asked, version, parts, branch.types - counted))
-        counted |= branch.types
-    together = reduce(DataFrame.unionByName, partial).repartition(parts, *_GROUP)
-    return together.mapInArrow(finishing(workload), from_arrow_schema(carrying(FINISHED_SCHEMA)))
 
+    def events_of(branch: Branch) -> DataFrame:
+        events = events_between(lake, version, reach_of(branch.queries, owned), branch.types)
+        return events.select(*engine_columns(workload.schema, branch.attributes))
 
-def _partial(
-    lake: SparkLake, branch: Branch, asked: Asked, version: int, parts: int, counted: frozenset[str]
-) -> DataFrame:
-    """Partial rows of a branch, and counts of the events of some types."""
-    events = events_between(lake, version, reach_of(branch.queries, asked.owned), branch.types)
-    columns = events.select(*engine_columns(asked.schema, branch.attributes))
-    if branch.keys:
-        columns = columns.repartition(parts, *partition_keys(asked.schema, branch.keys))
-    else:
-        columns = columns.repartition(1)
-    # In the order of time old events can be let go; worth a sort where there are such.
-    ordered = branch.longest < asked.owned.length
-    if ordered:
-        columns = columns.sortWithinPartitions(TIME_COLUMN)
-    task = aggregating(asked, counted, ordered=ordered)
-    return columns.mapInArrow(task, from_arrow_schema(carrying(PARTIAL_SCHEMA)))
+    return aggregate_partitions(workload, plan, events_of, owned=owned, parts=parts)
 
 
 def events_between(
@@ -225,17 +198,3 @@ def engine_columns(schema: StreamSchema, attributes: Iterable[str]) -> list[Colu
         is_instant = schema.attributes[name] is AttributeType.TIMESTAMP
         columns.append(F.unix_micros(name).alias(name) if is_instant else F.col(name))
     return columns
-
-
-def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
-    """Attributes as Spark is to hash them: values that the engine takes for equal look equal.
-
-    NULLs share a task, as do NaNs of all bit patterns, and -0.0 goes where 0.0 goes.
-    """
-    nan = F.lit(float("nan"))
-    return [
-        F.when(F.isnan(name), nan).otherwise(F.col(name) + F.lit(0.0))
-        if schema.attributes[name] is AttributeType.DOUBLE
-        else F.col(name)
-        for name in attributes
-    ]

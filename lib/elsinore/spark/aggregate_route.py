@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from elsinore.lake.event_files import EventFile, attributes_read, reach_of, types_read
+from elsinore.lake.event_files import EventFile, reach_of
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
-from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.syntax import Semantics
+from elsinore.query.bound import Workload
 from elsinore.spark.aggregate_worker import Part
+from elsinore.spark.partitions import branches, common_keys
 from elsinore.timeline import Interval
 
 #: Bytes of events (some two million of them) from which comparing pairs may cost more than a
@@ -161,50 +161,3 @@ def _share(file: EventFile, instant: int) -> float:
     """Bytes of a file before an instant."""
     length = file.last + 1 - file.first
     return file.size * min(max((instant - file.first) / length, 0.0), 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """Queries that are answered from the same distribution of events over tasks.
-
-    Attributes:
-        keys: the attributes to distribute by; events of one trend, and those that can rule it out,
-            agree in all of them. Empty: one task takes all events.
-        queries: in the order of the workload.
-        types: the event types that the queries read.
-        attributes: the attributes that they read.
-    """
-
-    keys: tuple[str, ...]
-    queries: tuple[BoundQuery, ...]
-    types: frozenset[str]
-    attributes: tuple[str, ...]
-
-    @property
-    def longest(self) -> int:
-        """The longest WITHIN of its queries."""
-        return max(query.window.within for query in self.queries)
-
-
-def branches(workload: Workload) -> tuple[Branch, ...]:
-    """One branch for each distinct set of common keys, and one for each query without any."""
-    members: dict[tuple[tuple[str, ...], str], list[BoundQuery]] = {}
-    for query in workload.queries:
-        keys = common_keys(query)
-        members.setdefault((keys, "" if keys else query.name), []).append(query)
-    return tuple(
-        Branch(keys, (*found,), types_read(workload, found), (*attributes_read(found),))
-        for (keys, _), found in members.items()
-    )
-
-
-def common_keys(query: BoundQuery) -> tuple[str, ...]:
-    """The key attributes that the events of every position carry, negated ones included.
-
-    A key that some position lacks cannot distribute events: those of that position are needed
-    beside every value. Under `contiguous` events of all types matter, whatever they carry.
-    """
-    if query.semantics is Semantics.CONTIGUOUS:
-        return ()
-    everywhere = {position.index for position in query.positions}
-    return tuple(sorted({key.attribute for key in query.keys if key.positions >= everywhere}))

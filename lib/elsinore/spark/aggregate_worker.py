@@ -79,12 +79,12 @@ class Asked:
     Attributes:
         schema: of the events.
         plan: who runs which queries.
-        owned: the windows that end here, and no others.
+        owned: the windows that end here, and no others; None: all.
     """
 
     schema: StreamSchema
     plan: RuntimePlan
-    owned: Interval
+    owned: Interval | None
 
     def partial_rows(
         self, batches: Batches, observer: Observer, *, ordered: bool

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from elsinore.cli.main import run_command
-from elsinore.cli.run import answer
 from elsinore.engine.compile_kernels import compile_kernels, run_steps
 from elsinore.engine.plan import Executor
 from elsinore.engine.sweep import sweep_sets
 from elsinore.errors import ElsinoreError
 from elsinore.events import EventTable
 from elsinore.kernels.compiled import compiled_kernels
+from elsinore.library.answer import answer
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
 from tests.draws import draws

@@ -1,0 +1,168 @@
+"""What each query of a workload is: its templates, predicates, keys, windows, executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from elsinore.engine.plan import REFUSALS, Executor
+from elsinore.library.shown import Drawn
+from elsinore.lowering.layout import answered_by_order
+from elsinore.query.bound import BoundQuery, Key, Workload
+from elsinore.query.print_query import print_bound, print_length, print_pattern
+from elsinore.template.build import WHOLE, carried_keys, template_parts
+from elsinore.template.describe import describe_template, numbered_nots
+from elsinore.template.support import greta_refusals
+
+#: Columns that the titles of lines take.
+_MARGIN = 13
+
+
+class Checked(Drawn):
+    """What each query of a workload is, and its template as a picture."""
+
+    def __init__(self, workload: Workload) -> None:
+        calendar = workload.schema.time_unit.is_calendar
+        self._queries = workload.queries
+        self._found = [describe_query(query, calendar=calendar) for query in workload.queries]
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The same as plain data, a mapping a query: see `describe_query`."""
+        return self._found
+
+    def print(self, console: Console) -> None:
+        """Print a block a query."""
+        for description in self._found:
+            console.print(_as_text(description))
+
+    def draw(self, path: Path) -> None:
+        """Draw the templates; see `Drawn.draw`."""
+        from elsinore.plot.diagram import save_templates  # matplotlib takes its time
+
+        save_templates(self._queries, path)
+
+
+def _as_text(found: dict[str, Any]) -> Text:
+    text = Text(found["query"], style="bold")
+    text.append("\n")
+    for title, lines in _lines(found):
+        for number, line in enumerate(lines):
+            text.append(f"  {title if number == 0 else '':<{_MARGIN}}", style="not bold cyan")
+            text.append(f"{line}\n", style="not bold")
+    return text
+
+
+def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Titles, each with its lines."""
+    yield "pattern", [found["pattern"]]
+    for template in found["templates"]:
+        yield "template", _template_lines(template, of_several=len(found["templates"]) > 1)
+    local = [f"{p['alias']}: {p['condition']}" for p in found["local_predicates"]]
+    yield "local", local or ["-"]
+    edges = [
+        f"{edge['earlier']} to {edge['later']}: {edge['condition']}"
+        + ("  (by order)" if edge["by_order"] else "")  # more than a look at every pair
+        for edge in found["edge_predicates"]
+    ]
+    yield "edge", edges or ["-"]
+    yield "keys", [_key_line(key) for key in found["keys"]] or ["-"]
+    yield "returns", [", ".join(found["aggregates"])]
+    yield "window", [found["window"]]
+    yield "semantics", [found["semantics"]]
+    yield "executors", [", ".join(found["executors"])]
+    for executor, reasons in found["refused"].items():
+        yield f"not {executor}", reasons
+
+
+def _template_lines(template: dict[str, Any], *, of_several: bool) -> list[str]:
+    """The lines of a template; of several, each says which trends are its own."""
+    if not of_several:
+        return list(template["text"])
+    side = "" if template["of"] == WHOLE else f"{template['of']}, "
+    keys = ", ".join(template["keys"]) or "no key"
+    return [f"{side}trends that carry {keys}:", *(f"  {line}" for line in template["text"])]
+
+
+def _key_line(key: dict[str, Any]) -> str:
+    """What a key does, and which events carry it."""
+    uses = ["names the rows (GROUP-BY)"] if key["group"] is not None else []
+    uses += ["equal in all events that carry it"] if key["equivalence"] else []
+    carriers = ", ".join(key["aliases"])
+    others = ", ".join(key["not_carried_by"])
+    reach = f"carried by {carriers}" + (f", not by {others}" if others else "")
+    return f"{key['attribute']}: {'; '.join(uses)}; {reach}"
+
+
+def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
+    """Everything that `check` says of a query.
+
+    Args:
+        query: the query.
+        calendar: whether the stream's time is in microseconds, not in ticks of no unit.
+
+    Returns:
+        A mapping that JSON can hold. `within`, `slide` and `pane` are numbers, `window` says the
+        same in words; `templates` is empty where the pattern cannot be made unambiguous. `by_order`
+        of an edge predicate: greta answers it from order statistics, not by pairs.
+    """
+    refusals = greta_refusals(query)
+    executors = [name for name, refused in REFUSALS.items() if not refused(query)]
+    parts = [] if refusals else template_parts(query)
+    aliases = {position.index: position.alias for position in query.positions}
+    return {
+        "query": query.name,
+        "fingerprint": query.fingerprint,
+        "pattern": print_pattern(query.pattern),
+        "nots": [
+            {"number": found.number, "pattern": print_pattern(found.body), "inside": found.inside}
+            for found in numbered_nots(query)
+        ],
+        "templates": [
+            {
+                "of": side,
+                "keys": carried_keys(query, template),
+                "text": describe_template(query, template),
+            }
+            for side, template in parts
+        ],
+        "local_predicates": [
+            {"alias": aliases[p.position], "condition": print_bound(p.condition, aliases)}
+            for p in query.local_predicates
+        ],
+        "edge_predicates": [
+            {
+                "earlier": aliases[edge.earlier],
+                "later": aliases[edge.later],
+                "condition": print_bound(edge.condition, aliases),
+                "by_order": answered_by_order(edge, (template for _, template in parts)),
+            }
+            for edge in query.edge_predicates
+        ],
+        "keys": [_key(query, key) for key in query.keys],
+        "aggregates": [aggregate.label for aggregate in query.aggregates],
+        **_window(query, calendar=calendar),
+        "semantics": str(query.semantics),
+        "executors": [*map(str, executors), str(Executor.TWOSTEP)],
+        "refused": {"greta": list(refusals)} if refusals else {},
+    }
+
+
+def _key(query: BoundQuery, key: Key) -> dict[str, Any]:
+    return {
+        "attribute": key.attribute,
+        "aliases": [query.positions[p].alias for p in sorted(key.positions)],
+        "not_carried_by": [p.alias for p in query.positions if p.index not in key.positions],
+        "equivalence": key.equivalence,
+        "group": key.group_label,
+    }
+
+
+def _window(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
+    window = query.window
+    lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
+    words = [f"{name} {print_length(n, calendar=calendar)}" for name, n in lengths.items()]
+    return lengths | {"window": ", ".join(words)}

@@ -1,0 +1,178 @@
+"""A first schema for events that have none, guessed from their columns and values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import yaml
+from pyarrow import types
+from pyarrow.csv import ConvertOptions, open_csv
+from pyarrow.json import open_json
+from pyarrow.parquet import ParquetFile
+
+from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
+from elsinore.catalog.stream import AttributeType
+from elsinore.errors import DataError
+from elsinore.files.read_events import InputFormat, Source, files_of, format_of
+from elsinore.files.read_parquet import ArrowRecords, Frame
+from elsinore.files.rejection import Reason
+from elsinore.files.typed import iso_instants, plausible_times
+from elsinore.library.workload import Events, sources_of
+from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
+
+#: Rows that are looked at.
+_ROWS = 100_000
+#: A column with more values holds no names of event types.
+_MOST_TYPES = 100
+_EMPTY_IS_NULL = ConvertOptions(
+    null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True
+)
+#: How fields are called, likely names first.
+_TIMES = ("time", "timestamp", "ts", "event_time", "occurred_at", "created_at", "datetime", "date")
+_KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
+_IDS = ("id", "event_id", "uuid", "eventid")
+
+
+def infer_schema(events: Events, *, stream: str = "events") -> str:
+    """YAML of a schema that fits the first 100,000 rows of some events, for a person to correct.
+
+    Guessed are the fields of time, type and id by their names and values, the unit of time by its
+    size, and for each type which attributes it has, their types, and whether they may be NULL. What
+    is a guess ends in `# ?`; what cannot be an attribute is a comment.
+
+    Args:
+        events: as in `Workload`; of several files or frames the first is looked at.
+        stream: what to call the stream.
+
+    Raises:
+        DataError: no column looks like times, or none like types, or a file cannot be read.
+    """
+    table = _head(files_of(sources_of(events))[0][0])
+    time, unit = _time_of(table)
+    kind = _type_of(table)
+    ids = [name for name in _named(table, _IDS) if _is_id(table[name])][:1]
+    columns = [name for name in table.column_names if name not in (time, kind, *ids)]
+    lines = [
+        "# Guessed from events: look at what ends in a question mark.",
+        f"stream: {stream}",
+        f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?",
+        f"type: {{field: {_quoted(kind)}}}  # ?",
+        *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
+        "types:",
+    ]
+    for value in pc.unique(table[kind]).drop_null().sort().to_pylist():
+        rows = table.filter(pc.equal(table[kind], value))
+        lines.append(f"  {_quoted(value)}:" if re.match(NAME, value) else f"  # no name: {value}")
+        if re.match(NAME, value):
+            lines += [f"    {_attribute(name, rows[name])}" for name in columns
+                      if rows[name].null_count < rows.num_rows]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _head(source: Source) -> pa.Table:
+    """The first rows, with columns in their plainest form."""
+    try:
+        if isinstance(source, Frame):
+            table = pa.table(source.data)[:_ROWS]
+        elif format_of(source) is InputFormat.PARQUET:
+            table = pa.table(next(ParquetFile(source).iter_batches(_ROWS)))
+        else:
+            with pa.input_stream(source, compression="detect") as file:
+                csv = format_of(source) is InputFormat.CSV
+                reader = open_csv(file, convert_options=_EMPTY_IS_NULL) if csv else open_json(file)
+                table = pa.Table.from_batches([reader.read_next_batch()])[:_ROWS]
+    except (pa.ArrowException, OSError, StopIteration) as error:
+        name = source.name if isinstance(source, Frame) else source
+        raise DataError(f"cannot read {name}: {error or 'it holds no events'}") from error
+    records = ArrowRecords(table)
+    return pa.table({name: records.column(name) for name in table.column_names})
+
+
+def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
+    """Columns with likely names, in the order of these."""
+    names = {name.lower(): name for name in reversed(table.column_names)}
+    yield from (names[name] for name in likely if name in names)
+
+
+def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
+    instants = (field.name for field in table.schema if types.is_timestamp(field.type))
+    for name in [*_named(table, _TIMES), *instants]:
+        if unit := _unit_of(table[name].drop_null()):
+            return name, unit
+    raise DataError(
+        "no column looks like times",
+        hint=f"the columns are {', '.join(table.column_names)}; call one of them time",
+    )
+
+
+def _unit_of(column: pa.ChunkedArray) -> TimeUnit | None:
+    """The finest unit in which all values are plausible; None if they are no times."""
+    if types.is_timestamp(column.type) or types.is_date(column.type):
+        return TimeUnit.ISO
+    if types.is_string(column.type):
+        read = iso_instants(column.combine_chunks(), Reason.BAD_TIME)
+        return None if read.faults else TimeUnit.ISO
+    if not len(column) or not (types.is_integer(column.type) or types.is_floating(column.type)):
+        return None
+    low, high = pc.min_max(column).as_py().values()
+    for unit in (TimeUnit.SECONDS, TimeUnit.MILLISECONDS, TimeUnit.MICROSECONDS):
+        length, real = NUMBER_LENGTHS[unit], plausible_times(unit)
+        if real.contains(int(low * length)) and real.contains(int(high * length)):
+            return unit
+    return TimeUnit.INTEGER if types.is_integer(column.type) else None
+
+
+def _type_of(table: pa.Table) -> str:
+    texts = [field.name for field in table.schema if types.is_string(field.type)]
+    counts = {name: pc.count_distinct(table[name]).as_py() for name in texts}
+    few = [name for name, count in counts.items() if count <= _MOST_TYPES]
+    likely = [name for name in _named(table, _KINDS) if name in few]
+    if likely:
+        return likely[0]
+    raise DataError(
+        "no column looks like names of event types",
+        hint=f"the columns are {', '.join(table.column_names)}; call one of them type",
+    )
+
+
+def _is_id(column: pa.ChunkedArray) -> bool:
+    plain = types.is_string(column.type) or types.is_integer(column.type)
+    return plain and pc.count_distinct(column).as_py() == len(column)
+
+
+def _attribute(name: str, column: pa.ChunkedArray) -> str:
+    """A line of the schema; a comment where the column can be no attribute."""
+    kind = _kind_of(column.type)
+    if kind is None:
+        return f"# {name}: {column.type} is not read"
+    if not re.match(NAME, name) or name.lower() in RESERVED_NAMES:
+        return f"# {name}: the name cannot be an attribute's"
+    if column.null_count:
+        return f"{_quoted(name)}: {{type: {kind}, nullable: true}}  # ?"
+    return f"{_quoted(name)}: {kind}"
+
+
+def _kind_of(of: pa.DataType) -> AttributeType | None:
+    """The type of an attribute whose values have an Arrow type."""
+    if types.is_string(of):
+        return AttributeType.STRING
+    if types.is_integer(of):
+        return AttributeType.LONG
+    if types.is_floating(of) or types.is_decimal(of):
+        return AttributeType.DOUBLE
+    if types.is_boolean(of):
+        return AttributeType.BOOLEAN
+    return AttributeType.TIMESTAMP if types.is_timestamp(of) or types.is_date(of) else None
+
+
+def _quoted(name: str) -> str:
+    """A name as YAML reads it back: `on` and `no` would be read as booleans."""
+    with suppress(yaml.YAMLError):
+        if re.match(NAME, name) and yaml.safe_load(name) == name:
+            return name
+    return json.dumps(name)

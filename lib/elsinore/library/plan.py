@@ -1,0 +1,140 @@
+"""The static sharing plan of a workload, how it came about, and the profile of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from elsinore.engine.profile.measure import measure
+from elsinore.events import EventTable
+from elsinore.library.shown import Drawn
+from elsinore.query.bound import Workload
+from elsinore.query.print_query import print_length
+from elsinore.sharing.explain import explain_plan
+from elsinore.sharing.observe import observed_interval
+from elsinore.sharing.plan import Fate, StaticPlan
+from elsinore.sharing.profile import EdgeSelectivity, Spread, StreamProfile
+
+_SPREAD = ("mean", "median", "most")
+
+
+class Planned(Drawn):
+    """A static plan and how it came about, with the profile of the events that it was found from.
+
+    Attributes:
+        plan: the plan.
+        profile: of the events; None where it was found from rates.
+    """
+
+    def __init__(self, plan: StaticPlan, workload: Workload, events: EventTable | None) -> None:
+        self.plan, self.profile = plan, None
+        self._is_calendar = workload.schema.time_unit.is_calendar
+        if events is not None:
+            self.profile = measure(events, workload, observed_interval(events))
+
+    def print(self, console: Console) -> None:
+        """Print the tables of the profile, then the candidates and what became of them."""
+        if self.profile is not None:
+            describe_stream(self.profile, console, is_calendar=self._is_calendar)
+        _print(self.plan, console)
+
+    def draw(self, path: Path) -> None:
+        """Draw the Sharon graph; see `Drawn.draw`."""
+        from elsinore.plot.draw_plan import draw_plan  # matplotlib takes its time
+
+        draw_plan(self.plan, path)
+
+
+def _print(found: StaticPlan, console: Console) -> None:
+    table = Table("candidate", "queries", "benefit", "conflicts", "fate", title="Static plan")
+    for row, fate in explain_plan(found):
+        degree = "-" if row.degree is None else str(row.degree)
+        name = f"{row.id} ({', '.join(row.pattern)})"
+        style = "bold green" if row.fate is Fate.CHOSEN else None
+        queries = ", ".join(row.queries)
+        table.add_row(name, queries, f"{row.benefit:,.6g}", degree, fate, style=style)
+    console.print(table)
+    console.print(
+        f"score {found.score:,.6g} ({found.finder}{_proof(found)}),"
+        f" guaranteed {found.guaranteed_weight:,.6g} (GWMIN)"
+    )
+    console.print(f"fingerprint {found.fingerprint}")
+
+
+def _proof(found: StaticPlan) -> str:
+    if found.bound is None:
+        return ""
+    if found.proven:
+        return ", proven optimal"
+    return f", no plan scores more than {found.bound:,.6g}"
+
+
+def describe_stream(profile: StreamProfile, console: Console, *, is_calendar: bool) -> None:
+    """Print the tables of a profile; `is_calendar` says that its time is in microseconds."""
+    length = print_length if is_calendar else _ticks
+    for table in _tables(profile, length):
+        if table.row_count:
+            console.print(table)
+
+
+def _tables(profile: StreamProfile, length: Callable[[int], str]) -> Iterator[Table]:
+    rates = _new_table(f"Events per pane of {length(profile.pane)}", 1, "type", "least", *_SPREAD)
+    for rate in profile.rates:
+        _add_row(rates, rate.event_type, str(rate.events.least), *_figures(rate.events))
+    yield rates
+    names = ("bursts of", "by", "pane", "queries")
+    bursts = _new_table("Events per burst", len(names), *names, "bursts", *_SPREAD)
+    for burst in profile.bursts:
+        place = (", ".join(burst.keys) or "-", length(burst.pane), ", ".join(burst.queries))
+        counts = (f"{burst.lengths.number:,}", *_figures(burst.lengths))
+        _add_row(bursts, burst.event_type, *place, *counts)
+    yield bursts
+    passing = _new_table("What predicates let through", 2, "predicate", "queries", "of", "share")
+    for one in profile.local:
+        _add_row(
+            passing, one.condition, ", ".join(one.queries), f"{one.events:,}", _percent(one.share)
+        )
+    for pair in profile.edges:
+        _add_row(
+            passing, pair.condition, ", ".join(pair.queries), _pairs(pair), _percent(pair.share)
+        )
+    yield passing
+    skew = _new_table("Events per partition", 1, "by", "partitions", *_SPREAD, "largest")
+    for found in profile.partitions:
+        counts = (f"{found.sizes.number:,}", *_figures(found.sizes))
+        _add_row(skew, ", ".join(found.keys), *counts, _percent(found.largest_share))
+    yield skew
+
+
+def _new_table(title: str, words: int, *columns: str) -> Table:
+    """A table whose first columns hold words, the others figures."""
+    table = Table(title=title, title_justify="left")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < words else "right")
+    return table
+
+
+def _add_row(table: Table, *cells: str) -> None:
+    """Texts of the workload are no markup."""
+    table.add_row(*map(Text, cells))
+
+
+def _figures(spread: Spread) -> tuple[str, ...]:
+    return f"{spread.mean:,.4g}", f"{spread.median:,.6g}", f"{spread.most:,}"
+
+
+def _pairs(found: EdgeSelectivity) -> str:
+    pairs = f"{found.pairs:,} pair{'' if found.pairs == 1 else 's'}"
+    return pairs if found.sampled == found.pairs else f"{pairs}, {found.sampled:,} seen"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _ticks(count: int) -> str:
+    return f"{count:,} ticks"

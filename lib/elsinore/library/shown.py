@@ -1,0 +1,52 @@
+"""Things that a person looks at: on a terminal, in Python's prompt, in a notebook, as a picture."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from html import escape
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+#: Columns of a text that is not on a terminal.
+_WIDTH = 100
+
+
+class Shown(ABC):
+    """What can be printed; its `repr` is the same text."""
+
+    @abstractmethod
+    def print(self, console: Console) -> None:
+        """Print it."""
+
+    def __repr__(self) -> str:
+        out = StringIO()
+        self.print(Console(file=out, width=_WIDTH, highlight=False, soft_wrap=True))
+        return out.getvalue().rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+class Drawn(Shown):
+    """What can be drawn, too; a notebook shows the text and below it the picture."""
+
+    @abstractmethod
+    def draw(self, path: Path) -> None:
+        """Draw it into a file whose name ends in .svg or .png.
+
+        Raises:
+            ParameterError: another ending, or the file cannot be written.
+        """
+
+    def _repr_svg_(self) -> str:
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "picture.svg")
+            self.draw(path)
+            return path.read_text(encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        picture = self._repr_svg_()
+        return super()._repr_html_() + picture[picture.index("<svg") :]

@@ -1,0 +1,137 @@
+"""The trends behind a result, from the events themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from elsinore.catalog.stream import AttributeType
+from elsinore.errors import ParameterError
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.library.shown import Shown
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.print_query import count_of
+from elsinore.query.syntax import Conjunction
+from elsinore.reference.event import columns_read
+from elsinore.reference.list_trends import list_trends
+from elsinore.reference.two_step import labelled
+from elsinore.results.published import group_text, same_group
+from elsinore.timeline import Interval, format_instant, instant_of, parse_instant
+
+
+class Why(Shown):
+    """The trends of a query and group in a window, built one by one by the two-step reference.
+
+    Attributes:
+        count: how many there are; None where they are too many to build.
+        reason: why `count` is None.
+        trends: the first ones by time, a list each of its events: `type`, `time` and the attributes
+            that the query reads.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        events: EventTable,
+        query: str,
+        group: Mapping[str, Any],
+        window: str | int | datetime,
+        limit: int,
+    ) -> None:
+        bound = workload.by_name.get(query)
+        if bound is None:
+            known = ", ".join(workload.by_name)
+            raise ParameterError(f"there is no query {query!r}", hint=f"there are {known}")
+        calendar = workload.schema.time_unit.is_calendar
+        self._keys = {key.attribute for key in bound.keys}
+        at = _window_at(bound, window, calendar=calendar)
+        self._window = str(at) if calendar else f"[{at.start}, {at.end})"
+        self._title = f"{query} {group_text(tuple(group.items()))}" if group else query
+        self.count: int | None = None
+        self.trends: list[list[dict[str, Any]]] = []
+        self.reason: str | None = "the query counts pairs of trends"
+        if isinstance(bound.pattern, Conjunction):
+            return
+        wanted = {name: _plain(value) for name, value in group.items()}
+        _require_names(bound, wanted)
+        inside = events.between(at.start, at.end)
+        found, self.reason = list_trends(
+            bound, inside, at,
+            lambda held: same_group(group_text(labelled(bound, held)), wanted),
+        )  # fmt: skip
+        self.count = len(found) if self.reason is None else None
+        times = inside.table[TIME_COLUMN].to_numpy()
+        found = sorted(found, key=lambda trend: [int(times[row]) for row in trend])[:limit]
+        told = _told(bound, inside, {row for trend in found for row in trend})
+        self.trends = [[told[row] for row in trend] for trend in found]
+
+    def print(self, console: Console) -> None:
+        """Print a line a trend."""
+        count = "" if self.count is None else f": {count_of(self.count, 'trend')}"
+        console.print(Text(f"{self._title} in {self._window}{count}", "bold"))
+        for trend in self.trends:
+            console.print(Text("  " + " -> ".join(map(self._words, trend))))
+        left = (self.count or 0) - len(self.trends)
+        if left or self.reason:
+            console.print(Text(f"  {self.reason or f'and {left:,} more'}"))
+
+    def _words(self, event: Mapping[str, Any]) -> str:
+        """An event; its keys are the same in the whole trend."""
+        shown = (f"{n}={v}" for n, v in list(event.items())[2:] if n not in self._keys)
+        return " ".join([event["type"], str(event["time"]), *shown])
+
+
+def _window_at(query: BoundQuery, start: str | int | datetime, *, calendar: bool) -> Interval:
+    """The window of a query that starts at an instant or tick."""
+    try:
+        at = parse_instant(start) if isinstance(start, str) else start
+    except ValueError as error:
+        raise ParameterError(str(error), hint="give the window's start") from error
+    at = instant_of(at) if isinstance(at, datetime) else int(at)
+    if at % query.window.slide:
+        before = query.window.bounds(at // query.window.slide).start
+        name = format_instant if calendar else str
+        raise ParameterError(
+            f"no window of {query.name} starts at {name(at)}", hint=f"one starts at {name(before)}"
+        )
+    return query.window.bounds(at // query.window.slide)
+
+
+def _require_names(query: BoundQuery, group: Mapping[str, Any]) -> None:
+    names = {str(key.group_label) for key in query.group_keys}
+    if group.keys() != names:
+        what = f"a value for each of {', '.join(sorted(names))}" if names else "{}"
+        raise ParameterError(f"{dict(group)} is no group of {query.name}", hint=f"give {what}")
+
+
+def _plain(value: Any) -> Any:
+    """A value of NumPy, pandas or Arrow as Python's; instants as in result rows."""
+    for name in ("as_py", "to_pydatetime", "item"):
+        if hasattr(value, name):
+            value = getattr(value, name)()
+    return format_instant(instant_of(value)) if isinstance(value, datetime) else value
+
+
+def _told(query: BoundQuery, events: EventTable, rows: set[int]) -> dict[int, dict[str, Any]]:
+    """Some of the events as plain values, by row."""
+    schema = events.schema
+    calendar = schema.time_unit.is_calendar
+    instants = {name for name, kind in schema.attributes.items() if kind is AttributeType.TIMESTAMP}
+    chosen = sorted(rows)
+    names = [TYPE_COLUMN, TIME_COLUMN, *sorted(columns_read(query))]
+    found = {}
+    taken = events.table.select(names).take(pa.array(chosen, pa.int64())).to_pylist()
+    for row, values in zip(chosen, taken, strict=True):
+        kind = schema.types[values.pop(TYPE_COLUMN)]
+        time = values.pop(TIME_COLUMN)
+        found[row] = {"type": kind.name, "time": format_instant(time) if calendar else time} | {
+            name: format_instant(value) if name in instants and value is not None else value
+            for name, value in values.items()
+            if name in kind.by_name
+        }
+    return found

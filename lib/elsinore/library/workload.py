@@ -1,0 +1,217 @@
+"""Queries bound to a schema, to be run over frames and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from elsinore.catalog.load_schema import load_schema, read_schema
+from elsinore.catalog.stream import StreamSchema
+from elsinore.engine.plan import Executor, Request, compile_plan, require
+from elsinore.errors import ParameterError
+from elsinore.events import EventTable
+from elsinore.files.read_events import ReadReport, Source, read_events
+from elsinore.files.read_parquet import Frame
+from elsinore.library.answer import answer
+from elsinore.library.check import Checked
+from elsinore.library.explain import Explained
+from elsinore.library.plan import Planned
+from elsinore.library.results import Results
+from elsinore.library.why import Why
+from elsinore.query.bound import Workload as BoundWorkload
+from elsinore.query.load_workload import load_workload, read_workload
+from elsinore.reference.budget import Budget
+from elsinore.results.row import sorted_rows
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.observe import observe
+
+#: Steps that twostep may take for a query, some microseconds each.
+STEPS = 20_000_000
+
+
+class _Stream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class _Array(Protocol):
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
+
+
+#: A file or folder, or a table of anything that speaks Arrow.
+OneSource = str | os.PathLike[str] | _Stream | _Array
+
+#: Events: one of these, or several.
+Events = OneSource | Iterable[OneSource]
+
+
+def workload(
+    text_or_path: str | os.PathLike[str], *, schema: str | os.PathLike[str] | StreamSchema
+) -> Workload:
+    """Queries bound to a schema.
+
+    Args:
+        text_or_path: queries; a text that holds `;` or a line break is queries, any other the path
+            of a file.
+        schema: how to read an event: a schema that was loaded, the path of a YAML file, or YAML,
+            which is what holds a line break.
+
+    Raises:
+        QueryError: the queries do not parse or bind; `diagnostics` lists every fault with its
+            place.
+        SchemaError: the schema is not valid.
+    """
+    if not isinstance(schema, StreamSchema):
+        inline = isinstance(schema, str) and "\n" in schema
+        schema = read_schema(str(schema)) if inline else load_schema(Path(schema))
+    if isinstance(text_or_path, str) and (";" in text_or_path or "\n" in text_or_path):
+        return Workload(read_workload(text_or_path, schema))
+    return Workload(load_workload(Path(text_or_path), schema))
+
+
+class Workload:
+    """Queries bound to a schema; `workload` makes it.
+
+    What events may be is said once, for all methods: anything with `__arrow_c_stream__` (frames of
+    pandas and polars, relations of DuckDB, Arrow's tables and readers), the path of a file or
+    folder, or several of these. Frames have a column for each field of the schema, as Parquet files
+    have; checks, units of time and duplicates are the same as for files. pandas has one value for
+    NULL and NaN: such values are NULL.
+
+    Attributes:
+        bound: the queries as the engine takes them.
+    """
+
+    def __init__(self, bound: BoundWorkload) -> None:
+        self.bound = bound
+
+    @property
+    def schema(self) -> StreamSchema:
+        """How an event is read."""
+        return self.bound.schema
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries, in order."""
+        return tuple(query.name for query in self.bound.queries)
+
+    def __repr__(self) -> str:
+        return f"<Workload over {self.schema.name}: {', '.join(self.queries)}>"
+
+    def run(
+        self,
+        events: Events,
+        *,
+        executor: str = "auto",
+        max_bad_share: float = 0.05,
+        threads: int | None = None,
+    ) -> Results:
+        """The results of all queries.
+
+        Args:
+            events: see the class.
+            executor: who works it out, as `elsinore run --executor`.
+            max_bad_share: share of bad lines above which to refuse.
+            threads: how many to use, at most; None: as many as this process may use cores.
+
+        Raises:
+            DataError: too many lines are bad, or a column or file is missing.
+            ParameterError: there is no such executor, or it is not known what a file holds.
+            UnsupportedQueryError: the executor cannot run one of the queries.
+            BudgetError: a query that only twostep can run has too many trends.
+        """
+        if executor not in list(Executor):
+            known = ", ".join(Executor)
+            raise ParameterError(f"there is no executor {executor}", hint=f"there are {known}")
+        who = Executor(executor)
+        require(self.bound.queries, who)
+        table, report = self._read(events, max_bad_share)
+        request = Request(threads=threads or process_cores())
+        rows = answer(self.bound, table, who, Budget(STEPS), request=request)
+        return Results(self.bound, sorted_rows(rows), report)
+
+    def check(self) -> Checked:
+        """What each query is, as `elsinore check` says it."""
+        return Checked(self.bound)
+
+    def plan(self, events: Events) -> Planned:
+        """What queries should share over such events, as `elsinore plan` says it.
+
+        Raises:
+            DataError: there is no event, or they cannot be read.
+        """
+        table, _ = self._read(events, 1.0)
+        return Planned(find_plan(self.bound, observe(self.bound, table)), self.bound, table)
+
+    def explain(self, events: Events) -> Explained:
+        """Who runs and shares what over such events, as `elsinore explain` says it.
+
+        Raises:
+            DataError: there is no event, or they cannot be read.
+        """
+        statistics = observe(self.bound, self._read(events, 1.0)[0])
+        runtime = compile_plan(self.bound, statistics)
+        return Explained(self.bound, find_plan(self.bound, statistics), statistics, runtime)
+
+    def why(
+        self,
+        events: Events,
+        query: str,
+        group: Mapping[str, Any],
+        window: str | int | datetime,
+        *,
+        limit: int = 10,
+    ) -> Why:
+        """The trends behind a result.
+
+        Args:
+            events: see the class.
+            query: its name.
+            group: values by the names of GROUP-BY; `{}` where there is none.
+            window: its start: ISO 8601 text or a datetime, or a tick.
+            limit: how many trends to list.
+
+        Raises:
+            ParameterError: there is no such query, group name or window.
+            DataError: the events cannot be read.
+        """
+        table, _ = self._read(events, 1.0)
+        return Why(self.bound, table, query, group, window, limit)
+
+    def _read(self, events: Events, max_bad_share: float) -> tuple[EventTable, ReadReport]:
+        return read_events(sources_of(events), self.schema, max_bad_share=max_bad_share)
+
+
+def sources_of(events: Events) -> list[Source]:
+    """Paths and frames, the latter by number.
+
+    Raises:
+        ParameterError: something is neither.
+    """
+    given = [events] if _is_one(events) else list(cast("Iterable[OneSource]", events))
+    width = len(str(len(given)))
+    found: list[Source] = []
+    for number, one in enumerate(given, 1):
+        if isinstance(one, str | os.PathLike):
+            found.append(Path(one))
+        elif _is_one(one):
+            # Of events with one id the last counts, by these names.
+            found.append(Frame(f"frame {number:0{width}}", one))
+        else:
+            raise ParameterError(
+                f"a {type(one).__name__} is no events",
+                hint="give a path, or a frame of pandas, polars, DuckDB or Arrow",
+            )
+    return found
+
+
+def _is_one(events: object) -> bool:
+    speaks = ("__arrow_c_stream__", "__arrow_c_array__", "__fspath__")
+    return isinstance(events, str) or any(hasattr(events, name) for name in speaks)
+
+
+def process_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))

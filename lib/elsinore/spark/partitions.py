@@ -1,0 +1,140 @@
+"""Spark distributes events over tasks by the keys of queries; each task aggregates its own.
+
+Nothing here knows a lake: the events are a DataFrame of anybody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.engine.plan import RuntimePlan
+from elsinore.events import TIME_COLUMN
+from elsinore.lake.event_files import attributes_read, types_read
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.syntax import Semantics
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.spark.aggregate_worker import (
+    FINISHED_SCHEMA,
+    Asked,
+    aggregating,
+    carrying,
+    finishing,
+)
+from elsinore.timeline import Interval
+
+_GROUP = ("query", "group", "window_start", "window_end")
+
+
+def aggregate_partitions(
+    workload: Workload,
+    plan: RuntimePlan,
+    events_of: Callable[[Branch], DataFrame],
+    *,
+    owned: Interval | None,
+    parts: int,
+) -> DataFrame:
+    """Finished rows and counts (`aggregate_worker.carrying`) of a workload.
+
+    Args:
+        workload: the queries.
+        plan: who runs which query.
+        events_of: the events of a branch: `_time`, `_type` and the attributes that it reads.
+        owned: the windows that end here, and no others; None: all.
+        parts: tasks that the work is distributed over, at most.
+    """
+    partial, counted = [], frozenset[str]()
+    for branch in sorted(branches(workload), key=lambda branch: -branch.longest):
+        names = [query.name for query in branch.queries]
+        asked = Asked(workload.schema, plan.of_queries(names), owned)
+        # An event that several branches read counts where the longest windows read it.
+        fresh = branch.types - counted
+        partial.append(_partial(events_of(branch), branch, asked, parts, fresh))
+        counted |= branch.types
+    together = reduce(lambda one, other: one.unionByName(other), partial)
+    task = finishing(workload)
+    rows = together.repartition(parts, *_GROUP)
+    return rows.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
+
+
+def _partial(
+    events: DataFrame, branch: Branch, asked: Asked, parts: int, counted: frozenset[str]
+) -> DataFrame:
+    """Partial rows of a branch, and counts of the events of some types."""
+    if branch.keys:
+        columns = events.repartition(parts, *partition_keys(asked.schema, branch.keys))
+    else:
+        columns = events.repartition(1)
+    # In the order of time old events can be let go; worth a sort where there are such.
+    ordered = asked.owned is None or branch.longest < asked.owned.length
+    if ordered:
+        columns = columns.sortWithinPartitions(TIME_COLUMN)
+    task = aggregating(asked, counted, ordered=ordered)
+    return columns.mapInArrow(task, from_arrow_schema(carrying(PARTIAL_SCHEMA)))
+
+
+def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
+    """Attributes as Spark is to hash them: values that the engine takes for equal look equal.
+
+    NULLs share a task, as do NaNs of all bit patterns, and -0.0 goes where 0.0 goes.
+    """
+    nan = F.lit(float("nan"))
+    return [
+        F.when(F.isnan(name), nan).otherwise(F.col(name) + F.lit(0.0))
+        if schema.attributes[name] is AttributeType.DOUBLE
+        else F.col(name)
+        for name in attributes
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Queries that are answered from the same distribution of events over tasks.
+
+    Attributes:
+        keys: the attributes to distribute by; events of one trend, and those that can rule it out,
+            agree in all of them. Empty: one task takes all events.
+        queries: in the order of the workload.
+        types: the event types that the queries read.
+        attributes: the attributes that they read.
+    """
+
+    keys: tuple[str, ...]
+    queries: tuple[BoundQuery, ...]
+    types: frozenset[str]
+    attributes: tuple[str, ...]
+
+    @property
+    def longest(self) -> int:
+        """The longest WITHIN of its queries."""
+        return max(query.window.within for query in self.queries)
+
+
+def branches(workload: Workload) -> tuple[Branch, ...]:
+    """One branch for each distinct set of common keys, and one for each query without any."""
+    members: dict[tuple[tuple[str, ...], str], list[BoundQuery]] = {}
+    for query in workload.queries:
+        keys = common_keys(query)
+        members.setdefault((keys, "" if keys else query.name), []).append(query)
+    return tuple(
+        Branch(keys, (*found,), types_read(workload, found), (*attributes_read(found),))
+        for (keys, _), found in members.items()
+    )
+
+
+def common_keys(query: BoundQuery) -> tuple[str, ...]:
+    """The key attributes that the events of every position carry, negated ones included.
+
+    A key that some position lacks cannot distribute events: those of that position are needed
+    beside every value. Under `contiguous` events of all types matter, whatever they carry.
+    """
+    if query.semantics is Semantics.CONTIGUOUS:
+        return ()
+    everywhere = {position.index for position in query.positions}
+    return tuple(sorted({key.attribute for key in query.keys if key.positions >= everywhere}))

@@ -1,0 +1,101 @@
+"""Runs a workload over a Spark DataFrame of raw events, without a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.engine.plan import compile_plan
+from elsinore.errors import DataError
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.files.read_lines import column_problem
+from elsinore.files.read_parquet import ArrowRecords
+from elsinore.files.type_records import decoded_schema, type_records
+from elsinore.query.bound import Workload
+from elsinore.spark.aggregate_worker import TASK_COUNTS, Batches, Task
+from elsinore.spark.partitions import Branch, aggregate_partitions
+from elsinore.template.support import require
+
+_POSITION, _REASON = "position", "reason"
+
+
+def run_frame(
+    workload: Workload, frame: DataFrame, *, max_bad_share: float, parts: int
+) -> DataFrame:
+    """The long rows of a workload; see `elsinore.spark.run`."""
+    require(workload.queries)
+    schema = workload.schema
+    if problem := column_problem(frame.columns, schema):
+        raise DataError(f"the DataFrame: {problem}")
+    decoded = _decoded(frame, schema)
+    if max_bad_share < 1:
+        _require_few_bad(decoded, max_bad_share)
+    events = decoded.where(F.col(_REASON).isNull())
+    if schema.id_field is not None:  # the last one counts, as in files
+        same = Window.partitionBy("event_id")
+        events = events.withColumn("last", F.max(_POSITION).over(same))
+        events = events.where(F.col(_POSITION) == F.col("last"))
+
+    def events_of(branch: Branch) -> DataFrame:
+        codes = [schema.type_codes[name] for name in sorted(branch.types)]
+        read = events.where(F.col(TYPE_COLUMN).isin(codes))
+        return read.select(TIME_COLUMN, TYPE_COLUMN, *branch.attributes)
+
+    rows = aggregate_partitions(
+        workload, compile_plan(workload), events_of, owned=None, parts=parts
+    )
+    calendar = schema.time_unit.is_calendar
+    bounds = [
+        F.timestamp_micros(name).alias(name) if calendar else F.col(name)
+        for name in ("window_start", "window_end")
+    ]
+    named = F.col("group_key").alias("group")
+    results = rows.where(F.col(TASK_COUNTS).isNull())
+    return results.select("query", named, *bounds, "aggregate", "value", "exact")
+
+
+def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
+    """Typed events with their positions, and bad rows with why they are."""
+    wanted = {schema.time_field, schema.type_field, schema.id_field, *schema.attributes}
+    quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}  # dots are no paths
+    fields = [F.col(quoted[name]) for name in frame.columns if name in wanted]
+    numbered = frame.select(*fields, F.monotonically_increasing_id().alias(_POSITION))
+    return numbered.mapInArrow(_decoding(schema), from_arrow_schema(_decoded_rows(schema)))
+
+
+def _decoded_rows(schema: StreamSchema) -> pa.Schema:
+    fields = [field.with_nullable(True) for field in decoded_schema(schema) if field.name != "file"]
+    return pa.schema([*fields, pa.field(_REASON, pa.string())])
+
+
+def _decoding(schema: StreamSchema) -> Task:
+    """A task that types rows by the decoder of files."""
+
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        rows = _decoded_rows(schema)
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            label = pa.repeat("DataFrame", table.num_rows)
+            where = pa.table({"file": label, _POSITION: table[_POSITION]})
+            decoded = type_records(ArrowRecords(table.drop([_POSITION])), where, {}, schema)
+            events = decoded.events.drop(["file"])
+            bad = decoded.rejected.select([_POSITION, _REASON])
+            together = pa.concat_tables([events, bad], promote_options="default")
+            yield from together.select(rows.names).cast(rows).to_batches()
+
+    return task
+
+
+def _require_few_bad(decoded: DataFrame, allowed: float) -> None:
+    counted = decoded.agg(F.count(_REASON), F.count(F.lit(1)), F.first(_REASON, ignorenulls=True))
+    bad, rows, reason = counted.collect()[0]
+    if rows and bad / rows > allowed:
+        raise DataError(
+            f"{bad} of {rows} rows are bad, more than the share of {allowed:g}, such as: {reason}",
+            hint="mend the rows, or allow a larger share",
+        )

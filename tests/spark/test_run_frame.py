@@ -1,0 +1,130 @@
+"""`elsinore.spark.run` over DataFrames: the rows of the library over the same events."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import elsinore
+from elsinore.errors import DataError, UnsupportedQueryError
+from elsinore.results.row import plain_value
+from elsinore.template.support import greta_refusals
+from tests.draws import draws
+from tests.property.test_library import drawn, plain, raw_events, yaml_of
+
+SCHEMA = """
+stream: clicks
+time: {field: at, unit: iso}
+type: {field: kind}
+id: {field: id}
+types:
+  View: {user: string, price: {type: double, min: 0}}
+  Buy: {user: string}
+"""
+QUERIES = """
+QUERY funnel RETURN user, COUNT(*), AVG(View.price) PATTERN SEQ(View+, Buy) WHERE [user]
+GROUP-BY user WITHIN 1 hour;
+QUERY pairs RETURN COUNT(*) PATTERN SEQ(View a, View b) WITHIN 1 hour;
+"""
+
+
+def click(number: int, kind: str, user: str | None, price: float | None = None) -> dict[str, Any]:
+    at = datetime(2025, 3, 3, 10, number, tzinfo=UTC)
+    return {"id": f"e{number}", "at": at, "kind": kind, "user": user, "price": price, "a.b": "x"}
+
+
+CLICKS = [
+    *(click(n, "View", "ann" if n % 2 else "bob", 1.0 * n) for n in range(20)),
+    click(20, "Buy", "ann"), click(21, "Buy", "bob"), click(22, "Buy", "ann"),
+]  # fmt: skip
+
+
+def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> Any:
+    return spark.createDataFrame(pa.Table.from_pylist(rows))
+
+
+def long_rows(results: elsinore.Results, groups: dict[str, int]) -> list[str]:
+    """Tables as long rows: query, group, window, aggregate, exact digits or a number."""
+    found = []
+    for name, table in results.items():
+        for row in table.to_pylist():
+            cells = list(row.items())
+            at = groups[name]
+            group = json.dumps({n: plain(v) for n, v in cells[:at]})
+            bounds = [plain(value) for _, value in cells[at : at + 2]]
+            for label, value in cells[at + 2 :]:
+                found.append(spelled(name, group, bounds, label, value))
+    return sorted(found)
+
+
+def spelled(query: str, group: str, bounds: list[Any], label: str, value: Any) -> str:
+    if isinstance(value, datetime):
+        value = round(value.timestamp() * 1e6)
+    if isinstance(value, int | Decimal):
+        value = str(int(value))
+    return json.dumps([query, json.loads(group), bounds, label, plain_value(value)])
+
+
+def spark_rows(result: Any) -> list[str]:
+    found = []
+    for row in result.toArrow().to_pylist():
+        bounds = [plain(utc(row[name])) for name in ("window_start", "window_end")]
+        value = row["value"] if row["exact"] is None else int(row["exact"])
+        found.append(spelled(row["query"], row["group"], bounds, row["aggregate"], value))
+    return sorted(found)
+
+
+def utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def group_sizes(workload: elsinore.Workload) -> dict[str, int]:
+    return {query.name: len(query.group_keys) for query in workload.bound.queries}
+
+
+def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
+    workload = elsinore.workload(QUERIES, schema=SCHEMA)
+    again = [CLICKS[3], CLICKS[5] | {"price": 100.0}]  # a duplicate, and a correction
+    rows = [*CLICKS, *again, CLICKS[0] | {"id": "bad", "price": -1.0}]
+    expected = workload.run(pa.Table.from_pylist(rows), max_bad_share=0.1)
+    assert (expected.duplicates, expected.rejected.num_rows) == (1, 2)
+    result = elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.1)
+    assert result.columns == [
+        "query", "group", "window_start", "window_end", "aggregate", "value", "exact",
+    ]  # fmt: skip
+    assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
+    with pytest.raises(DataError, match=r"1 of 26 rows are bad.*price: -1.0 is below 0"):
+        elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.01)
+
+
+def test_what_is_wrong_is_said_at_once(spark: SparkSession) -> None:
+    workload = elsinore.workload(QUERIES, schema=SCHEMA)
+    with pytest.raises(DataError, match="the DataFrame: column 'kind' is missing"):
+        elsinore.spark.run(workload, frame(spark, CLICKS).drop("kind"))
+
+
+def test_random_frames_give_the_rows_of_the_library(spark: SparkSession) -> None:
+    answered = 0
+    for number in range(draws(4, 60)):
+        text, schema, rows = drawn(number)
+        if not rows:  # of which Spark makes no frame
+            continue
+        workload = elsinore.workload(text, schema=yaml_of(schema))
+        events = raw_events(schema, rows)
+        table = spark.createDataFrame(events)
+        if any(map(greta_refusals, workload.bound.queries)):
+            with pytest.raises(UnsupportedQueryError):
+                elsinore.spark.run(workload, table)
+            continue
+        result = elsinore.spark.run(workload, table, max_bad_share=1, parts=2)
+        expected = workload.run(events, max_bad_share=1)
+        found = spark_rows(result)
+        assert found == long_rows(expected, group_sizes(workload)), (number, text)
+        answered += bool(found)
+    assert answered

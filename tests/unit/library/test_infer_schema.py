@@ -1,0 +1,114 @@
+"""A first schema from events: what is guessed, and that it can be used at once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import elsinore
+from elsinore.cli.main import run_command
+
+RIDES = Path(__file__).parents[3] / "docs" / "example"
+
+CLICKS = pd.DataFrame({
+    "ts": [1_740_996_000_000, 1_740_996_001_000, 1_740_996_002_000],
+    "event": ["view", "on", "view"],
+    "id": [7, 8, 9],
+    "user-id": ["x", "y", "z"],
+    "price": [1.5, None, None],
+    "n": [1, 2, 3],
+    "ok": [True, False, True],
+    "seen": pd.to_datetime(["2025-01-01"] * 3),
+    "tags": [["a"], ["b"], []],
+})  # fmt: skip
+GUESSED = """\
+# Guessed from events: look at what ends in a question mark.
+stream: clicks
+time: {field: ts, unit: ms}  # ?
+type: {field: event}  # ?
+id: {field: id}  # ?
+types:
+  "on":
+    # user-id: the name cannot be an attribute's
+    n: long
+    ok: boolean
+    seen: timestamp
+    # tags: list<element: string> is not read
+  view:
+    # user-id: the name cannot be an attribute's
+    price: {type: double, nullable: true}  # ?
+    n: long
+    ok: boolean
+    seen: timestamp
+    # tags: list<element: string> is not read
+"""
+
+
+@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.from_pandas])
+def test_a_frame_has_a_schema_that_fits_it(make: Any) -> None:
+    text = elsinore.infer_schema(make(CLICKS), stream="clicks")
+    assert without_types(text) == without_types(GUESSED)
+    work = elsinore.workload("QUERY q RETURN COUNT(*) PATTERN view WITHIN 1 hour;", schema=text)
+    results = work.run(make(CLICKS))
+    assert results["q"]["COUNT(*)"].to_pylist() == [2]
+
+
+def without_types(text: str) -> list[str]:
+    """Lists are spelled differently."""
+    return [re.sub(r"tags: .* is", "tags: this is", line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [
+        ([1_740_996_000], "s"), ([1_740_996_000.5], "s"), ([1_740_996_000_000_000], "us"),
+        (["2025-03-03T10:00:00+01:00"], "iso"), ([5, -3], "integer"),
+        (list(pd.to_datetime(["2025-01-01"])), "iso"),
+    ],
+)  # fmt: skip
+def test_the_unit_of_time_follows_from_its_size(values: list[Any], unit: str) -> None:
+    frame = pd.DataFrame({"Time": values, "type": "A"})
+    assert f"time: {{field: Time, unit: {unit}}}  # ?" in elsinore.infer_schema(frame)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "csv.gz"])
+def test_files_of_every_format(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.read_json(RIDES / "rides.jsonl", lines=True)
+    path = tmp_path / f"rides.{suffix}"
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    elif suffix == "jsonl":
+        path = RIDES / "rides.jsonl"
+    else:
+        frame.to_csv(path, index=False)
+    assert run_command(["schema", "infer", str(path), "--stream", "rides"]) == 0
+    text = capsys.readouterr().out
+    work = elsinore.workload(RIDES / "rides.sase", schema=text)
+    assert work.run(path)["slow_cancelled"]["COUNT(*)"].to_pylist() == [11]
+
+
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [
+        (pd.DataFrame({"type": ["A"], "v": [1.0]}), "no column looks like times"),
+        (pd.DataFrame({"time": ["soon"], "type": ["A"]}), "no column looks like times"),
+        (pd.DataFrame({"time": [1], "v": [1]}), "no column looks like names of event types"),
+    ],
+)
+def test_what_cannot_be_guessed_is_said(frame: pd.DataFrame, error: str) -> None:
+    with pytest.raises(elsinore.DataError, match=error):
+        elsinore.infer_schema(frame)
+
+
+def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(elsinore.DataError, match=r"cannot read .*empty\.csv"):
+        elsinore.infer_schema(tmp_path / "empty.csv")

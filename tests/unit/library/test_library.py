@@ -1,0 +1,230 @@
+"""`import elsinore`: results and their types, what is set aside, views, errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import elsinore
+
+ROOT = Path(__file__).parents[3]
+RIDES = ROOT / "docs" / "example"
+SCHEMA = """
+stream: clicks
+time: {field: at, unit: s}
+type: {field: kind}
+id: {field: id}
+types:
+  A: {user: string, v: {type: long, nullable: true, min: 0}, x: {type: double, nullable: true}}
+  B: {user: {type: string, allowed: [ann, bob]}}
+"""
+START = 1_740_996_000  # 2025-03-03T10:00:00Z
+
+
+def events(rows: list[tuple[int, str, str | None, int | None, float | None]]) -> pd.DataFrame:
+    """Rows of (seconds after ten, type, user, v, x); their ids are e0, e1, ..."""
+    return pd.DataFrame(
+        [(f"e{n}", START + at, *rest) for n, (at, *rest) in enumerate(rows)],
+        columns=["id", "at", "kind", "user", "v", "x"],
+    )
+
+
+def rises(number: int) -> pd.DataFrame:
+    return events([(n, "A", "ann", n, 0.5) for n in range(number)])
+
+
+def workload(*queries: str) -> elsinore.Workload:
+    text = "".join(f"QUERY q{n} RETURN {query};\n" for n, query in enumerate(queries))
+    return elsinore.workload(text, schema=SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (10, pa.int64()), (63, pa.int64()), (64, pa.decimal128(38)), (126, pa.decimal128(38)),
+        (127, pa.decimal256(76)), (252, pa.decimal256(76)), (253, pa.string()),
+    ],
+)  # fmt: skip
+def test_counts_have_the_narrowest_type_that_holds_them_all(number: int, kind: pa.DataType) -> None:
+    """Of n events 2^n - 1 trends; the longest digits of 10^38 and 10^76 lie between 126 and 253."""
+    query = "COUNT(*), AVG(A.v), MAX(A.v), SUM(A.x) PATTERN A+ WITHIN 1 hour"
+    results = workload(query).run(rises(number))
+    table = results["q0"]
+    assert table.schema.types[2:4] == [kind, pa.float64()]
+    (row,) = table.to_pylist()
+    assert int(row["COUNT(*)"]) == 2**number - 1
+    assert row["MAX(A.v)"] == number - 1
+    expected = row["COUNT(*)"] if kind != pa.decimal256(76) else str(row["COUNT(*)"])
+    assert results.to_polars()["q0"]["COUNT(*)"][0] == expected
+    if kind == pa.decimal128(38):
+        assert results.to_pandas()["q0"]["COUNT(*)"][0] == Decimal(2**number - 1)
+
+
+def test_groups_bounds_and_empty_results_have_their_types() -> None:
+    work = workload(
+        "user, COUNT(*) PATTERN A+ GROUP-BY user WITHIN 1 hour",
+        "MIN(A.time), MIN(A.v) PATTERN SEQ(B, A) WITHIN 1 hour",
+    )
+    results = work.run(
+        events([(1, "A", "ann", None, None), (2, "A", None, 1, None)]), max_bad_share=1
+    )
+    instant = pa.timestamp("us", "UTC")
+    ten = datetime(2025, 3, 3, 10, tzinfo=UTC)
+    assert results["q0"].schema.types == [pa.string(), instant, instant, pa.int64()]
+    assert results["q0"].to_pylist()[0]["window_start"] == ten
+    assert results["q1"].schema.types == [instant, instant, instant, pa.int64()]
+    assert (list(results), results["q1"].num_rows, len(results)) == (["q0", "q1"], 0, 2)
+
+
+def test_rows_are_checked_as_lines_of_files_are() -> None:
+    frame = events([
+        (1, "A", "ann", -1, 0.5), (2, "B", "eve", None, None), (3, "A", None, 1, 0.5),
+        (4, "C", "ann", 1, 0.5), (-START, "A", "ann", 1, 0.5), (6, "B", "ann", 0, 0.0),
+    ])  # fmt: skip
+    both = pd.concat([frame, frame])
+    work = workload("COUNT(*) PATTERN B WITHIN 1 hour")
+    with pytest.raises(elsinore.DataError, match=r"10 of 12 lines .* 1:1: out_of_range"):
+        work.run(both, max_bad_share=0.5)
+    results = work.run(both, max_bad_share=1)
+    codes = ["out_of_range", "not_allowed", "missing_attribute", "unknown_type"]
+    assert results.rejected["reason_code"].to_pylist() == [*codes, "time_out_of_range"] * 2
+    first = results.rejected.to_pylist()[0]
+    assert (first["file"], first["position"]) == ("frame 1", 1)
+    assert first["reason"] == "v: -1 is below 0"
+    assert (results.duplicates, results.events) == (1, 1)
+    assert results["q0"]["COUNT(*)"].to_pylist() == [1]
+    assert repr(results).startswith("1 query over 1 event (10 lines set aside, 1 duplicate left")
+    with pytest.raises(elsinore.DataError, match="bad_time: at: 'soon' is not a number"):
+        work.run(frame.assign(at="soon"))
+
+
+def test_of_several_frames_the_last_one_corrects_the_others() -> None:
+    work = workload("SUM(A.v) PATTERN A WITHIN 1 hour")
+    first = rises(1)
+    frames = [first.assign(v=n) for n in range(1, 12)]
+    results = work.run([*frames[:10], pl.from_pandas(frames[10])])
+    assert results["q0"]["SUM(A.v)"].to_pylist() == [11]
+    assert set(results.rejected["reason_code"].to_pylist()) == {"superseded"}
+    assert results.rejected.num_rows == 10
+
+
+def test_numbers_of_pandas_that_are_whole_are_longs() -> None:
+    frame = rises(3)
+    frame["v"] = [1.0, None, 2.0]  # as pandas has integers beside NULL
+    results = workload("SUM(A.v), COUNT(A) PATTERN A WITHIN 1 hour").run(frame)
+    assert list(results["q0"].to_pylist()[0].values())[2:] == [3, 3]
+
+
+def test_files_frames_and_texts_are_taken_alike(tmp_path: Path) -> None:
+    text = (RIDES / "rides.sase").read_text()
+    schema = elsinore.load_schema(RIDES / "rides.yaml")
+    work = elsinore.workload(text, schema=schema)
+    frame = pd.read_json(RIDES / "rides.jsonl", lines=True)
+    frame[:4].to_csv(tmp_path / "half.csv", index=False)
+    given: list[Any] = [str(RIDES / "rides.jsonl"), RIDES / "rides.jsonl", frame, pa.table(frame)]
+    for one in [*given, [tmp_path / "half.csv", frame[4:]], pa.table(frame).to_batches()]:
+        results = work.run(one)
+        assert results["slow_cancelled"]["COUNT(*)"].to_pylist() == [11]
+    assert work.queries == ("slow_cancelled",)
+    assert repr(work) == "<Workload over rides: slow_cancelled>"
+
+
+def test_views_are_the_texts_of_the_commands_and_pictures() -> None:
+    work = elsinore.workload(RIDES / "rides.sase", schema=str(RIDES / "rides.yaml"))
+    frame = pd.read_json(RIDES / "rides.jsonl", lines=True)
+    for view, begins, holds in (
+        (work.check(), "slow_cancelled\n  pattern      SEQ(Request R, ", "Travel"),
+        (work.plan(frame), "Events per pane of 20 minutes", "Request"),
+        (work.explain(frame), "Plan e04e75d858cf by optimal", "slow_cancelled"),
+    ):
+        assert repr(view).startswith(begins)
+        assert "<svg" in view._repr_svg_()
+        html = view._repr_html_()
+        assert html.startswith("<pre>")
+        assert holds in html
+        assert html.endswith("</svg>\n")
+    results = work.run(frame)
+    assert repr(results).splitlines()[:3] == ["1 query over 9 events", "", "slow_cancelled: 1 row"]
+    assert "<td>d1</td>" in results._repr_html_()
+
+
+def test_why_lists_the_trends_of_a_result() -> None:
+    work = elsinore.workload(RIDES / "rides.sase", schema=RIDES / "rides.yaml")
+    start = datetime(2013, 1, 1, 10, tzinfo=UTC)
+    told = work.why(RIDES / "rides.jsonl", "slow_cancelled", {"district": "d1"}, start, limit=2)
+    assert (told.count, len(told.trends), told.reason) == (11, 2, None)
+    assert told.trends[0][1] == {
+        "type": "Travel", "time": "2013-01-01T10:04:00.000000Z", "district": "d1",
+        "driver": "ann", "rider": "bob", "speed": 8.0,
+    }  # fmt: skip
+    lines = repr(told).splitlines()
+    assert lines[0].endswith("11 trends")
+    assert lines[1].startswith("  Request 2013-01-01T10:01:00.000000Z -> Travel")
+    assert lines[-1] == "  and 9 more"
+    assert work.why(RIDES / "rides.jsonl", "slow_cancelled", {"district": "d9"}, start).count == 0
+    pairs = workload("COUNT(*) PATTERN A AND B WITHIN 1 hour")
+    assert pairs.why(rises(2), "q0", {}, "2025-03-03T10:00").count is None
+    many = workload("COUNT(*) PATTERN A+ WITHIN 1 hour").why(rises(30), "q0", {}, 1740996000000000)
+    assert (many.count, len(many.trends)) == (None, 10)
+    assert "more trends than" in repr(many)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("slow", {}, "2013-01-01T10:00"), "there is no query 'slow'"),
+        (("slow_cancelled", {}, "2013-01-01T10:00"), "is no group of slow_cancelled"),
+        (("slow_cancelled", {"district": "d1"}, "2013-01-01T10:07"), "no window .* starts at"),
+        (("slow_cancelled", {"district": "d1"}, "ten"), "not an ISO 8601 instant"),
+    ],
+)
+def test_what_has_no_why_is_said(arguments: Any, error: str) -> None:
+    work = elsinore.workload(RIDES / "rides.sase", schema=RIDES / "rides.yaml")
+    with pytest.raises(elsinore.ParameterError, match=error):
+        work.why(RIDES / "rides.jsonl", *arguments)
+
+
+def test_what_is_wrong_is_an_error_of_the_family(tmp_path: Path) -> None:
+    with pytest.raises(elsinore.QueryError, match="no event type Veiw") as caught:
+        workload("COUNT(*) PATTERN Veiw WITHIN 1 hour")
+    at = caught.value.diagnostics[0].location
+    assert at is not None
+    assert at.line == 1
+    with pytest.raises(elsinore.QueryError, match="cannot read none"):
+        elsinore.workload("none.sase", schema=SCHEMA)
+    with pytest.raises(elsinore.SchemaError, match="<schema>"):
+        elsinore.workload("none.sase", schema="stream: x\n")
+    work = workload("COUNT(*) PATTERN A WITHIN 1 hour")
+    with pytest.raises(elsinore.DataError, match="frame 1: column 'kind' is missing"):
+        work.run(rises(1).drop(columns="kind"))
+    with pytest.raises(elsinore.ParameterError, match="a int is no events"):
+        work.run([3])  # type: ignore[list-item]
+    with pytest.raises(elsinore.ParameterError, match="there is no executor fast"):
+        work.run(rises(1), executor="fast")
+    with pytest.raises(elsinore.DataError, match="no event to find a plan from"):
+        work.plan(rises(0))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        elsinore.nothing  # noqa: B018
+    assert work.run(rises(0))["q0"].num_rows == 0
+
+
+def test_import_loads_nothing_that_takes_time() -> None:
+    """And all public names are there."""
+    program = (
+        "import sys, elsinore; print(*sorted({'numba', 'pandas', 'numpy', 'pyarrow', 'pydantic',"
+        "'rich', 'pyspark', 'yaml'} & set(sys.modules)));"
+        "print(all(getattr(elsinore, name) is not None for name in elsinore.__all__))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "\nTrue\n"
