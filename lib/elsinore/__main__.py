@@ -1,5 +1,5 @@
 """`python -m elsinore` is the command `elsinore`."""
 
-from elsinore.cli import app
+from elsinore.cli.main import app
 
 app()

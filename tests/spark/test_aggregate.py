@@ -26,9 +26,10 @@ from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
 from elsinore.sharing.sharable import sets_of
 from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, events_between, split_counts
-from elsinore.spark.aggregate_route import Route, branches, choose_route, cut_into_parts
+from elsinore.spark.aggregate_route import Route, choose_route, cut_into_parts
 from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS
 from elsinore.spark.failures import spark_failures
+from elsinore.spark.partitions import branches
 from elsinore.spark.tables import SparkLake
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
