@@ -55,16 +55,18 @@ __all__ = [
 sys.set_int_max_str_digits(0)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'elsinore' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # which else would take any name for one of ours
 
-    if name == "spark":
-        return import_module("elsinore.spark")
-    found = getattr(import_module(_PLACES.get(name, "elsinore.errors")), name)
-    globals()[name] = found
-    return found
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'elsinore' has no attribute {name!r}")
+        from importlib import import_module
+
+        if name == "spark":
+            return import_module("elsinore.spark")
+        found = getattr(import_module(_PLACES.get(name, "elsinore.errors")), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

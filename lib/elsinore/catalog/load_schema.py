@@ -31,14 +31,14 @@ RESERVED_NAMES = frozenset(
 _LONGS = range(-(2**63), 2**63)
 
 
-def load_schema(path: Path) -> StreamSchema:
+def load_schema(path: Path | str) -> StreamSchema:
     """The stream schema in a YAML file.
 
     Raises:
         SchemaError: the file is missing or is no valid schema; every fault is listed.
     """
     hint = "--schema names it; in the pipeline ELSINORE_SCHEMA_FILE does"
-    return read_model(path, _SchemaFile, "a schema", hint=hint).to_schema()
+    return read_model(Path(path), _SchemaFile, "a schema", hint=hint).to_schema()
 
 
 def read_schema(text: str) -> StreamSchema:
