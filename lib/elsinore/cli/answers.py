@@ -215,7 +215,8 @@ def long_table(rows: Iterable[ResultRow], *, text: bool) -> pa.Table:
     ]
     calendar = bool(flat) and isinstance(flat[0][0].window_start, Instant)
     time = pa.timestamp("us", "UTC") if calendar else pa.int64()
-    exact = [each[5] for each in flat]
+    digits = [each[5] for each in flat]
+    whole = [each[3] if isinstance(each[3], int) else None for each in flat]
     return pa.table(
         {
             "query": pa.array([each[0].query for each in flat], pa.string()),
@@ -223,7 +224,7 @@ def long_table(rows: Iterable[ResultRow], *, text: bool) -> pa.Table:
             "window_start": pa.array([int(each[0].window_start) for each in flat], time),
             "window_end": pa.array([int(each[0].window_end) for each in flat], time),
             "aggregate": pa.array([each[2] for each in flat], pa.string()),
-            "exact": pa.array(exact, pa.string()) if text else exact_integers(exact),
+            "exact": pa.array(digits, pa.string()) if text else exact_integers(whole),
             "value": pa.array([each[4] for each in flat], pa.float64()),
         }
     )

@@ -13,6 +13,7 @@ from elsinore.errors import SetupError
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.query.print_query import count_of
+from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow, Value
 
 if TYPE_CHECKING:
@@ -151,19 +152,7 @@ def _column(values: list[Value], kind: AttributeType) -> pa.Array:
         return pa.array(values, pa.int64()).cast(_TYPES[kind])
     if kind is not AttributeType.LONG:
         return pa.array(values, _TYPES[kind])
-    return _exact(values)
-
-
-def _exact(values: list[Any]) -> pa.Array:
-    """Integers in the narrowest type that holds all of them."""
-    longest = max((abs(value) for value in values if value is not None), default=0)
-    if longest < 2**63:
-        return pa.array(values, pa.int64())
-    texts = pa.array([None if value is None else str(value) for value in values], pa.string())
-    for digits, kind in ((38, pa.decimal128(38)), (76, pa.decimal256(76))):
-        if longest < 10**digits:
-            return texts.cast(kind)
-    return texts
+    return exact_integers(values)  # type: ignore[arg-type]
 
 
 def _narrow(table: pa.Table) -> pa.Table:

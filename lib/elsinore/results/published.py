@@ -83,21 +83,25 @@ def _log2(value: int | float) -> float | None:
     return None if value == 0 or value != value else math.log2(abs(value))
 
 
-def exact_integers(digits: Sequence[str | None]) -> pa.Array:
-    """Integers of any size from their digits, none of them rounded.
+def exact_integers(values: Sequence[int | None]) -> pa.Array:
+    """Integers of any size, none of them rounded.
 
     Returns:
-        int64 where all of them fit, else decimal128 of 38 digits, else the digits as text.
+        int64 where all of them fit, else decimal128 of 38 digits, else decimal256 of 76, else the
+        digits as text.
 
-    >>> [str(exact_integers([str(n), None]).type) for n in (2**63 - 1, 2**63, 10**38)]
-    ['int64', 'decimal128(38, 0)', 'string']
+    >>> [str(exact_integers([n, None]).type) for n in (2**63 - 1, -2**63, 10**37, 10**75, 10**76)]
+    ['int64', 'decimal128(38, 0)', 'decimal128(38, 0)', 'decimal256(76, 0)', 'string']
     """
-    texts = pa.array(digits, pa.string())
-    try:
-        return texts.cast(pa.int64())
-    except pa.ArrowInvalid:  # One does not fit; the cast to decimals would not say so.
-        longest = max(len(text.lstrip("-")) for text in digits if text is not None)
-        return texts.cast(pa.decimal128(38)) if longest <= 38 else texts
+    longest = max((abs(value) for value in values if value is not None), default=0)
+    if longest < 2**63:
+        return pa.array(values, pa.int64())
+    # Not from Python's integers, which Arrow takes up to 64 bits.
+    texts = pa.array([None if value is None else str(value) for value in values], pa.string())
+    for digits, kind in ((38, pa.decimal128(38)), (76, pa.decimal256(76))):
+        if longest < 10**digits:
+            return texts.cast(kind)
+    return texts
 
 
 def shorten_count(digits: str, full: int = 15) -> str:
