@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from elsinore.results.published import LONG_SCHEMA, group_key, numbers_of
 from elsinore.results.row import ResultRow
-from elsinore.timeline import hour_label
+from elsinore.timeline import Instant, hour_label
 
 
 def to_long(rows: Iterable[ResultRow]) -> pa.Table:
@@ -17,9 +17,10 @@ def to_long(rows: Iterable[ResultRow]) -> pa.Table:
     columns: dict[str, list[Any]] = {name: [] for name in LONG_SCHEMA.names}
     for row in rows:
         group = group_key(row)
+        hour = hour_label(row.window_end - 1) if isinstance(row.window_end, Instant) else ""
         for label, value in row.values:
             fields = (
-                hour_label(row.window_end - 1),
+                hour,
                 row.query,
                 group,
                 int(row.window_start),

@@ -3,71 +3,47 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from elsinore import spark
-    from elsinore.catalog.load_schema import load_schema
-    from elsinore.errors import (
-        AuthorError,
-        BudgetError,
-        DataError,
-        ElsinoreError,
-        ParameterError,
-        QueryError,
-        SchemaError,
-        SetupError,
-        UnsupportedQueryError,
-    )
-    from elsinore.library.infer_schema import infer_schema
-    from elsinore.library.results import Results
-    from elsinore.library.workload import Workload, workload
+from elsinore.errors import AuthorError as AuthorError
+from elsinore.errors import BudgetError as BudgetError
+from elsinore.errors import DataError as DataError
+from elsinore.errors import ElsinoreError as ElsinoreError
+from elsinore.errors import ParameterError as ParameterError
+from elsinore.errors import QueryError as QueryError
+from elsinore.errors import SchemaError as SchemaError
+from elsinore.errors import SetupError as SetupError
+from elsinore.errors import UnsupportedQueryError as UnsupportedQueryError
 
 __version__ = "0.1.0"
 
-#: Where each name is: what is not used is not imported, and queries take pandas and Numba along.
+# Counts have any number of digits; Python would refuse to print or read more than 4,300.
+sys.set_int_max_str_digits(0)
+
+#: Where names are that take pandas and Numba along: they are imported when they are used.
 _PLACES = {
     "Results": "elsinore.library.results",
     "Workload": "elsinore.library.workload",
     "infer_schema": "elsinore.library.infer_schema",
     "load_schema": "elsinore.catalog.load_schema",
+    "spark": "elsinore.spark",
     "workload": "elsinore.library.workload",
 }
 
-__all__ = [
-    "AuthorError",
-    "BudgetError",
-    "DataError",
-    "ElsinoreError",
-    "ParameterError",
-    "QueryError",
-    "Results",
-    "SchemaError",
-    "SetupError",
-    "UnsupportedQueryError",
-    "Workload",
-    "__version__",
-    "infer_schema",
-    "load_schema",
-    "spark",
-    "workload",
-]
-
-# Counts have any number of digits; Python would refuse to print or read more than 4,300.
-sys.set_int_max_str_digits(0)
-
-
-if not TYPE_CHECKING:  # which else would take any name for one of ours
+if TYPE_CHECKING:
+    from elsinore import spark as spark
+    from elsinore.catalog.load_schema import load_schema as load_schema
+    from elsinore.library.infer_schema import infer_schema as infer_schema
+    from elsinore.library.results import Results as Results
+    from elsinore.library.workload import Workload as Workload
+    from elsinore.library.workload import workload as workload
+else:
 
     def __getattr__(name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module 'elsinore' has no attribute {name!r}")
         from importlib import import_module
 
-        if name == "spark":
-            return import_module("elsinore.spark")
-        found = getattr(import_module(_PLACES.get(name, "elsinore.errors")), name)
-        globals()[name] = found
-        return found
+        if name not in _PLACES:
+            raise AttributeError(f"module 'elsinore' has no attribute {name!r}")
+        place = import_module(_PLACES[name])
+        return place if name == "spark" else getattr(place, name)
 
-
-def __dir__() -> list[str]:
-    return __all__
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_PLACES})

@@ -10,13 +10,13 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
-from pyarrow import types
-from pyarrow.csv import ConvertOptions, open_csv
-from pyarrow.json import open_json
+from pyarrow import csv, types
+from pyarrow import json as arrow_json
 from pyarrow.parquet import ParquetFile
 
 from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
 from elsinore.catalog.stream import AttributeType
+from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
 from elsinore.files.read_events import InputFormat, Source, files_of, format_of
 from elsinore.files.read_parquet import ArrowRecords, Frame
@@ -29,9 +29,18 @@ from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 _ROWS = 100_000
 #: A column with more values holds no names of event types.
 _MOST_TYPES = 100
-_EMPTY_IS_NULL = ConvertOptions(
+#: Bytes of a file of text that are looked at.
+_BYTES = 16 << 20
+_EMPTY_IS_NULL = csv.ConvertOptions(
     null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True
 )
+_KINDS_OF = {
+    AttributeType.STRING: (types.is_string,),
+    AttributeType.LONG: (types.is_integer,),
+    AttributeType.DOUBLE: (types.is_floating, types.is_decimal),
+    AttributeType.BOOLEAN: (types.is_boolean,),
+    AttributeType.TIMESTAMP: (types.is_timestamp, types.is_date),
+}
 #: How fields are called, likely names first.
 _TIMES = ("time", "timestamp", "ts", "event_time", "occurred_at", "created_at", "datetime", "date")
 _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
@@ -39,7 +48,7 @@ _IDS = ("id", "event_id", "uuid", "eventid")
 
 
 def infer_schema(events: Events, *, stream: str = "events") -> str:
-    """YAML of a schema that fits the first 100,000 rows of some events, for a person to correct.
+    """YAML of a schema that fits the first events, at most 100,000, for a person to correct.
 
     Guessed are the fields of time, type and id by their names and values, the unit of time by its
     size, and for each type which attributes it has, their types, and whether they may be NULL. What
@@ -59,7 +68,7 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     columns = [name for name in table.column_names if name not in (time, kind, *ids)]
     lines = [
         "# Guessed from events: look at what ends in a question mark.",
-        f"stream: {stream}",
+        f"stream: {_quoted(stream)}",
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?",
         f"type: {{field: {_quoted(kind)}}}  # ?",
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
@@ -67,10 +76,9 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     ]
     for value in pc.unique(table[kind]).drop_null().sort().to_pylist():
         rows = table.filter(pc.equal(table[kind], value))
-        lines.append(f"  {_quoted(value)}:" if re.match(NAME, value) else f"  # no name: {value}")
-        if re.match(NAME, value):
-            lines += [f"    {_attribute(name, rows[name])}" for name in columns
-                      if rows[name].null_count < rows.num_rows]  # fmt: skip
+        mark = "" if re.match(NAME, value) else "# "  # no name of a type
+        found = [_attribute(n, rows[n]) for n in columns if rows[n].null_count < rows.num_rows]
+        lines += [f"  {mark}{_quoted(value)}:", *(f"    {mark}{line}" for line in found)]
     return "\n".join(lines) + "\n"
 
 
@@ -83,8 +91,12 @@ def _head(source: Source) -> pa.Table:
             table = pa.table(next(ParquetFile(source).iter_batches(_ROWS)))
         else:
             with pa.input_stream(source, compression="detect") as file:
-                csv = format_of(source) is InputFormat.CSV
-                reader = open_csv(file, convert_options=_EMPTY_IS_NULL) if csv else open_json(file)
+                if format_of(source) is InputFormat.CSV:
+                    many = csv.ReadOptions(block_size=_BYTES)
+                    reader = csv.open_csv(file, many, convert_options=_EMPTY_IS_NULL)
+                else:
+                    many = arrow_json.ReadOptions(block_size=_BYTES)
+                    reader = arrow_json.open_json(file, many)
                 table = pa.Table.from_batches([reader.read_next_batch()])[:_ROWS]
     except (pa.ArrowException, OSError, StopIteration) as error:
         name = source.name if isinstance(source, Frame) else source
@@ -104,40 +116,38 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
     for name in [*_named(table, _TIMES), *instants]:
         if unit := _unit_of(table[name].drop_null()):
             return name, unit
-    raise DataError(
-        "no column looks like times",
-        hint=f"the columns are {', '.join(table.column_names)}; call one of them time",
-    )
+    raise _lacking(table, "times", "time")
+
+
+def _lacking(table: pa.Table, what: str, name: str) -> DataError:
+    hint = f"the columns are {', '.join(table.column_names)}; call one of them {name}"
+    return DataError(f"no column looks like {what}", hint=hint)
 
 
 def _unit_of(column: pa.ChunkedArray) -> TimeUnit | None:
-    """The finest unit in which all values are plausible; None if they are no times."""
-    if types.is_timestamp(column.type) or types.is_date(column.type):
+    """The unit in which all values are plausible; None if they are no times."""
+    kind = _kind_of(column.type)
+    if kind is AttributeType.TIMESTAMP:
         return TimeUnit.ISO
-    if types.is_string(column.type):
+    if kind is AttributeType.STRING:
         read = iso_instants(column.combine_chunks(), Reason.BAD_TIME)
         return None if read.faults else TimeUnit.ISO
-    if not len(column) or not (types.is_integer(column.type) or types.is_floating(column.type)):
+    if not len(column) or kind not in (AttributeType.LONG, AttributeType.DOUBLE):
         return None
     low, high = pc.min_max(column).as_py().values()
     for unit in (TimeUnit.SECONDS, TimeUnit.MILLISECONDS, TimeUnit.MICROSECONDS):
         length, real = NUMBER_LENGTHS[unit], plausible_times(unit)
         if real.contains(int(low * length)) and real.contains(int(high * length)):
             return unit
-    return TimeUnit.INTEGER if types.is_integer(column.type) else None
+    return TimeUnit.INTEGER if kind is AttributeType.LONG else None
 
 
 def _type_of(table: pa.Table) -> str:
-    texts = [field.name for field in table.schema if types.is_string(field.type)]
-    counts = {name: pc.count_distinct(table[name]).as_py() for name in texts}
-    few = [name for name, count in counts.items() if count <= _MOST_TYPES]
-    likely = [name for name in _named(table, _KINDS) if name in few]
-    if likely:
-        return likely[0]
-    raise DataError(
-        "no column looks like names of event types",
-        hint=f"the columns are {', '.join(table.column_names)}; call one of them type",
-    )
+    for name in _named(table, _KINDS):
+        text = types.is_string(table.schema.field(name).type)
+        if text and pc.count_distinct(table[name]).as_py() <= _MOST_TYPES:
+            return name
+    raise _lacking(table, "names of event types", "type")
 
 
 def _is_id(column: pa.ChunkedArray) -> bool:
@@ -149,9 +159,9 @@ def _attribute(name: str, column: pa.ChunkedArray) -> str:
     """A line of the schema; a comment where the column can be no attribute."""
     kind = _kind_of(column.type)
     if kind is None:
-        return f"# {name}: {column.type} is not read"
+        return f"# {_quoted(name)}: {plain(str(column.type))} is not read"
     if not re.match(NAME, name) or name.lower() in RESERVED_NAMES:
-        return f"# {name}: the name cannot be an attribute's"
+        return f"# {_quoted(name)}: the name cannot be an attribute's"
     if column.null_count:
         return f"{_quoted(name)}: {{type: {kind}, nullable: true}}  # ?"
     return f"{_quoted(name)}: {kind}"
@@ -159,15 +169,10 @@ def _attribute(name: str, column: pa.ChunkedArray) -> str:
 
 def _kind_of(of: pa.DataType) -> AttributeType | None:
     """The type of an attribute whose values have an Arrow type."""
-    if types.is_string(of):
-        return AttributeType.STRING
-    if types.is_integer(of):
-        return AttributeType.LONG
-    if types.is_floating(of) or types.is_decimal(of):
-        return AttributeType.DOUBLE
-    if types.is_boolean(of):
-        return AttributeType.BOOLEAN
-    return AttributeType.TIMESTAMP if types.is_timestamp(of) or types.is_date(of) else None
+    for kind, tests in _KINDS_OF.items():
+        if any(test(of) for test in tests):
+            return kind
+    return None
 
 
 def _quoted(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import SetupError
+from elsinore.events import ARROW_TYPES
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.results.published import exact_integers
-from elsinore.results.row import ResultRow, Value
+from elsinore.results.row import ResultRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,16 +24,9 @@ if TYPE_CHECKING:
 #: Rows of a table that are shown.
 _SHOWN = 10
 _BOUNDS = ("window_start", "window_end")
-_TYPES = {
-    AttributeType.STRING: pa.string(),
-    AttributeType.LONG: pa.int64(),
-    AttributeType.DOUBLE: pa.float64(),
-    AttributeType.BOOLEAN: pa.bool_(),
-    AttributeType.TIMESTAMP: pa.timestamp("us", "UTC"),
-}
 
 
-class Results(Mapping[str, pa.Table]):
+class Results(dict[str, pa.Table]):
     """The results of each query by its name, as an Arrow table; those without results are empty.
 
     A table has a row for each group and window, sorted by them, with these columns:
@@ -56,29 +50,14 @@ class Results(Mapping[str, pa.Table]):
         for row in rows:
             by_query[row.query].append(row)
         calendar = workload.schema.time_unit.is_calendar
-        self._tables = {
-            query.name: _table(query, by_query[query.name], calendar=calendar)
-            for query in workload.queries
-        }
+        super().__init__((q.name, _table(q, by_query[q.name], calendar)) for q in workload.queries)
         self.rejected: pa.Table = report.rejected
         self.duplicates: int = report.duplicates
         self.events: int = report.accepted
 
-    def __getitem__(self, query: str) -> pa.Table:
-        """The table of a query."""
-        return self._tables[query]
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the queries, in the order of the workload."""
-        return iter(self._tables)
-
-    def __len__(self) -> int:
-        """How many queries there are."""
-        return len(self._tables)
-
     def to_arrow(self) -> dict[str, pa.Table]:
         """The tables by the names of their queries."""
-        return dict(self._tables)
+        return dict(self)
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
         """Frames of pandas by the names of their queries; decimals are Python's `Decimal`."""
@@ -96,49 +75,37 @@ class Results(Mapping[str, pa.Table]):
             raise SetupError("polars is not installed", hint="pip install polars") from error
         return {name: pl.DataFrame(_narrow(table)) for name, table in self.items()}
 
-    def _parts(self) -> Iterator[tuple[str, Any]]:
-        """Of each query a line about it, and its first rows as a frame."""
-        for name, table in self.items():
-            more = f", the first {_SHOWN}" if table.num_rows > _SHOWN else ""
-            yield f"{name}: {count_of(table.num_rows, 'row')}{more}", table[:_SHOWN].to_pandas()
-
-    def _head(self) -> str:
-        aside = ", ".join(
-            f"{count_of(number, what)} {fate}"
-            for number, what, fate in (
-                (self.rejected.num_rows, "line", "set aside"),
-                (self.duplicates, "duplicate", "left out"),
-            )
-            if number
-        )
-        told = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
-        return f"{told} ({aside})" if aside else told
-
     def __repr__(self) -> str:
-        parts = [
-            f"{title}\n{frame.to_string(index=False)}" if len(frame) else title
-            for title, frame in self._parts()
-        ]
-        return "\n\n".join([self._head(), *parts])
+        parts = (title if frame is None else f"{title}\n{frame.to_string(index=False)}"
+                 for title, frame in self._parts())  # fmt: skip
+        return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        parts = [
-            f"<p><b>{escape(title)}</b></p>{frame.to_html(index=False) if len(frame) else ''}"
+        return "".join(
+            f"<p>{escape(title)}</p>{'' if frame is None else frame.to_html(index=False)}"
             for title, frame in self._parts()
-        ]
-        return f"<p>{escape(self._head())}</p>{''.join(parts)}"
+        )
+
+    def _parts(self) -> Iterator[tuple[str, pd.DataFrame | None]]:
+        """A line about all, and one about each query, with its first rows."""
+        aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
+        aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
+        head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
+        yield f"{head} ({', '.join(aside)})" if aside else head, None
+        for name, table in self.items():
+            more = f", the first {_SHOWN}" if table.num_rows > _SHOWN else ""
+            title = f"{name}: {count_of(table.num_rows, 'row')}{more}"
+            yield title, table[:_SHOWN].to_pandas() if table.num_rows else None
 
 
-def _table(query: BoundQuery, rows: list[ResultRow], *, calendar: bool) -> pa.Table:
-    bound = AttributeType.TIMESTAMP if calendar else AttributeType.LONG
+def _table(query: BoundQuery, rows: list[ResultRow], calendar: bool) -> pa.Table:
     columns: list[tuple[str, pa.Array]] = []
     for place, key in enumerate(query.group_keys):
         name = str(key.group_label)
-        # An attribute may be called like the bounds.
-        name = f"{name}_" if name in _BOUNDS else name
+        name += "_" * (name in _BOUNDS)
         columns.append((name, _column([row.group[place][1] for row in rows], key.type)))
-    for name in _BOUNDS:
-        columns.append((name, _column([getattr(row, name) for row in rows], bound)))
+    bound = AttributeType.TIMESTAMP if calendar else AttributeType.LONG
+    columns += [(name, _column([getattr(row, name) for row in rows], bound)) for name in _BOUNDS]
     for place, item in enumerate(query.aggregates):
         average = item.function is AggregateFunction.AVG
         kind = AttributeType.DOUBLE if average else item.type
@@ -147,18 +114,16 @@ def _table(query: BoundQuery, rows: list[ResultRow], *, calendar: bool) -> pa.Ta
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _column(values: list[Value], kind: AttributeType) -> pa.Array:
+def _column(values: list[Any], kind: AttributeType) -> pa.Array:
     if kind is AttributeType.TIMESTAMP:
-        return pa.array(values, pa.int64()).cast(_TYPES[kind])
-    if kind is not AttributeType.LONG:
-        return pa.array(values, _TYPES[kind])
-    return exact_integers(values)  # type: ignore[arg-type]
+        return pa.array(values, pa.int64()).cast(pa.timestamp("us", "UTC"))
+    if kind is AttributeType.LONG:
+        return exact_integers(values)
+    return pa.array(values, ARROW_TYPES[kind])
 
 
 def _narrow(table: pa.Table) -> pa.Table:
-    """What polars can hold: it has no decimals of more than 38 digits."""
-    fields = [
-        field.with_type(pa.string()) if pa.types.is_decimal256(field.type) else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
+    for at, field in enumerate(table.schema):
+        if pa.types.is_decimal256(field.type):
+            table = table.set_column(at, field.name, table[at].cast(pa.string()))
+    return table

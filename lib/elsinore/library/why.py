@@ -58,7 +58,10 @@ class Why(Shown):
         if isinstance(bound.pattern, Conjunction):
             return
         wanted = {name: _plain(value) for name, value in group.items()}
-        _require_names(bound, wanted)
+        if wanted.keys() != {key.group_label for key in bound.group_keys}:
+            names = ", ".join(str(key.group_label) for key in bound.group_keys)
+            hint = f"it groups by {names}" if names else "it has no groups: give {}"
+            raise ParameterError(f"{wanted} is no group of {query}", hint=hint)
         inside = events.between(at.start, at.end)
         found, self.reason = list_trends(
             bound, inside, at,
@@ -102,13 +105,6 @@ def _window_at(query: BoundQuery, start: str | int | datetime, *, calendar: bool
     return query.window.bounds(at // query.window.slide)
 
 
-def _require_names(query: BoundQuery, group: Mapping[str, Any]) -> None:
-    names = {str(key.group_label) for key in query.group_keys}
-    if group.keys() != names:
-        what = f"a value for each of {', '.join(sorted(names))}" if names else "{}"
-        raise ParameterError(f"{dict(group)} is no group of {query.name}", hint=f"give {what}")
-
-
 def _plain(value: Any) -> Any:
     """A value of NumPy, pandas or Arrow as Python's; instants as in result rows."""
     for name in ("as_py", "to_pydatetime", "item"):
@@ -119,19 +115,16 @@ def _plain(value: Any) -> Any:
 
 def _told(query: BoundQuery, events: EventTable, rows: set[int]) -> dict[int, dict[str, Any]]:
     """Some of the events as plain values, by row."""
-    schema = events.schema
-    calendar = schema.time_unit.is_calendar
-    instants = {name for name, kind in schema.attributes.items() if kind is AttributeType.TIMESTAMP}
-    chosen = sorted(rows)
+    instants = {
+        n for n, kind in events.schema.attributes.items() if kind is AttributeType.TIMESTAMP
+    }
+    instants |= {TIME_COLUMN} if events.schema.time_unit.is_calendar else set()
     names = [TYPE_COLUMN, TIME_COLUMN, *sorted(columns_read(query))]
+    taken = events.table.select(names).take(pa.array(sorted(rows), pa.int64())).to_pylist()
     found = {}
-    taken = events.table.select(names).take(pa.array(chosen, pa.int64())).to_pylist()
-    for row, values in zip(chosen, taken, strict=True):
-        kind = schema.types[values.pop(TYPE_COLUMN)]
-        time = values.pop(TIME_COLUMN)
-        found[row] = {"type": kind.name, "time": format_instant(time) if calendar else time} | {
-            name: format_instant(value) if name in instants and value is not None else value
-            for name, value in values.items()
-            if name in kind.by_name
-        }
+    for row, values in zip(sorted(rows), taken, strict=True):
+        kind = events.schema.types[values[TYPE_COLUMN]]
+        values |= {n: format_instant(v) for n in instants if (v := values.get(n)) is not None}
+        own = {name: value for name, value in values.items() if name in kind.by_name}
+        found[row] = {"type": kind.name, "time": values[TIME_COLUMN], **own}
     return found

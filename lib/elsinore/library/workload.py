@@ -32,16 +32,14 @@ from elsinore.sharing.observe import observe
 STEPS = 20_000_000
 
 
-class _Stream(Protocol):
+class SpeaksArrow(Protocol):
+    """A frame of pandas, polars or DuckDB, a table or reader of Arrow."""
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-class _Array(Protocol):
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
-
-
-#: A file or folder, or a table of anything that speaks Arrow.
-OneSource = str | os.PathLike[str] | _Stream | _Array
+#: A file or folder, or a frame.
+OneSource = str | os.PathLike[str] | SpeaksArrow
 
 #: Events: one of these, or several.
 Events = OneSource | Iterable[OneSource]
@@ -190,26 +188,21 @@ def sources_of(events: Events) -> list[Source]:
     Raises:
         ParameterError: something is neither.
     """
-    given = [events] if _is_one(events) else list(cast("Iterable[OneSource]", events))
-    width = len(str(len(given)))
-    found: list[Source] = []
-    for number, one in enumerate(given, 1):
-        if isinstance(one, str | os.PathLike):
-            found.append(Path(one))
-        elif _is_one(one):
-            # Of events with one id the last counts, by these names.
-            found.append(Frame(f"frame {number:0{width}}", one))
-        else:
-            raise ParameterError(
-                f"a {type(one).__name__} is no events",
-                hint="give a path, or a frame of pandas, polars, DuckDB or Arrow",
-            )
-    return found
+    one = isinstance(events, str | os.PathLike) or hasattr(events, "__arrow_c_stream__")
+    given = [cast(OneSource, events)] if one else list(cast(Iterable[OneSource], events))
+    width = len(str(len(given)))  # of events with one id the last counts, by these names
+    return [_source(each, f"frame {number:0{width}}") for number, each in enumerate(given, 1)]
 
 
-def _is_one(events: object) -> bool:
-    speaks = ("__arrow_c_stream__", "__arrow_c_array__", "__fspath__")
-    return isinstance(events, str) or any(hasattr(events, name) for name in speaks)
+def _source(given: OneSource, name: str) -> Source:
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
+        return Frame(name, given)
+    raise ParameterError(
+        f"a {type(given).__name__} is no events",
+        hint="give a path, or a frame of pandas, polars, DuckDB or Arrow",
+    )
 
 
 def process_cores() -> int:

@@ -13,9 +13,9 @@ from elsinore.results.row import ResultRow, Value
 from elsinore.timeline import Instant
 
 #: One row per (query, group, window, aggregate). `owned_hour` is the hour of the window's last
-#: instant; bounds are microseconds since the epoch. `value` is the nearest double (infinite beyond
-#: the largest, NULL without a value; microseconds for instants), `exact` an integer's digits in
-#: full, `log2` the size of a value.
+#: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `value` is the
+#: nearest double (infinite beyond the largest, NULL without a value; microseconds for instants),
+#: `exact` an integer's digits in full, `log2` the size of a value.
 LONG_SCHEMA = pa.schema(
     [
         pa.field("owned_hour", pa.string(), False),

@@ -16,7 +16,7 @@ from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.read_lines import column_problem
 from elsinore.files.read_parquet import ArrowRecords
 from elsinore.files.type_records import decoded_schema, type_records
-from elsinore.query.bound import Workload
+from elsinore.library.workload import Workload
 from elsinore.spark.aggregate_worker import TASK_COUNTS, Batches, Task
 from elsinore.spark.partitions import Branch, aggregate_partitions
 from elsinore.template.support import require
@@ -24,15 +24,36 @@ from elsinore.template.support import require
 _POSITION, _REASON = "position", "reason"
 
 
-def run_frame(
-    workload: Workload, frame: DataFrame, *, max_bad_share: float, parts: int
+def run(
+    workload: Workload, df: DataFrame, *, max_bad_share: float = 0.05, parts: int | None = None
 ) -> DataFrame:
-    """The long rows of a workload; see `elsinore.spark.run`."""
-    require(workload.queries)
-    schema = workload.schema
-    if problem := column_problem(frame.columns, schema):
+    """The results of a workload over a DataFrame of raw events, one row for each aggregate.
+
+    Classic Spark and Spark Connect will do; their Python workers must have elsinore installed.
+    Events are distributed by the keys of the queries; those of a query without keys that all of its
+    types carry go to one task. `df` has a column for each field of the schema. It is read once for
+    each set of keys, and once more for `max_bad_share` below 1: persist it where it is costly.
+
+    Args:
+        workload: the queries.
+        df: the events; of those with one id the last by partition and row counts.
+        max_bad_share: share of bad rows above which to refuse; the others are left out.
+        parts: tasks to distribute over, at most; None: as many as Spark shuffles into.
+
+    Returns:
+        Columns `query`, `group` (a JSON object), `window_start`, `window_end` (timestamps, or
+        integers of a stream of integer times), `aggregate`, `value` (the nearest double) and
+        `exact` (an integer's digits in full, else NULL).
+
+    Raises:
+        UnsupportedQueryError: only twostep can run one of the queries.
+        DataError: too many rows are bad, or a column is missing.
+    """
+    bound, schema = workload.bound, workload.schema
+    require(bound.queries)
+    if problem := column_problem(df.columns, schema):
         raise DataError(f"the DataFrame: {problem}")
-    decoded = _decoded(frame, schema)
+    decoded = _decoded(df, schema)
     if max_bad_share < 1:
         _require_few_bad(decoded, max_bad_share)
     events = decoded.where(F.col(_REASON).isNull())
@@ -46,9 +67,8 @@ def run_frame(
         read = events.where(F.col(TYPE_COLUMN).isin(codes))
         return read.select(TIME_COLUMN, TYPE_COLUMN, *branch.attributes)
 
-    rows = aggregate_partitions(
-        workload, compile_plan(workload), events_of, owned=None, parts=parts
-    )
+    parts = parts or int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    rows = aggregate_partitions(bound, compile_plan(bound), events_of, owned=None, parts=parts)
     calendar = schema.time_unit.is_calendar
     bounds = [
         F.timestamp_micros(name).alias(name) if calendar else F.col(name)

@@ -59,6 +59,19 @@ def test_a_kernel_that_is_not_in_the_cache_is_compiled_around_one_that_was(tmp_p
     assert found == {"count": 2 * len(_FOUND)}
 
 
+def test_who_waits_for_the_first_compilation_is_told_once(tmp_path: Path) -> None:
+    script = tmp_path / "spans.py"
+    script.write_text(_SPANS, encoding="utf-8")
+    told = [
+        subprocess.run(
+            [sys.executable, script], check=True, capture_output=True, text=True,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        ).stderr
+        for _ in range(2)
+    ]  # fmt: skip
+    assert told == ["elsinore: compiling kernels, once on this machine (some 10 to 60 s)\n", ""]
+
+
 def test_the_folder_is_another_for_each_state_of_the_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,13 +35,13 @@ type: {field: event}  # ?
 id: {field: id}  # ?
 types:
   "on":
-    # user-id: the name cannot be an attribute's
+    # "user-id": the name cannot be an attribute's
     n: long
     ok: boolean
     seen: timestamp
     # tags: list<element: string> is not read
   view:
-    # user-id: the name cannot be an attribute's
+    # "user-id": the name cannot be an attribute's
     price: {type: double, nullable: true}  # ?
     n: long
     ok: boolean
@@ -106,6 +106,14 @@ def test_files_of_every_format(
 def test_what_cannot_be_guessed_is_said(frame: pd.DataFrame, error: str) -> None:
     with pytest.raises(elsinore.DataError, match=error):
         elsinore.infer_schema(frame)
+
+
+def test_names_cannot_write_yaml() -> None:
+    columns = {"time": [1], "type": ["A\n  B: {x: long}"], "v\n    w": [1], "no": [True]}
+    lines = elsinore.infer_schema(pd.DataFrame(columns)).splitlines()
+    assert lines[-3] == r'  # "A\n  B: {x: long}":'
+    assert lines[-2].startswith(r'    # # "v\n    w": the name cannot be')
+    assert lines[-1] == '    # "no": boolean'
 
 
 def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:
