@@ -237,7 +237,7 @@ def print_results(
     owned, landed = Hours(interval), Landings(interval)
     landings = read_rows(settings.lake, "landings", where=landed.expression(by_day=False))
     checks = checks_of_staged(settings.lake, owned)
-    queries = count_results(settings.lake, PUBLISHED, owned, tops=True)
+    queries = count_results(settings.lake, PUBLISHED, owned, tops=1)
     files, lines, accepted, duplicates, quarantined = (
         pc.sum(landings[name]).as_py() or 0
         for name in ("files", "lines", "accepted", "duplicates", "quarantined")
@@ -275,9 +275,9 @@ def _table(queries: Mapping[str, ResultCounts]) -> Table:
 
 
 def _cells(query: str, counts: ResultCounts) -> tuple[str, ...]:
-    top = counts.top
-    if top is None:
+    if not counts.tops:
         return query, f"{counts.rows:,}", "", "", "", ""
+    top = counts.tops[0]
     group = ", ".join(f"{name}={value}" for name, value in json.loads(top.group_key).items())
     window = f"{top.window_start:%m-%d %H:%M} to {top.window_end:%m-%d %H:%M}"
     return query, f"{counts.rows:,}", top.aggregate, shorten_count(top.exact), group, window

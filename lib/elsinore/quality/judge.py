@@ -21,10 +21,11 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
 import pydantic
@@ -50,6 +51,17 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _UNUSED_ASSETS = ("images", "fonts")
 _POSITION = "position"
+_INDEX_HEAD = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Data Docs</title>
+<style>:root { color-scheme: light dark; } body { font: 15px/1.5 sans-serif; margin: 16px; }
+td, th { text-align: left; padding: 4px 16px 4px 0; }</style></head>
+<body>
+<h1>Data Docs</h1>
+<table>
+<tr><th>Suite and table</th><th>Expectations</th></tr>
+"""
 
 Severity = Literal["critical", "warning"]
 _Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
@@ -260,7 +272,7 @@ def judge(
             )
             docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:
-                _build_docs(context, made / _DOCS_INDEX.parent)
+                _build_docs(context, made / _DOCS_INDEX.parent, verdicts)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
         (made / FILE_NAME).write_text(judgement.model_dump_json(indent=1), encoding="utf-8")
@@ -289,7 +301,9 @@ def _new_context() -> gx.data_context.AbstractDataContext:
     return context
 
 
-def _build_docs(context: gx.data_context.AbstractDataContext, folder: Path) -> None:
+def _build_docs(
+    context: gx.data_context.AbstractDataContext, folder: Path, verdicts: Sequence[Verdict]
+) -> None:
     """Data Docs of what a context has judged; texts are escaped."""
     from elsinore.quality.expectations import ESCAPED_VIEW
 
@@ -310,9 +324,26 @@ def _build_docs(context: gx.data_context.AbstractDataContext, folder: Path) -> N
             },
         },
     )
-    context.build_data_docs()
+    context.build_data_docs(build_index=False)  # its index is filled by scripts from the network
+    lines = (_index_line(folder, page, verdicts) for page in folder.glob("validations/**/*.html"))
+    index = f"{_INDEX_HEAD}{''.join(sorted(lines))}</table>\n</body>\n</html>\n"
+    (folder / "index.html").write_text(index, encoding="utf-8")
     for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
         shutil.rmtree(folder / "static" / unused, ignore_errors=True)
+
+
+def _index_line(folder: Path, page: Path, verdicts: Sequence[Verdict]) -> str:
+    """The row of the index for a page: a suite over a table."""
+    link = page.relative_to(folder)
+    suite, table = link.parts[1:3]
+    own = [
+        verdict.success for verdict in verdicts if (verdict.suite, verdict.table) == (suite, table)
+    ]
+    held = "all" if all(own) else f"<b>{sum(own)}</b>"
+    return (
+        f'<tr><td><a href="{quote(link.as_posix())}">{suite}: {table}</a></td>'
+        f"<td>{held} of {len(own)} hold</td></tr>\n"
+    )
 
 
 def _run_one(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 from pathlib import Path
+from urllib.parse import unquote
 
 import pandas as pd
 import pytest
@@ -162,6 +164,12 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert "Every checked aggregate equals the two-step reference." in page
     assert escaped in page
     assert f"reference {10**40 + 1}" in page
+    index = spoilt.docs.read_text(encoding="utf-8")
+    links = {site / unquote(link) for link in re.findall('href="(.*?)"', index)}
+    assert links == set(site.glob("validations/**/*.html")), "it needs no script and no network"
+    assert "<script" not in index
+    assert "reference_diff: validations</a></td><td><b>" in index
+    assert "static_plan: plans</a></td><td>all of " in index
     # Rows stay in the lake: Data Docs and results hold a few examples only.
     assert sum(path.stat().st_size for path in site.parent.parent.rglob("*.json")) < 1_000_000
 

@@ -19,7 +19,7 @@ from deltalake import write_deltalake
 
 from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
-from elsinore.lake.run_metrics import sharing_metrics
+from elsinore.lake.run_metrics import UNREAD, sharing_metrics
 from elsinore.quality.judge import Judgement, Verdict
 from elsinore.quality.report import link_back, templates, trends, write_report
 from elsinore.quality.report_data import (
@@ -79,7 +79,7 @@ class _Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.append((tag, dict(attrs)))
-        if tag not in {"meta", "line"}:
+        if tag not in {"br", "meta", "line"}:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -102,7 +102,7 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
     assert _headline(page) == "Published and validated"
     # 2**1100 has 332 digits and begins with 1.35.
     assert "1.35e331 (332 digits)" in page
-    assert ">43<" not in page, "the largest count of the query is another"
+    assert page.index("<td>1.35e331") < page.index("<td>43</td>"), "the largest first"
     assert "Accepted 6, duplicates 2,\nquarantined 1, together 9 lines." in page
     assert "2013-01-01 10:00:00 UTC to 2013-01-01 11:05:00 UTC" in page
     assert "(A, B)" in page
@@ -114,9 +114,11 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
     assert ">0.30<" in page
     names = {tag for tag, _ in nested(page)}
     assert not names & {"script", "link", "img", "iframe", "object"}, "it needs nothing beside it"
-    assert [a["href"] for _, a in nested(page) if "href" in a] == ["../quality/index.html"]
+    links = [a["href"] for _, a in nested(page) if "href" in a]
+    assert links == ["index.html", "../quality/index.html", "../quality/index.html"]
     assert page == _page(tmp_path / "again", rows, _judgement())
-    assert [path.name for path in (tmp_path / "reports").iterdir()] == [f"{lake.RUN}.html"]
+    files = sorted(path.name for path in (tmp_path / "reports").iterdir())
+    assert files == [f"{lake.RUN}.html", "index.html"]
 
 
 def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> None:
@@ -156,6 +158,7 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
         ("unchecked", "Not validated", "no aggregate was compared with the reference"),
         ("unjudged", "Published and validated, with warnings", "no expectations were judged"),
         ("nothing happened", "Not validated", "Nothing landed in these hours."),
+        ("passed over", "Published and validated, with warnings", "not read: clicks.csv &lt;b&gt;"),
     ],
 )
 def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reason: str) -> None:
@@ -175,6 +178,8 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
             rows["validations"] = []
         case "unjudged":
             judgement = None
+        case "passed over":
+            rows["run_metrics"].append(lake.metric("land", UNREAD, None, "clicks.csv <b>"))
         case "nothing happened":
             rows = {table: [] for table in rows}
     page = _page(tmp_path, rows, judgement)
@@ -376,7 +381,7 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
     assert list(days.index) == ["2012-12-30", "2012-12-31", "2013-01-01"]
     first = {"lines": 5, "accepted": 3, "duplicates": 1, "quarantined": 1, "superseded": 4}
     last = {"lines": 9, "accepted": 6, "duplicates": 2, "quarantined": 1, "rows": 8, "checked": 3,
-            "mismatches": 1, "events": 6, "seconds": 20}  # fmt: skip
+            "mismatches": 1}  # fmt: skip
     found = [{name: n for name, n in row.items() if n} for _, row in days.iterrows()]
     assert found == [first, {}, last]
     drawn = [DRAWINGS.trend(*trend) for trend in trends(days)]  # type: ignore[attr-defined]
@@ -387,24 +392,16 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
 
 
 def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
-    names = [
-        "quarantined",
-        "duplicates",
-        "superseded",
-        "checked",
-        "mismatches",
-        "events",
-        "seconds",
-    ]
+    names = ["quarantined", "duplicates", "superseded", "checked", "mismatches"]
     days = pd.DataFrame({"lines": [100, 50], "rows": [0, 1]} | dict.fromkeys(names, 0),
                         index=["2013-01-01", "2013-01-02"])  # fmt: skip
-    lines, *_, rate = (DRAWINGS.trend(*trend) for trend in trends(days))  # type: ignore[attr-defined]
+    lines, *_, wrong = (DRAWINGS.trend(*trend) for trend in trends(days))  # type: ignore[attr-defined]
     height = float(re.findall(r'viewBox="0 0 210 (.*?)"', lines)[0])
     assert rectangles(lines) == [
         ("2013-01-01: 100", 0.0, height), ("2013-01-02: 50", height / 2, height / 2),
     ]  # fmt: skip
     assert "<b>50</b> lines landed" in lines
-    assert [tall for *_, tall in rectangles(rate)] == [0, 0], "what was not measured has no bar"
+    assert [tall for *_, tall in rectangles(wrong)] == [0, 0]
     assert trends(days[:1]) == ()
 
 
