@@ -73,7 +73,9 @@ def serve(place: Literal["reports", "quality"], path: str) -> FileResponse:
     return FileResponse(file, headers=_HEADERS)
 
 
-def _note_hours(dag_run: Any) -> None:
+@hookimpl
+def on_dag_run_running(dag_run: Any, msg: str) -> None:
+    """A run is noted with its hours, unless somebody has noted something."""
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from sqlalchemy.orm import object_session
@@ -92,22 +94,8 @@ def _note_hours(dag_run: Any) -> None:
             run.note = f"{start}:00 to {end}:00 UTC"
 
 
-@hookimpl
-def on_dag_run_running(dag_run: Any, msg: str) -> None:
-    """The scheduler begins with a run."""
-    _note_hours(dag_run)
-
-
-@hookimpl
-def on_dag_run_success(dag_run: Any, msg: str) -> None:
-    """A run has ended; of those of `airflow dags test` nobody is told before."""
-    _note_hours(dag_run)
-
-
-@hookimpl
-def on_dag_run_failed(dag_run: Any, msg: str) -> None:
-    """A run has failed."""
-    _note_hours(dag_run)
+#: Of a run of `airflow dags test` nobody is told before it has ended.
+on_dag_run_success = on_dag_run_failed = on_dag_run_running
 
 
 class Pages(AirflowPlugin):

@@ -51,16 +51,12 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _UNUSED_ASSETS = ("images", "fonts")
 _POSITION = "position"
-_INDEX_HEAD = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Data Docs</title>
-<style>:root { color-scheme: light dark; } body { font: 15px/1.5 sans-serif; margin: 16px; }
-td, th { text-align: left; padding: 4px 16px 4px 0; }</style></head>
-<body>
-<h1>Data Docs</h1>
-<table>
-<tr><th>Suite and table</th><th>Expectations</th></tr>
+#: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
+_INDEX = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Data Docs</title></head>
+<body style="font: 15px/1.5 sans-serif"><h1>Data Docs of {run}</h1>
+<p><a href="../../../../../reports/index.html">All reports</a></p>
+<ul>{lines}</ul></body></html>
 """
 
 Severity = Literal["critical", "warning"]
@@ -324,26 +320,18 @@ def _build_docs(
             },
         },
     )
-    context.build_data_docs(build_index=False)  # its index is filled by scripts from the network
-    lines = (_index_line(folder, page, verdicts) for page in folder.glob("validations/**/*.html"))
-    index = f"{_INDEX_HEAD}{''.join(sorted(lines))}</table>\n</body>\n</html>\n"
+    context.build_data_docs(build_index=False)
+    lines = []
+    for page in sorted(folder.glob("validations/**/*.html")):
+        link = page.relative_to(folder)
+        suite, table, run = link.parts[1:4]
+        held = [v.success for v in verdicts if (v.suite, v.table) == (suite, table)]
+        told = f"{suite}: {table}</a>, {sum(held)} of {len(held)} hold"
+        lines.append(f'<li><a href="{quote(link.as_posix())}">{told}</li>\n')
+    index = _INDEX.replace("{run}", run).replace("{lines}", "".join(lines))
     (folder / "index.html").write_text(index, encoding="utf-8")
     for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
         shutil.rmtree(folder / "static" / unused, ignore_errors=True)
-
-
-def _index_line(folder: Path, page: Path, verdicts: Sequence[Verdict]) -> str:
-    """The row of the index for a page: a suite over a table."""
-    link = page.relative_to(folder)
-    suite, table = link.parts[1:3]
-    own = [
-        verdict.success for verdict in verdicts if (verdict.suite, verdict.table) == (suite, table)
-    ]
-    held = "all" if all(own) else f"<b>{sum(own)}</b>"
-    return (
-        f'<tr><td><a href="{quote(link.as_posix())}">{suite}: {table}</a></td>'
-        f"<td>{held} of {len(own)} hold</td></tr>\n"
-    )
 
 
 def _run_one(

@@ -29,7 +29,7 @@ from elsinore.lake.run_metrics import RunTime
 from elsinore.quality.judge import Judgement
 from elsinore.quality.lake import shorten_count
 from elsinore.quality.report_data import ReportData, read_report_data
-from elsinore.quality.stories import MOST_HOURS, Story
+from elsinore.quality.stories import MOST_HOURS, Bar, Story
 from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, name_some, print_length
 from elsinore.timeline import Interval, hour_label
@@ -48,13 +48,9 @@ _COUNTS = {
 #: What becomes of a line that lands.
 _OUTCOMES = ("accepted", "duplicates", "quarantined")
 Level = Literal["good", "warning", "critical"]
-_BLOCK = re.compile(r"<p data-elsinore=\"reports\"[^>]*>.*?</p>", re.DOTALL)
-_BODY = re.compile(r"<body[^>]*>")
 #: Where a page tells the index its verdict; it stands within so many bytes.
 _TOLD = re.compile(rb'<meta name="verdict" content="(\w+) ([^"]*)">')
 _HEAD = 1_000
-#: What a scale ends at, in tenths of a power of ten.
-_STEPS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 #: Queries that have changed the most, and by how much they must have, as a size.
 _MOVERS, _MOVED = 4, math.log2(1.1)
 #: Numbers of larger sizes are told by their leading digits.
@@ -74,7 +70,7 @@ def write_report(
 ) -> Path:
     """Write the report of the run over an interval; an earlier one of the same run is replaced.
 
-    Data Docs get a link to it, as it has one to them, and the index of all reports is written anew.
+    The index of all reports is written anew with it.
 
     Args:
         lake: folder of the Delta tables.
@@ -102,8 +98,6 @@ def write_report(
     link = quote(os.path.relpath(docs, out)) if docs else None
     _write_whole(page, _render(data, judgement, link, airflow))
     write_index(out)
-    if docs is not None:
-        link_back(docs, page, f"Report of {'the day' if night else 'the run'}")
     return page
 
 
@@ -135,15 +129,14 @@ def _render(
     """The page as text; `docs_link` is a relative path to the Data Docs."""
     by_day = trends(data.days)
     told = [one for one in data.stories if one.bars or any(map(_is_some, (one.size, *one.before)))]
-    quarantined = pd.DataFrame([*data.hours["reasons"]], data.hours.index).fillna(0).astype("int64")
-    reasons = Counter({str(reason): int(n) for reason, n in quarantined.sum().items()})
+    reasons = sum(map(Counter, data.hours["reasons"]), Counter[str]())
     return (
         templates()
         .get_template("report.html.j2")
         .render(
             data=data,
-            trends=[one for one in by_day if one.values.any()],
-            flat=[one.title for one in by_day if not one.values.any()],
+            trends=[one for one in by_day if any(bar.value for bar in one.bars)],
+            flat=[one.title for one in by_day if not any(bar.value for bar in one.bars)],
             stories=told,
             quiet=[one.query for one in data.stories if one not in told],
             movers=movers(data.stories),
@@ -153,9 +146,8 @@ def _render(
             judgement=judgement,
             docs_link=docs_link,
             airflow=airflow,
-            landed=_bars(data.hours["landing"], data.hours[[*_OUTCOMES]]),
-            by="hour" if len(data.hours) <= MOST_HOURS else "day",
-            quarantine=_bars(data.hours["landing"], _by_reason(quarantined, reasons)),
+            landed=_landed(data),
+            size=show_size,
             totals=_totals(data),
             shares=_shares(data.run_time),
             counts=_other_counts(data.run_time),
@@ -178,25 +170,13 @@ def templates() -> jinja2.Environment:
     return environment
 
 
-def _by_reason(lines: pd.DataFrame, totals: Counter[str]) -> pd.DataFrame:
-    """The most frequent reasons; next to the accepted lines they would be too thin to see."""
-    named = [reason for reason, _ in totals.most_common(5)]
-    others = lines.drop(columns=named)
-    return (
-        lines[named]
-        if others.empty
-        else lines[named]
-        .assign(other=others.sum(axis=1))
-        .rename(columns={"other": "other reasons"})
-    )
-
-
-def _bars(landings: pd.Series, lines: pd.DataFrame) -> pd.DataFrame | None:
-    """A row for each hour, or for each day where there are many; None where all is zero."""
-    hours = landings.str[5:10] + " " + landings.str[11:] + "h"
-    labels = landings.str[:10] if len(landings) > MOST_HOURS else hours
-    counts = lines.groupby(labels, sort=False).sum()
-    return counts if counts.to_numpy().any() else None
+def _landed(data: ReportData) -> list[Trend]:
+    """Lines by hour, or by day where there are many; without charts that are empty."""
+    by = "hour" if len(data.hours) <= MOST_HOURS else "day"
+    labels = data.hours["landing"].str[: 10 if by == "day" else None]
+    counts = data.hours[["lines", "quarantined"]].groupby(labels.to_list()).sum()
+    titles = (("lines", f"Lines by {by} of landing, UTC"), ("quarantined", "Quarantined lines"))
+    return [Trend.of(title, counts[name]) for name, title in titles if counts[name].any()]
 
 
 def _totals(data: ReportData) -> dict[str, Any]:
@@ -359,66 +339,45 @@ def _judged(judgement: Judgement | None, severity: str) -> list[str]:
     return [f"{v.table}: {v.description} Found: {v.observed}" for v in failed]
 
 
-def link_back(docs_index: Path, page: Path, text: str) -> None:
-    """Put a link to a report at the top of Data Docs; again, and there is still one.
-
-    Does nothing where there are no Data Docs.
-    """
-    if not docs_index.is_file():
-        return
-    content = docs_index.read_text(encoding="utf-8")
-    target = quote(os.path.relpath(page, docs_index.parent))
-    link = f'<a href="{target}">{html.escape(text)}</a>'
-    found = _BLOCK.search(content)
-    links = re.findall(r"<a .*?</a>", found[0], re.DOTALL) if found else []
-    others = [one for one in links if f'href="{target}"' not in one]
-    style = "margin:0;padding:8px 16px;font-family:sans-serif"
-    block = f'<p data-elsinore="reports" style="{style}">' + " · ".join([*others, link]) + "</p>"
-    content = _BLOCK.sub("", content)
-    content = _BODY.sub(lambda body: body[0] + block, content, count=1)
-    _write_whole(docs_index, content)
-
-
 # ---- charts, which the template draws
 
 
-def round_up(number: int) -> int:
-    """The next round number, with two digits at most.
-
-    >>> [round_up(n) for n in (1, 3, 71, 100, 118, 2500)]
-    [1, 3, 80, 100, 120, 2500]
-    """
-    if number < _STEPS[0]:
-        return number
-    power: int = 10 ** (len(str(number)) - 2)
-    return next(size * power for size in _STEPS if size * power >= number)
-
-
 class Trend(NamedTuple):
-    """A figure by day, oldest first, and how it is written."""
+    """A chart and how its figures are written."""
 
     title: str
-    values: pd.Series
+    bars: tuple[Bar, ...]
     text: Callable[[float], str]
+
+    @classmethod
+    def of(
+        cls, title: str, values: pd.Series, text: Callable[[float], str] = "{:,.0f}".format,
+        own: str = "",
+    ) -> Trend:  # fmt: skip
+        """Of values by hour or day, those from one on the run's own."""
+        values = values.where(np.isfinite(values), 0.0)
+        top = values.max()
+        heights = [value / top if value else None for value in values]
+        return cls(
+            title,
+            tuple(map(Bar, values.index, heights, values, values.index >= own)),
+            text,
+        )  # fmt: skip
 
 
 def trends(days: pd.DataFrame) -> tuple[Trend, ...]:
     """Of what `read_day_figures` gives; none of one day alone, which is no trend."""
     if len(days) < 2:
         return ()
-    whole, percent = "{:,.0f}".format, "{:.1%}".format
-    figures = (
-        ("lines landed", days["lines"], whole),
-        ("quarantined", days["quarantined"] / days["lines"], percent),
-        ("duplicates", days["duplicates"], whole),
-        ("superseded by a correction", days["superseded"], whole),
-        ("values published", days["rows"], whole),
-        ("of these checked", (days["checked"] / days["rows"]).clip(upper=1), percent),
-        ("mismatches", days["mismatches"], whole),
-    )
-    return tuple(
-        Trend(title, values.where(np.isfinite(values), 0.0), text)
-        for title, values, text in figures
+    percent, own = "{:.1%}".format, days.index[-1]
+    return (
+        Trend.of("lines landed", days["lines"], own=own),
+        Trend.of("quarantined", days["quarantined"] / days["lines"], percent, own),
+        Trend.of("duplicates", days["duplicates"], own=own),
+        Trend.of("superseded by a correction", days["superseded"], own=own),
+        Trend.of("values published", days["rows"], own=own),
+        Trend.of("of these checked", (days["checked"] / days["rows"]).clip(upper=1), percent, own),
+        Trend.of("mismatches", days["mismatches"], own=own),
     )
 
 
@@ -443,13 +402,6 @@ def show_hour(label: str) -> str:
     ('02-08 05h', '2013-02-08')
     """
     return f"{label[5:].replace('T', ' ')}h" if "T" in label else label
-
-
-def show_window(start: datetime, end: datetime) -> str:
-    """The bounds of a window, to the minute where that is exact."""
-    text = "%m-%d %H:%M" if not (start.second or end.second) else "%m-%d %H:%M:%S"
-    same = start.date() == end.date()
-    return f"{start:{text}} to {end:{text[6:] if same else text}}"
 
 
 def show_group(key: str) -> str:
@@ -549,9 +501,7 @@ FILTERS = {
     "names": name_some,
     "hours": run_hours,
     "hour": show_hour,
-    "window": show_window,
     "group": show_group,
     "size": show_size,
     "change": show_change,
-    "round_up": round_up,
 }

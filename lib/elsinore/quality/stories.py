@@ -46,11 +46,11 @@ class Earlier(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A bar of a chart: its hour or day, height (0 to 1), size, and whether it is the run's own."""
+    """A bar of a chart: its hour or day, height (0 to 1, None: no bar), value, and whose it is."""
 
     label: str
-    height: float
-    size: float
+    height: float | None
+    value: float
     own: bool
 
 
@@ -65,7 +65,6 @@ class Story(NamedTuple):
         size: of that, over all groups and windows of the run.
         results: how many (group, window)s it has a result for.
         bars: by hour or day, for a day at least; none where fewer than two have any.
-        last: the last hour or day of the chart that has any; None where none has.
         is_linear: whether heights are proportional, or else logarithmic from 1 on.
         tops: its largest counts, each of another group.
         before: sizes in earlier hours; None where they cannot be compared.
@@ -78,7 +77,6 @@ class Story(NamedTuple):
     size: float
     results: int
     bars: tuple[Bar, ...]
-    last: str | None
     is_linear: bool
     tops: tuple[TopResult, ...]
     before: tuple[float | None, ...]
@@ -139,10 +137,10 @@ def tell(
         sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
         is_known = name in known and known[name].fingerprint == own_print
         about, text = texts[name] if is_known else ("", "")
-        bars, last, is_linear = _bars(sizes, shown, interval)
+        bars, is_linear = _bars(sizes, shown, interval)
         return Story(
             name, about, text, measures.get(name, RESULTS), _sum(sizes, interval), counts.rows,
-            bars, last, is_linear, counts.tops, tuple(before(sizes, one) for one in earlier),
+            bars, is_linear, counts.tops, tuple(before(sizes, one) for one in earlier),
         )  # fmt: skip
 
     return tuple(map(story, (*names, *sorted(results.keys() - known.keys()))))
@@ -187,29 +185,25 @@ def _sum(sizes: Mapping[str, float], interval: Interval) -> float:
 
 def _bars(
     sizes: Mapping[str, float], shown: Interval, interval: Interval
-) -> tuple[tuple[Bar, ...], str | None, bool]:
-    """`Story.bars`, `last` and `is_linear`."""
+) -> tuple[tuple[Bar, ...], bool]:
+    """`Story.bars` and `is_linear`."""
     labels = [hour_label(hour) for hour in hours_of(shown)]
     cut = 10 if len(labels) > MOST_HOURS else None
-    by = dict.fromkeys((label[:cut] for label in labels), _NONE)
+    by: dict[str, float] = {}
     for label in labels:
-        by[label[:cut]] = float(np.logaddexp2(by[label[:cut]], sizes.get(label, _NONE)))
-    some = {label: size for label, size in by.items() if size > _NONE}
-    last = max(some, default=None)
+        size = sizes.get(label, _NONE)
+        by[label[:cut]] = float(np.logaddexp2(by.get(label[:cut], _NONE), size))
+    some = [size for size in by.values() if size > _NONE]
     if len(some) < 2:
-        return (), last, True
-    top = max(some.values())
-    is_linear = top - min(some.values()) <= _LINEAR
-    start = hour_label(interval.start)[:cut]
-    return tuple(
-        Bar(
-            label,
-            0.0 if size == _NONE else 2.0 ** (size - top) if is_linear else size / top,
-            size,
-            label >= start,
-        )
-        for label, size in by.items()
-    ), last, is_linear  # fmt: skip
+        return (), True
+    top, start = max(some), hour_label(interval.start)[:cut]
+    is_linear = top - min(some) <= _LINEAR
+
+    def height(size: float) -> float | None:
+        return None if size == _NONE else 2.0 ** (size - top) if is_linear else size / top
+
+    bars = (Bar(label, height(size), size, label >= start) for label, size in by.items())
+    return tuple(bars), is_linear
 
 
 def _workloads(interval: Interval, publications: Mapping[str, Publication]) -> set[str]:
