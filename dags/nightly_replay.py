@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, chain
 
+from elsinore.orchestration.airflow_pages import ReportLink
 from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, dag_rules, optional_day
 from elsinore.orchestration.replay_tasks import HoursSensor, find_plan_task, step_task
 
@@ -70,6 +71,7 @@ with DAG(
         "Docs; also where a task before it has failed.",
         **LIGHT,
     )()
+    report.operator.operator_extra_links = (ReportLink(),)
     ended = EmptyOperator(
         task_id="ended",
         doc_md="Does nothing; fails where the report or a task before it has failed, since the "

@@ -6,16 +6,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.errors import DataError
 from elsinore.lake.provenance import standing
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import LAND_STEP, text_metrics
+from elsinore.lake.run_metrics import LAND_STEP, UNREAD, text_metrics
 from elsinore.lake.stale_hours import reopen_hours, silent_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
+from elsinore.query.print_query import name_some
 from elsinore.settings import Settings
 from elsinore.spark.land import REFUSED, land_events
+from elsinore.spark.scan_landing import RAW_NAMES, unread_files
 from elsinore.spark.session import connected
 from elsinore.timeline import Interval
 
@@ -23,20 +26,37 @@ JOB = "land_events"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
-    """Land, and give the counts and what `Reopened.figures` says."""
+    """Land, and give the counts and what `Reopened.figures` says.
+
+    Raises:
+        DataError: no hour has a file, and files that nothing reads lie there.
+    """
     declared = Lake.open(settings)
     workload = load_workload(settings.workload_file, declared.stream)
     with connected(declared, settings, arguments.session(JOB)) as lake:
         interval, run = arguments.interval, arguments.run
         figures = land_events(lake, settings, interval, run=run)
+        unread = name_some(unread_files(settings.landing, interval))
+        unread_first = ""
+        if unread:
+            figures[UNREAD] = unread
+            told = text_metrics(lake, workload, LAND_STEP, UNREAD)
+            told.pop(run_key(interval), None)
+            if unread not in told.values():
+                unread_first = f"nothing reads {unread}; {RAW_NAMES}"
         first = _refused_first(lake, workload, interval, figures)
         reopened = reopen_hours(
             lake, workload, interval, figures=figures, run=run,
             most=settings.reopen_hours, days=settings.late_days,
         )  # fmt: skip
+        if unread and not figures["files"]:
+            raise DataError(
+                f"no file of these hours has come, and nothing reads {unread}", hint=RAW_NAMES
+            )
         silent = {"silent_hours": silent_hours(lake.root, interval.end)}
         found = reopened.figures(settings.reopen_hours)
-        return {**figures, **silent, **found, **standing(lake.root), "refused_first": first}
+        return {**figures, **silent, **found, **standing(lake.root), "refused_first": first,
+                "unread_first": unread_first}  # fmt: skip
 
 
 def _refused_first(

@@ -13,6 +13,7 @@ from elsinore.quality.judge import load_judgement
 from elsinore.quality.report import write_report
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
+from jobs.report_quality import workload_of
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
@@ -29,6 +30,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     judgement = load_judgement(settings.quality, run_key(interval))
     stream = load_schema(settings.schema_file)
     page = write_report(
-        settings.lake, settings.reports, interval, judgement, stream=stream, night=True
-    )
+        settings.lake, settings.reports, interval, judgement,
+        stream=stream, workload=workload_of(settings, stream), night=True, airflow=arguments.page,
+    )  # fmt: skip
     return {"report": str(page), "data_docs": judgement and judgement.docs_index}

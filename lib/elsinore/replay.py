@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from elsinore.errors import AuthorError, ConflictError, ElsinoreError, SetupError
+from elsinore.errors import AuthorError, ConflictError, DataError, ElsinoreError, SetupError
 from elsinore.generate.flights import generate_flights, hour_path
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.provenance import PUBLISHED, checks_of_staged
@@ -39,9 +39,11 @@ from elsinore.quality.lake import ResultCounts, count_results
 from elsinore.query.print_query import count_of
 from elsinore.results.published import shorten_count
 from elsinore.settings import Settings
+from elsinore.spark.scan_landing import RAW_NAMES
 from elsinore.spark.server import server_url
 from elsinore.timeline import (
     EPOCH,
+    HOUR,
     Interval,
     format_instant,
     hour_label,
@@ -56,15 +58,19 @@ DEFAULT_START, DEFAULT_END = "2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"
 #: Told of each step of each task.
 OnProgress = Callable[[TaskProgress], None]
 
+#: The stream whose raw files are made where they are missing.
+FLIGHTS: Path = Settings.model_fields["schema_file"].default
+
 _DAG = "hourly_replay"
 
 _POLL_SECONDS = 0.2
 
 
 def replay(settings: Settings, start: str, end: str, console: Console) -> None:
-    """Replay a stretch of hours: make missing raw files, run the DAG in Airflow, print the results.
+    """Replay a stretch of hours: run the DAG in Airflow, print the results.
 
-    Raw files that are there stay as they are. Replaying hours anew leaves the same tables.
+    Missing raw files are made if it is flights that are replayed; those that are there stay as they
+    are. Replaying hours anew leaves the same tables.
 
     Args:
         settings: where everything lies.
@@ -74,6 +80,7 @@ def replay(settings: Settings, start: str, end: str, console: Console) -> None:
 
     Raises:
         ParameterError: the stretch is empty or not cut at whole hours.
+        DataError: none of the hours has a file, and it is not flights that are replayed.
         ConflictError: another process replays into the same home.
         AuthorError: a task found a query, schema or parameter that is wrong.
         ElsinoreError: a task failed; the message names it and Airflow's log.
@@ -110,8 +117,11 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
         for hour in hours_of(interval)
         if not any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
     ]
-    for stretch in stretches(missing):
-        generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
+    if settings.schema_file == settings.root / FLIGHTS:  # what others land is theirs
+        for stretch in stretches(missing):
+            generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
+    elif len(missing) == interval.length // HOUR:
+        raise DataError(f"no raw file of these hours is in {landing}", hint=RAW_NAMES)
     with ThreadPoolExecutor(1) as thread:
         # While Airflow starts; should it fail, the first task says why.
         thread.submit(server_url, settings)
@@ -138,10 +148,16 @@ def run_dag(settings: Settings, interval: Interval, progress: OnProgress) -> Pat
     steps = log.with_suffix(".progress")
     steps.write_text("", encoding="utf-8")
     failures: list[TaskProgress] = []
+    begin = 0
 
     def note(step: TaskProgress) -> None:
+        nonlocal begin
         if step.state == "failed":
             failures.append(step)
+        if step.state == "started":
+            begin = step.written
+        elif step.log:  # one after another: what is written in between is the task's
+            Path(step.log).write_bytes(log.read_bytes()[begin : step.written])
         progress(step)
 
     code = _run(_command(interval), _environment(settings, steps), settings.root, log, note)
@@ -238,7 +254,7 @@ def print_results(
     owned, landed = Hours(interval), Landings(interval)
     landings = read_rows(settings.lake, "landings", where=landed.expression(by_day=False))
     checks = checks_of_staged(settings.lake, owned)
-    queries = count_results(settings.lake, PUBLISHED, owned, tops=True)
+    queries = count_results(settings.lake, PUBLISHED, owned, tops=1)
     files, lines, accepted, duplicates, quarantined = (
         pc.sum(landings[name]).as_py() or 0
         for name in ("files", "lines", "accepted", "duplicates", "quarantined")
@@ -276,9 +292,9 @@ def _table(queries: Mapping[str, ResultCounts]) -> Table:
 
 
 def _cells(query: str, counts: ResultCounts) -> tuple[str, ...]:
-    top = counts.top
-    if top is None:
+    if not counts.tops:
         return query, f"{counts.rows:,}", "", "", "", ""
+    top = counts.tops[0]
     group = ", ".join(f"{name}={value}" for name, value in json.loads(top.group_key).items())
     window = f"{top.window_start:%m-%d %H:%M} to {top.window_end:%m-%d %H:%M}"
     return query, f"{counts.rows:,}", top.aggregate, shorten_count(top.exact), group, window

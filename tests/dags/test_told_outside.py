@@ -34,7 +34,8 @@ PUBLISHED_UNTIL = int((time.time() - 7_200) * 1e6)
 LANDED = {
     "lines": 100, "accepted": 90, "duplicates": 7, "quarantined": 3, "silent_hours": 0,
     "reopened": [], "reopened_hours": 4, "hours_left": 2, "catch_up": [],
-    "provisional_hours": 5, "published_until": PUBLISHED_UNTIL,
+    "provisional_hours": 5, "published_until": PUBLISHED_UNTIL, "refused_first": {},
+    "unread_first": "",
 }  # fmt: skip
 STEPS = {
     "land_events": f"return {LANDED!r}",

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from elsinore.errors import DataError
 from elsinore.lake.provenance import read_publications, standing
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
+from elsinore.quality.report_data import read_report_data
 from elsinore.settings import Settings
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval, hour_label, hours_of
@@ -191,6 +193,20 @@ def test_an_hour_without_its_files_is_provisional_until_they_come(
     assert found["refused_first"] == {}, "that was told"
     assert "2013-01-01T08" in found["refused_landings"]
     assert provisional(lake) | {"13": []} == provisional(lake)
+
+
+def test_files_that_nothing_reads_are_told_once_and_fail_a_run_without_any_other(
+    lake: SparkLake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+) -> None:
+    for hour in (9, 10):
+        put(settings, hour, departure(hour, hour=hour))
+    (settings.landing / "clicks.csv").touch()
+    assert replayed(9, 10)["unread_first"].startswith("nothing reads clicks.csv; raw files are")
+    assert replayed(10, 11)["unread_first"] == "", "that was told"
+    with pytest.raises(DataError, match=r"no file of these hours .* nothing reads clicks\.csv"):
+        replayed(11, 12)
+    data = read_report_data(lake.root, hours(11, 12), None, pages=None)
+    assert (data.unread, data.publishing.missing) == ("clicks.csv", ("2013-01-01T11",))
 
 
 def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(

@@ -121,6 +121,20 @@ def test_a_second_replay_is_refused_and_names_the_first(
         replay.replay(Settings(home=tmp_path), *HOURS, Console())
 
 
+def test_flights_are_never_made_for_another_stream(
+    tmp_path: Path, generated: list[tuple[str, str]]
+) -> None:
+    mine = tmp_path / "flights.yaml"
+    own = Settings(home=tmp_path, schema_file=mine)
+    (own.landing / "2013" / "02" / "08").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"no raw file of these hours .* \(raw files are YYYY/MM"):
+        replay.replay(own, *HOURS, Console())
+    (own.landing / "2013" / "02" / "08" / "events-2013-02-08T03.jsonl").touch()
+    with pytest.raises(Stopped):
+        replay.replay(own, *HOURS, Console())
+    assert generated == []
+
+
 # ---- following a run of the DAG
 
 INTERVAL = Interval.parse("2013-02-08T07:00", "2013-02-08T09:00")
@@ -134,10 +148,11 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def replace_airflow(
-    monkeypatch: pytest.MonkeyPatch, steps: list[TaskProgress], code: int, *, then: str = ""
-) -> None:
+    monkeypatch: pytest.MonkeyPatch, steps: list[TaskProgress], code: int, *, then: str = "",
+    first: str = "",
+) -> None:  # fmt: skip
     program = (
-        f"import os, sys, time\nfor line in {[step.to_line() for step in steps]!r}:\n"
+        f"import os, sys, time\n{first}\nfor line in {[step.to_line() for step in steps]!r}:\n"
         f"    with open(os.environ['{PROGRESS_FILE}'], 'a') as file: file.write(line + chr(10))\n"
         f"print('the log')\n{then}\nsys.exit({code})"
     )
@@ -153,6 +168,21 @@ def test_every_step_is_passed_on_and_the_log_is_kept(
     assert heard == DONE
     assert log == tmp_path / "logs" / "2013-02-08T07_2013-02-08T09.log"
     assert log.read_text() == "the log\n"
+
+
+def test_each_task_has_the_part_of_the_log_that_it_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [tmp_path / name for name in ("land.log", "plan.log")]
+    steps = [
+        TaskProgress("land", "started", log=str(logs[0]), written=4),
+        TaskProgress("land", "done", log=str(logs[0]), written=8),
+        TaskProgress("plan", "started", log=str(logs[1]), written=10),
+        TaskProgress("plan", "retried", log=str(logs[1]), written=12),
+    ]
+    replace_airflow(monkeypatch, steps, 0, first="print('0123456789abcdef', flush=True)")
+    run_dag(Settings(home=tmp_path), INTERVAL, lambda step: None)
+    assert [log.read_text() for log in logs] == ["4567", "ab"]
 
 
 def test_airflow_gets_this_processes_settings(

@@ -22,6 +22,9 @@ Metric = float | int | str
 LAND_STEP, AGGREGATE_STEP, VALIDATE_STEP = "land", "aggregate", "validate"
 PUBLISH_STEP, MAINTAIN_STEP = "publish", "maintain"
 
+#: The metric of landing that names what lies in the landing zone and is not read.
+UNREAD = "unread_files"
+
 #: The metric of validation that publishing looks for.
 STAGED_VERSION = "staged_version"
 

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -94,7 +95,7 @@ def warn(context: Mapping[str, Any], kind: str, reason: str) -> None:
 
     Args:
         context: of the task.
-        kind: `landing_refused`, `provisional` or `silent`.
+        kind: `landing_refused`, `unread`, `provisional` or `silent`.
         reason: what happened, in a sentence.
     """
     task = context["ti"].task_id
@@ -142,6 +143,8 @@ class TaskProgress:
         reason: why it failed; empty otherwise.
         exit_code: what the failure means for a command: 1 failed, 2 wrong input or set-up; 0
             otherwise.
+        log: where Airflow's pages look for the log of the task's try.
+        written: bytes that this process has written by then, where that goes into a file.
     """
 
     task: str
@@ -149,6 +152,8 @@ class TaskProgress:
     label: str = ""
     reason: str = ""
     exit_code: int = 0
+    log: str = ""
+    written: int = 0
 
     def to_line(self) -> str:
         """One line of JSON."""
@@ -167,13 +172,21 @@ def note_progress(state: str) -> Callable[[Mapping[str, Any]], None]:
         path = os.environ.get(PROGRESS_FILE)
         if path is None:
             return
-        error = context.get("exception")
+        # Not before: they take long to import.
+        from airflow.sdk.log import init_log_file
+        from airflow.utils.helpers import log_filename_template_renderer
+
+        error, ti = context.get("exception"), context["ti"]
+        log = init_log_file(log_filename_template_renderer()(ti=ti, try_number=ti.try_number))
+        sys.stdout.flush()
         step = TaskProgress(
             task=context["task"].task_id,
             state=state,
             label=task_label(context["task"]),
             reason="" if error is None else str(error),
             exit_code=0 if error is None else getattr(error, "exit_code", 1),
+            log=str(log),
+            written=os.fstat(1).st_size,
         )
         _append(Path(path), step.to_line())
 

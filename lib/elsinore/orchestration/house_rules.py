@@ -25,7 +25,6 @@ from elsinore.orchestration.callbacks import (
 )
 from elsinore.orchestration.run_params import (
     DAY_PATTERN,
-    NAME_PATTERN,
     WHOLE_HOUR_PATTERN,
     known_workloads,
 )
@@ -158,20 +157,15 @@ def optional_day() -> dict[str, Param]:
 
 
 def workload() -> dict[str, Param]:
-    """`workload`, one of the files in `schemas/workloads` over the stream, by name.
-
-    The one that the settings name is the default; if they name another file, one must be chosen.
-    """
+    """`workload`, one of those over the stream, by name; by default that of the settings."""
     settings = Settings.load()
-    known = known_workloads(settings.root, settings.schema_file.stem)
-    configured = settings.workload_file.stem
     param = Param(
-        **({"default": configured} if configured in known else {}),
+        settings.workload_file.stem,
         title="The workload",
         type="string",
-        enum=list(known),
-        pattern=NAME_PATTERN,
-        description="Whose queries to answer: a file of schemas/workloads, by name.",
+        enum=list(known_workloads(settings)),
+        description="Whose queries to answer: that of the settings, or a file of "
+        "schemas/workloads, by name.",
     )
     return {"workload": param}
 

@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import BaseSensorOperator, Context, chain, task
 from airflow.sdk.exceptions import AirflowSkipException
 
+from elsinore.orchestration.airflow_pages import ReportLink, base_url
 from elsinore.orchestration.callbacks import warn
 from elsinore.orchestration.house_rules import (
     BESIDE_SPARK,
@@ -86,6 +88,8 @@ def replay_tasks(
         **LIGHT,
     )()
     publish = _publish(**beside)
+    for page in (publish, report):
+        page.operator.operator_extra_links = (ReportLink(),)
     chain(landed, find_plan, aggregate, validate, [publish, report])
     if not is_tested():  # there is no scheduler then
         publish >> CatchUp(after=landed.operator.task_id)
@@ -148,6 +152,8 @@ def _land(**arguments: Any) -> Any:
         figures = call_step("land_events", context)
         for label, reason in figures["refused_first"].items():
             warn(context, "landing_refused", f"{label}: {reason}")
+        if figures["unread_first"]:
+            warn(context, "unread", figures["unread_first"])
         silent = figures["silent_hours"]
         if silent and silent % 24 == 0:  # once a day
             warn(context, "silent", f"no file has come for {silent} hours")
@@ -231,11 +237,13 @@ def call_step(job: str, context: Mapping[str, Any], part: Interval | None = None
         ElsinoreError: what the job raises; `transient` says whether another try may help.
     """
     settings = context_settings(context)
-    arguments = Arguments(part or context_interval(context), context["run_id"])
+    dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
+    page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
+    arguments = Arguments(part or context_interval(context), run_id, page)
     if _BESIDE is None:
         collect_seldom()
     run = run_step if _BESIDE is None else _BESIDE.run_step
-    began, dag = time.monotonic(), context["dag"].dag_id
+    began = time.monotonic()
     try:
         figures = run(job, arguments, settings)
     except Exception as error:
@@ -252,8 +260,7 @@ def context_settings(context: Mapping[str, Any]) -> Settings:
     name = context["params"].get("workload")
     if name is None:
         return settings
-    path = workload_path(settings.root, settings.schema_file.stem, name)
-    return settings.model_copy(update={"workload_file": path})
+    return settings.model_copy(update={"workload_file": workload_path(settings, name)})
 
 
 class CatchUp(TriggerDagRunOperator):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elsinore.errors import ParameterError
+from elsinore.settings import Settings
 from elsinore.timeline import (
     DAY,
     HOUR,
@@ -29,12 +30,8 @@ DAY_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 #: Where workloads lie, from the checkout's root.
 FOLDER = Path("schemas", "workloads")
 
-#: JSON-schema pattern of a workload's name.
-NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
-
 _SUFFIX = ".sase"
-
-_NAME = re.compile(NAME_PATTERN)
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 def run_interval(
@@ -138,32 +135,32 @@ def task_label(task: Any) -> str:
     return f"{hour_label(part.start)} to {hour_label(part.end)}"
 
 
-def known_workloads(root: Path, stream: str) -> tuple[str, ...]:
-    """Names of the workloads over a stream, in order; without files whose names are not valid.
+def known_workloads(settings: Settings) -> dict[str, Path]:
+    """By name, in order, the workloads over the stream: that of the settings, and others.
 
-    They bear the stream's name, alone or before an underscore: `flights`, `flights_storms`.
-
-    Args:
-        root: the folder that holds `schemas/`.
-        stream: the name of the stream's schema file, without its suffix.
+    The others lie in `schemas/workloads` and bear the stream's name, alone or before an underscore:
+    `flights`, `flights_storms`; without files whose names are not valid.
     """
-    names = (file.stem for file in (root / FOLDER).glob(f"*{_SUFFIX}"))
-    ours = (name for name in names if name == stream or name.startswith(f"{stream}_"))
-    return tuple(sorted(name for name in ours if _NAME.fullmatch(name)))
+    stream = settings.schema_file.stem
+    files = {file.stem: file for file in (settings.root / FOLDER).glob(f"*{_SUFFIX}")}
+    ours = (name for name in files if name == stream or name.startswith(f"{stream}_"))
+    known = {name: files[name] for name in ours if _NAME.fullmatch(name)}
+    return dict(sorted((known | {settings.workload_file.stem: settings.workload_file}).items()))
 
 
-def workload_path(root: Path, stream: str, name: str) -> Path:
+def workload_path(settings: Settings, name: str) -> Path:
     """The file of a known workload.
 
     Raises:
         ParameterError: there is no workload of that name over the stream.
     """
-    known = known_workloads(root, stream)
+    known = known_workloads(settings)
     if name not in known:
         raise ParameterError(
-            f"there is no workload {name[:64]!r} of {stream}", hint=f"known are: {', '.join(known)}"
+            f"there is no workload {name[:64]!r} of {settings.schema_file.stem}",
+            hint=f"known are: {', '.join(known)}",
         )
-    return root / FOLDER / f"{name}{_SUFFIX}"
+    return known[name]
 
 
 def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:

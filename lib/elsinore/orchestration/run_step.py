@@ -39,10 +39,12 @@ class Arguments:
     Attributes:
         interval: what it works on, whole hours.
         run: the run that it belongs to; the history of tables shows it beside each commit.
+        page: address of the run in Airflow; None where it has none.
     """
 
     interval: Interval
     run: str
+    page: str | None = None
 
     def session(self, job: str) -> str:
         """The name of a job's Spark session: the same whenever the job is tried again."""

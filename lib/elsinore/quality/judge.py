@@ -21,10 +21,11 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
 import pydantic
@@ -50,6 +51,13 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _UNUSED_ASSETS = ("images", "fonts")
 _POSITION = "position"
+#: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
+_INDEX = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Data Docs</title></head>
+<body style="font: 15px/1.5 sans-serif"><h1>Data Docs of {run}</h1>
+<p><a href="../../../../../reports/index.html">All reports</a></p>
+<ul>{lines}</ul></body></html>
+"""
 
 Severity = Literal["critical", "warning"]
 _Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
@@ -260,7 +268,7 @@ def judge(
             )
             docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:
-                _build_docs(context, made / _DOCS_INDEX.parent)
+                _build_docs(context, made / _DOCS_INDEX.parent, verdicts)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
         (made / FILE_NAME).write_text(judgement.model_dump_json(indent=1), encoding="utf-8")
@@ -289,7 +297,9 @@ def _new_context() -> gx.data_context.AbstractDataContext:
     return context
 
 
-def _build_docs(context: gx.data_context.AbstractDataContext, folder: Path) -> None:
+def _build_docs(
+    context: gx.data_context.AbstractDataContext, folder: Path, verdicts: Sequence[Verdict]
+) -> None:
     """Data Docs of what a context has judged; texts are escaped."""
     from elsinore.quality.expectations import ESCAPED_VIEW
 
@@ -310,7 +320,16 @@ def _build_docs(context: gx.data_context.AbstractDataContext, folder: Path) -> N
             },
         },
     )
-    context.build_data_docs()
+    context.build_data_docs(build_index=False)
+    lines = []
+    for page in sorted(folder.glob("validations/**/*.html")):
+        link = page.relative_to(folder)
+        suite, table, run = link.parts[1:4]
+        held = [v.success for v in verdicts if (v.suite, v.table) == (suite, table)]
+        told = f"{suite}: {table}</a>, {sum(held)} of {len(held)} hold"
+        lines.append(f'<li><a href="{quote(link.as_posix())}">{told}</li>\n')
+    index = _INDEX.replace("{run}", run).replace("{lines}", "".join(lines))
+    (folder / "index.html").write_text(index, encoding="utf-8")
     for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
         shutil.rmtree(folder / "static" / unused, ignore_errors=True)
 

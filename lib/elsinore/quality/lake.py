@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -24,12 +25,12 @@ PLACE = ["query", "group_key", "window_start"]
 
 
 class TopResult(NamedTuple):
-    """The largest count of a query over all groups and windows.
+    """The largest count of a group over all windows.
 
     Attributes:
         aggregate: the count, as RETURN spells it.
         exact: its digits in full.
-        log2: its binary logarithm, for counts beyond what people read; None for zero.
+        log2: its binary logarithm; None for zero.
         group_key: the group as JSON.
         window_start: first instant of the window, UTC.
         window_end: first instant after it, UTC.
@@ -43,22 +44,25 @@ class TopResult(NamedTuple):
     window_end: datetime
 
     @property
-    def rank(self) -> tuple[bool, int, str, datetime]:
-        """By which the largest is told: COUNT(*) before other counts."""
-        return self.aggregate == "COUNT(*)", int(self.exact), self.group_key, self.window_start
+    def rank(self) -> tuple[int, str, datetime]:
+        """By which the largest is told."""
+        return int(self.exact), self.group_key, self.window_start
 
 
 @dataclass(slots=True)
 class ResultCounts:
-    """One query's results: `rows` are (group, window)s, `values` the aggregates of all of them."""
+    """One query's results: `rows` are (group, window)s, `values` the aggregates of all of them.
+
+    `tops` are its largest counts, each of another group, the largest first.
+    """
 
     rows: int = 0
     values: int = 0
-    top: TopResult | None = None
+    tops: tuple[TopResult, ...] = ()
 
 
 def count_results(
-    lake: Path, table: str, hours: Hours, *, tops: bool = False
+    lake: Path, table: str, hours: Hours, *, tops: int = 0
 ) -> dict[str, ResultCounts]:
     """By query, in the order of names, what a table of results holds of some hours.
 
@@ -66,39 +70,60 @@ def count_results(
         lake: folder of the Delta tables.
         table: its name.
         hours: which.
-        tops: whether to look for the largest counts.
+        tops: how many groups of largest counts to look for.
 
     Raises:
         DataError: the table is missing or cannot be read.
     """
     found: dict[str, ResultCounts] = {}
-    columns = ["query", *TopResult._fields] if tops else PLACE
+    columns = ["query", *TopResult._fields] if tops else ["query", "aggregate"]
     for rows in read_by_day(lake, table, hours, columns=columns):
-        for query, number in _numbers(rows):
+        numbers = rows.group_by(["query", "aggregate"]).aggregate([([], "count_all")])
+        most: dict[str, int] = {}  # each result has a row for each aggregate
+        for query, _, number in zip(*numbers.to_pydict().values(), strict=True):
             found.setdefault(query, ResultCounts()).values += number
-        for query, number in _numbers(rows.group_by(PLACE).aggregate([])):
+            most[query] = max(number, most.get(query, 0))
+        for query, number in most.items():
             found[query].rows += number
-        for query, top in _tops(rows) if tops else ():
-            known = found[query].top
-            found[query].top = top if known is None else max(known, top, key=lambda t: t.rank)
+        for query, largest in _tops(rows, numbers, tops).items() if tops else ():
+            found[query].tops = _largest((*found[query].tops, *largest), tops)
     return dict(sorted(found.items()))
 
 
-def _numbers(rows: pa.Table) -> list[tuple[str, int]]:
-    counts = pc.value_counts(rows["query"])
-    return [(one["values"], one["counts"]) for one in counts.to_pylist()]
+def told_by(names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Of (query, aggregate)s the count that tells of each query: COUNT(*) before any other.
+
+    >>> told_by([("q", "COUNT(A)"), ("q", "COUNT(*)"), ("p", "COUNT(A)"), ("r", "MAX(A.x)")])
+    {'p': 'COUNT(A)', 'q': 'COUNT(*)'}
+    """
+    counts = [(query, name) for query, name in names if name.startswith("COUNT(")]
+    return dict(sorted(counts, key=lambda one: (one[1] != "COUNT(*)", one[1]), reverse=True))
 
 
-def _tops(rows: pa.Table) -> list[tuple[str, TopResult]]:
-    """For each query the largest counts by their logarithms, among which digits decide."""
+def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopResult]]:
+    """For each query groups of the largest counts by their logarithms; digits decide on equals."""
+    names = zip(*(numbers[name].to_pylist() for name in ("query", "aggregate")), strict=True)
+    told = told_by(names)
     key = ["query", "aggregate"]
-    counts = rows.filter(pc.starts_with(rows["aggregate"], "COUNT("))
+    wanted = pa.table([pa.array(part, pa.string()) for part in (told.keys(), told.values())], key)
+    counts = rows.join(wanted, key, join_type="inner")
+    if not counts.num_rows:  # of no rows pandas does not know the types
+        return {}
     counts = counts.append_column("size", pc.fill_null(counts["log2"], -1.0))
-    best = counts.group_by(key).aggregate([("size", "max")])
-    near = counts.join(best, key)
+    best = counts.group_by(["query", "group_key"]).aggregate([("size", "max")]).to_pandas()
+    best = best.sort_values(["size_max", "group_key"], ascending=False)
+    best = pa.Table.from_pandas(best.groupby("query").head(number), preserve_index=False)
+    near = counts.join(best, ["query", "group_key"], join_type="inner")
     near = near.filter(pc.equal(near["size"], near["size_max"]))
-    rows = near.select(["query", *TopResult._fields]).to_pylist()
-    return [(row.pop("query"), TopResult(**row)) for row in rows]
+    found: dict[str, list[TopResult]] = {}
+    for row in near.select(["query", *TopResult._fields]).to_pylist():
+        found.setdefault(row.pop("query"), []).append(TopResult(**row))
+    return found
+
+
+def _largest(tops: Iterable[TopResult], number: int) -> tuple[TopResult, ...]:
+    by_group = {top.group_key: top for top in sorted(tops, key=lambda top: top.rank)}
+    return tuple(sorted(by_group.values(), key=lambda top: top.rank, reverse=True)[:number])
 
 
 # ---- what is published

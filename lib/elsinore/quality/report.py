@@ -7,11 +7,14 @@ made of the tables and the judgement alone: made again at any time, it reads the
 from __future__ import annotations
 
 import html
+import json
+import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
@@ -25,12 +28,12 @@ from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.quality.judge import Judgement
 from elsinore.quality.report_data import ReportData, read_report_data
+from elsinore.quality.stories import MOST_HOURS, Bar, Story
+from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, name_some, print_length
 from elsinore.results.published import shorten_count
 from elsinore.timeline import Interval, hour_label
 
-#: More hours are drawn by day.
-_MOST_HOURS = 72
 #: Counts of Hamlet's observers that are parts of each other.
 _PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
 #: How other counts are called on the page, in this order; others follow under their own names.
@@ -45,8 +48,13 @@ _COUNTS = {
 #: What becomes of a line that lands.
 _OUTCOMES = ("accepted", "duplicates", "quarantined")
 Level = Literal["good", "warning", "critical"]
-_BLOCK = re.compile(r"<p data-elsinore=\"reports\"[^>]*>.*?</p>", re.DOTALL)
-_BODY = re.compile(r"<body[^>]*>")
+#: Where a page tells the index its verdict; it stands within so many bytes.
+_TOLD = re.compile(rb'<meta name="verdict" content="(\w+) ([^"]*)">')
+_HEAD = 1_000
+#: Queries that have changed the most, and by how much they must have, as a size.
+_MOVERS, _MOVED = 4, math.log2(1.1)
+#: Numbers of larger sizes are told by their leading digits.
+_FULL = 43.0
 
 
 def write_report(
@@ -56,11 +64,13 @@ def write_report(
     judgement: Judgement | None = None,
     *,
     stream: StreamSchema | None = None,
+    workload: Workload | None = None,
     night: bool = False,
+    airflow: str | None = None,
 ) -> Path:
     """Write the report of the run over an interval; an earlier one of the same run is replaced.
 
-    Data Docs get a link to it, as it has one to them.
+    The index of all reports is written anew with it.
 
     Args:
         lake: folder of the Delta tables.
@@ -68,7 +78,9 @@ def write_report(
         interval: the run's hours.
         judgement: what the expectations said of the run; names its Data Docs.
         stream: the stream's schema, for NULLs and ranges; None: these are left out.
+        workload: its queries, for their texts; None: these are left out.
         night: whether the interval is a day, whose runs are reported on together.
+        airflow: address of the run's page in Airflow, if it has one.
 
     Returns:
         The path of the page: in `out`, `<start hour>_<end hour>.html` of a run and
@@ -82,11 +94,10 @@ def write_report(
     name = f"night_{hour_label(interval.start)[:10]}" if night else run_key(interval)
     page = out / f"{name}.html"
     docs = judgement.docs if judgement else None
-    data = read_report_data(lake, interval, stream, pages=out if night else None)
+    data = read_report_data(lake, interval, stream, pages=out if night else None, workload=workload)
     link = quote(os.path.relpath(docs, out)) if docs else None
-    _write_whole(page, _render(data, judgement, link))
-    if docs is not None:
-        link_back(docs, page, f"Report of {'the day' if night else 'the run'}")
+    _write_whole(page, _render(data, judgement, link, airflow))
+    write_index(out)
     return page
 
 
@@ -96,23 +107,47 @@ def _write_whole(path: Path, text: str) -> None:
     made.replace(path)
 
 
-def _render(data: ReportData, judgement: Judgement | None, docs_link: str | None) -> str:
+def write_index(out: Path) -> None:
+    """Write `index.html`: links to all reports of a folder, the newest hours first."""
+    lines = []
+    for page in out.glob("*[0-9].html"):
+        with page.open("rb") as file:
+            if told := _TOLD.search(file.read(_HEAD)):
+                level, headline = (part.decode() for part in told.groups())
+                name = page.stem.removeprefix("night_")
+                lines.append((name, page.name, level, html.unescape(headline)))
+    months: dict[str, list[tuple[str, ...]]] = {}
+    for line in sorted(lines, reverse=True):
+        months.setdefault(line[0][:7], []).append(line)
+    text = templates().get_template("index.html.j2").render(months=months)
+    _write_whole(out / "index.html", text)
+
+
+def _render(
+    data: ReportData, judgement: Judgement | None, docs_link: str | None, airflow: str | None
+) -> str:
     """The page as text; `docs_link` is a relative path to the Data Docs."""
-    quarantined = pd.DataFrame([*data.hours["reasons"]], data.hours.index).fillna(0).astype("int64")
-    reasons = Counter({str(reason): int(n) for reason, n in quarantined.sum().items()})
+    by_day = trends(data.days)
+    told = [one for one in data.stories if one.bars or any(map(_is_some, (one.size, *one.before)))]
+    reasons = sum(map(Counter, data.hours["reasons"]), Counter[str]())
     return (
         templates()
         .get_template("report.html.j2")
         .render(
             data=data,
-            trends=trends(data.days),
+            trends=[one for one in by_day if any(bar.value for bar in one.bars)],
+            flat=[one.title for one in by_day if not any(bar.value for bar in one.bars)],
+            stories=told,
+            quiet=[one.query for one in data.stories if one not in told],
+            movers=movers(data.stories),
+            why_nothing=why_nothing(data),
             verdict=decide(data, judgement),
             observed=data.stream and Interval(*data.stream.observed),
             judgement=judgement,
             docs_link=docs_link,
-            landed=_bars(data.hours["landing"], data.hours[[*_OUTCOMES]]),
-            by="hour" if len(data.hours) <= _MOST_HOURS else "day",
-            quarantine=_bars(data.hours["landing"], _by_reason(quarantined, reasons)),
+            airflow=airflow,
+            landed=_landed(data),
+            size=show_size,
             totals=_totals(data),
             shares=_shares(data.run_time),
             counts=_other_counts(data.run_time),
@@ -121,6 +156,7 @@ def _render(data: ReportData, judgement: Judgement | None, docs_link: str | None
     )
 
 
+@cache
 def templates() -> jinja2.Environment:
     """The templates of the page; what they write is escaped."""
     environment = jinja2.Environment(
@@ -134,25 +170,13 @@ def templates() -> jinja2.Environment:
     return environment
 
 
-def _by_reason(lines: pd.DataFrame, totals: Counter[str]) -> pd.DataFrame:
-    """The most frequent reasons; next to the accepted lines they would be too thin to see."""
-    named = [reason for reason, _ in totals.most_common(5)]
-    others = lines.drop(columns=named)
-    return (
-        lines[named]
-        if others.empty
-        else lines[named]
-        .assign(other=others.sum(axis=1))
-        .rename(columns={"other": "other reasons"})
-    )
-
-
-def _bars(landings: pd.Series, lines: pd.DataFrame) -> pd.DataFrame | None:
-    """A row for each hour, or for each day where there are many; None where all is zero."""
-    hours = landings.str[5:10] + " " + landings.str[11:] + "h"
-    labels = landings.str[:10] if len(landings) > _MOST_HOURS else hours
-    counts = lines.groupby(labels, sort=False).sum()
-    return counts if counts.to_numpy().any() else None
+def _landed(data: ReportData) -> list[Trend]:
+    """Lines by hour, or by day where there are many; without charts that are empty."""
+    by = "hour" if len(data.hours) <= MOST_HOURS else "day"
+    labels = data.hours["landing"].str[: 10 if by == "day" else None]
+    counts = data.hours[["lines", "quarantined"]].groupby(labels.to_list()).sum()
+    titles = (("lines", f"Lines by {by} of landing, UTC"), ("quarantined", "Quarantined lines"))
+    return [Trend.of(title, counts[name]) for name, title in titles if counts[name].any()]
 
 
 def _totals(data: ReportData) -> dict[str, Any]:
@@ -197,6 +221,47 @@ def _other_counts(found: RunTime) -> list[tuple[str, int]]:
         for name in names
         if name in found.counts and name not in shown
     ]
+
+
+def _is_some(size: float | None) -> bool:
+    return size is not None and size > -math.inf
+
+
+def movers(stories: Iterable[Story]) -> list[Story]:
+    """The queries that differ the most from the hours before.
+
+    Counts of trends grow exponentially: what tells is by which share of their digits they differ.
+    """
+
+    def moved(story: Story) -> float:
+        now, then = story.size, story.before[0]
+        if then is None or now == then:
+            return 0.0
+        if math.isinf(now - then):
+            return 1.0 + max(now, then)
+        by = abs(now - then)
+        return by / (1 + max(now, then)) if by > _MOVED else 0.0
+
+    return sorted(filter(moved, stories), key=moved, reverse=True)[:_MOVERS]
+
+
+def why_nothing(data: ReportData) -> str:
+    """Why no query has a result, as far as the tables say; empty where one has."""
+    landed, hours = data.hours, data.publishing.hours
+    if any(story.results for story in data.stories):
+        return ""
+    if len(data.publishing.missing) == hours:
+        return "none of these hours is published"
+    if landed.empty or not landed["lines"].any():
+        return f"no event came: files came for {len(landed)} of {count_of(hours, 'hour')}"
+    if not landed["accepted"].any():
+        return f"no new event came: all {landed['lines'].sum():,} lines were set aside"
+    windows = print_length(data.longest_window)
+    longest = f"; the longest windows last {windows}" * bool(data.longest_window)
+    return (
+        f"{landed['accepted'].sum():,} events came, but none of the windows that ended in these "
+        f"hours holds a trend{longest}"
+    )
 
 
 class RunVerdict(NamedTuple):
@@ -253,7 +318,8 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
     others = len(unchecked) < sum(one.has_results for one in data.queries)
     doubts = {
         "nothing landed in these hours": data.hours.empty,
-        "no trend was found": not any(query.aggregates for query in data.queries),
+        f"in the landing zone lies what is not read: {data.unread}": data.unread,
+        f"no query has a result: {why_nothing(data)}": not any(q.aggregates for q in data.queries),
         "no aggregate was compared with the reference": not any(q.checked for q in data.queries),
         f"{len(missing)} of {count_of(data.publishing.hours, 'hour')} are not published: "
         f"{name_some(missing)}": missing,
@@ -273,65 +339,45 @@ def _judged(judgement: Judgement | None, severity: str) -> list[str]:
     return [f"{v.table}: {v.description} Found: {v.observed}" for v in failed]
 
 
-def link_back(docs_index: Path, page: Path, text: str) -> None:
-    """Put a link to a report at the top of Data Docs; again, and there is still one.
-
-    Does nothing where there are no Data Docs.
-    """
-    if not docs_index.is_file():
-        return
-    content = docs_index.read_text(encoding="utf-8")
-    target = quote(os.path.relpath(page, docs_index.parent))
-    link = f'<a href="{target}">{html.escape(text)}</a>'
-    found = _BLOCK.search(content)
-    links = re.findall(r"<a .*?</a>", found[0], re.DOTALL) if found else []
-    others = [one for one in links if f'href="{target}"' not in one]
-    style = "margin:0;padding:8px 16px;font-family:sans-serif"
-    block = f'<p data-elsinore="reports" style="{style}">' + " · ".join([*others, link]) + "</p>"
-    content = _BLOCK.sub("", content)
-    content = _BODY.sub(lambda body: body[0] + block, content, count=1)
-    _write_whole(docs_index, content)
-
-
 # ---- charts, which the template draws
 
 
-def round_up(number: int) -> int:
-    """The next 1, 2 or 5 times a power of ten.
-
-    >>> [round_up(n) for n in (1, 3, 71, 100, 101)]
-    [1, 5, 100, 100, 200]
-    """
-    power: int = 10 ** (len(str(number)) - 1)
-    return next(size * power for size in (1, 2, 5, 10) if size * power >= number)
-
-
 class Trend(NamedTuple):
-    """A figure by day, oldest first, and how it is written."""
+    """A chart and how its figures are written."""
 
     title: str
-    values: pd.Series
+    bars: tuple[Bar, ...]
     text: Callable[[float], str]
+
+    @classmethod
+    def of(
+        cls, title: str, values: pd.Series, text: Callable[[float], str] = "{:,.0f}".format,
+        own: str = "",
+    ) -> Trend:  # fmt: skip
+        """Of values by hour or day, those from one on the run's own."""
+        values = values.where(np.isfinite(values), 0.0)
+        top = values.max()
+        heights = [value / top if value else None for value in values]
+        return cls(
+            title,
+            tuple(map(Bar, values.index, heights, values, values.index >= own)),
+            text,
+        )  # fmt: skip
 
 
 def trends(days: pd.DataFrame) -> tuple[Trend, ...]:
     """Of what `read_day_figures` gives; none of one day alone, which is no trend."""
     if len(days) < 2:
         return ()
-    whole, percent = "{:,.0f}".format, "{:.1%}".format
-    figures = (
-        ("lines landed", days["lines"], whole),
-        ("quarantined", days["quarantined"] / days["lines"], percent),
-        ("duplicates", days["duplicates"], whole),
-        ("superseded by a correction", days["superseded"], whole),
-        ("values published", days["rows"], whole),
-        ("of these checked", (days["checked"] / days["rows"]).clip(upper=1), percent),
-        ("mismatches", days["mismatches"], whole),
-        ("events/s in aggregation", days["events"] / days["seconds"], whole),
-    )
-    return tuple(
-        Trend(title, values.where(np.isfinite(values), 0.0), text)
-        for title, values, text in figures
+    percent, own = "{:.1%}".format, days.index[-1]
+    return (
+        Trend.of("lines landed", days["lines"], own=own),
+        Trend.of("quarantined", days["quarantined"] / days["lines"], percent, own),
+        Trend.of("duplicates", days["duplicates"], own=own),
+        Trend.of("superseded by a correction", days["superseded"], own=own),
+        Trend.of("values published", days["rows"], own=own),
+        Trend.of("of these checked", (days["checked"] / days["rows"]).clip(upper=1), percent, own),
+        Trend.of("mismatches", days["mismatches"], own=own),
     )
 
 
@@ -347,6 +393,52 @@ def show_interval(interval: Interval) -> str:
     """Whole hours, UTC."""
     start, end = (hour_label(border).replace("T", " ") for border in (interval.start, interval.end))
     return f"{start}:00 to {end}:00 UTC"
+
+
+def show_hour(label: str) -> str:
+    """A label of an hour or a day, short.
+
+    >>> show_hour("2013-02-08T05"), show_hour("2013-02-08")
+    ('02-08 05h', '2013-02-08')
+    """
+    return f"{label[5:].replace('T', ' ')}h" if "T" in label else label
+
+
+def show_group(key: str) -> str:
+    """A group key as people say it.
+
+    >>> show_group('{"carrier": "B6", "origin": null}'), show_group("{}")
+    ('carrier B6, origin none', 'all')
+    """
+    parts = json.loads(key).items()
+    return ", ".join(f"{name} {'none' if v is None else v}" for name, v in parts) or "all"
+
+
+def show_size(size: float) -> str:
+    """A number by its binary logarithm, as exact as that is.
+
+    >>> show_size(-math.inf), show_size(math.log2(1234)), show_size(1100.0)
+    ('0', '1,234', '1.35e331')
+    """
+    if size < _FULL:
+        return f"{round(2.0**size):,}"
+    power, part = divmod(size * math.log10(2), 1)
+    return f"{int(100 * 10**part) / 100:.2f}e{power:.0f}"
+
+
+def show_change(now: float, then: float) -> str:
+    """How one size compares with an earlier one.
+
+    >>> show_change(3.0, 2.0), show_change(10.0, 4.0), show_change(-math.inf, 3.0)
+    ('+100%', '×64', '8 then')
+    """
+    if math.isinf(then) or math.isinf(now):
+        return "as before" if now == then else f"{show_size(then)} then"
+    by = now - then
+    if abs(by) >= math.log2(10):
+        return ("×" if by > 0 else "÷") + show_size(abs(by))
+    share = f"{2.0**by - 1:+.0%}"
+    return "as before" if share in ("+0%", "-0%") else share
 
 
 def show_number(value: float | None) -> str:
@@ -408,5 +500,8 @@ FILTERS = {
     "duration": show_duration,
     "names": name_some,
     "hours": run_hours,
-    "round_up": round_up,
+    "hour": show_hour,
+    "group": show_group,
+    "size": show_size,
+    "change": show_change,
 }

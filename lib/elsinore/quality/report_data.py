@@ -21,6 +21,7 @@ from elsinore.lake.delta_log import aggregate_rows, read_rows
 from elsinore.lake.provenance import (
     PUBLISHED,
     STAGED,
+    Publication,
     checks_of_staged,
     read_publications,
     staged_origins,
@@ -28,12 +29,15 @@ from elsinore.lake.provenance import (
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.lake.run_metrics import (
     PUBLISH_STEP,
+    UNREAD,
     RunTime,
     is_of_coverage,
     is_of_sharing,
     run_time_sharing,
 )
 from elsinore.quality.lake import PLACE, ResultCounts, count_results
+from elsinore.quality.stories import TOPS, Earlier, Story, earlier_hours, tell
+from elsinore.query.bound import Workload
 from elsinore.sharing.explain import explain_plan
 from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.profile import StreamProfile
@@ -134,6 +138,7 @@ class ReportData:
         plans: those that the results name, each with its candidates and what became of them.
         sharing: what was shared at run time in words, `run_time` in figures.
         queries: by name, as `_queries` says.
+        stories: what each query found; `earlier` are the hours that it is compared with.
         steps: in the order of the pipeline, as `_steps` says.
         seconds: from the start of the first step to the end of publication; None where that is not
             on record.
@@ -141,6 +146,8 @@ class ReportData:
         days: figures of the days up to this one, oldest first; see `read_day_figures`.
         publishing: what of the hours is published.
         runs: those behind the hours, as `_runs` says; None on the page of a single run.
+        unread: names in the landing zone that landing passed over, in a sentence; empty: none.
+        longest_window: of the workload, microseconds; 0 where that is not known.
     """
 
     interval: Interval
@@ -154,16 +161,25 @@ class ReportData:
     sharing: tuple[str, ...]
     run_time: RunTime
     queries: tuple[Any, ...]
+    stories: tuple[Story, ...]
+    earlier: tuple[Earlier, ...]
     steps: tuple[Any, ...]
     seconds: float | None
     skip_reasons: tuple[tuple[str, int], ...]
     days: pd.DataFrame
     publishing: Publishing
     runs: tuple[Any, ...] | None
+    unread: str
+    longest_window: int
 
 
 def read_report_data(
-    lake: Path, interval: Interval, schema: StreamSchema | None, *, pages: Path | None
+    lake: Path,
+    interval: Interval,
+    schema: StreamSchema | None,
+    *,
+    pages: Path | None,
+    workload: Workload | None = None,
 ) -> ReportData:
     """The figures of the run, or of the runs of a day, over an interval.
 
@@ -172,6 +188,7 @@ def read_report_data(
         interval: whole hours.
         schema: the stream's; None: fields of events are not looked at.
         pages: folder of the runs' reports; None where the page is of a single run.
+        workload: where the texts of queries come from; None: they are left out.
 
     Raises:
         DataError: a table is missing or cannot be read.
@@ -180,7 +197,9 @@ def read_report_data(
     owned, landed = Hours(interval), Landings(interval).expression(by_day=False)
     hours = read_rows(lake, "landings", where=landed).sort_by("landing").to_pandas()
     checks = checks_of_staged(lake, owned).select(CHECK_COLUMNS).to_pandas()
-    published = count_results(lake, PUBLISHED, owned, tops=True)
+    published = count_results(lake, PUBLISHED, owned, tops=TOPS)
+    publications = read_publications(lake)
+    queries = workload.queries if workload else ()
     staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)
     fields, late, longest = _landed_events(lake, interval, schema)
@@ -204,12 +223,16 @@ def read_report_data(
             )
         ),
         queries=_queries(published, staged, checks),
+        stories=tell(lake, interval, published, publications, workload),
+        earlier=earlier_hours(interval, publications),
         steps=_steps(metrics),
         seconds=_wall_time(metrics, interval),
         skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
         days=read_day_figures(lake, interval),
-        publishing=_publishing(lake, interval),
+        publishing=_publishing(publications, interval),
         runs=None if pages is None else _runs(lake, interval, pages),
+        unread=", ".join(_details(metrics, UNREAD)),
+        longest_window=max((one.window.within for one in queries), default=0),
     )
 
 
@@ -231,6 +254,10 @@ def _stream(lake: Path, metrics: pd.DataFrame) -> StreamProfile | None:
     return StreamProfile.from_json(bodies[0]) if bodies else None
 
 
+def _numbers(counts: Mapping[str, ResultCounts], name: str) -> pd.Series:
+    return pd.Series({query: getattr(one, name) for query, one in counts.items()}, dtype="int64")
+
+
 def _queries(
     published: Mapping[str, ResultCounts],
     staged: Mapping[str, ResultCounts],
@@ -245,10 +272,10 @@ def _queries(
         values; `checked`, `skipped` and `mismatches`, validated values by outcome; `results`, the
         staged ones; `results_checked`, those of them that the reference has answered too,
         `results_counted`, those of the checked whose trends were counted, being too many to build,
-        and `results_skipped`, those that were drawn and could not be answered; `top`, the largest
-        count, None without counts; `has_results`, whether there was anything to check; `finds_one`
-        and `finds_percent`, the chance that one wrong result, wherever it is, is among the checked,
-        or one of those where one in a hundred is wrong.
+        and `results_skipped`, those that were drawn and could not be answered; `has_results`,
+        whether there was anything to check; `finds_one` and `finds_percent`, the chance that one
+        wrong result, wherever it is, is among the checked, or one of those where one in a hundred
+        is wrong.
     """
     # A place without a result can be checked too; it is no result.
     there = checks["published_exact"].notna() | checks["published_value"].notna()
@@ -259,10 +286,10 @@ def _queries(
 
     found = pd.DataFrame(
         {
-            "rows": pd.Series({name: one.rows for name, one in published.items()}, dtype="int64"),
-            "aggregates": pd.Series({name: one.values for name, one in published.items()}),
-            "staged": pd.Series({name: one.values for name, one in staged.items()}),
-            "results": pd.Series({name: one.rows for name, one in staged.items()}),
+            "rows": _numbers(published, "rows"),
+            "aggregates": _numbers(published, "values"),
+            "staged": _numbers(staged, "values"),
+            "results": _numbers(staged, "rows"),
             "checked": number(checks, checks["status"] == "checked"),
             "skipped": number(checks, checks["status"] == "skipped"),
             "mismatches": number(checks, checks["mismatch"]),
@@ -275,7 +302,6 @@ def _queries(
     parts = found[["results", "results_checked", "results_skipped"]]
     sampled = list(zip(found["results"], found["results_checked"], strict=True))
     found = found.assign(
-        top=[published[name].top if name in published else None for name in found["query"]],
         has_results=parts.any(axis=1),
         finds_one=[power(results, checked, 1) for results, checked in sampled],
         finds_percent=[power(results, checked, -(-results // 100)) for results, checked in sampled],
@@ -365,9 +391,9 @@ def _cut_off(text: str) -> str:
 # ---- beside the run's own figures: what is published, files, fields, days
 
 
-def _publishing(lake: Path, interval: Interval) -> Publishing:
+def _publishing(publications: Mapping[str, Publication], interval: Interval) -> Publishing:
     labels = [hour_label(hour) for hour in hours_of(interval)]
-    found = read_publications(lake, labels)
+    found = {label: publications[label] for label in labels if label in publications}
     return Publishing(
         hours=len(labels),
         missing=tuple(label for label in labels if label not in found),
@@ -464,15 +490,13 @@ def _text(value: Any) -> str | None:
 def read_day_figures(lake: Path, interval: Interval) -> pd.DataFrame:
     """The `DAYS` up to the last one of an interval (UTC), without the first ones of no figures.
 
-    Landings count by the hour of their files, results by the hour that owns them, aggregation by
-    the hour that a slice begins in; of slices that overlap, each counts.
+    Landings count by the hour of their files, results by the hour that owns them.
 
     Returns:
         A row for each day, named as `2013-02-08`, float64 columns: of landings `lines`,
         `accepted`, `duplicates`, `quarantined`, and `superseded` for those of the quarantined that
         were older versions of an event that was corrected; published `rows`, how many of them are
-        `checked`, and `mismatches` of all that was checked; `events` that aggregation read, and
-        its `seconds`.
+        `checked`, and `mismatches` of all that was checked.
 
     Raises:
         DataError: a table is missing or cannot be read.
@@ -493,7 +517,6 @@ def read_day_figures(lake: Path, interval: Interval) -> pd.DataFrame:
         _by_day(landings, "landing", counted),
         _by_day(results.to_pandas(), "owned_hour", ["rows"]),
         _by_day(checks, "owned_hour", ["checked", "mismatches"]),
-        _by_day(_slice_figures(lake, labels[0]), "run_key", ["events", "seconds"]),
     ]
     days = pd.concat(parts, axis=1).reindex(labels).fillna(0).astype("float64")
     return days[days.any(axis=1).cummax()]
@@ -501,18 +524,3 @@ def read_day_figures(lake: Path, interval: Interval) -> pd.DataFrame:
 
 def _by_day(rows: pd.DataFrame, hour: str, columns: list[str]) -> pd.DataFrame:
     return rows[columns].astype("float64").groupby(rows[hour].str[:10]).sum()
-
-
-def _slice_figures(lake: Path, first: str) -> pd.DataFrame:
-    """Events and seconds of each slice of aggregation from a day on.
-
-    Without those of which one is lacking: events whose time was not taken would make others look
-    faster.
-    """
-    names = ["events", "seconds"]
-    rows = read_rows(
-        lake, "run_metrics", columns=["run_key", "metric", "value"],
-        where=pc.field("run_key") >= first, step=["aggregate"], metric=names,
-    ).to_pandas()  # fmt: skip
-    slices = rows.pivot_table(index="run_key", columns="metric", values="value", aggfunc="last")
-    return slices.reindex(columns=names).dropna().reset_index()

@@ -34,6 +34,7 @@ _LARGE = 16 * 1024 * 1024
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 #: `events-<hour>`, whatever the producer adds to tell its files of one hour apart, and a suffix.
+RAW_NAMES = "raw files are YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl or .jsonl.gz in the landing zone"
 _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re.DOTALL)
 
 
@@ -67,13 +68,23 @@ def landing_files(zone: Path, interval: Interval) -> tuple[LandingFile, ...]:
     return tuple(sorted(_describe(zone, path, hour) for path, hour in _named(zone, interval)))
 
 
+def unread_files(zone: Path, interval: Interval) -> list[str]:
+    """Names in a landing zone, and in its folders of some days, that no landing reads.
+
+    Without hidden ones and those of raw files with more behind, which are still being written.
+    """
+    found = [path for path in zone.iterdir() if not re.fullmatch(r"\d{4}", path.name)]
+    for day in sorted({hour_label(hour)[:10] for hour in hours_of(interval)}):
+        folder = zone.joinpath(*day.split("-"))
+        found += (p for p in folder.glob("*") if not _NAME.match(p.name))
+    names = (path.relative_to(zone).as_posix() for path in found if path.name[0] not in "._")
+    return sorted(map(printable, names))
+
+
 def _named(zone: Path, interval: Interval) -> Iterator[tuple[Path, str]]:
     """Paths of files with the label of their hour."""
     if not zone.is_dir():
-        raise DataError(
-            f"there is no landing zone {zone}",
-            hint="put files there; `elsinore generate flights` makes some",
-        )
+        raise DataError(f"there is no landing zone {zone}", hint=f"make it; {RAW_NAMES}")
     hours = {hour_label(hour) for hour in hours_of(interval)}
     for day in sorted({hour[:10] for hour in hours}):
         folder = zone.joinpath(*day.split("-"))

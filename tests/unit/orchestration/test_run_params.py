@@ -22,6 +22,7 @@ from elsinore.orchestration.run_params import (
     slices,
     workload_path,
 )
+from elsinore.settings import Settings
 from elsinore.timeline import Interval
 
 DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
@@ -92,12 +93,23 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def settings(root: Path, stream: str, file: str) -> Settings:
+    return Settings(root=root, schema_file=Path(f"{stream}.yaml"), workload_file=Path(file))
+
+
 def test_known_workloads_are_the_streams_own_and_have_a_file(root: Path) -> None:
-    assert known_workloads(root, "flights") == ("flights", "flights_storms")
-    assert known_workloads(root, "rides") == ("rides",)
-    assert known_workloads(root, "boats") == ()
-    path = workload_path(root, "flights", "flights_storms")
+    flights = settings(root, "flights", "schemas/workloads/flights.sase")
+    assert list(known_workloads(flights)) == ["flights", "flights_storms"]
+    path = workload_path(flights, "flights_storms")
     assert path == root / "schemas" / "workloads" / "flights_storms.sase"
+
+
+def test_the_workload_of_the_settings_is_known_wherever_it_lies(root: Path) -> None:
+    mine = settings(root, "boats", "elsewhere/My-queries.sase")
+    assert known_workloads(mine) == {"My-queries": root / "elsewhere" / "My-queries.sase"}
+    assert workload_path(mine, "My-queries") == root / "elsewhere" / "My-queries.sase"
+    mine = settings(root, "flights", "elsewhere/flights.sase")
+    assert workload_path(mine, "flights") == root / "elsewhere" / "flights.sase"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +121,7 @@ def test_known_workloads_are_the_streams_own_and_have_a_file(root: Path) -> None
 )  # fmt: skip
 def test_other_workloads_are_refused(root: Path, name: str) -> None:
     with pytest.raises(ParameterError, match="known are: flights, flights_storms"):
-        workload_path(root, "flights", name)
+        workload_path(settings(root, "flights", "schemas/workloads/flights.sase"), name)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 from pathlib import Path
+from urllib.parse import unquote
 
 import pandas as pd
 import pytest
@@ -162,6 +164,13 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert "Every checked aggregate equals the two-step reference." in page
     assert escaped in page
     assert f"reference {10**40 + 1}" in page
+    index = spoilt.docs.read_text(encoding="utf-8")
+    links = {site / unquote(link) for link in re.findall('href="(.*?)"', index)}
+    reports = site / "../../../../../reports/index.html"
+    assert links == {reports, *site.glob("validations/**/*.html")}
+    assert reports.resolve() == site.parents[3].parent / "reports" / "index.html"
+    assert "<script" not in index, "it needs no script and no network"
+    assert "trend_results: publications</a>, 3 of 3 hold" in index
     # Rows stay in the lake: Data Docs and results hold a few examples only.
     assert sum(path.stat().st_size for path in site.parent.parent.rglob("*.json")) < 1_000_000
 

@@ -1,0 +1,106 @@
+"""What Airflow's pages show of our runs: their hours as a note, their reports, which it serves.
+
+A plugin, found by its entry point.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from typing import Any, ClassVar, Literal
+
+from airflow.listeners import hookimpl
+from airflow.plugins_manager import AirflowPlugin
+from airflow.sdk import BaseOperatorLink
+from airflow.sdk.configuration import conf
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse
+
+from elsinore.errors import ParameterError
+from elsinore.orchestration.run_params import context_interval
+from elsinore.settings import Settings
+from elsinore.timeline import hour_label
+
+#: The DAGs whose runs have hours; others may share this Airflow.
+DAGS = {"backfill_replay", "catch_up", "hourly_replay", "nightly_replay"}
+_PREFIX = "/elsinore"
+#: Pages are looked at; nothing in them runs in the name of who has signed in to Airflow.
+_HEADERS = {"Content-Security-Policy": "sandbox allow-popups"}
+
+
+def base_url() -> str | None:
+    """Where Airflow's pages are, without a slash at the end; None where nobody has said."""
+    found = conf.get("api", "base_url", fallback=None)
+    return found.rstrip("/") if found else None
+
+
+def _hours(context: Mapping[str, Any]) -> tuple[str, str]:
+    interval = context_interval(context)
+    return hour_label(interval.start), hour_label(interval.end)
+
+
+class ReportLink(BaseOperatorLink):
+    """From a task to its run's report."""
+
+    name = "Report"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """The address of the page, told as the task ends; empty where it has not been written."""
+        start, end = _hours(ti_key.get_template_context())
+        is_night = ti_key.dag_id == "nightly_replay"
+        name = f"night_{start[:10]}" if is_night else f"{start}_{end}"
+        is_there = (Settings.load().reports / f"{name}.html").is_file()
+        return f"{base_url() or ''}{_PREFIX}/reports/{name}.html" if is_there else ""
+
+
+async def _signed_in(request: Request) -> None:
+    from airflow.api_fastapi.core_api.security import get_user
+
+    await get_user(request, None, None)
+
+
+served = FastAPI(openapi_url=None)
+
+
+@served.get("/{place}/{path:path}", dependencies=[Depends(_signed_in)])
+def serve(place: Literal["reports", "quality"], path: str) -> FileResponse:
+    """A page of reports or Data Docs."""
+    folder = getattr(Settings.load(), place).resolve()
+    file = (folder / path).resolve()
+    if not file.is_relative_to(folder) or not file.is_file():
+        raise HTTPException(404)
+    return FileResponse(file, headers=_HEADERS)
+
+
+@hookimpl
+def on_dag_run_running(dag_run: Any, msg: str) -> None:
+    """A run is noted with its hours, unless somebody has noted something."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy.orm import object_session
+
+    context = {
+        "params": dag_run.conf or {},
+        "data_interval_start": dag_run.data_interval_start,
+        "data_interval_end": dag_run.data_interval_end,
+    }
+    # The scheduler's, which it commits; `airflow dags test` has let go of the run.
+    own = object_session(dag_run)
+    with suppress(ParameterError), nullcontext(own) if own else create_session() as session:
+        start, end = (label.replace("T", " ") for label in _hours(context))
+        run: Any = session.get(DagRun, dag_run.id)
+        if run.dag_id in DAGS and not run.note:
+            run.note = f"{start}:00 to {end}:00 UTC"
+
+
+#: Of a run of `airflow dags test` nobody is told before it has ended.
+on_dag_run_success = on_dag_run_failed = on_dag_run_running
+
+
+class Pages(AirflowPlugin):
+    """The plugin."""
+
+    name = "elsinore"
+    fastapi_apps: ClassVar = [{"app": served, "url_prefix": _PREFIX, "name": "Elsinore's reports"}]
+    listeners: ClassVar = [sys.modules[__name__]]

@@ -1,0 +1,230 @@
+"""What each query found in some hours: how much, when, for whom, and against earlier hours.
+
+A query is told by COUNT(*), or else by another count that it returns, or else by its number of
+results. Sizes are binary logarithms, as counts may lie beyond all doubles; -inf is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.lake.delta_log import read_by_day
+from elsinore.lake.provenance import PUBLISHED, Publication
+from elsinore.lake.regions import Hours
+from elsinore.quality.lake import ResultCounts, TopResult, told_by
+from elsinore.query.bound import Workload
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.timeline import DAY, Interval, hour_label, hours_of
+
+#: How many groups of a query are named.
+TOPS = 3
+#: More hours are drawn by day.
+MOST_HOURS = 72
+#: Bars that differ by more than this, as a size, are drawn on a logarithmic scale.
+_LINEAR = 10.0
+_NONE = -np.inf
+#: What tells of a query that returns no count.
+RESULTS = "results"
+_COLUMNS = ["query", "aggregate", "owned_hour", "query_fingerprint", "value", "log2"]
+
+
+class Earlier(NamedTuple):
+    """Hours that a run is compared with, and how many of them are published."""
+
+    name: str
+    interval: Interval
+    published: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of them are."""
+        return self.published == len(list(hours_of(self.interval)))
+
+
+class Bar(NamedTuple):
+    """A bar of a chart: its hour or day, height (0 to 1, None: no bar), value, and whose it is."""
+
+    label: str
+    height: float | None
+    value: float
+    own: bool
+
+
+class Story(NamedTuple):
+    """One query.
+
+    Attributes:
+        query: its name.
+        about, text: the comment above it and its text; empty where the workload file does not hold
+            the query as it ran.
+        measure: the count that tells of it, or `RESULTS`.
+        size: of that, over all groups and windows of the run.
+        results: how many (group, window)s it has a result for.
+        bars: by hour or day, for a day at least; none where fewer than two have any.
+        is_linear: whether heights are proportional, or else logarithmic from 1 on.
+        tops: its largest counts, each of another group.
+        before: sizes in earlier hours; None where they cannot be compared.
+    """
+
+    query: str
+    about: str
+    text: str
+    measure: str
+    size: float
+    results: int
+    bars: tuple[Bar, ...]
+    is_linear: bool
+    tops: tuple[TopResult, ...]
+    before: tuple[float | None, ...]
+
+
+def earlier_hours(
+    interval: Interval, publications: Mapping[str, Publication]
+) -> tuple[Earlier, ...]:
+    """As many hours right before an interval, and its own hours a week earlier."""
+    found = {}
+    for by, name in ((7 * DAY, "a week before"), (interval.length, "before")):
+        hours = Interval(interval.start - by, interval.end - by)
+        published = sum(hour_label(hour) in publications for hour in hours_of(hours))
+        found[by] = Earlier(name, hours, published)
+    return tuple(found.values())[::-1]
+
+
+def tell(
+    lake: Path,
+    interval: Interval,
+    results: Mapping[str, ResultCounts],
+    publications: Mapping[str, Publication],
+    workload: Workload | None,
+) -> tuple[Story, ...]:
+    """The story of each query that has results in some hours, or is of their workload.
+
+    Args:
+        lake: folder of the Delta tables.
+        interval: whole hours.
+        results: what is published in them, by query.
+        publications: of all hours, by label.
+        workload: where texts and the order of queries come from; None: they are left out.
+
+    Raises:
+        DataError: a table is missing or cannot be read.
+    """
+    earlier = earlier_hours(interval, publications)
+    shown = Interval(min(interval.start, interval.end - DAY), interval.end)
+    hours = Hours(shown, tuple(one.interval for one in earlier if one.is_whole))
+    measures, found = _sizes(lake, hours)
+    own = _workloads(interval, publications)
+    known = {query.name: query for query in workload.queries} if workload else {}
+    texts = _texts(workload) if workload else {}
+    is_theirs = workload is not None and own == {workload_fingerprint(workload)}
+    names = [name for name in known if is_theirs or name in results]
+
+    def before(sizes: Mapping[str, float], hours: Earlier) -> float | None:
+        size = _sum(sizes, hours.interval)
+        # Of another workload nothing says whether it had the query.
+        is_known = size > _NONE or _workloads(hours.interval, publications) == own
+        return size if hours.is_whole and is_known else None
+
+    def story(name: str) -> Story:
+        of_query, counts = found.get(name, {}), results.get(name, ResultCounts())
+        prints = {text for hour, (text, _) in of_query.items() if _is_in(hour, interval)}
+        own_print = max(prints) if prints else known[name].fingerprint
+        # What another text of this name has found is another story.
+        sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
+        is_known = name in known and known[name].fingerprint == own_print
+        about, text = texts[name] if is_known else ("", "")
+        bars, is_linear = _bars(sizes, shown, interval)
+        return Story(
+            name, about, text, measures.get(name, RESULTS), _sum(sizes, interval), counts.rows,
+            bars, is_linear, counts.tops, tuple(before(sizes, one) for one in earlier),
+        )  # fmt: skip
+
+    return tuple(map(story, (*names, *sorted(results.keys() - known.keys()))))
+
+
+def _sizes(
+    lake: Path, hours: Hours
+) -> tuple[dict[str, str], dict[str, dict[str, tuple[str, float]]]]:
+    """By query its measure; and by hour, the fingerprint that it had and its size."""
+    key = _COLUMNS[:3]
+    wanted = [("query_fingerprint", "max"), ("value", "sum"), ("log2", "max"), ([], "count_all")]
+    rows = [
+        row
+        for part in read_by_day(lake, PUBLISHED, hours, columns=_COLUMNS)
+        for row in part.group_by(key).aggregate(wanted).to_pylist()
+    ]
+    aggregates = {(row["query"], row["aggregate"]) for row in rows}
+    told = told_by(aggregates)
+    by = dict(sorted(aggregates, reverse=True)) | told
+    found: dict[str, dict[str, tuple[str, float]]] = {}
+    for row in rows:
+        query = row["query"]
+        if row["aggregate"] != by[query]:
+            continue
+        total = row["value_sum"] if query in told else row["count_all"]
+        size = float(np.log2(total)) if total else _NONE
+        if np.isinf(size) and total:  # beyond all doubles
+            size = row["log2_max"]
+        found.setdefault(query, {})[row["owned_hour"]] = row["query_fingerprint_max"], size
+    return told, found
+
+
+def _is_in(hour: str, interval: Interval) -> bool:
+    return hour_label(interval.start) <= hour < hour_label(interval.end)
+
+
+def _sum(sizes: Mapping[str, float], interval: Interval) -> float:
+    """The size of all that some hours hold."""
+    parts = [size for hour, size in sizes.items() if _is_in(hour, interval)]
+    return float(np.logaddexp2.reduce(parts)) if parts else _NONE
+
+
+def _bars(
+    sizes: Mapping[str, float], shown: Interval, interval: Interval
+) -> tuple[tuple[Bar, ...], bool]:
+    """`Story.bars` and `is_linear`."""
+    labels = [hour_label(hour) for hour in hours_of(shown)]
+    cut = 10 if len(labels) > MOST_HOURS else None
+    by: dict[str, float] = {}
+    for label in labels:
+        size = sizes.get(label, _NONE)
+        by[label[:cut]] = float(np.logaddexp2(by.get(label[:cut], _NONE), size))
+    some = [size for size in by.values() if size > _NONE]
+    if len(some) < 2:
+        return (), True
+    top, start = max(some), hour_label(interval.start)[:cut]
+    is_linear = top - min(some) <= _LINEAR
+
+    def height(size: float) -> float | None:
+        return None if size == _NONE else 2.0 ** (size - top) if is_linear else size / top
+
+    bars = (Bar(label, height(size), size, label >= start) for label, size in by.items())
+    return tuple(bars), is_linear
+
+
+def _workloads(interval: Interval, publications: Mapping[str, Publication]) -> set[str]:
+    labels = map(hour_label, hours_of(interval))
+    return {publications[label].workload_fingerprint for label in labels if label in publications}
+
+
+def _texts(workload: Workload) -> dict[str, tuple[str, str]]:
+    """By query the comment right above it, and its text, as its file has them."""
+    if not workload.queries:
+        return {}
+    lines = Path(workload.queries[0].at.file).read_text(encoding="utf-8-sig").split("\n")
+    begins = {query.name: (query.at.line or 1) - 1 for query in workload.queries}
+    found = {}
+    for name, begin in begins.items():
+        end = min((other for other in begins.values() if other > begin), default=len(lines))
+        while end > begin + 1 and lines[end - 1].strip()[:2] in ("", "--"):
+            end -= 1  # what stands above the next query
+        above = begin
+        while above and lines[above - 1].lstrip().startswith("--"):
+            above -= 1
+        about = " ".join(line.strip(" -\r") for line in lines[above:begin])
+        found[name] = about, "\n".join(lines[begin:end]).strip()
+    return found

@@ -1,0 +1,242 @@
+"""What a report tells of queries: how much, when, for whom, and against earlier hours."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.quality.report import show_size, write_report
+from elsinore.quality.report_data import ReportData, read_report_data
+from elsinore.quality.stories import Story
+from elsinore.query.bound import Workload
+from elsinore.query.load_workload import load_workload
+from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.timeline import DAY, HOUR, Interval
+from tests.golden_cases import stream_schema
+from tests.unit.quality import lake
+from tests.unit.quality.test_report import SCRIPT, Rows, nested
+
+TEXT = f"""-- == A heading ==
+
+-- How late are carriers,
+-- and {SCRIPT}?
+QUERY delays RETURN COUNT(*), COUNT(A)
+PATTERN A+ -- all of them
+WITHIN 1 hour;
+
+-- What follows?
+QUERY cascade RETURN MAX(A.x) PATTERN A+ WITHIN 2 hours;
+QUERY idle RETURN COUNT(*) PATTERN B WITHIN 1 hour;
+"""
+HOURS = [f"2013-01-01T{hour:02}" for hour in range(8, 12)]
+
+
+def workload(folder: Path) -> Workload:
+    file = folder / "w.sase"
+    file.write_text(TEXT)
+    return load_workload(file, stream_schema({"A": {"x": "long"}, "B": {"x": "long"}}, time="iso"))
+
+
+def found(query: str, hour: str, count: int, group: str = "{}", **other: Any) -> lake.Row:
+    """A count of the window that an hour owns."""
+    start = datetime.fromisoformat(hour).replace(tzinfo=UTC)
+    times = {"window_start": start, "window_end": start + timedelta(hours=1)}
+    own = {"owned_day": start.date(), "owned_hour": hour} | times
+    return lake.result(query, group, count, **own | other)
+
+
+def read(folder: Path, rows: list[lake.Row], own: Workload, hours: list[str] = HOURS) -> ReportData:
+    content: Rows = copy.deepcopy(lake.healthy())
+    prints = {query.name: query.fingerprint for query in own.queries}
+    for row in rows:
+        if row["query_fingerprint"] == "a" * 64:
+            row["query_fingerprint"] = prints[row["query"]]
+    print_ = workload_fingerprint(own)
+    content["trend_aggregates"] = content["trend_aggregates_staged"] = rows
+    content["publications"] = [
+        lake.published(hour) | {"workload_fingerprint": print_} for hour in hours
+    ]
+    root = lake.write_lake(folder / "lake", content)
+    write_report(root, folder / "reports", lake.INTERVAL, workload=own)
+    return read_report_data(root, lake.INTERVAL, None, pages=None, workload=own)
+
+
+def page(folder: Path) -> str:
+    text = (folder / "reports" / f"{lake.RUN}.html").read_text("utf-8")
+    assert nested(text)
+    return text
+
+
+def test_a_query_is_told_by_its_trends_its_largest_groups_and_the_hours_before(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        found("delays", "2013-01-01T08", 5, '{"c":"B6"}'),
+        found("delays", "2013-01-01T10", 30, '{"c":"UA"}'),
+        found("delays", "2013-01-01T10", 900, '{"c":"UA"}', aggregate="COUNT(A)"),
+        found("delays", "2013-01-01T10", 4, '{"c":"B6"}'),
+        found("delays", "2013-01-01T11", 6, '{"c":"B6"}'),
+        found("delays", "2013-01-01T11", 1, '{"c":"AA"}'),
+        found("delays", "2013-01-01T11", 2, '{"c":"DL"}'),
+    ]
+    data = read(tmp_path, rows, workload(tmp_path))
+    delays, cascade, idle = data.stories
+    assert (delays.query, cascade.query, idle.query) == ("delays", "cascade", "idle")
+    assert delays.measure == "COUNT(*)"
+    assert (show_size(delays.size), delays.results) == ("43", 5)
+    # Each group by its largest window.
+    tops = [(top.group_key, top.exact) for top in delays.tops]
+    assert tops == [('{"c":"UA"}', "30"), ('{"c":"B6"}', "6"), ('{"c":"DL"}', "2")]
+    before, week = delays.before
+    assert before is not None
+    assert math.isclose(2**before, 5)
+    assert week is None
+    assert (idle.size, idle.results, idle.before) == (-math.inf, 0, (-math.inf, None))
+    text = page(tmp_path)
+    assert '<td>30</td><td class="any">c UA</td><td>2013-01-01 10:00:00 UTC</td>' in text
+    assert "<b>43</b> trends in 5 results" in text
+    assert ">delays</a> 43 (+760%)." in text
+    assert "+760% <span>against the 2 hours before" in text
+    assert "Not compared with the hours a week before, 2012-12-25 10:00" in text
+    assert "No result, now or in the hours before: cascade, idle." in text
+
+
+def test_the_chart_has_the_day_before_and_the_run_in_another_colour(tmp_path: Path) -> None:
+    rows = [found("delays", hour, n) for hour, n in zip(HOURS, (5, 0, 20, 10), strict=True)]
+    delays = read(tmp_path, rows, workload(tmp_path)).stories[0]
+    bars = {bar.label: (bar.height, bar.own) for bar in delays.bars}
+    assert len(bars) == 24
+    assert next(iter(bars)) == "2012-12-31T12"
+    assert bars["2013-01-01T08"] == pytest.approx((0.25, False))
+    assert bars["2013-01-01T09"] == (None, False)
+    assert bars["2013-01-01T10"] == (1.0, True)
+    assert bars["2013-01-01T11"] == pytest.approx((0.5, True))
+    card = page(tmp_path).partition('<section id="delays">')[2].partition("</section>")[0]
+    drawn = re.findall(r'<rect class="(t.)"[^>]*height="(.*?)"><title>(.*?)</title>', card)
+    assert drawn == [
+        ("t0", "15.0", "01-01 08h: 5"), ("t1", "60.0", "01-01 10h: 20"),
+        ("t1", "30.0", "01-01 11h: 10"),
+    ]  # fmt: skip
+
+
+def test_counts_beyond_all_doubles_are_drawn_by_their_digits(tmp_path: Path) -> None:
+    rows = [found("delays", "2013-01-01T10", 2**1100), found("delays", "2013-01-01T11", 2**550)]
+    delays = read(tmp_path, rows, workload(tmp_path)).stories[0]
+    assert not delays.is_linear
+    assert [bar.height for bar in delays.bars[-2:]] == [1.0, 0.5]
+    assert show_size(delays.size) == "1.35e331"
+    assert "1.35e331, logarithmic from 1</text>" in page(tmp_path)
+
+
+def test_one_hour_alone_is_said_and_not_drawn(tmp_path: Path) -> None:
+    delays = read(tmp_path, [found("delays", HOURS[2], 7)], workload(tmp_path)).stories[0]
+    assert delays.bars == ()
+    assert "Not drawn: all in windows that ended in the same hour." in page(tmp_path)
+
+
+def test_a_query_without_a_count_is_told_by_its_results(tmp_path: Path) -> None:
+    rows = [
+        found("cascade", "2013-01-01T10", 7, group, aggregate="MAX(A.x)") for group in ("{}", "[]")
+    ]
+    cascade = next(s for s in read(tmp_path, rows, workload(tmp_path)).stories if s.results)
+    assert (cascade.measure, show_size(cascade.size), cascade.tops) == ("results", "2", ())
+
+
+@pytest.mark.parametrize("week", [True, False])
+def test_the_same_hours_of_the_week_before_are_compared_if_they_are_published(
+    tmp_path: Path, week: bool
+) -> None:
+    rows = [found("delays", "2013-01-01T10", 50), found("delays", "2012-12-25T11", 1000)]
+    hours = [*HOURS[2:], "2012-12-25T10", *["2012-12-25T11"] * week]
+    data = read(tmp_path, rows, workload(tmp_path), hours)
+    assert [one.published for one in data.earlier] == [0, 1 + week]
+    before, then = data.stories[0].before
+    assert before is None
+    assert (then is not None and math.isclose(2**then, 1000)) if week else then is None
+    told = "÷20 <span>against the 2 hours a week before" in page(tmp_path)
+    assert told == week
+    assert ("2012-12-25 12:00 UTC: 1 of 2 hours are published" in page(tmp_path)) != week
+
+
+def test_what_a_query_of_another_text_has_found_is_not_compared(tmp_path: Path) -> None:
+    rows = [
+        found("delays", "2013-01-01T10", 50),
+        found("delays", "2013-01-01T08", 9, query_fingerprint="f" * 64),
+    ]
+    own = workload(tmp_path)
+    delays = read(tmp_path, rows, own).stories[0]
+    assert show_size(delays.before[0] or 0.0) == "0", "of this text nothing was found"
+    rows[0]["query_fingerprint"] = "e" * 64  # the file has changed since
+    delays = read(tmp_path / "changed", rows, own).stories[0]
+    assert (delays.about, delays.text, show_size(delays.size)) == ("", "", "50")
+
+
+def test_a_comment_describes_its_query(tmp_path: Path) -> None:
+    rows = [found(query, "2013-01-01T10", 1) for query in ("delays", "idle")]
+    stories: dict[str, Story] = {
+        story.query: story for story in read(tmp_path, rows, workload(tmp_path)).stories
+    }
+    assert stories["delays"].about == f"How late are carriers, and {SCRIPT}?"
+    assert stories["delays"].text.startswith("QUERY delays RETURN")
+    assert stories["delays"].text.endswith("all of them\nWITHIN 1 hour;")
+    assert stories["cascade"].about == "What follows?"
+    assert (stories["idle"].about, stories["idle"].text[:10]) == ("", "QUERY idle")
+    text = page(tmp_path)
+    assert SCRIPT not in text
+    assert f"How late are carriers, and {SCRIPT}?" in unescape(text)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        ("hours", "none of these hours is published"),
+        ("files", "no event came: files came for 0 of 2 hours"),
+        ("events", "no new event came: all 9 lines were set aside"),
+        ("trends", "6 events came, but none of the windows that ended in these hours holds a "
+         "trend; the longest windows last 2 hours"),
+    ],
+)  # fmt: skip
+def test_no_result_has_a_reason(tmp_path: Path, spoil: str, reason: str) -> None:
+    rows = copy.deepcopy(lake.healthy()) | {"trend_aggregates": [], "trend_aggregates_staged": []}
+    match spoil:
+        case "hours":
+            rows["publications"] = []
+        case "files":
+            rows["landings"] = []
+        case "events":
+            for row in rows["landings"]:
+                row |= {"accepted": 0, "duplicates": row["lines"] - row["quarantined"]}
+    root = lake.write_lake(tmp_path / "lake", rows)
+    write_report(root, tmp_path / "reports", lake.INTERVAL, workload=workload(tmp_path))
+    assert f"<p>No query has a result: {reason}.</p>" in page(tmp_path)
+
+
+def test_the_index_has_all_reports_the_newest_first(tmp_path: Path) -> None:
+    root = lake.write_lake(tmp_path / "lake", lake.healthy())
+    for start, hours in ((0, 1), (10 * HOUR, 2), (-40 * DAY, 1)):
+        first = lake.INTERVAL.start - 10 * HOUR + start
+        write_report(root, tmp_path, Interval(first, first + hours * HOUR))
+    midnight = lake.INTERVAL.start - 10 * HOUR
+    write_report(root, tmp_path, Interval(midnight, midnight + DAY), night=True)
+    text = (tmp_path / "index.html").read_text("utf-8")
+    assert nested(text)
+    lines = re.findall(r'<a href="(.*?)">(.*?)</a></td><td class="any (\w+)">(.*?)</td>', text)
+    assert lines == [
+        ("2013-01-01T10_2013-01-01T12.html", "2013-01-01 10h to 12h", "warning",
+         "Published and validated, with warnings"),
+        ("2013-01-01T00_2013-01-01T01.html", "2013-01-01 00h to 01h", "warning", "Not validated"),
+        ("night_2013-01-01.html", "the day 2013-01-01", "warning",
+         "Published and validated, with warnings"),
+        ("2012-11-22T00_2012-11-22T01.html", "2012-11-22 00h to 01h", "warning", "Not validated"),
+    ]  # fmt: skip
+    assert re.findall(r"<summary>(.*?)</summary>", text) == [
+        "2013-01: 3 reports",
+        "2012-11: 1 report",
+    ]
