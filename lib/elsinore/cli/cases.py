@@ -37,12 +37,11 @@ import yaml
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.catalog.yaml_text import read_yaml
-from elsinore.cli.run import STEPS
 from elsinore.engine.plan import Executor
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
-from elsinore.library.answer import answer
+from elsinore.library.answer import STEPS, answer
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload

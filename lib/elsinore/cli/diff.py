@@ -14,11 +14,10 @@ from pyarrow import csv
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.answers import Format, Sheet, format_for, long_table, write
-from elsinore.cli.run import STEPS, process_cores
 from elsinore.engine.plan import Executor, Request
 from elsinore.errors import ParameterError
 from elsinore.files.read_events import read_events
-from elsinore.library.answer import answer
+from elsinore.library.answer import STEPS, answer, process_cores
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.budget import Budget
 from elsinore.results.published import to_double

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
@@ -23,7 +22,7 @@ from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import InputFormat, OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
-from elsinore.library.answer import answer
+from elsinore.library.answer import STEPS, answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, name_some, print_bound
@@ -46,8 +45,6 @@ from elsinore.wording import listed
 if TYPE_CHECKING:
     from elsinore.cli.report_decisions import DecisionsReport
 
-#: Steps of twostep that are some minutes.
-STEPS = 20_000_000
 #: Files, and queries without an answer, that are named.
 _NAMED = 5
 _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
@@ -151,11 +148,6 @@ def _tell_of_twostep(workload: Workload) -> None:
                 f"{query.name} is left to twostep, which builds every trend and may take "
                 f"very long; greta cannot run it: {'; '.join(refusals)}"
             )
-
-
-def process_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def _decisions_report(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 
 from elsinore.engine.finish import finish
@@ -13,6 +15,14 @@ from elsinore.reference.two_step import two_step
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow
 from elsinore.sharing.plan import StaticPlan
+
+#: Steps that twostep may take for a query: some minutes.
+STEPS = 20_000_000
+
+
+def process_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def answer(

@@ -15,7 +15,7 @@ from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import ReadReport, Source, read_events
 from elsinore.files.read_parquet import Frame
-from elsinore.library.answer import answer
+from elsinore.library.answer import STEPS, answer, process_cores
 from elsinore.library.check import Checked
 from elsinore.library.explain import Explained
 from elsinore.library.plan import Planned
@@ -27,9 +27,6 @@ from elsinore.reference.budget import Budget
 from elsinore.results.row import sorted_rows
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
-
-#: Steps that twostep may take for a query, some microseconds each.
-STEPS = 20_000_000
 
 
 class SpeaksArrow(Protocol):
@@ -203,8 +200,3 @@ def _source(given: OneSource, name: str) -> Source:
         f"a {type(given).__name__} is no events",
         hint="give a path, or a frame of pandas, polars, DuckDB or Arrow",
     )
-
-
-def process_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0))
