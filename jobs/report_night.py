@@ -11,9 +11,9 @@ from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.report import write_report
+from elsinore.quality.stories import find_workload
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
-from jobs.report_quality import workload_of
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
@@ -31,6 +31,6 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     stream = load_schema(settings.schema_file)
     page = write_report(
         settings.lake, settings.reports, interval, judgement,
-        stream=stream, workload=workload_of(settings, stream), night=True, airflow=arguments.page,
+        stream=stream, workload=find_workload(settings.workload_file, stream), night=True, airflow=arguments.page,
     )  # fmt: skip
     return {"report": str(page), "data_docs": judgement and judgement.docs_index}

@@ -111,9 +111,12 @@ def test_a_step_is_told_the_address_of_its_run(
     from elsinore.orchestration import replay_tasks
 
     pages = []
-    monkeypatch.setattr(
-        replay_tasks, "run_step", lambda job, arguments, _: pages.append(arguments.page) or {}
-    )
+
+    def run(job: str, arguments: Any, settings: Any) -> dict[str, Any]:
+        pages.append(arguments.page)
+        return {}
+
+    monkeypatch.setattr(replay_tasks, "run_step", run)
     context = {"dag": SimpleNamespace(dag_id="d"), "run_id": "m__2013+00:00", "params": ROWS}
     replay_tasks.call_step("report_quality", context)
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://a:1/")

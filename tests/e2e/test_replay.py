@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,21 @@ def test_a_replay_publishes_validated_results(
     validations = [json.loads(row) for row in rows["validations"]]
     assert any(row["status"] == "checked" for row in validations)
     assert not any(row["mismatch"] for row in validations)
+
+
+def test_airflows_pages_have_its_logs_its_hours_and_a_link_to_its_report(clean: CleanRun) -> None:
+    home, _, _ = clean
+    logs = [*(home.path / "airflow" / "logs").rglob("attempt=1.log")]
+    tasks = {part[8:] for log in logs for part in log.parts if part.startswith("task_id=")}
+    assert tasks == {"land", "find_plan", "aggregate", "validate", "publish"}
+    assert all("Done. Returned value was" in log.read_text() for log in logs)
+    with sqlite3.connect(home.path / "airflow.db") as database:
+        notes = database.execute("SELECT content FROM dag_run_note").fetchall()
+        links = database.execute("SELECT value FROM xcom WHERE key = '_link_ReportLink'").fetchall()
+    assert notes == [("2013-02-08 21:00 to 2013-02-08 23:00 UTC",)]
+    page = "/reports/2013-02-08T21_2013-02-08T23.html"
+    assert [json.loads(link) for (link,) in links] == [f"/elsinore{page}"]
+    assert (home.path / "var" / page[1:]).is_file()
 
 
 def test_every_landing_adds_up(clean: CleanRun) -> None:

@@ -80,6 +80,8 @@ def on_dag_run_running(dag_run: Any, msg: str) -> None:
     from airflow.utils.session import create_session
     from sqlalchemy.orm import object_session
 
+    if dag_run.dag_id not in DAGS:
+        return
     context = {
         "params": dag_run.conf or {},
         "data_interval_start": dag_run.data_interval_start,
@@ -90,7 +92,7 @@ def on_dag_run_running(dag_run: Any, msg: str) -> None:
     with suppress(ParameterError), nullcontext(own) if own else create_session() as session:
         start, end = (label.replace("T", " ") for label in _hours(context))
         run: Any = session.get(DagRun, dag_run.id)
-        if run.dag_id in DAGS and not run.note:
+        if not run.note:
             run.note = f"{start}:00 to {end}:00 UTC"
 
 

@@ -94,7 +94,7 @@ def told_by(names: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Of (query, aggregate)s the count that tells of each query: COUNT(*) before any other.
 
     >>> told_by([("q", "COUNT(A)"), ("q", "COUNT(*)"), ("p", "COUNT(A)"), ("r", "MAX(A.x)")])
-    {'p': 'COUNT(A)', 'q': 'COUNT(*)'}
+    {'q': 'COUNT(*)', 'p': 'COUNT(A)'}
     """
     counts = [(query, name) for query, name in names if name.startswith("COUNT(")]
     return dict(sorted(counts, key=lambda one: (one[1] != "COUNT(*)", one[1]), reverse=True))

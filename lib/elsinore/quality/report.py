@@ -51,8 +51,8 @@ Level = Literal["good", "warning", "critical"]
 #: Where a page tells the index its verdict; it stands within so many bytes.
 _TOLD = re.compile(rb'<meta name="verdict" content="(\w+) ([^"]*)">')
 _HEAD = 1_000
-#: Queries that have changed the most, and by how much they must have, as a size.
-_MOVERS, _MOVED = 4, math.log2(1.1)
+#: Queries that have changed the most; by how much they must have, and what is little, as sizes.
+_MOVERS, _MOVED, _FEW = 4, math.log2(1.1), 5.0
 #: Numbers of larger sizes are told by their leading digits.
 _FULL = 43.0
 
@@ -230,17 +230,14 @@ def _is_some(size: float | None) -> bool:
 def movers(stories: Iterable[Story]) -> list[Story]:
     """The queries that differ the most from the hours before.
 
-    Counts of trends grow exponentially: what tells is by which share of their digits they differ.
+    Counts of trends grow exponentially: what tells is by which share of their digits they differ;
+    a few trends more or less tell little.
     """
 
     def moved(story: Story) -> float:
-        now, then = story.size, story.before[0]
-        if then is None or now == then:
-            return 0.0
-        if math.isinf(now - then):
-            return 1.0 + max(now, then)
-        by = abs(now - then)
-        return by / (1 + max(now, then)) if by > _MOVED else 0.0
+        now, then = (max(size, -1.0) for size in (story.size, story.before[0] or 0.0))
+        by = abs(now - then) if story.before[0] is not None else 0.0
+        return by / (_FEW + max(now, then)) if by > _MOVED else 0.0
 
     return sorted(filter(moved, stories), key=moved, reverse=True)[:_MOVERS]
 

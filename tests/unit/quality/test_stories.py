@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from elsinore.quality.report import show_size, write_report
+from elsinore.quality.report import movers, show_size, write_report
 from elsinore.quality.report_data import ReportData, read_report_data
 from elsinore.quality.stories import Story
 from elsinore.query.bound import Workload
@@ -106,6 +106,19 @@ def test_a_query_is_told_by_its_trends_its_largest_groups_and_the_hours_before(
     assert "+760% <span>against the 2 hours before" in text
     assert "Not compared with the hours a week before, 2012-12-25 10:00" in text
     assert "No result, now or in the hours before: cascade, idle." in text
+
+
+def test_what_has_changed_the_most_comes_first(tmp_path: Path) -> None:
+    rows = [
+        found(query, hour, count, query_fingerprint="f" * 64)
+        for query, before, now in (
+            ("grown", 20, 300), ("gone", 4000, 0), ("one_more", 1, 2), ("alike", 1000, 1050),
+            ("huge", 2**100, 2**124), ("new", 0, 25),
+        )
+        for hour, count in ((HOURS[0], before), (HOURS[2], now))
+    ]  # fmt: skip
+    data = read(tmp_path, rows, workload(tmp_path))
+    assert [story.query for story in movers(data.stories)] == ["gone", "new", "grown", "huge"]
 
 
 def test_the_chart_has_the_day_before_and_the_run_in_another_colour(tmp_path: Path) -> None:
