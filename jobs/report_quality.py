@@ -19,8 +19,14 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     interval = arguments.interval
     judgement = load_judgement(settings.quality, run_key(interval))
     stream = load_schema(settings.schema_file)
+    workload = find_workload(settings.workload_file, stream)
     page = write_report(
-        settings.lake, settings.reports, interval, judgement,
-        stream=stream, workload=find_workload(settings.workload_file, stream), airflow=arguments.page,
-    )  # fmt: skip
+        settings.lake,
+        settings.reports,
+        interval,
+        judgement,
+        stream=stream,
+        workload=workload,
+        airflow=arguments.page,
+    )
     return {"report": str(page), "data_docs": judgement and judgement.docs_index}
