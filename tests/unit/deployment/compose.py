@@ -25,11 +25,14 @@ def one_shots() -> set[str]:
 
 
 def variables() -> dict[str, set[str]]:
-    """Environment variables of all services, each with the values that it is given."""
+    """Environment variables of all services, each with the values that it is given here.
+
+    None are given to one that comes from the environment of `docker compose`.
+    """
     found: dict[str, set[str]] = {}
     for service in SERVICES.values():
         for name, value in service.get("environment", {}).items():
-            found.setdefault(name, set()).add(str(value))
+            found.setdefault(name, set()).update([] if value is None else [str(value)])
     return found
 
 
