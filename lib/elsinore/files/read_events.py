@@ -21,7 +21,13 @@ from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
-from elsinore.files.rejection import REJECTED_SCHEMA, Reason, count_reasons, shown
+from elsinore.files.rejection import (
+    REJECTED_SCHEMA,
+    Reason,
+    bad_lines,
+    count_reasons,
+    shown,
+)
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import format_instant
 
@@ -52,7 +58,7 @@ _Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of each line: lines = accepted + duplicates + rejected.
+    """What became of each line: lines = accepted + duplicates + rejected + ignored.
 
     Attributes:
         files: how many files were read.
@@ -60,6 +66,7 @@ class ReadReport:
         accepted: events that are in the table.
         duplicates: events that equal an accepted one with the same id.
         rejected: columns of `REJECTED_SCHEMA`, one row a line.
+        ignored: lines of types that the schema passes over.
         passed_over: files below folders that were not read, for their names say no format.
     """
 
@@ -68,13 +75,15 @@ class ReadReport:
     accepted: int
     duplicates: int
     rejected: pa.Table
+    ignored: int = 0
     passed_over: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.lines != self.accepted + self.duplicates + self.rejected.num_rows:
+        aside = self.rejected.num_rows + self.ignored
+        if self.lines != self.accepted + self.duplicates + aside:
             raise EngineError(
-                f"{self.lines} lines, but {self.accepted} accepted, {self.duplicates} duplicates "
-                f"and {self.rejected.num_rows} rejected"
+                f"{self.lines} lines, but {self.accepted} accepted, {self.duplicates} duplicates, "
+                f"{self.rejected.num_rows} rejected and {self.ignored} ignored"
             )
 
     @property
@@ -84,9 +93,18 @@ class ReadReport:
 
     @property
     def bad_share(self) -> float:
-        """Rejected lines out of all lines, without those that were corrected; 0 without lines."""
-        bad = self.rejected.num_rows - self.by_reason.get(Reason.SUPERSEDED, 0)
-        return bad / self.lines if self.lines else 0.0
+        """Rejected lines, without those that were corrected, out of all that are not ignored."""
+        judged = self.lines - self.ignored
+        return bad_lines(self.by_reason) / judged if judged else 0.0
+
+    def require_few_bad(self, allowed: float) -> None:
+        """Refuse a larger share of bad lines.
+
+        Raises:
+            DataError: the share is larger; its field `report` is this.
+        """
+        if self.bad_share > allowed:
+            raise _too_many_bad(self, allowed)
 
 
 def read_events(
@@ -132,10 +150,10 @@ def read_events(
         events.num_rows,
         distinct.duplicates,
         pa.concat_tables([decoded.rejected, distinct.superseded]),
+        decoded.ignored,
         passed_over,
     )
-    if report.bad_share > max_bad_share:
-        raise _too_many_bad(report, max_bad_share)
+    report.require_few_bad(max_bad_share)
     return EventTable(schema, events), report
 
 
@@ -230,7 +248,7 @@ def _too_many_bad(report: ReadReport, allowed: float) -> DataError:
         for row in report.rejected.slice(0, _NAMED).to_pylist()
     )
     return DataError(
-        f"{report.rejected.num_rows} of {report.lines} lines are bad, more than the share of "
+        f"{bad_lines(report.by_reason)} of {report.lines} lines are bad, more than the share of "
         f"{allowed:g}: {first}",
         hint="mend the lines or the schema; --max-bad-share 0.5 lets half of them pass",
         report=report,

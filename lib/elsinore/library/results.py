@@ -46,6 +46,7 @@ class Results(Mapping[str, pa.Table]):
     Attributes:
         rejected: the lines and rows that were set aside: `file`, `position` (from 1), `line`,
             `reason_code` and `reason`, all of text but for `position` of int64.
+        ignored: how many lines were of types that the schema passes over.
         duplicates: how many events equalled another one with the same id, and were left out.
         events: how many were counted.
     """
@@ -60,6 +61,7 @@ class Results(Mapping[str, pa.Table]):
             for query in workload.queries
         }
         self.rejected: pa.Table = report.rejected
+        self.ignored: int = report.ignored
         self.duplicates: int = report.duplicates
         self.events: int = report.accepted
 
@@ -106,6 +108,7 @@ class Results(Mapping[str, pa.Table]):
             f"{count_of(number, what)} {fate}"
             for number, what, fate in (
                 (self.rejected.num_rows, "line", "set aside"),
+                (self.ignored, "line", "of other types ignored"),
                 (self.duplicates, "duplicate", "left out"),
             )
             if number

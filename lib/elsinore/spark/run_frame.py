@@ -13,7 +13,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.files.read_lines import column_problem
+from elsinore.files.read_lines import column_problem, head
 from elsinore.files.read_parquet import ArrowRecords
 from elsinore.files.type_records import decoded_schema, type_records
 from elsinore.query.bound import Workload
@@ -30,7 +30,7 @@ def run_frame(
     """The long rows of a workload; see `elsinore.spark.run`."""
     require(workload.queries)
     schema = workload.schema
-    if problem := column_problem(frame.columns, schema):
+    if problem := column_problem(frame.columns, schema, nested=True):
         raise DataError(f"the DataFrame: {problem}")
     decoded = _decoded(frame, schema)
     if max_bad_share < 1:
@@ -61,7 +61,9 @@ def run_frame(
 
 def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
     """Typed events with their positions, and bad rows with why they are."""
-    wanted = {schema.time_field, schema.type_field, schema.id_field, *schema.attributes}
+    raw = {schema.time_field, schema.type_field, *(field for field, _ in schema.raw_attributes)}
+    raw |= {schema.id_field} if schema.id_field else set()
+    wanted = raw | set(map(head, raw))
     quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}  # dots are no paths
     fields = [F.col(quoted[name]) for name in frame.columns if name in wanted]
     numbered = frame.select(*fields, F.monotonically_increasing_id().alias(_POSITION))
@@ -82,7 +84,9 @@ def _decoding(schema: StreamSchema) -> Task:
             table = pa.Table.from_batches([batch])
             label = pa.repeat("DataFrame", table.num_rows)
             where = pa.table({"file": label, _POSITION: table[_POSITION]})
-            decoded = type_records(ArrowRecords(table.drop([_POSITION])), where, {}, schema)
+            fields = table.drop([_POSITION])
+            records = ArrowRecords(fields, quoted=schema.quoted_numbers)
+            decoded = type_records(records, where, {}, schema)
             events = decoded.events.drop(["file"])
             bad = decoded.rejected.select([_POSITION, _REASON])
             together = pa.concat_tables([events, bad], promote_options="default")
