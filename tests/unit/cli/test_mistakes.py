@@ -311,7 +311,7 @@ SCHEMAS: list[tuple[str, str, str]] = [
     (typed("  View: {}\nquoted_numbers: 1\n"), "6:", "is not true or false"),
     (attribute("{type: long, field: ''}"), "6:", "must not be empty"),
     (typed("  V: {}\n").replace("event}", "event, names: {W: w}}"), "1:", "type.names has W, but"),
-    (typed("  V: {}\n  W: {}\n").replace("event}", "event, names: {V: W}}"), "1:", "one text for two"),
+    (typed("  V: {}\n  W: {}\n").replace("event}", "event, names: {V: W}}"), "1:", "two types"),
     (typed("  View: [user, price]\n"), "5:", "as in types: {View: {price: double}}"),
     (typed("  - View\n"), "4:", "as in types: {View: {price: double}}"),
     (typed("  View: string\n"), "5:", "as in types: {View: {price: double}}"),
