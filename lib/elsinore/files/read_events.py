@@ -29,7 +29,7 @@ from elsinore.files.rejection import (
     shown,
 )
 from elsinore.files.type_records import Decoded, concat_decoded
-from elsinore.timeline import format_instant
+from elsinore.timeline import NUMBER_LENGTHS, format_instant
 
 #: Files, folders, and tables at hand.
 Source = Path | Frame
@@ -338,25 +338,27 @@ def _superseded(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Ta
     columns = {
         "file": events["file"],
         "position": events["position"],
-        "line": pa.array([_as_json(row, schema) for row in rows], pa.string()),
+        "line": pa.array([as_json(row, schema) for row in rows], pa.string()),
         "reason_code": pa.repeat(Reason.SUPERSEDED.value, len(rows)),
         "reason": pa.array(reasons, pa.string()),
     }
     return pa.table(columns, schema=REJECTED_SCHEMA)
 
 
-def _as_json(row: dict[str, object], schema: StreamSchema) -> str:
-    """A typed event in the fields of a raw one; the raw line itself is not kept that long."""
-    event_type = schema.types[int(str(row[TYPE_COLUMN]))]
+def as_json(row: dict[str, object], schema: StreamSchema) -> str:
+    """A typed event as a line that is read as this event; paths are names with dots."""
+    code = int(str(row[TYPE_COLUMN]))
     time = int(str(row[TIME_COLUMN]))
-    fields: dict[str, object] = {
-        schema.id_field or "id": row["event_id"],
-        schema.time_field: format_instant(time) if schema.time_unit.is_calendar else time,
-        schema.type_field: event_type.name,
-    }
-    for attribute in event_type.attributes:
+    length = NUMBER_LENGTHS.get(schema.time_unit)
+    fields: dict[str, object] = {schema.id_field: row["event_id"]} if schema.id_field else {}
+    if length is None:
+        fields[schema.time_field] = format_instant(time)
+    else:
+        fields[schema.time_field] = time // length if time % length == 0 else time / length
+    fields[schema.type_field] = schema.raw_types[code]
+    for attribute in schema.types[code].attributes:
         value = row[attribute.name]
         if attribute.type is AttributeType.TIMESTAMP and isinstance(value, int):
             value = format_instant(value)
-        fields[attribute.name] = value
+        fields[attribute.raw] = value
     return json.dumps(fields, ensure_ascii=False)

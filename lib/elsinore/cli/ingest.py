@@ -1,0 +1,128 @@
+"""`elsinore ingest`: events of any file that can be read into the landing zone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import StreamSchema
+from elsinore.errors import DataError, ParameterError
+from elsinore.events import TIME_COLUMN
+from elsinore.files.decode import decode_lines
+from elsinore.files.read_csv import read_csv
+from elsinore.files.read_events import InputFormat, ReadReport, as_json, files_of, format_of
+from elsinore.files.read_lines import read_lines
+from elsinore.files.read_parquet import read_parquet
+from elsinore.files.type_records import Decoded
+from elsinore.generate.flights import hour_path
+from elsinore.generate.write_events import whole_file
+from elsinore.query.print_query import count_of
+from elsinore.settings import Settings
+from elsinore.timeline import HOUR, hour_label
+
+#: A middling level of gzip.
+_COMPRESSION = 4
+#: Hours that are named.
+_NAMED = 5
+_KEPT = pa.schema([("hour", pa.int64()), ("line", pa.large_string())])
+
+
+def ingest(
+    events: Annotated[list[Path], typer.Argument(help="Events: files or folders.")],
+    max_bad_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Fail when more lines than this share are bad.")
+    ] = 0,
+) -> None:
+    """Put EVENTS into the landing zone, by the hour of their time, for `replay` to land.
+
+    Nothing there is overwritten, and what is there already is not put there again.
+    """
+    settings = Settings.load()
+    stream = load_schema(settings.schema_file)
+    if not stream.time_unit.is_calendar:
+        raise ParameterError(
+            f"events of the stream {stream.name} have no calendar time, so no hour to land in",
+            hint="`elsinore run` answers queries over them",
+        )
+    hours = _by_hour(events, stream, max_bad_share)
+    known = 0
+    for number, (hour, lines) in enumerate(hours.items()):
+        path = _write(settings.landing, hour, lines)
+        known += path is None
+        if number < _NAMED:
+            told = f" in {path.name}" if path else ", there already"
+            typer.echo(f"{hour_label(hour)}: {count_of(len(lines), 'event')}{told}")
+    if len(hours) > _NAMED:
+        typer.echo(f"... and {count_of(len(hours) - _NAMED, 'more hour')}")
+    total = count_of(sum(map(len, hours.values())), "event")
+    there = f" ({known:,} were there)" if known else ""
+    typer.echo(f"{total} of {count_of(len(hours), 'hour')}{there} below {settings.landing}; next:")
+    start, end = hour_label(min(hours)), hour_label(max(hours) + HOUR)
+    typer.echo(f"elsinore replay --start {start}:00 --end {end}:00")
+
+
+def _by_hour(events: list[Path], stream: StreamSchema, allowed: float) -> dict[int, pa.Array]:
+    """The lines of each hour that has any, in the order of the files.
+
+    Raises:
+        DataError: too many lines are bad, or there is no event.
+    """
+    files = [file for file in files_of(events)[0] if isinstance(file, Path)]
+    kept, rejected, lines, ignored = [_KEPT.empty_table()], [], 0, 0
+    for decoded, texts in (part for file in files for part in _parts(file, stream)):
+        times = decoded.events[TIME_COLUMN].to_numpy()
+        kept.append(pa.table([times // HOUR * HOUR, texts], schema=_KEPT))
+        rejected.append(decoded.rejected)
+        lines, ignored = lines + decoded.lines, ignored + decoded.ignored
+    table = pa.concat_tables(kept)
+    if lines:
+        bad = pa.concat_tables(rejected)
+        report = ReadReport(len(files), lines, table.num_rows, 0, bad, ignored)
+        report.require_few_bad(allowed)
+        if aside := bad.num_rows + ignored:
+            typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
+    if not table.num_rows:
+        raise DataError("there is no event in these files", hint=f"{lines} lines were read")
+    # Lines of an hour stay in their order: of events with one id the last one counts.
+    table = table.take(pc.sort_indices(table, [("hour", "ascending")]))
+    hours, starts, sizes = np.unique(table["hour"], return_index=True, return_counts=True)
+    slices = zip(hours.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+    return {hour: table["line"].slice(start, size) for hour, start, size in slices}
+
+
+def _parts(file: Path, stream: StreamSchema) -> Iterator[tuple[Decoded, pa.Array]]:
+    """What is in a file, with the line of each event: lines of JSON stay as they are."""
+    if format_of(file) is InputFormat.JSONL:
+        for batch in read_lines(file):
+            decoded = decode_lines(batch, stream)
+            own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
+            yield decoded, batch["line"].filter(own).cast(pa.large_string())
+        return
+    reader = read_csv if format_of(file) is InputFormat.CSV else read_parquet
+    for decoded in reader(file, stream):
+        rows = decoded.events.to_pylist()
+        yield decoded, pa.array([as_json(row, stream) for row in rows], pa.large_string())
+
+
+def _write(zone: Path, hour: int, lines: pa.ChunkedArray) -> Path | None:
+    """A file of its own for lines of an hour; None if they were ingested before."""
+    text = "".join(f"{line}\n" for line in lines.to_pylist()).encode()
+    digest = hashlib.sha256(text).hexdigest()[:12]
+    folder, stem = hour_path(zone, hour).parent, f"events-{hour_label(hour)}"
+    if any(islice(folder.glob(f"{stem}-*-{digest}.jsonl.gz"), 1)):
+        return None
+    # Numbered: of events with one id, that of the last file counts.
+    number = sum(1 for _ in folder.glob(f"{stem}*")) + 1
+    path = folder / f"{stem}-{number:04}-{digest}.jsonl.gz"
+    with whole_file(path, _COMPRESSION) as out:
+        out.write(text)
+    return path
