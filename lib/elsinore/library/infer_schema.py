@@ -59,7 +59,7 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     ids = [name for name in _named(table, _IDS) if _is_id(table[name])][:1]
     fields = [name for name in table.column_names if name not in (time, kind, *ids)]
     columns = _names({field: field.rpartition(".")[2] for field in fields}, RESERVED_NAMES)
-    values = pc.unique(table[kind]).drop_null().sort().to_pylist()
+    values = pc.unique(table[kind]).drop_null().to_pylist()
     names = _names({value: value for value in values})
     other = ", ".join(f"{name}: {json.dumps(v)}" for v, name in names.items() if v != name)
     lines = [

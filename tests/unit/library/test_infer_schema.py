@@ -34,15 +34,15 @@ time: {field: ts, unit: ms}  # ?
 type: {field: event}  # ?
 id: {field: id}  # ?
 types:
-  "on":
+  view:
     user_id: {type: string, field: "user-id"}
+    price: {type: double, nullable: true}  # ?
     n: long
     ok: boolean
     seen: timestamp
     # tags: list<element: string> is not read
-  view:
+  "on":
     user_id: {type: string, field: "user-id"}
-    price: {type: double, nullable: true}  # ?
     n: long
     ok: boolean
     seen: timestamp
@@ -68,16 +68,16 @@ NESTED = """\
 # Guessed from events: look at what ends in a question mark.
 stream: events
 time: {field: "meta.ts", unit: iso}  # ?
-type: {field: "meta.type", names: {order_created: "order.created", page_view: "page view"}}  # ?
+type: {field: "meta.type", names: {page_view: "page view", order_created: "order.created"}}  # ?
 id: {field: id}  # ?
 types:
+  page_view:
+    file_: {type: string, field: file}
+    ID: {type: long, field: "body.user.ID", nullable: true}  # ?
   order_created:
     file_: {type: string, field: file}
     x_1st: {type: long, field: "body.1st"}
     ID: {type: long, field: "body.user.ID"}
-  page_view:
-    file_: {type: string, field: file}
-    ID: {type: long, field: "body.user.ID", nullable: true}  # ?
 """
 
 
