@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from itertools import islice
+from os.path import relpath
 from pathlib import Path
 from typing import Annotated
 
@@ -63,9 +64,9 @@ def ingest(
             typer.echo(f"{hour_label(hour)}: {count_of(len(lines), 'event')}{told}")
     if len(hours) > _NAMED:
         typer.echo(f"... and {count_of(len(hours) - _NAMED, 'more hour')}")
-    total = count_of(sum(map(len, hours.values())), "event")
+    counts = count_of(sum(map(len, hours.values())), "event"), count_of(len(hours), "hour")
     there = f" ({known:,} were there)" if known else ""
-    typer.echo(f"{total} of {count_of(len(hours), 'hour')}{there} below {settings.landing}; next:")
+    typer.echo(f"{counts[0]} of {counts[1]}{there} below {relpath(settings.landing)}; next:")
     start, end = hour_label(min(hours)), hour_label(max(hours) + HOUR)
     typer.echo(f"elsinore replay --start {start}:00 --end {end}:00")
 

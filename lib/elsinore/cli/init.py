@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from importlib.resources import as_file, files
+from os.path import relpath
 from pathlib import Path
 from string import Template
 from typing import Annotated
@@ -37,7 +38,7 @@ def init(
     with as_file(project / "events.jsonl") as rides:
         schema = infer_schema(events or rides, stream=stream)
     query, case = _first_query(read_schema(schema))
-    data = "events.jsonl" if events is None else shlex.quote(str(events.resolve()))
+    data = "events.jsonl" if events is None else shlex.quote(relpath(events, folder))
     written = {
         **({} if events else {"events.jsonl": texts["events.jsonl"]}),
         "schema.yaml": schema,
