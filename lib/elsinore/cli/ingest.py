@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from itertools import islice
 from os.path import relpath
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +19,14 @@ from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
-from elsinore.files.read_events import InputFormat, ReadReport, as_json, files_of, format_of
+from elsinore.files.read_events import (
+    InputFormat,
+    ReadReport,
+    as_json,
+    files_of,
+    format_of,
+    too_many_bad,
+)
 from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import read_parquet
 from elsinore.files.type_records import Decoded
@@ -32,8 +38,6 @@ from elsinore.timeline import HOUR, hour_label
 
 #: A middling level of gzip.
 _COMPRESSION = 4
-#: Hours that are named.
-_NAMED = 5
 _KEPT = pa.schema([("hour", pa.int64()), ("line", pa.large_string())])
 
 
@@ -55,18 +59,10 @@ def ingest(
             hint="`elsinore run` answers queries over them",
         )
     hours = _by_hour(events, stream, max_bad_share)
-    known = 0
-    for number, (hour, lines) in enumerate(hours.items()):
-        path = _write(settings.landing, hour, lines)
-        known += path is None
-        if number < _NAMED:
-            told = f" in {path.name}" if path else ", there already"
-            typer.echo(f"{hour_label(hour)}: {count_of(len(lines), 'event')}{told}")
-    if len(hours) > _NAMED:
-        typer.echo(f"... and {count_of(len(hours) - _NAMED, 'more hour')}")
+    new = sum(_write(settings.landing, hour, lines) for hour, lines in hours.items())
     counts = count_of(sum(map(len, hours.values())), "event"), count_of(len(hours), "hour")
-    there = f" ({known:,} were there)" if known else ""
-    typer.echo(f"{counts[0]} of {counts[1]}{there} below {relpath(settings.landing)}; next:")
+    zone = f"{relpath(settings.landing)}, {count_of(new, 'new file')}"
+    typer.echo(f"{counts[0]} of {counts[1]} below {zone}; next:")
     start, end = hour_label(min(hours)), hour_label(max(hours) + HOUR)
     typer.echo(f"elsinore replay --start {start}:00 --end {end}:00")
 
@@ -88,7 +84,8 @@ def _by_hour(events: list[Path], stream: StreamSchema, allowed: float) -> dict[i
     if lines:
         bad = pa.concat_tables(rejected)
         report = ReadReport(len(files), lines, table.num_rows, 0, bad, ignored)
-        report.require_few_bad(allowed)
+        if report.bad_share > allowed:
+            raise too_many_bad(report, allowed)
         if aside := bad.num_rows + ignored:
             typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
     if not table.num_rows:
@@ -114,16 +111,15 @@ def _parts(file: Path, stream: StreamSchema) -> Iterator[tuple[Decoded, pa.Array
         yield decoded, pa.array([as_json(row, stream) for row in rows], pa.large_string())
 
 
-def _write(zone: Path, hour: int, lines: pa.ChunkedArray) -> Path | None:
-    """A file of its own for lines of an hour; None if they were ingested before."""
+def _write(zone: Path, hour: int, lines: pa.ChunkedArray) -> bool:
+    """Write lines of an hour into a file of their own, unless they were ingested before."""
     text = "".join(f"{line}\n" for line in lines.to_pylist()).encode()
     digest = hashlib.sha256(text).hexdigest()[:12]
     folder, stem = hour_path(zone, hour).parent, f"events-{hour_label(hour)}"
-    if any(islice(folder.glob(f"{stem}-*-{digest}.jsonl.gz"), 1)):
-        return None
+    if any(folder.glob(f"{stem}-*-{digest}.jsonl.gz")):
+        return False
     # Numbered: of events with one id, that of the last file counts.
     number = sum(1 for _ in folder.glob(f"{stem}*")) + 1
-    path = folder / f"{stem}-{number:04}-{digest}.jsonl.gz"
-    with whole_file(path, _COMPRESSION) as out:
+    with whole_file(folder / f"{stem}-{number:04}-{digest}.jsonl.gz", _COMPRESSION) as out:
         out.write(text)
-    return path
+    return True

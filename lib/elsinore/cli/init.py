@@ -31,22 +31,17 @@ def init(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParameterError(f"{folder} is not empty", hint="name a new folder")
     project = files("elsinore.cli") / "project"
-    texts = {name: (project / name).read_text(encoding="utf-8") for name in (
-        "README.md", "queries.sase", "cases.yaml", "pipeline.env", "events.jsonl")}  # fmt: skip
     name = folder.resolve().name
     stream = name if re.match(NAME, name) else "events"
     with as_file(project / "events.jsonl") as rides:
         schema = infer_schema(events or rides, stream=stream)
-    query, case = _first_query(read_schema(schema))
     data = "events.jsonl" if events is None else shlex.quote(relpath(events, folder))
-    written = {
-        **({} if events else {"events.jsonl": texts["events.jsonl"]}),
-        "schema.yaml": schema,
-        "queries.sase": Template(texts["queries.sase"]).substitute(query),
-        "cases.yaml": Template(texts["cases.yaml"]).substitute(case),
-        "pipeline.env": texts["pipeline.env"],
-        "README.md": Template(texts["README.md"]).substitute(stream=stream, events=data),
-    }
+    given = {"stream": stream, "data": data, **_first_query(read_schema(schema))}
+    names = ["README.md", "queries.sase", "cases.yaml", "pipeline.env"]
+    written = {"schema.yaml": schema}
+    for name in [*names, *([] if events else ["events.jsonl"])]:
+        text = (project / name).read_text(encoding="utf-8")
+        written[name] = Template(text).safe_substitute(given)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in written.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -55,38 +50,27 @@ def init(
     typer.echo(f"elsinore run queries.sase --schema schema.yaml --input {data}")
 
 
-def _first_query(schema: StreamSchema) -> tuple[dict[str, str], dict[str, str]]:
+def _first_query(schema: StreamSchema) -> dict[str, str]:
     """What the templates of the query and of its case need.
 
-    It follows the first type by the second, or else the first alone, once or more where all have an
+    The second type follows the first, or the only one itself; once or more where both have an
     attribute that can be a key: without one, nearly everything would match.
     """
     first, last = schema.types[0], schema.types[min(1, len(schema.types) - 1)]
-    shared = [
-        a for a in first.attributes if a.type in _VALUES and not a.nullable and a in last.attributes
-    ]
-    key, loop = (shared[0].name, "+") if shared else ("", "")
-    alone = first is last
-    pattern = f"{first.name}{loop}" if alone else f"SEQ({first.name}, {last.name}{loop})"
-    told = f"How often is there {first.name}" + ("" if alone else f" and then {last.name}")
-    told += f", once or more, of one {key}, within the time below?" if key else "?"
     calendar = schema.time_unit.is_calendar
+    # Types stand in a pattern once, or have aliases.
+    one, other = (" one", " other") if first is last else ("", "")
+    where, loop, given, of_one = "", "", "", ""
+    keys = [a for a in first.attributes if a in last.attributes and a.type in _VALUES]
+    for key in [a for a in keys if not a.nullable][:1]:
+        where, loop, of_one = f"WHERE [{key.name}]\n", "+", f", once or more, of one {key.name}"
+        given = f"({key.name}={_VALUES[key.type]})"
     unit = "min" if calendar else ""
-    given = f"({key}={_VALUES[shared[0].type]})" if shared else ""
-    kinds = [first, last, last]
-    # Of three alike 3 alone, 3 pairs and all; of the others one or both of the later two.
-    count = (7 if key else 3) if alone else (3 if key else 2)
-    return (
-        {
-            "why": told,
-            "pattern": pattern,
-            "where": f"WHERE [{key}]\n" if key else "",
-            "within": "1 hour" if calendar else "100",
-        },
-        {
-            "events": " ".join(f"{kind.name}@{n}{unit}{given}" for n, kind in enumerate(kinds)),
-            "start": "1970-01-01T00:00" if calendar else "0",
-            "end": "1970-01-01T01:00" if calendar else "100",
-            "count": str(count),
-        },
-    )
+    return {
+        "why": f"How often does {last.name} follow {first.name}{of_one}, in the time below?",
+        "pattern": f"SEQ({first.name}{one}, {last.name}{other}{loop})",
+        "where": where,
+        "within": "1 hour" if calendar else "100",
+        "events": f"{first.name}@0{unit}{given} {last.name}@1{unit}{given}",
+        "bounds": "1970-01-01T00:00, 1970-01-01T01:00" if calendar else "0, 100",
+    }

@@ -97,15 +97,6 @@ class ReadReport:
         judged = self.lines - self.ignored
         return bad_lines(self.by_reason) / judged if judged else 0.0
 
-    def require_few_bad(self, allowed: float) -> None:
-        """Refuse a larger share of bad lines.
-
-        Raises:
-            DataError: the share is larger; its field `report` is this.
-        """
-        if self.bad_share > allowed:
-            raise _too_many_bad(self, allowed)
-
 
 def read_events(
     sources: Sequence[Source],
@@ -153,7 +144,8 @@ def read_events(
         decoded.ignored,
         passed_over,
     )
-    report.require_few_bad(max_bad_share)
+    if report.bad_share > max_bad_share:
+        raise too_many_bad(report, max_bad_share)
     return EventTable(schema, events), report
 
 
@@ -242,7 +234,8 @@ def _hint() -> str:
     return f"names end in {', '.join(_SUFFIXES)}, with or without .gz; or give --input-format"
 
 
-def _too_many_bad(report: ReadReport, allowed: float) -> DataError:
+def too_many_bad(report: ReadReport, allowed: float) -> DataError:
+    """The error of a larger share of bad lines than allowed; its field `report` is the report."""
     first = "; ".join(
         f"{row['file']}:{row['position']}: {row['reason_code']}: {row['reason']}"
         for row in report.rejected.slice(0, _NAMED).to_pylist()

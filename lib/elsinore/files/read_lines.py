@@ -188,19 +188,12 @@ def column_problem(
     if twice:
         return f"column {twice[0]!r} occurs twice"
     needed = [schema.time_field, schema.type_field, schema.id_field]
-    found = {*names, *(field for field in needed if nested and field and head(field) in names)}
-    lacking = [name for name in needed if name is not None and name not in found]
+    lacking = [
+        name for name in needed if name is not None and name not in names
+        and not (nested and name.split(".")[0] in names)
+    ]  # fmt: skip
     there = some_of(printable(name[:_SHOWN]) for name in names)
     return f"column {lacking[0]!r} is missing; there are {there}" if lacking else None
-
-
-def head(field: str) -> str:
-    """The field of a record that a path begins with.
-
-    >>> head("payload.user.id")
-    'payload'
-    """
-    return field.partition(".")[0]
 
 
 DEFAULT_LIMITS = ReadLimits()

@@ -24,7 +24,6 @@ from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
     column_problem,
-    head,
     open_unpacked,
     too_large,
     unreadable,
@@ -218,7 +217,7 @@ class ArrowRecords:
     def column(self, field: str) -> pa.Array | None:
         """A column in one piece, its text and dictionaries in their plainest form."""
         names = self._table.column_names
-        first, path = (field, []) if field in names else (head(field), field.split(".")[1:])
+        first, *path = [field] if field in names else field.split(".")
         if first not in names:
             return None
         column = one_chunk(self._table[first])

@@ -13,7 +13,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.files.read_lines import column_problem, head
+from elsinore.files.read_lines import column_problem
 from elsinore.files.read_parquet import ArrowRecords
 from elsinore.files.type_records import decoded_schema, type_records
 from elsinore.query.bound import Workload
@@ -61,9 +61,9 @@ def run_frame(
 
 def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
     """Typed events with their positions, and bad rows with why they are."""
-    raw = {schema.time_field, schema.type_field, *(field for field, _ in schema.raw_attributes)}
-    raw |= {schema.id_field} if schema.id_field else set()
-    wanted = raw | set(map(head, raw))
+    common = (schema.time_field, schema.type_field, schema.id_field or schema.type_field)
+    raw = [*common, *(field for field, _ in schema.raw_attributes)]
+    wanted = {*raw, *(field.split(".")[0] for field in raw)}
     quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}  # dots are no paths
     fields = [F.col(quoted[name]) for name in frame.columns if name in wanted]
     numbered = frame.select(*fields, F.monotonically_increasing_id().alias(_POSITION))

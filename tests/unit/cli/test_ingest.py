@@ -63,8 +63,7 @@ def test_the_pipeline_finds_the_events_of_each_hour(
     path = written(form, tmp_path)
     assert run_command(["ingest", str(path)]) == 0
     told, error = capsys.readouterr()
-    assert "2025-03-03T10: 1 event in events-2025-03-03T10-0001-" in told
-    assert f"2 events of 2 hours below {os.path.relpath(zone)}; next:" in told
+    assert f"2 events of 2 hours below {os.path.relpath(zone)}, 2 new files; next:" in told
     assert told.endswith("\nelsinore replay --start 2025-03-03T10:00 --end 2025-03-03T12:00\n")
     assert error == "elsinore: 1 of 3 lines left out\n"
     found = landing_files(zone, DAY)
@@ -92,7 +91,7 @@ def test_nothing_is_overwritten_nor_ingested_twice(
     (folder / "events-2025-03-03T10.jsonl").write_text("somebody's\n")
     for _ in range(2):
         assert run_command(["ingest", str(path)]) == 0
-    assert "2025-03-03T10: 1 event, there already" in capsys.readouterr().out
+    assert "landing, 0 new files; next:" in capsys.readouterr().out
     path.write_text(path.read_text().replace("v,,", "w,,"))
     assert run_command(["ingest", str(path)]) == 0
     names = [file.name.rpartition("/")[2][:25] for file in landing_files(zone, DAY)]
