@@ -29,7 +29,7 @@ from elsinore.files.read_events import (
 )
 from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import read_parquet
-from elsinore.files.type_records import Decoded
+from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.generate.flights import hour_path
 from elsinore.generate.write_events import whole_file
 from elsinore.query.print_query import count_of
@@ -38,7 +38,6 @@ from elsinore.timeline import HOUR, hour_label
 
 #: A middling level of gzip.
 _COMPRESSION = 4
-_KEPT = pa.schema([("hour", pa.int64()), ("line", pa.large_string())])
 
 
 def ingest(
@@ -74,27 +73,24 @@ def _by_hour(events: list[Path], stream: StreamSchema, allowed: float) -> dict[i
         DataError: too many lines are bad, or there is no event.
     """
     files = [file for file in files_of(events)[0] if isinstance(file, Path)]
-    kept, rejected, lines, ignored = [_KEPT.empty_table()], [], 0, 0
-    for decoded, texts in (part for file in files for part in _parts(file, stream)):
-        times = decoded.events[TIME_COLUMN].to_numpy()
-        kept.append(pa.table([times // HOUR * HOUR, texts], schema=_KEPT))
-        rejected.append(decoded.rejected)
-        lines, ignored = lines + decoded.lines, ignored + decoded.ignored
-    table = pa.concat_tables(kept)
-    if lines:
-        bad = pa.concat_tables(rejected)
-        report = ReadReport(len(files), lines, table.num_rows, 0, bad, ignored)
-        if report.bad_share > allowed:
-            raise too_many_bad(report, allowed)
-        if aside := bad.num_rows + ignored:
-            typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
-    if not table.num_rows:
-        raise DataError("there is no event in these files", hint=f"{lines} lines were read")
+    parts = [part for file in files for part in _parts(file, stream)]
+    found = concat_decoded((decoded for decoded, _ in parts), stream)
+    report = ReadReport(
+        len(files), found.lines, found.events.num_rows, 0, found.rejected, found.ignored
+    )
+    if report.bad_share > allowed:
+        raise too_many_bad(report, allowed)
+    if not report.accepted:
+        raise DataError("there is no event in these files", hint=f"{found.lines} lines were read")
+    if aside := report.lines - report.accepted:
+        typer.echo(f"elsinore: {aside} of {report.lines} lines left out", err=True)
+    hours = found.events[TIME_COLUMN].to_numpy() // HOUR * HOUR
     # Lines of an hour stay in their order: of events with one id the last one counts.
-    table = table.take(pc.sort_indices(table, [("hour", "ascending")]))
-    hours, starts, sizes = np.unique(table["hour"], return_index=True, return_counts=True)
-    slices = zip(hours.tolist(), starts.tolist(), sizes.tolist(), strict=True)
-    return {hour: table["line"].slice(start, size) for hour, start, size in slices}
+    lines = pa.chunked_array([text for _, text in parts]).take(np.argsort(hours, kind="stable"))
+    own, sizes = np.unique(hours, return_counts=True)
+    starts = np.cumsum(sizes) - sizes
+    slices = zip(own.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+    return {hour: lines.slice(start, size) for hour, start, size in slices}
 
 
 def _parts(file: Path, stream: StreamSchema) -> Iterator[tuple[Decoded, pa.Array]]:
