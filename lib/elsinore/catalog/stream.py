@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -37,7 +38,8 @@ class Attribute:
     minimum: float | int | None = None
     maximum: float | int | None = None
     allowed: tuple[str | int | float | bool, ...] | None = None
-    field: str = ""
+    # Queries mean the same wherever it lies, so their fingerprints leave it out.
+    field: str = dataclasses.field(default="", repr=False)
 
     @property
     def raw(self) -> str:
