@@ -109,11 +109,11 @@ def test_fields_may_lie_inside_of_others_and_other_types_be_ignored(spark: Spark
         .replace("{type: double", "{type: double, field: body.price")
         .replace("types:", "other_types: ignore\nquoted_numbers: true\ntypes:")
     )
-    rows = [
-        {"id": row["id"], "at": row["at"], "kind": row["kind"], "other": 1,
-         "body": {"user": row["user"], "price": None if row["price"] is None else str(row["price"])}}
-        for row in [*CLICKS, click(23, "Ping", None)]
-    ]  # fmt: skip
+    rows = []
+    for row in [*CLICKS, click(23, "Ping", None)]:
+        price = None if row["price"] is None else str(row["price"])
+        common = {name: row[name] for name in ("id", "at", "kind")}
+        rows.append({**common, "other": 1, "body": {"user": row["user"], "price": price}})
     work = elsinore.workload(QUERIES, schema=schema)
     events = pa.Table.from_pylist(rows)
     expected = long_rows(work.run(events), group_sizes(work))
