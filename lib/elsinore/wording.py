@@ -75,6 +75,12 @@ _EXAMPLES = {
     "id": "as in id: {field: event_id}",
     "types": "as in types: {View: {price: double}}",
 }
+_NAME = "a name has letters, digits and _ only, a letter first"
+#: How what raw events call otherwise is given a name, by how deep in `types` it stands.
+_RENAMED = {
+    3: "; type: {field: event, names: {PageView: page view}} says what events call it",
+    4: "; as in user_id: {type: string, field: user-id}",
+}
 #: What is wanted where a type of error begins with a word.
 _WANTED = {"string": "text", "bool": "true or false", "int": "a whole number", "float": "a number",
            "dict": "a mapping", "list": "a list", "tuple": "a list", "json": "JSON"}  # fmt: skip
@@ -102,7 +108,8 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
         case "model_type" | "model_attributes_type":
             return f"{given} is no mapping", _EXAMPLES.get(name, "as in price: {type: double}")
         case "string_pattern_mismatch":
-            return f"{given} is no name", "a name has letters, digits and _ only, a letter first"
+            renamed = _RENAMED.get(len(fault["loc"]), "") if fault["loc"][0] == "types" else ""
+            return f"{given} is no name", f"{_NAME}{renamed}"
         case "too_short" | "string_too_short":
             return "must not be empty", None
         case "string_too_long":

@@ -103,6 +103,25 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
         elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.01)
 
 
+def test_fields_may_lie_inside_of_others_and_other_types_be_ignored(spark: SparkSession) -> None:
+    schema = (
+        SCHEMA.replace("user: string", "user: {type: string, field: body.user}")
+        .replace("{type: double", "{type: double, field: body.price")
+        .replace("types:", "other_types: ignore\nquoted_numbers: true\ntypes:")
+    )
+    rows = []
+    for row in [*CLICKS, click(23, "Ping", None)]:
+        price = None if row["price"] is None else str(row["price"])
+        common = {name: row[name] for name in ("id", "at", "kind")}
+        rows.append({**common, "other": 1, "body": {"user": row["user"], "price": price}})
+    work = elsinore.workload(QUERIES, schema=schema)
+    events = pa.Table.from_pylist(rows)
+    expected = long_rows(work.run(events), group_sizes(work))
+    assert expected
+    result = elsinore.spark.run(work, spark.createDataFrame(events))
+    assert spark_rows(result) == expected
+
+
 def test_what_is_wrong_is_said_at_once(spark: SparkSession) -> None:
     workload = elsinore.workload(QUERIES, schema=SCHEMA)
     with pytest.raises(DataError, match="the DataFrame: column 'kind' is missing"):

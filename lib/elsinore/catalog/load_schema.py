@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -61,12 +62,22 @@ class _PlainField(Strict):
     field: FieldName
 
 
+class _TypeField(_PlainField):
+    names: dict[Name, FieldName] = Field(default_factory=dict)
+
+
+class _OtherTypes(StrEnum):
+    REFUSE = "refuse"
+    IGNORE = "ignore"
+
+
 class _AttributeEntry(Strict):
     type: Annotated[AttributeType, Field(strict=False)]
     nullable: bool = False
     min: Scalar | None = None
     max: Scalar | None = None
     allowed: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    field: FieldName | None = None
 
     @model_validator(mode="after")
     def _limits_fit_the_type(self) -> Self:
@@ -92,6 +103,7 @@ class _AttributeEntry(Strict):
             None if self.min is None else _number(_typed(self.min, self.type)),
             None if self.max is None else _number(_typed(self.max, self.type)),
             allowed or None,
+            self.field or "",
         )
 
 
@@ -133,8 +145,10 @@ _Entries = Annotated[dict[Name, _Entry] | None, AfterValidator(lambda value: val
 class _SchemaFile(Strict):
     stream: Name
     time: _TimeField
-    type: _PlainField
+    type: _TypeField
     id: _PlainField | None = None
+    other_types: Annotated[_OtherTypes, Field(strict=False)] = _OtherTypes.REFUSE
+    quoted_numbers: bool = False
     types: Annotated[dict[Name, _Entries], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -148,6 +162,15 @@ class _SchemaFile(Strict):
                         f"attribute {name} is {kind} in {first_type} but {entry.type} in "
                         f"{type_name}; one name has one type in a stream"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _each_type_is_written_in_one_way(self) -> Self:
+        for name in self.type.names.keys() - self.types.keys():
+            raise ValueError(f"type.names has {name}, but types does not")
+        written = [self.type.names.get(name, name) for name in self.types]
+        if len(set(written)) < len(written):
+            raise ValueError("type.names has one text for two types")
         return self
 
     @model_validator(mode="after")
@@ -167,7 +190,11 @@ class _SchemaFile(Strict):
 
     def to_schema(self) -> StreamSchema:
         types = tuple(
-            EventType(name, tuple(e.to_attribute(a) for a, e in (entries or {}).items()))
+            EventType(
+                name,
+                tuple(e.to_attribute(a) for a, e in (entries or {}).items()),
+                self.type.names.get(name, ""),
+            )
             for name, entries in self.types.items()
         )
         return StreamSchema(
@@ -179,4 +206,6 @@ class _SchemaFile(Strict):
             types,
             self.time.late,
             self.time.early,
+            self.other_types is _OtherTypes.IGNORE,
+            self.quoted_numbers,
         )

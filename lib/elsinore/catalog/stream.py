@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -26,7 +27,10 @@ class AttributeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of an event type; `minimum` and `maximum` are inclusive."""
+    """One attribute of an event type; `minimum` and `maximum` are inclusive.
+
+    `field` is what raw events of the type call it, or a path to it; "" is the attribute's name.
+    """
 
     name: str
     type: AttributeType
@@ -34,14 +38,22 @@ class Attribute:
     minimum: float | int | None = None
     maximum: float | int | None = None
     allowed: tuple[str | int | float | bool, ...] | None = None
+    # Queries mean the same wherever it lies, so their fingerprints leave it out.
+    field: str = dataclasses.field(default="", repr=False)
+
+    @property
+    def raw(self) -> str:
+        """The raw field that holds it."""
+        return self.field or self.name
 
 
 @dataclass(frozen=True)
 class EventType:
-    """A named type of events with its attributes."""
+    """A named type of events with its attributes; `written` is its name in raw events, if other."""
 
     name: str
     attributes: tuple[Attribute, ...]
+    written: str = ""
 
     @cached_property
     def by_name(self) -> dict[str, Attribute]:
@@ -55,12 +67,16 @@ class StreamSchema:
 
     Attributes:
         name: the stream's name.
-        time_field, time_unit: the raw field that holds the time, and how it is written.
+        time_field, time_unit: the raw field that holds the time, and how it is written. A raw field
+            is a name, or names parted by dots: the way to a field inside of others.
         type_field: the raw field that names the event type.
         id_field: the raw field with the unique event id, if events have one.
         types: event types; their order fixes the codes used in columns.
         late, early: how long before the hour of a landing that brings it, and after it, an event
             may have happened; microseconds.
+        ignores_others: whether events of types that are not listed are passed over, not bad.
+        quoted_numbers: whether numbers and booleans in quotes are taken where formats tell texts
+            from numbers; an empty text is NULL then.
     """
 
     name: str
@@ -71,6 +87,8 @@ class StreamSchema:
     types: tuple[EventType, ...]
     late: int = 365 * DAY
     early: int = HOUR
+    ignores_others: bool = False
+    quoted_numbers: bool = False
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
@@ -89,6 +107,17 @@ class StreamSchema:
         A name has one type in the whole stream, since it is one column of the `events` table.
         """
         return {a.name: a.type for event_type in self.types for a in event_type.attributes}
+
+    @cached_property
+    def raw_types(self) -> tuple[str, ...]:
+        """What raw events call each type, in the order of their codes."""
+        return tuple(event_type.written or event_type.name for event_type in self.types)
+
+    @cached_property
+    def raw_attributes(self) -> tuple[tuple[str, AttributeType], ...]:
+        """Every raw field that holds attributes, with each type that it is read as."""
+        pairs = ((a.raw, a.type) for event_type in self.types for a in event_type.attributes)
+        return tuple(dict.fromkeys(pairs))
 
     def carriers(self, attribute: str) -> frozenset[str]:
         """Names of the event types that have an attribute."""

@@ -52,7 +52,10 @@ from elsinore.results.row import encode_row
 from elsinore.timeline import HOUR, MINUTE, SECOND, TimeUnit, format_instant, parse_instant
 from elsinore.wording import suggest
 
-_EVENT = re.compile(r"\s*([A-Za-z_]+)(-?\d+)(?:\.\.(-?\d+))?(s|min|h)?(?:\(([^)]*)\))?")
+#: A name that ends in digits ends in an @.
+_EVENT = re.compile(
+    r"\s*([A-Za-z_]\w*(?=@)|[A-Za-z_]+)@?(-?\d+)(?:\.\.(-?\d+))?(s|min|h)?(?:\(([^)]*)\))?"
+)
 _UNITS = {None: 1, "s": SECOND, "min": MINUTE, "h": HOUR}
 _NEEDED = {"schema", "query", "events", "rows"}
 _PARTS = {"name", "source", "why", "time", "workload", *_NEEDED,

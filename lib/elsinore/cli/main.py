@@ -40,6 +40,8 @@ COMMANDS = {
     "schema": "elsinore.cli.schema:schema_app",
     "why": "elsinore.cli.why:why",
     "bench": "elsinore.cli.main:bench",
+    "init": "elsinore.cli.init:init",
+    "ingest": "elsinore.cli.ingest:ingest",
     "replay": "elsinore.cli.pipeline:replay_flights",
     "generate": "elsinore.cli.generate:generate_app",
     "land": "elsinore.cli.pipeline:land",

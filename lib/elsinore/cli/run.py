@@ -214,6 +214,8 @@ def _set_aside(report: ReadReport, target: Path | None) -> None:
             f"{report.rejected.num_rows} of {report.lines} lines set aside ({reasons})"
             + ("" if target else "; --quarantine FILE keeps them")
         )
+    if report.ignored:
+        _say(f"{report.ignored} of {report.lines} lines passed over: the schema ignores their type")
     if report.duplicates:
         _say(f"{report.duplicates} duplicate events counted once")
 

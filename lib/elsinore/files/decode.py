@@ -54,7 +54,8 @@ def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
     lines: list[str] = batch["line"].to_pylist()
     parsed = list(map(parse_json, lines))
     faults = {row: fault for row, fault in enumerate(parsed) if isinstance(fault, Fault)}
-    return type_records(_JsonRecords(parsed, lines), where, faults, schema)
+    records = _JsonRecords(parsed, lines, quoted=schema.quoted_numbers)
+    return type_records(records, where, faults, schema)
 
 
 def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decoded:
@@ -88,27 +89,29 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
         "reason": reasons,
     }
     rejected = pa.concat_tables([decoded.rejected, pa.table(gone, schema=REJECTED_SCHEMA)])
-    return Decoded(events.filter(~far), rejected)
+    return Decoded(events.filter(~far), rejected, decoded.ignored)
 
 
 class _JsonRecords:
     """Parsed lines; those that are faults are never asked for their fields."""
 
-    def __init__(self, records: list[Any], lines: list[str]) -> None:
+    def __init__(self, records: list[Any], lines: list[str], *, quoted: bool) -> None:
         self._records = records
         self._lines = lines
+        self._quoted = quoted
 
     def select(self, rows: Rows) -> _JsonRecords:
         chosen = rows.tolist()
+        records, lines = self._records, self._lines
         return _JsonRecords(
-            [self._records[row] for row in chosen], [self._lines[row] for row in chosen]
+            [records[row] for row in chosen], [lines[row] for row in chosen], quoted=self._quoted
         )
 
     def times(self, field: str, unit: TimeUnit) -> Typed:
-        return json_times(self._column(field), unit)
+        return json_times(self._column(field), unit, quoted=self._quoted)
 
     def values(self, field: str, kind: AttributeType) -> Typed:
-        return json_values(self._column(field), kind)
+        return json_values(self._column(field), kind, quoted=self._quoted)
 
     def ids(self, field: str) -> Typed:
         return json_ids(self._column(field))
@@ -117,7 +120,19 @@ class _JsonRecords:
         return self._lines
 
     def _column(self, field: str) -> list[Any]:
-        return [record.get(field) for record in self._records]
+        if "." not in field:
+            return [record.get(field) for record in self._records]
+        path = field.split(".")
+        return [
+            record[field] if field in record else _inside(record, path) for record in self._records
+        ]
+
+
+def _inside(value: Any, path: list[str]) -> Any:
+    """What lies inside of nested objects; None if there is no such way."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
@@ -158,7 +173,7 @@ def _fields(schema: StreamSchema) -> pa.Schema | None:
     wanted = [(schema.time_field, number_or_text), (schema.type_field, pa.string())]
     if schema.id_field is not None:
         wanted.append((schema.id_field, pa.string()))
-    for name, kind in schema.attributes.items():
+    for name, kind in schema.raw_attributes:
         as_text = kind is AttributeType.TIMESTAMP
         wanted.append((name, pa.string() if as_text else ARROW_TYPES[kind]))
     distinct = dict(wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -24,24 +23,20 @@ from elsinore.files.read_lines import (
 from elsinore.files.rejection import Fault, Reason, printable
 from elsinore.files.type_records import Decoded, Rows, type_records
 from elsinore.files.typed import (
+    PLAIN_DOUBLE,
+    PLAIN_LONG,
     Typed,
+    boolean_in,
     iso_instants,
     json_values,
     nothing,
+    number_in,
     numeric_times,
     one_chunk,
-    whole_number,
 )
 from elsinore.timeline import TimeUnit
 
 _AT_ONCE = 8_192
-#: Spellings that Arrow parses as Python does; it takes hexadecimal integers too.
-_PLAIN_LONG = r"^-?[0-9]{1,18}$"
-_PLAIN_DOUBLE = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(_PLAIN_DOUBLE[1:-1])
-_SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-_BOOLEANS = {"true": True, "false": False}
 
 
 def read_csv(
@@ -201,31 +196,16 @@ def text_values(texts: list[str | None], kind: AttributeType) -> Typed:
         case AttributeType.TIMESTAMP:
             return iso_instants(one_chunk(pa.array(texts, pa.string())), Reason.WRONG_TYPE)
         case AttributeType.BOOLEAN:
-            return json_values([_boolean(text) for text in texts], kind)
+            return json_values([boolean_in(text) for text in texts], kind)
     column = one_chunk(pa.array(texts, pa.string()))
-    plain = _PLAIN_LONG if kind is AttributeType.LONG else _PLAIN_DOUBLE
+    plain = PLAIN_LONG if kind is AttributeType.LONG else PLAIN_DOUBLE
     if pc.all(pc.match_substring_regex(column, plain)).as_py() is not False:
         return Typed(column.cast(pa.int64() if kind is AttributeType.LONG else pa.float64()), [])
-    return json_values([_number(text) for text in texts], kind)
+    return json_values([number_in(text) for text in texts], kind)
 
 
 def text_times(texts: list[str | None], unit: TimeUnit) -> Typed:
     """A column of event times, in microseconds (or ticks)."""
     if unit is TimeUnit.ISO:
         return iso_instants(one_chunk(pa.array(texts, pa.string())), Reason.BAD_TIME)
-    return numeric_times([_number(text) for text in texts], unit)
-
-
-def _boolean(text: str | None) -> bool | str | None:
-    return None if text is None else _BOOLEANS.get(text.lower(), text)
-
-
-def _number(text: str | None) -> int | float | str | None:
-    """The number that a text spells, or the text itself, for the rules of JSON to refuse."""
-    if text is None:
-        return None
-    if _WHOLE.fullmatch(text):
-        return whole_number(text)
-    if _NUMBER.fullmatch(text) or _SPECIAL.fullmatch(text):
-        return float(text)
-    return text
+    return numeric_times([number_in(text) for text in texts], unit)

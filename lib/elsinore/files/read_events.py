@@ -21,9 +21,15 @@ from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
-from elsinore.files.rejection import REJECTED_SCHEMA, Reason, count_reasons, shown
+from elsinore.files.rejection import (
+    REJECTED_SCHEMA,
+    Reason,
+    bad_lines,
+    count_reasons,
+    shown,
+)
 from elsinore.files.type_records import Decoded, concat_decoded
-from elsinore.timeline import format_instant
+from elsinore.timeline import NUMBER_LENGTHS, format_instant
 
 #: Files, folders, and tables at hand.
 Source = Path | Frame
@@ -52,7 +58,7 @@ _Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of each line: lines = accepted + duplicates + rejected.
+    """What became of each line: lines = accepted + duplicates + rejected + ignored.
 
     Attributes:
         files: how many files were read.
@@ -60,6 +66,7 @@ class ReadReport:
         accepted: events that are in the table.
         duplicates: events that equal an accepted one with the same id.
         rejected: columns of `REJECTED_SCHEMA`, one row a line.
+        ignored: lines of types that the schema passes over.
         passed_over: files below folders that were not read, for their names say no format.
     """
 
@@ -68,13 +75,15 @@ class ReadReport:
     accepted: int
     duplicates: int
     rejected: pa.Table
+    ignored: int = 0
     passed_over: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.lines != self.accepted + self.duplicates + self.rejected.num_rows:
+        aside = self.rejected.num_rows + self.ignored
+        if self.lines != self.accepted + self.duplicates + aside:
             raise EngineError(
-                f"{self.lines} lines, but {self.accepted} accepted, {self.duplicates} duplicates "
-                f"and {self.rejected.num_rows} rejected"
+                f"{self.lines} lines, but {self.accepted} accepted, {self.duplicates} duplicates, "
+                f"{self.rejected.num_rows} rejected and {self.ignored} ignored"
             )
 
     @property
@@ -84,9 +93,9 @@ class ReadReport:
 
     @property
     def bad_share(self) -> float:
-        """Rejected lines out of all lines, without those that were corrected; 0 without lines."""
-        bad = self.rejected.num_rows - self.by_reason.get(Reason.SUPERSEDED, 0)
-        return bad / self.lines if self.lines else 0.0
+        """Rejected lines, without those that were corrected, out of all that are not ignored."""
+        judged = self.lines - self.ignored
+        return bad_lines(self.by_reason) / judged if judged else 0.0
 
 
 def read_events(
@@ -132,10 +141,11 @@ def read_events(
         events.num_rows,
         distinct.duplicates,
         pa.concat_tables([decoded.rejected, distinct.superseded]),
+        decoded.ignored,
         passed_over,
     )
     if report.bad_share > max_bad_share:
-        raise _too_many_bad(report, max_bad_share)
+        raise too_many_bad(report, max_bad_share)
     return EventTable(schema, events), report
 
 
@@ -224,13 +234,14 @@ def _hint() -> str:
     return f"names end in {', '.join(_SUFFIXES)}, with or without .gz; or give --input-format"
 
 
-def _too_many_bad(report: ReadReport, allowed: float) -> DataError:
+def too_many_bad(report: ReadReport, allowed: float) -> DataError:
+    """The error of a larger share of bad lines than allowed; its field `report` is the report."""
     first = "; ".join(
         f"{row['file']}:{row['position']}: {row['reason_code']}: {row['reason']}"
         for row in report.rejected.slice(0, _NAMED).to_pylist()
     )
     return DataError(
-        f"{report.rejected.num_rows} of {report.lines} lines are bad, more than the share of "
+        f"{bad_lines(report.by_reason)} of {report.lines} lines are bad, more than the share of "
         f"{allowed:g}: {first}",
         hint="mend the lines or the schema; --max-bad-share 0.5 lets half of them pass",
         report=report,
@@ -320,25 +331,27 @@ def _superseded(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Ta
     columns = {
         "file": events["file"],
         "position": events["position"],
-        "line": pa.array([_as_json(row, schema) for row in rows], pa.string()),
+        "line": pa.array([as_json(row, schema) for row in rows], pa.string()),
         "reason_code": pa.repeat(Reason.SUPERSEDED.value, len(rows)),
         "reason": pa.array(reasons, pa.string()),
     }
     return pa.table(columns, schema=REJECTED_SCHEMA)
 
 
-def _as_json(row: dict[str, object], schema: StreamSchema) -> str:
-    """A typed event in the fields of a raw one; the raw line itself is not kept that long."""
-    event_type = schema.types[int(str(row[TYPE_COLUMN]))]
+def as_json(row: dict[str, object], schema: StreamSchema) -> str:
+    """A typed event as a line that is read as this event; paths are names with dots."""
+    code = int(str(row[TYPE_COLUMN]))
     time = int(str(row[TIME_COLUMN]))
-    fields: dict[str, object] = {
-        schema.id_field or "id": row["event_id"],
-        schema.time_field: format_instant(time) if schema.time_unit.is_calendar else time,
-        schema.type_field: event_type.name,
-    }
-    for attribute in event_type.attributes:
+    length = NUMBER_LENGTHS.get(schema.time_unit)
+    fields: dict[str, object] = {schema.id_field: row["event_id"]} if schema.id_field else {}
+    if length is None:
+        fields[schema.time_field] = format_instant(time)
+    else:
+        fields[schema.time_field] = time // length if time % length == 0 else time / length
+    fields[schema.type_field] = schema.raw_types[code]
+    for attribute in schema.types[code].attributes:
         value = row[attribute.name]
         if attribute.type is AttributeType.TIMESTAMP and isinstance(value, int):
             value = format_instant(value)
-        fields[attribute.name] = value
+        fields[attribute.raw] = value
     return json.dumps(fields, ensure_ascii=False)

@@ -175,15 +175,23 @@ def unreadable(path: Path, problem: str, code: Reason, hint: str | None = None) 
     return UnreadableFile(f"{path}{problem}", reason_code=code, hint=hint, file=str(path))
 
 
-def column_problem(names: Sequence[str], schema: StreamSchema) -> str | None:
-    """What is wrong with the columns of a file: one is there twice, or one is lacking."""
+def column_problem(
+    names: Sequence[str], schema: StreamSchema, *, nested: bool = False
+) -> str | None:
+    """What is wrong with the columns of a file: one is there twice, or one is lacking.
+
+    Where they may be `nested`, a field can lie inside of the column that its path begins with.
+    """
     if len(names) == 1 and (signs := [sign for sign in ";\t|" if sign in names[0]]):
         return f"its columns are parted by {signs[0]!r}; write them with commas"
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         return f"column {twice[0]!r} occurs twice"
     needed = [schema.time_field, schema.type_field, schema.id_field]
-    lacking = [name for name in needed if name is not None and name not in names]
+    lacking = [
+        name for name in needed if name is not None and name not in names
+        and not (nested and name.split(".")[0] in names)
+    ]  # fmt: skip
     there = some_of(printable(name[:_SHOWN]) for name in names)
     return f"column {lacking[0]!r} is missing; there are {there}" if lacking else None
 

@@ -98,7 +98,7 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
         table = pa.table(frame.data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"{frame.name} is no table that Arrow can read: {error}") from error
-    if problem := column_problem(table.column_names, schema):
+    if problem := column_problem(table.column_names, schema, nested=True):
         raise DataError(f"{frame.name}: {problem}")
     # In pieces of a table: batches may be of any size.
     pieces = (table.slice(at, _AT_ONCE) for at in range(0, table.num_rows, _AT_ONCE))
@@ -111,7 +111,8 @@ def _typed(pieces: Iterable[pa.Table], label: str, schema: StreamSchema) -> Iter
         size = piece.num_rows
         numbers = np.arange(position, position + size)
         where = pa.table({"file": pa.repeat(label, size), "position": numbers})
-        yield type_records(ArrowRecords(piece), where, {}, schema)
+        records = ArrowRecords(piece, quoted=schema.quoted_numbers)
+        yield type_records(records, where, {}, schema)
         position += size
 
 
@@ -136,7 +137,7 @@ def _check_columns(path: Path, file: Any, schema: StreamSchema, limits: ReadLimi
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
     if sum(group.total_byte_size for group in groups) > limits.file_bytes:
         raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
-    if problem := column_problem(file.schema_arrow.names, schema):
+    if problem := column_problem(file.schema_arrow.names, schema, nested=True):
         raise unreadable(path, f": {problem}", Reason.BAD_HEADER)
 
 
@@ -148,7 +149,8 @@ class ArrowRecords:
     rules for JSON.
     """
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, *, quoted: bool = False) -> None:
+        self._quoted = quoted
         for index, field in enumerate(table.schema):
             # Arrow cannot select rows of string views, nor of what holds some.
             if "view" in str(field.type):
@@ -157,7 +159,7 @@ class ArrowRecords:
 
     def select(self, rows: Rows) -> ArrowRecords:
         """These rows only, in this order."""
-        return ArrowRecords(self._table.take(rows))
+        return ArrowRecords(self._table.take(rows), quoted=self._quoted)
 
     def times(self, field: str, unit: TimeUnit) -> Typed:
         """A column as event times; timestamps say their unit themselves."""
@@ -172,7 +174,7 @@ class ArrowRecords:
             return _all_wrong(
                 column, AttributeType.TIMESTAMP, Reason.BAD_TIME, f"a {column.type} is no time"
             )
-        return json_times(_python_values(column), unit)
+        return json_times(_python_values(column), unit, quoted=self._quoted)
 
     def values(self, field: str, kind: AttributeType) -> Typed:
         """A column as an attribute's type."""
@@ -184,7 +186,7 @@ class ArrowRecords:
             return natural
         if not _is_plain(column.type):
             return _all_wrong(column, kind, Reason.WRONG_TYPE, f"a {column.type} is not a {kind}")
-        return json_values(_python_values(column), kind)
+        return json_values(_python_values(column), kind, quoted=self._quoted)
 
     def ids(self, field: str) -> Typed:
         """A column as event ids, integers as text; NULL where missing or empty."""
@@ -214,9 +216,15 @@ class ArrowRecords:
 
     def column(self, field: str) -> pa.Array | None:
         """A column in one piece, its text and dictionaries in their plainest form."""
-        if field not in self._table.column_names:
+        names = self._table.column_names
+        first, *path = [field] if field in names else field.split(".")
+        if first not in names:
             return None
-        column = one_chunk(self._table[field])
+        column = one_chunk(self._table[first])
+        for name in path:
+            if not types.is_struct(column.type) or column.type.get_field_index(name) < 0:
+                return None
+            column = pc.struct_field(column, name)
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
         return column.cast(pa.string()) if types.is_large_string(column.type) else column
@@ -293,13 +301,19 @@ def _micros(column: pa.Array, wrong: Reason) -> Typed:
 
 
 def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    if types.is_string_view(column.type):
-        return column.cast(pa.string())
-    if types.is_binary_view(column.type):
-        return column.cast(pa.binary())
+    if "view" not in str(plain := _without_view(column.type)):
+        return column.cast(plain)
     # As bytes: what holds texts must not be taken for one.
     values = [None if value is None else str(value).encode() for value in column.to_pylist()]
     return pa.array(values, pa.binary())
+
+
+def _without_view(of: pa.DataType) -> pa.DataType:
+    """A type whose texts are plain, also those inside of structs."""
+    if types.is_struct(of):
+        return pa.struct([field.with_type(_without_view(field.type)) for field in of.fields])
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return plain.get(of, of)
 
 
 def _texts(column: pa.ChunkedArray) -> list[Any]:

@@ -41,6 +41,7 @@ class Reason(StrEnum):
     TIME_FAR_FROM_LANDING = "time_far_from_landing"
     MISSING_TYPE = "missing_type"
     UNKNOWN_TYPE = "unknown_type"
+    IGNORED_TYPE = "ignored_type"
     MISSING_ID = "missing_id"
     # Attributes.
     MISSING_ATTRIBUTE = "missing_attribute"
@@ -67,8 +68,9 @@ OF_FILES = (
 )
 
 
-#: What went to quarantine for these is not bad: another line corrects it, or an hour had no events.
-_HARMLESS = (Reason.SUPERSEDED, Reason.EMPTY_FILE)
+#: What went to quarantine for these is not bad: another line corrects it, an hour had no events, or
+#: the schema passes its type over.
+_HARMLESS = (Reason.SUPERSEDED, Reason.EMPTY_FILE, Reason.IGNORED_TYPE)
 
 
 class Fault(NamedTuple):
@@ -101,6 +103,11 @@ def bad_lines(reasons: Mapping[str, int]) -> int:
     2
     """
     return sum(number for reason, number in reasons.items() if reason not in _HARMLESS)
+
+
+def judged_lines(lines: int, reasons: Mapping[str, int]) -> int:
+    """The lines of which a share may be bad: those that the schema does not pass over."""
+    return lines - reasons.get(Reason.IGNORED_TYPE, 0)
 
 
 def count_reasons(rejected: pa.Table) -> Mapping[str, int]:

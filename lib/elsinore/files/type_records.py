@@ -24,20 +24,22 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Decoded:
-    """Events and rejected lines of one input; together they are all of its lines.
+    """Events and rejected lines of one input; with those ignored they are all of its lines.
 
     Attributes:
         events: columns of `decoded_schema`, in the order of the input.
         rejected: columns of `REJECTED_SCHEMA`, in the order of the input.
+        ignored: how many lines the schema passes over, for their types.
     """
 
     events: pa.Table
     rejected: pa.Table
+    ignored: int = 0
 
     @property
     def lines(self) -> int:
         """How many lines or rows were decoded."""
-        return int(self.events.num_rows + self.rejected.num_rows)
+        return int(self.events.num_rows + self.rejected.num_rows) + self.ignored
 
 
 def decoded_schema(schema: StreamSchema) -> pa.Schema:
@@ -58,10 +60,12 @@ def decoded_schema(schema: StreamSchema) -> pa.Schema:
 def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
     """Several parts as one; no parts give empty tables."""
     events, rejected = [decoded_schema(schema).empty_table()], [REJECTED_SCHEMA.empty_table()]
+    ignored = 0
     for part in parts:
         events.append(part.events)
         rejected.append(part.rejected)
-    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected))
+        ignored += part.ignored
+    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), ignored)
 
 
 class Records(Protocol):
@@ -91,7 +95,8 @@ def type_records(
 ) -> Decoded:
     """Typed events, and every record that is none with the first fault found in it.
 
-    Fields that an event's type does not have are no fault.
+    Fields that an event's type does not have are no fault. Records of types that the schema passes
+    over are not looked at.
 
     Faults are looked for in this order: those given, time, type, id, then the attributes in the
     schema's order.
@@ -111,6 +116,10 @@ def type_records(
     if faults:
         rows = np.delete(rows, list(faults))
         usable, places = records.select(rows), where.take(rows)
+    own = _own_types(usable, schema) if schema.ignores_others else None
+    if own is not None and not own.all():
+        rows, places = rows[own], places.filter(own)
+        usable = usable.select(np.flatnonzero(own))
     times = _times(usable, rows, schema, found)
     codes = _types(usable, rows, schema, found)
     ids = _ids(usable, rows, schema, found)
@@ -122,12 +131,14 @@ def type_records(
         events = events.filter(pa.array(~np.isin(rows, list(found.first))))
     events = events.cast(decoded_schema(schema))
     rejected = _rejected(records, where, found.first)
-    if events.num_rows + rejected.num_rows != where.num_rows:
+    ignored = 0 if own is None else len(own) - int(own.sum())
+    decoded = Decoded(events, rejected, ignored)
+    if decoded.lines != where.num_rows:
         raise EngineError(
-            f"{events.num_rows} events and {rejected.num_rows} rejected lines "
+            f"{events.num_rows} events, {rejected.num_rows} rejected and {ignored} ignored lines "
             f"out of {where.num_rows}"
         )
-    return Decoded(events, rejected)
+    return decoded
 
 
 class _Faults:
@@ -177,6 +188,13 @@ def _instant(micros: int) -> str:
         return "a time beyond the year 9999"
 
 
+def _own_types(records: Records, schema: StreamSchema) -> npt.NDArray[np.bool_]:
+    """Which records are not of types that the schema does not list; those of none at all are."""
+    names = records.values(schema.type_field, AttributeType.STRING).array
+    own = pc.or_(pc.is_null(names), pc.is_in(names, pa.array(schema.raw_types, pa.string())))
+    return own.to_numpy(zero_copy_only=False)
+
+
 def _types(
     records: Records, rows: Rows, schema: StreamSchema, found: _Faults
 ) -> npt.NDArray[np.int32]:
@@ -186,9 +204,9 @@ def _types(
     for index, fault in typed.faults:
         found.add(rows, [(index, fault._replace(code=Reason.UNKNOWN_TYPE))], field)
     found.add_missing(rows, typed.array, Reason.MISSING_TYPE, field)
-    codes = pc.index_in(typed.array, pa.array(list(schema.type_codes), pa.string()))
+    codes = pc.index_in(typed.array, pa.array(schema.raw_types, pa.string()))
     unknown = pc.and_(pc.is_null(codes), pc.is_valid(typed.array))
-    known = f"there are {some_of(schema.type_codes)}; the schema may list it without attributes"
+    known = f"there are {some_of(schema.raw_types)}; other_types: ignore passes it over"
     for index in positions(unknown):
         text = f"{shown(typed.array[index].as_py())} is no event type; {known}"
         found.add(rows, [(index, Fault(Reason.UNKNOWN_TYPE, text))], field)
@@ -207,20 +225,21 @@ def _ids(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> 
 def _attributes(
     records: Records, rows: Rows, codes: npt.NDArray[np.int32], schema: StreamSchema, found: _Faults
 ) -> dict[str, pa.Array]:
-    """The attribute columns of the stream, each from the records whose types have it."""
+    """The attribute columns of the stream, each from the records whose types have it.
+
+    Where types have it in different fields, its column is put together from these.
+    """
     columns: dict[str, pa.Array] = {}
     having: dict[tuple[int, ...], tuple[Records, Rows]] = {
         tuple(range(len(schema.types))): (records, np.arange(len(rows)))
     }
-    for name, kind in schema.attributes.items():
-        rules = {
-            code: of.by_name[name] for code, of in enumerate(schema.types) if name in of.by_name
-        }
+    for (name, field), rules in _rules_of_fields(schema).items():
+        kind = schema.attributes[name]
         if (*rules,) not in having:
             own = np.flatnonzero(np.isin(codes, list(rules)))
             having[*rules,] = records.select(own), own
         chosen, places = having[*rules,]
-        typed = chosen.values(name, kind)
+        typed = chosen.values(field, kind)
         found.add(rows[places], typed.faults, name)
         for attribute in dict.fromkeys(rules.values()):
             alike = [code for code, other in rules.items() if other == attribute]
@@ -231,8 +250,19 @@ def _attributes(
             found.add(rows[places[own]], check_limits(typed.array.take(own), attribute))
         # Adding zero makes -0.0 plain 0.0: as a group or key the two would differ.
         column = pc.add(typed.array, 0.0) if kind is AttributeType.DOUBLE else typed.array
-        columns[name] = column if len(places) == len(rows) else _spread(column, places, len(rows))
+        column = column if len(places) == len(rows) else _spread(column, places, len(rows))
+        columns[name] = pc.coalesce(columns[name], column) if name in columns else column
     return columns
+
+
+def _rules_of_fields(schema: StreamSchema) -> dict[tuple[str, str], dict[int, Attribute]]:
+    """By attribute and raw field, what it may be in each type (by code) that has it there."""
+    found: dict[tuple[str, str], dict[int, Attribute]] = {}
+    for name in schema.attributes:
+        for code, event_type in enumerate(schema.types):
+            if (attribute := event_type.by_name.get(name)) is not None:
+                found.setdefault((name, attribute.raw), {})[code] = attribute
+    return found
 
 
 def _spread(values: pa.Array, places: Rows, size: int) -> pa.Array:
@@ -268,7 +298,8 @@ def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, 
     """
     if column.null_count and not attribute.nullable:
         for index in positions(pc.is_null(column)):
-            text = f"{attribute.name} is missing; nullable: true in the schema allows that"
+            place = f" (field {attribute.field})" if attribute.field else ""
+            text = f"{attribute.name}{place} is missing; nullable: true in the schema allows that"
             yield index, Fault(Reason.MISSING_ATTRIBUTE, text)
     for code, broken, rule in _rules(column, attribute):
         for index in positions(broken):

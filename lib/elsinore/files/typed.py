@@ -288,7 +288,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def json_values(values: list[Any], kind: AttributeType) -> Typed:
+def json_values(values: list[Any], kind: AttributeType, *, quoted: bool = False) -> Typed:
     """A column of JSON values as an attribute's type.
 
     Strings are strings and booleans booleans; a whole number is fine as a double; a number with a
@@ -298,7 +298,10 @@ def json_values(values: list[Any], kind: AttributeType) -> Typed:
     Args:
         values: None where a record has no value or null.
         kind: the type to give them.
+        quoted: whether numbers and booleans may stand in quotes.
     """
+    if quoted and kind in _SPELLED:
+        values = [_SPELLED[kind](value) if type(value) is str else value for value in values]
     kinds = set(map(type, values))
     if kind is AttributeType.TIMESTAMP:
         return _iso_column(values, kinds, Reason.WRONG_TYPE)
@@ -310,10 +313,12 @@ def json_values(values: list[Any], kind: AttributeType) -> Typed:
     return type_each(values, ARROW_TYPES[kind], _CONVERTERS[kind])
 
 
-def json_times(values: list[Any], unit: TimeUnit) -> Typed:
-    """A column of event times, in microseconds (or ticks)."""
+def json_times(values: list[Any], unit: TimeUnit, *, quoted: bool = False) -> Typed:
+    """A column of event times, in microseconds (or ticks); `quoted` as for `json_values`."""
     if unit is TimeUnit.ISO:
         return _iso_column(values, set(map(type, values)), Reason.BAD_TIME)
+    if quoted:
+        values = [number_in(value) if type(value) is str else value for value in values]
     return numeric_times(values, unit)
 
 
@@ -350,7 +355,7 @@ def _wrong(value: Any, noun: str) -> Fault:
 def _no_number(value: Any, noun: str) -> Fault:
     fault = _wrong(value, noun)
     quoted = isinstance(value, str) and _DIGITS.fullmatch(value)
-    return fault._replace(text=f"{fault.text}; it stands in quotes") if quoted else fault
+    return fault._replace(text=f"{fault.text}; {_QUOTED}") if quoted else fault
 
 
 def _is_number(value: Any) -> bool:
@@ -396,6 +401,39 @@ def _boolean(value: Any) -> bool | Fault:
     return value if isinstance(value, bool) else _wrong(value, "boolean")
 
 
+# ---- numbers and booleans spelled in text
+
+_QUOTED = "it stands in quotes; quoted_numbers: true in the schema allows that"
+#: Spellings that Arrow parses as Python does; it takes hexadecimal integers too.
+PLAIN_LONG = r"^-?[0-9]{1,18}$"
+PLAIN_DOUBLE = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(PLAIN_DOUBLE[1:-1])
+_SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_BOOLEANS = {"true": True, "false": False}
+
+
+def boolean_in(text: str | None) -> bool | str | None:
+    """The boolean that a text spells, or the text itself; None if it is empty."""
+    return _BOOLEANS.get(text.lower(), text) if text else None
+
+
+def number_in(text: str | None) -> int | float | str | None:
+    """The number that a text spells, or the text itself, for the rules of JSON to refuse."""
+    if not text:
+        return None
+    if _WHOLE.fullmatch(text):
+        return whole_number(text)
+    if _NUMBER.fullmatch(text) or _SPECIAL.fullmatch(text):
+        return float(text)
+    return text
+
+
+_SPELLED: dict[AttributeType, Callable[[str], Any]] = {
+    AttributeType.LONG: number_in,
+    AttributeType.DOUBLE: number_in,
+    AttributeType.BOOLEAN: boolean_in,
+}
 _CONVERTERS: dict[AttributeType, Callable[[Any], Any]] = {
     AttributeType.STRING: _string,
     AttributeType.LONG: _long,

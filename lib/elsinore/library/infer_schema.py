@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 import pyarrow as pa
@@ -52,7 +52,8 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
 
     Guessed are the fields of time, type and id by their names and values, the unit of time by its
     size, and for each type which attributes it has, their types, and whether they may be NULL. What
-    is a guess ends in `# ?`; what cannot be an attribute is a comment.
+    lies inside of other fields, or has a name that no attribute can have, is given one. What is a
+    guess ends in `# ?`; what cannot be an attribute is a comment.
 
     Args:
         events: as in `Workload`; of several files or frames the first is looked at.
@@ -65,20 +66,24 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     time, unit = _time_of(table)
     kind = _type_of(table)
     ids = [name for name in _named(table, _IDS) if _is_id(table[name])][:1]
-    columns = [name for name in table.column_names if name not in (time, kind, *ids)]
+    fields = [name for name in table.column_names if name not in (time, kind, *ids)]
+    columns = _names({field: field.rpartition(".")[2] for field in fields}, RESERVED_NAMES)
+    values = pc.unique(table[kind]).drop_null().to_pylist()
+    names = _names({value: value for value in values})
+    other = ", ".join(f"{name}: {json.dumps(v)}" for v, name in names.items() if v != name)
     lines = [
         "# Guessed from events: look at what ends in a question mark.",
         f"stream: {_quoted(stream)}",
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?",
-        f"type: {{field: {_quoted(kind)}}}  # ?",
+        f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?",
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
         "types:",
     ]
-    for value in pc.unique(table[kind]).drop_null().sort().to_pylist():
+    for value in values:
         rows = table.filter(pc.equal(table[kind], value))
-        mark = "" if re.match(NAME, value) else "# "  # no name of a type
-        found = [_attribute(n, rows[n]) for n in columns if rows[n].null_count < rows.num_rows]
-        lines += [f"  {mark}{_quoted(value)}:", *(f"    {mark}{line}" for line in found)]
+        lines.append(f"  {_quoted(names[value])}:")
+        lines += [f"    {_attribute(name, field, rows[field])}" for field, name in columns.items()
+                  if rows[field].null_count < rows.num_rows]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
@@ -101,13 +106,34 @@ def _head(source: Source) -> pa.Table:
     except (pa.ArrowException, OSError, StopIteration) as error:
         name = source.name if isinstance(source, Frame) else source
         raise DataError(f"cannot read {name}: {error or 'it holds no events'}") from error
+    while any(types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()  # `a` that holds `b` becomes `a.b`
     records = ArrowRecords(table)
     return pa.table({name: records.column(name) for name in table.column_names})
 
 
+def _names(texts: Mapping[str, str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """A name for each key, as like its text as can be; no two differ only by case."""
+    names: dict[str, str] = {}
+    used = set(taken)
+    for key, text in texts.items():
+        name = text if re.match(NAME, text) else _cleaned(text)
+        while name.lower() in used:
+            name += "_"
+        used.add(name.lower())
+        names[key] = name
+    return names
+
+
+def _cleaned(text: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+    return (name if name[:1].isalpha() else f"x_{name}")[:60]
+
+
 def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
-    """Columns with likely names, in the order of these."""
-    names = {name.lower(): name for name in reversed(table.column_names)}
+    """Columns with likely names, in the order of these; those inside of others come last."""
+    outer_first = sorted(table.column_names, key=lambda name: name.count("."))
+    names = {name.lower().rpartition(".")[2]: name for name in reversed(outer_first)}
     yield from (names[name] for name in likely if name in names)
 
 
@@ -155,16 +181,15 @@ def _is_id(column: pa.ChunkedArray) -> bool:
     return plain and pc.count_distinct(column).as_py() == len(column)
 
 
-def _attribute(name: str, column: pa.ChunkedArray) -> str:
+def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
     """A line of the schema; a comment where the column can be no attribute."""
     kind = _kind_of(column.type)
     if kind is None:
-        return f"# {_quoted(name)}: {plain(str(column.type))} is not read"
-    if not re.match(NAME, name) or name.lower() in RESERVED_NAMES:
-        return f"# {_quoted(name)}: the name cannot be an attribute's"
+        return f"# {field}: {plain(str(column.type))} is not read"
+    elsewhere = f", field: {_quoted(field)}" if field != name else ""
     if column.null_count:
-        return f"{_quoted(name)}: {{type: {kind}, nullable: true}}  # ?"
-    return f"{_quoted(name)}: {kind}"
+        return f"{_quoted(name)}: {{type: {kind}{elsewhere}, nullable: true}}  # ?"
+    return f"{_quoted(name)}: " + (f"{{type: {kind}{elsewhere}}}" if elsewhere else str(kind))
 
 
 def _kind_of(of: pa.DataType) -> AttributeType | None:

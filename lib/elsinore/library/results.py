@@ -41,6 +41,7 @@ class Results(dict[str, pa.Table]):
     Attributes:
         rejected: the lines and rows that were set aside: `file`, `position` (from 1), `line`,
             `reason_code` and `reason`, all of text but for `position` of int64.
+        ignored: how many lines were of types that the schema passes over.
         duplicates: how many events equalled another one with the same id, and were left out.
         events: how many were counted.
     """
@@ -52,6 +53,7 @@ class Results(dict[str, pa.Table]):
         calendar = workload.schema.time_unit.is_calendar
         super().__init__((q.name, _table(q, by_query[q.name], calendar)) for q in workload.queries)
         self.rejected: pa.Table = report.rejected
+        self.ignored: int = report.ignored
         self.duplicates: int = report.duplicates
         self.events: int = report.accepted
 
@@ -89,6 +91,7 @@ class Results(dict[str, pa.Table]):
     def _parts(self) -> Iterator[tuple[str, pd.DataFrame | None]]:
         """A line about all, and one about each query, with its first rows."""
         aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
+        aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
         aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.errors import ConflictError, DataError, EngineError
-from elsinore.files.rejection import bad_lines
+from elsinore.files.rejection import bad_lines, judged_lines
 from elsinore.lake.regions import Landings
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
@@ -256,9 +256,11 @@ def _require_few_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> None
     """Refuse the run's own hours.
 
     A line that was corrected since is not bad, nor is an empty file: an hour may have no events.
+    Lines whose types the schema passes over do not count.
     """
-    bad = [bad_lines(json.loads(account["reasons"])) for account in accounts]
-    lines = sum(account["lines"] for account in accounts)
+    reasons = [json.loads(account["reasons"]) for account in accounts]
+    bad = list(map(bad_lines, reasons))
+    lines = sum(map(judged_lines, (account["lines"] for account in accounts), reasons))
     if sum(bad) <= allowed * lines:
         return
     worst = accounts[bad.index(max(bad))]

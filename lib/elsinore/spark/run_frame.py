@@ -51,7 +51,7 @@ def run(
     """
     bound, schema = workload.bound, workload.schema
     require(bound.queries)
-    if problem := column_problem(df.columns, schema):
+    if problem := column_problem(df.columns, schema, nested=True):
         raise DataError(f"the DataFrame: {problem}")
     decoded = _decoded(df, schema)
     if max_bad_share < 1:
@@ -81,7 +81,9 @@ def run(
 
 def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
     """Typed events with their positions, and bad rows with why they are."""
-    wanted = {schema.time_field, schema.type_field, schema.id_field, *schema.attributes}
+    common = (schema.time_field, schema.type_field, schema.id_field or schema.type_field)
+    raw = [*common, *(field for field, _ in schema.raw_attributes)]
+    wanted = {*raw, *(field.split(".")[0] for field in raw)}
     quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}  # dots are no paths
     fields = [F.col(quoted[name]) for name in frame.columns if name in wanted]
     numbered = frame.select(*fields, F.monotonically_increasing_id().alias(_POSITION))
@@ -102,7 +104,9 @@ def _decoding(schema: StreamSchema) -> Task:
             table = pa.Table.from_batches([batch])
             label = pa.repeat("DataFrame", table.num_rows)
             where = pa.table({"file": label, _POSITION: table[_POSITION]})
-            decoded = type_records(ArrowRecords(table.drop([_POSITION])), where, {}, schema)
+            fields = table.drop([_POSITION])
+            records = ArrowRecords(fields, quoted=schema.quoted_numbers)
+            decoded = type_records(records, where, {}, schema)
             events = decoded.events.drop(["file"])
             bad = decoded.rejected.select([_POSITION, _REASON])
             together = pa.concat_tables([events, bad], promote_options="default")

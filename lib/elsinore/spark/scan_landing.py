@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -288,11 +289,15 @@ def _decode(
     from_event = _positions(events, count)
     from_fault = _positions(rejected, count)
     kinds = pa.array([event_type.name for event_type in stream.types])
+    # What is neither event nor rejected is of a type that the schema passes over.
+    ignored = pc.and_(pc.is_null(from_event), pc.is_null(from_fault))
+    codes = rejected["reason_code"].take(from_fault)
+    reasons = rejected["reason"].take(from_fault)
     columns = {
         "landing": landings,
         **{name: lines[name] for name in lines.column_names},
-        "reason_code": rejected["reason_code"].take(from_fault),
-        "reason": rejected["reason"].take(from_fault),
+        "reason_code": pc.if_else(ignored, Reason.IGNORED_TYPE.value, codes),
+        "reason": pc.if_else(ignored, "the schema does not list its type", reasons),
         "event_id": events["event_id"].take(from_event),
         "event_type": kinds.take(events[TYPE_COLUMN].combine_chunks()).take(from_event),
         "event_time": events[TIME_COLUMN].take(from_event).cast(_INSTANT),

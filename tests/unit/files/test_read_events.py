@@ -176,8 +176,8 @@ def test_inputs_that_cannot_be_used(tmp_path: Path) -> None:
 
 
 def test_a_report_that_does_not_add_up_is_refused() -> None:
-    with pytest.raises(EngineError, match="3 lines, but 1 accepted, 1 duplicates and 0 rejected"):
-        ReadReport(1, 3, 1, 1, REJECTED_SCHEMA.empty_table())
+    with pytest.raises(EngineError, match="1 accepted, 1 duplicates, 0 rejected and 2 ignored"):
+        ReadReport(1, 3, 1, 1, REJECTED_SCHEMA.empty_table(), 2)
 
 
 def test_rejected_lines_as_json_lines(tmp_path: Path) -> None:

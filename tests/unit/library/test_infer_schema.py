@@ -34,15 +34,15 @@ time: {field: ts, unit: ms}  # ?
 type: {field: event}  # ?
 id: {field: id}  # ?
 types:
-  "on":
-    # "user-id": the name cannot be an attribute's
+  view:
+    user_id: {type: string, field: "user-id"}
+    price: {type: double, nullable: true}  # ?
     n: long
     ok: boolean
     seen: timestamp
     # tags: list<element: string> is not read
-  view:
-    # "user-id": the name cannot be an attribute's
-    price: {type: double, nullable: true}  # ?
+  "on":
+    user_id: {type: string, field: "user-id"}
     n: long
     ok: boolean
     seen: timestamp
@@ -62,6 +62,37 @@ def test_a_frame_has_a_schema_that_fits_it(make: Any) -> None:
 def without_types(text: str) -> list[str]:
     """Lists are spelled differently."""
     return [re.sub(r"tags: .* is", "tags: this is", line) for line in text.splitlines()]
+
+
+NESTED = """\
+# Guessed from events: look at what ends in a question mark.
+stream: events
+time: {field: "meta.ts", unit: iso}  # ?
+type: {field: "meta.type", names: {page_view: "page view", order_created: "order.created"}}  # ?
+id: {field: id}  # ?
+types:
+  page_view:
+    file_: {type: string, field: file}
+    ID: {type: long, field: "body.user.ID", nullable: true}  # ?
+  order_created:
+    file_: {type: string, field: file}
+    x_1st: {type: long, field: "body.1st"}
+    ID: {type: long, field: "body.user.ID"}
+"""
+
+
+def test_what_lies_inside_or_has_no_name_is_given_one() -> None:
+    def event(key: str, kind: str, first: int | None, user: int | None) -> dict[str, Any]:
+        meta = {"ts": "2025-03-03T10:00:00Z", "type": kind}
+        return {"meta": meta, "id": key, "file": "f", "body": {"1st": first, "user": {"ID": user}}}
+
+    events = [event("a", "page view", None, 1), event("b", "page view", None, None)]
+    table = pa.Table.from_pylist([*events, event("c", "order.created", 3, 4)])
+    text = elsinore.infer_schema(table)
+    assert text == NESTED
+    query = "QUERY q RETURN SUM(C.ID), MAX(C.x_1st) PATTERN order_created C WITHIN 1 hour;"
+    rows = elsinore.workload(query, schema=text).run(table)["q"].to_pylist()
+    assert [(row["SUM(C.ID)"], row["MAX(C.x_1st)"]) for row in rows] == [(4, 3)]
 
 
 @pytest.mark.parametrize(
@@ -111,9 +142,10 @@ def test_what_cannot_be_guessed_is_said(frame: pd.DataFrame, error: str) -> None
 def test_names_cannot_write_yaml() -> None:
     columns = {"time": [1], "type": ["A\n  B: {x: long}"], "v\n    w": [1], "no": [True]}
     lines = elsinore.infer_schema(pd.DataFrame(columns)).splitlines()
-    assert lines[-3] == r'  # "A\n  B: {x: long}":'
-    assert lines[-2].startswith(r'    # # "v\n    w": the name cannot be')
-    assert lines[-1] == '    # "no": boolean'
+    assert lines[3] == r'type: {field: type, names: {A_B_x_long: "A\n  B: {x: long}"}}  # ?'
+    assert lines[-3] == "  A_B_x_long:"
+    assert lines[-2] == r'    v_w: {type: long, field: "v\n    w"}'
+    assert lines[-1] == '    "no": boolean'
 
 
 def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""`elsinore ingest`: events of any file that can be read into the landing zone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from os.path import relpath
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.stream import StreamSchema
+from elsinore.errors import DataError, ParameterError
+from elsinore.events import TIME_COLUMN
+from elsinore.files.decode import decode_lines
+from elsinore.files.read_csv import read_csv
+from elsinore.files.read_events import (
+    InputFormat,
+    ReadReport,
+    as_json,
+    files_of,
+    format_of,
+    too_many_bad,
+)
+from elsinore.files.read_lines import read_lines
+from elsinore.files.read_parquet import read_parquet
+from elsinore.files.type_records import Decoded, concat_decoded
+from elsinore.generate.flights import hour_path
+from elsinore.generate.write_events import whole_file
+from elsinore.query.print_query import count_of
+from elsinore.settings import Settings
+from elsinore.timeline import HOUR, hour_label
+
+#: A middling level of gzip.
+_COMPRESSION = 4
+
+
+def ingest(
+    events: Annotated[list[Path], typer.Argument(help="Events: files or folders.")],
+    max_bad_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Fail when more lines than this share are bad.")
+    ] = 0,
+) -> None:
+    """Put EVENTS into the landing zone, by the hour of their time, for `replay` to land.
+
+    Nothing there is overwritten, and what is there already is not put there again.
+    """
+    settings = Settings.load()
+    stream = load_schema(settings.schema_file)
+    if not stream.time_unit.is_calendar:
+        raise ParameterError(
+            f"events of the stream {stream.name} have no calendar time, so no hour to land in",
+            hint="`elsinore run` answers queries over them",
+        )
+    hours = _by_hour(events, stream, max_bad_share)
+    new = sum(_write(settings.landing, hour, lines) for hour, lines in hours.items())
+    counts = count_of(sum(map(len, hours.values())), "event"), count_of(len(hours), "hour")
+    zone = f"{relpath(settings.landing)}, {count_of(new, 'new file')}"
+    typer.echo(f"{counts[0]} of {counts[1]} below {zone}; next:")
+    start, end = hour_label(min(hours)), hour_label(max(hours) + HOUR)
+    typer.echo(f"elsinore replay --start {start}:00 --end {end}:00")
+
+
+def _by_hour(events: list[Path], stream: StreamSchema, allowed: float) -> dict[int, pa.Array]:
+    """The lines of each hour that has any, in the order of the files.
+
+    Raises:
+        DataError: too many lines are bad, or there is no event.
+    """
+    files = [file for file in files_of(events)[0] if isinstance(file, Path)]
+    parts = [part for file in files for part in _parts(file, stream)]
+    found = concat_decoded((decoded for decoded, _ in parts), stream)
+    report = ReadReport(
+        len(files), found.lines, found.events.num_rows, 0, found.rejected, found.ignored
+    )
+    if report.bad_share > allowed:
+        raise too_many_bad(report, allowed)
+    if not report.accepted:
+        raise DataError("there is no event in these files", hint=f"{found.lines} lines were read")
+    if aside := report.lines - report.accepted:
+        typer.echo(f"elsinore: {aside} of {report.lines} lines left out", err=True)
+    hours = found.events[TIME_COLUMN].to_numpy() // HOUR * HOUR
+    # Lines of an hour stay in their order: of events with one id the last one counts.
+    lines = pa.chunked_array([text for _, text in parts]).take(np.argsort(hours, kind="stable"))
+    own, sizes = np.unique(hours, return_counts=True)
+    starts = np.cumsum(sizes) - sizes
+    slices = zip(own.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+    return {hour: lines.slice(start, size) for hour, start, size in slices}
+
+
+def _parts(file: Path, stream: StreamSchema) -> Iterator[tuple[Decoded, pa.Array]]:
+    """What is in a file, with the line of each event: lines of JSON stay as they are."""
+    if format_of(file) is InputFormat.JSONL:
+        for batch in read_lines(file):
+            decoded = decode_lines(batch, stream)
+            own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
+            yield decoded, batch["line"].filter(own).cast(pa.large_string())
+        return
+    reader = read_csv if format_of(file) is InputFormat.CSV else read_parquet
+    for decoded in reader(file, stream):
+        rows = decoded.events.to_pylist()
+        yield decoded, pa.array([as_json(row, stream) for row in rows], pa.large_string())
+
+
+def _write(zone: Path, hour: int, lines: pa.ChunkedArray) -> bool:
+    """Write lines of an hour into a file of their own, unless they were ingested before."""
+    text = "".join(f"{line}\n" for line in lines.to_pylist()).encode()
+    digest = hashlib.sha256(text).hexdigest()[:12]
+    folder, stem = hour_path(zone, hour).parent, f"events-{hour_label(hour)}"
+    if any(folder.glob(f"{stem}-*-{digest}.jsonl.gz")):
+        return False
+    # Numbered: of events with one id, that of the last file counts.
+    number = sum(1 for _ in folder.glob(f"{stem}*")) + 1
+    with whole_file(folder / f"{stem}-{number:04}-{digest}.jsonl.gz", _COMPRESSION) as out:
+        out.write(text)
+    return True

@@ -1,0 +1,76 @@
+"""`elsinore init`: a project folder of one's own, with a query that runs and its test."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib.resources import as_file, files
+from os.path import relpath
+from pathlib import Path
+from string import Template
+from typing import Annotated
+
+import typer
+
+from elsinore.catalog.load_schema import NAME, read_schema
+from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.errors import ParameterError
+from elsinore.library.infer_schema import infer_schema
+
+#: Types of what can be a key, with a value each.
+_VALUES = {AttributeType.STRING: "k", AttributeType.LONG: "1"}
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="A new or empty folder.")],
+    events: Annotated[
+        Path | None, typer.Option("--from", help="Your events; else some rides are taken.")
+    ] = None,
+) -> None:
+    """Make FOLDER a project: a schema that fits your events, a first query, its test, a README."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ParameterError(f"{folder} is not empty", hint="name a new folder")
+    project = files("elsinore.cli") / "project"
+    name = folder.resolve().name
+    stream = name if re.match(NAME, name) else "events"
+    with as_file(project / "events.jsonl") as rides:
+        schema = infer_schema(events or rides, stream=stream)
+    data = "events.jsonl" if events is None else shlex.quote(relpath(events, folder))
+    given = {"stream": stream, "data": data, **_first_query(read_schema(schema))}
+    names = ["README.md", "queries.sase", "cases.yaml", "pipeline.env"]
+    written = {"schema.yaml": schema}
+    for name in [*names, *([] if events else ["events.jsonl"])]:
+        text = (project / name).read_text(encoding="utf-8")
+        written[name] = Template(text).safe_substitute(given)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in written.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    typer.echo(f"{', '.join(written)} in {folder}; next:")
+    typer.echo(f"cd {shlex.quote(str(folder))}")
+    typer.echo(f"elsinore run queries.sase --schema schema.yaml --input {data}")
+
+
+def _first_query(schema: StreamSchema) -> dict[str, str]:
+    """What the templates of the query and of its case need.
+
+    The second type follows the first, or the only one itself; once or more where both have an
+    attribute that can be a key: without one, nearly everything would match.
+    """
+    first, last = schema.types[0], schema.types[min(1, len(schema.types) - 1)]
+    calendar = schema.time_unit.is_calendar
+    # Types stand in a pattern once, or have aliases.
+    one, other = (" one", " other") if first is last else ("", "")
+    where, loop, given, of_one = "", "", "", ""
+    keys = [a for a in first.attributes if a in last.attributes and a.type in _VALUES]
+    for key in [a for a in keys if not a.nullable][:1]:
+        where, loop, of_one = f"WHERE [{key.name}]\n", "+", f", once or more, of one {key.name}"
+        given = f"({key.name}={_VALUES[key.type]})"
+    unit = "min" if calendar else ""
+    return {
+        "why": f"How often does {last.name} follow {first.name}{of_one}, in the time below?",
+        "pattern": f"SEQ({first.name}{one}, {last.name}{other}{loop})",
+        "where": where,
+        "within": "1 hour" if calendar else "100",
+        "events": f"{first.name}@0{unit}{given} {last.name}@1{unit}{given}",
+        "bounds": "1970-01-01T00:00, 1970-01-01T01:00" if calendar else "0, 100",
+    }

@@ -1,0 +1,137 @@
+"""`elsinore ingest`: files of every format into the landing zone, as the pipeline lands them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from elsinore.catalog.load_schema import load_schema
+from elsinore.cli.main import run_command
+from elsinore.files.read_events import read_events
+from elsinore.spark.scan_landing import landing_files
+from elsinore.timeline import Interval
+
+SCHEMA = """\
+stream: shop
+time: {field: at.ms, unit: UNIT}
+type: {field: event, names: {View: page view}}
+id: {field: key}
+other_types: ignore
+types: {View: {user: {type: string, field: user-id}, x: {type: double, nullable: true}, seen: timestamp}}
+"""  # noqa: E501
+TEN = 1_740_996_000_000  # 2025-03-03T10:00
+RECORDS = [
+    {"key": "b", "at.ms": TEN + 3_600_000, "event": "page view", "user-id": "ü", "x": 1.5,
+     "seen": "2025-03-03"},
+    {"key": "a", "at.ms": TEN + 3_599_999, "event": "page view", "user-id": "v", "x": None,
+     "seen": "2025-03-03T10:00:00.5Z"},
+    {"key": "c", "at.ms": TEN, "event": "login", "user-id": None, "x": None, "seen": None},
+]  # fmt: skip
+DAY = Interval.parse("2025-03-03", "2025-03-04")
+
+
+@pytest.fixture(autouse=True)
+def zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ELSINORE_SCHEMA_FILE", str(tmp_path / "s.yaml"))
+    (tmp_path / "s.yaml").write_text(SCHEMA.replace("UNIT", "ms"))
+    return tmp_path / "home" / "landing"
+
+
+def written(form: str, folder: Path) -> Path:
+    path = folder / f"e.{form}"
+    frame = pd.DataFrame(RECORDS)
+    match form:
+        case "csv":
+            frame.to_csv(path, index=False)
+        case "parquet":
+            frame.to_parquet(path)
+        case _:
+            path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    return path
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_the_pipeline_finds_the_events_of_each_hour(
+    form: str, zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(form, tmp_path)
+    assert run_command(["ingest", str(path)]) == 0
+    told, error = capsys.readouterr()
+    assert f"2 events of 2 hours below {os.path.relpath(zone)}, 2 new files; next:" in told
+    assert told.endswith("\nelsinore replay --start 2025-03-03T10:00 --end 2025-03-03T12:00\n")
+    assert error == "elsinore: 1 of 3 lines left out\n"
+    found = landing_files(zone, DAY)
+    assert [file.landing for file in found] == ["2025-03-03T10", "2025-03-03T11"]
+    schema = load_schema(tmp_path / "s.yaml")
+    before, _ = read_events([path], schema, max_bad_share=0)
+    after, _ = read_events([zone], schema, max_bad_share=0)
+    assert after.table.sort_by("_time") == before.table.sort_by("_time")
+
+
+def test_lines_of_json_stay_as_they_are(zone: Path, tmp_path: Path) -> None:
+    record = RECORDS[0] | {"more": {"of": "it"}}
+    (tmp_path / "e.jsonl").write_text(json.dumps(record) + "\n")
+    assert run_command(["ingest", str(tmp_path / "e.jsonl")]) == 0
+    [file] = landing_files(zone, DAY)
+    assert json.loads(gzip.decompress(Path(file.path).read_bytes())) == record
+
+
+def test_nothing_is_overwritten_nor_ingested_twice(
+    zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written("csv", tmp_path)
+    folder = zone / "2025" / "03" / "03"
+    folder.mkdir(parents=True)
+    (folder / "events-2025-03-03T10.jsonl").write_text("somebody's\n")
+    for _ in range(2):
+        assert run_command(["ingest", str(path)]) == 0
+    assert "landing, 0 new files; next:" in capsys.readouterr().out
+    path.write_text(path.read_text().replace("v,,", "w,,"))
+    assert run_command(["ingest", str(path)]) == 0
+    names = [file.name.rpartition("/")[2][:25] for file in landing_files(zone, DAY)]
+    assert names == [
+        "events-2025-03-03T10-0002", "events-2025-03-03T10-0003", "events-2025-03-03T10.json",
+        "events-2025-03-03T11-0001",
+    ]  # fmt: skip
+    assert (folder / "events-2025-03-03T10.jsonl").read_text() == "somebody's\n"
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "error"),
+    [
+        ("integer", "", "events of the stream shop have no calendar time"),
+        ("ms", "", "there is no event in these files (0 lines were read)"),
+        ("ms", "nothing\n", "1 of 1 lines are bad"),
+    ],
+)
+def test_what_cannot_land_is_refused(
+    unit: str, text: str, error: str, zone: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "s.yaml").write_text(SCHEMA.replace("UNIT", unit))
+    (tmp_path / "e.jsonl").write_text(text)
+    assert run_command(["ingest", str(tmp_path / "e.jsonl")]) in (1, 2)
+    assert error in capsys.readouterr().err
+    assert not zone.exists()
+
+
+@pytest.mark.parametrize(
+    ("unit", "time"),
+    [("s", 1740996000.25), ("s", 1740996000), ("us", 1740996000000001), ("ms", 1740996000000.5),
+     ("iso", "2025-03-03T10:00:00.123456Z")],
+)  # fmt: skip
+def test_times_are_written_in_the_schemas_unit(
+    unit: str, time: object, zone: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "s.yaml").write_text(SCHEMA.replace("UNIT", unit))
+    pd.DataFrame([RECORDS[0] | {"at.ms": time}]).to_csv(tmp_path / "e.csv", index=False)
+    assert run_command(["ingest", str(tmp_path / "e.csv")]) == 0
+    [file] = landing_files(zone, DAY)
+    line = json.loads(gzip.decompress(Path(file.path).read_bytes()))
+    assert (line["at.ms"], line["event"], line["user-id"]) == (time, "page view", "ü")

@@ -1,0 +1,69 @@
+"""`elsinore init`: what it writes runs, whatever the events are."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.cli.main import run_command
+
+ONE = {"time": "2025-03-03T10:00:00Z", "event": "a1", "n": 5}
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "one type": [ONE],
+    "one type without a key": [{"time": 1740996000, "type": "A", "x": 1.5}],
+    "two types with a key": [ONE, ONE | {"event": "page view"}],
+    "two types without a key": [{"time": 5, "kind": "A", "x": 1.5}, {"time": 7, "kind": "B"}],
+    "envelopes": [{"m": {"ts": "2025-03-03", "type": kind, "user-id": "u"}} for kind in "AB"],
+}
+
+
+@pytest.mark.parametrize("events", SHAPES.values(), ids=list(SHAPES))
+def test_every_command_of_a_new_project_runs(
+    events: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("my events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert run_command(["init", "shop", "--from", "my events.jsonl"]) == 0
+    told = capsys.readouterr().out
+    monkeypatch.chdir("shop")
+    last = told.splitlines()[-1]
+    for line in [*readme_commands()[:3], last]:
+        program, *arguments = shlex.split(line)
+        assert (program, run_command(arguments)) == ("elsinore", 0), capsys.readouterr().err
+    assert "1 case: 1 ok, 0 failed" in capsys.readouterr().out
+    assert "stream: shop" in Path("schema.yaml").read_text()
+
+
+def readme_commands() -> list[str]:
+    lines = Path("README.md").read_text().splitlines()
+    return [line for line in lines if line.startswith("elsinore ")]
+
+
+def test_without_events_it_is_of_rides_and_goes_on_to_the_pipeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["init", "my-rides"]) == 0
+    monkeypatch.chdir("my-rides")
+    for line in Path("pipeline.env").read_text().splitlines()[1:]:
+        name, value = line.removeprefix("export ").split("=")
+        monkeypatch.setenv(name, value.strip('"').replace("$PWD", str(Path.cwd())))
+    for line in readme_commands():
+        assert run_command(shlex.split(line)[1:]) == 0
+    told = capsys.readouterr()
+    assert '"values": {"COUNT(*)": 32}' in told.out
+    assert "elsinore replay --start 2013-01-01T10:00 --end 2013-01-01T11:00" in told.out
+    assert len(list(Path("var/landing/2013/01/01").iterdir())) == 1
+
+
+def test_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").write_text("")
+    assert run_command(["init", str(tmp_path)]) == 2
+    assert "is not empty (name a new folder)" in capsys.readouterr().err
+    assert run_command(["init", str(tmp_path / "new"), "--from", str(tmp_path / "none.csv")]) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -1,0 +1,84 @@
+"""The commands of docs/your-data.md, one after another, print what the page says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from elsinore.catalog.load_schema import load_schema, read_schema
+from elsinore.cli.main import run_command
+from elsinore.files.read_events import read_events
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "your-data.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+PROGRAM = ".venv/bin/elsinore"
+
+
+def test_the_commands_in_their_order(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ELSINORE_ROOT", str(tmp_path))
+    printed = ""
+    for number, (kind, text) in enumerate(BLOCKS):
+        if kind == "sh" and text.startswith("export "):
+            for pair in shlex.split(text)[1:]:
+                monkeypatch.setenv(*pair.split("="))
+        elif kind == "sh" and " replay " in text:
+            assert text.strip().removeprefix(".venv/bin/") == printed.splitlines()[-1]
+        elif kind == "sh":
+            program, *arguments = shlex.split(text)
+            assert (program, run_command(arguments)) == (PROGRAM, 0)
+            printed = capsys.readouterr().out.strip()
+            assert BLOCKS[number + 1][0] == "text"
+            told = [line.rstrip() for line in printed.splitlines()]
+            assert told == BLOCKS[number + 1][1].splitlines()
+
+
+def test_the_files_that_it_shows_are_those_of_the_example() -> None:
+    shown = [text for kind, text in BLOCKS if kind in ("yaml", "sase")]
+    for text, name in zip(shown[:2], ("clicks.yaml", "clicks.sase"), strict=True):
+        assert text == (ROOT / "docs" / "example" / name).read_text(encoding="utf-8")
+
+
+def test_the_schema_with_all_settings_reads_what_it_is_about(tmp_path: Path) -> None:
+    schema = read_schema(next(t for kind, t in BLOCKS if kind == "yaml" and "@version" in t))
+    at = 1740996000000
+    events = [
+        {"key": 1, "@version": "2",
+         "payload": {"ts": str(at), "event": "page view", "user": {"id": "u"}}},
+        {"key": "2", "price": "5", "currency": "EUR", "gift": "TRUE",
+         "payload": {"ts": at, "event": "Checkout", "buyer": "u"}},
+        {"key": "3", "payload": {"event": "Login"}},
+    ]  # fmt: skip
+    path = tmp_path / "e.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    table, report = read_events([path], schema, max_bad_share=0)
+    assert table.table["user"].to_pylist() == ["u", "u"]
+    assert table.table["version"].to_pylist() == [2, None]
+    assert table.table["price"].to_pylist() == [None, 5.0]
+    assert report.ignored == 1
+
+
+def test_every_setting_is_on_the_page() -> None:
+    source = (ROOT / "lib/elsinore/catalog/load_schema.py").read_text(encoding="utf-8")
+    names = set(re.findall(r"^    (\w+): (?!Any)[A-Z_a-z]", source, re.MULTILINE))
+    assert {"field", "other_types", "quoted_numbers", "nullable"} <= names
+    assert [
+        name for name in sorted(names) if f"`{name}" not in PAGE and f".{name}`" not in PAGE
+    ] == []
+
+
+def test_the_guess_and_the_corrected_schema_read_the_same_events() -> None:
+    table, report = read_events(
+        [ROOT / "docs/example/clicks.csv"],
+        load_schema(ROOT / "docs/example/clicks.yaml"),
+        max_bad_share=0,
+    )
+    assert (len(table), report.ignored) == (10, 2)
