@@ -262,7 +262,10 @@ def replay(settings: Settings, folder: Path, name: str, *, bad: bool) -> Replaye
 
 @dataclass(frozen=True)
 class Ended:
-    """A command that has ended: its exit code, its output, and the lines of its errors."""
+    """A command that has ended: its exit code, its output, and its errors, a line each.
+
+    The line of a query and the sign below it, which an error may show, are left out.
+    """
 
     code: int
     output: str
@@ -285,7 +288,8 @@ def command(*words: str | Path, cwd: Path, **variables: str) -> Ended:
         redirect_stderr(StringIO()) as errors,
     ):
         code = run_command([str(word) for word in words])
-    return Ended(code, output.getvalue(), errors.getvalue().splitlines())
+    lines = errors.getvalue().splitlines()
+    return Ended(code, output.getvalue(), [line for line in lines if not line.startswith("  ")])
 
 
 def land(interval: Interval, *, cwd: Path, **variables: str) -> Ended:
