@@ -2,8 +2,8 @@
 
 What is missing is looked for like what is there. Single results are drawn from the staged ones, by
 query, size and hour, and by groups of events drawn at random, whether the engine has a result for
-them or not. Whole windows are searched for groups without the result that they should have: some of
-those in which a result was drawn, and some of those in which a query has no result at all.
+them or not. Whole windows are searched for groups without the result that they should have: those
+in which a result was drawn, and some of those in which a query has no result at all.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ EVERY_GROUP = "*"
 #: A whole window in which the engine has results of more groups is not searched.
 MAX_GROUPS = 5_000
 
-#: To so many results comes one window to be searched, one without results, and one group of a drawn
-#: event. Searching takes more time than all the rest where every window is searched.
+#: To so many results comes one window without results, and one group of a drawn event.
 _SHARE = 4
 
 #: `(exact, value)` of one aggregate, as in the tables.
@@ -66,8 +65,8 @@ class SampleSize:
     """How much is checked.
 
     Attributes:
-        windows: results of a run at most. On top come a quarter as many of the windows that these
-            lie in, searched for missing results, and half as many places drawn from elsewhere.
+        windows: results of a run at most. On top come the windows that these lie in, searched for
+            missing results, and half as many places drawn from elsewhere.
         steps: what the reference may take for one of them.
         seed: of the sample; the same seed and run give the same checks.
     """
@@ -146,12 +145,8 @@ def choose(
     of_events = _in_turn(_of_events(lake, workload, run, latest, seed, share), seed)[:share]
     without = _in_turn(_windows_without_result(workload, run, results, seed, share), seed)[:share]
     # A query without groups has one result in a window, and that one is drawn.
-    drawn = (
-        Place(place.query, EVERY_GROUP, place.window)
-        for place in strata
-        if workload.by_name[place.query].group_keys
-    )
-    windows = [*_in_turn(drawn, seed)[:share], *without]
+    grouped = [place for place in strata if workload.by_name[place.query].group_keys]
+    windows = [*(Place(place.query, EVERY_GROUP, place.window) for place in grouped), *without]
     single = dict.fromkeys([*strata, *of_events])
     published = _published(lake, workload, version, single)
     checks = {}
