@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import ParameterError
-from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_step import Arguments
-from elsinore.quality.judge import load_judgement
-from elsinore.quality.report import write_report
-from elsinore.quality.stories import find_workload
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
+from jobs.report_quality import write_page
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
@@ -27,17 +23,4 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         raise ParameterError(
             f"{interval} is no day", hint="give midnight to midnight, UTC, as start and end"
         )
-    judgement = load_judgement(settings.quality, run_key(interval))
-    stream = load_schema(settings.schema_file)
-    workload = find_workload(settings.workload_file, stream)
-    page = write_report(
-        settings.lake,
-        settings.reports,
-        interval,
-        judgement,
-        stream=stream,
-        workload=workload,
-        night=True,
-        airflow=arguments.page,
-    )
-    return {"report": str(page), "data_docs": judgement and judgement.docs_index}
+    return write_page(arguments, settings, night=True)

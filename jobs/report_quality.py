@@ -16,17 +16,21 @@ from elsinore.settings import Settings
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """One page; links the Data Docs that the validation left behind, if it did."""
-    interval = arguments.interval
-    judgement = load_judgement(settings.quality, run_key(interval))
+    return write_page(arguments, settings, night=False)
+
+
+def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Mapping[str, Any]:
+    """The page of a run or, by night, of a day."""
+    judgement = load_judgement(settings.quality, run_key(arguments.interval))
     stream = load_schema(settings.schema_file)
-    workload = find_workload(settings.workload_file, stream)
     page = write_report(
         settings.lake,
         settings.reports,
-        interval,
+        arguments.interval,
         judgement,
         stream=stream,
-        workload=workload,
+        workload=find_workload(settings.workload_file, stream),
+        night=night,
         airflow=arguments.page,
     )
     return {"report": str(page), "data_docs": judgement and judgement.docs_index}

@@ -1,4 +1,4 @@
-"""Every command of docs/operator.md runs, on a copy of a home after one clean replay.
+"""The commands of docs/operator.md and lateness.md run, on a copy of a home after a clean replay.
 
 Those of Airflow, seconds each, run by `ELSINORE_LONG=1`; otherwise Airflow's own parser takes them.
 """
@@ -71,6 +71,10 @@ def test_commands_run(section: str, home: Home) -> None:
     run(blocks(section), home)
     for line in calls.read_text().splitlines() if calls.exists() else ():
         get_parser().parse_args(json.loads(line))  # ends the process where it takes them not
+
+
+def test_the_question_of_the_page_on_lateness_is_answered(home: Home) -> None:
+    run(blocks((ROOT / "docs" / "lateness.md").read_text(encoding="utf-8")), home)
 
 
 def test_every_alert_has_an_entry_and_every_entry_is_named() -> None:

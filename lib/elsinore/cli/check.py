@@ -10,14 +10,15 @@ import typer
 from rich.console import Console
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.cli.main import QueryFile, SchemaFile
 from elsinore.library.check import Checked
 from elsinore.plot import require_picture
 from elsinore.query.load_workload import load_workload
 
 
 def check(
-    workload: Annotated[Path, typer.Argument(help="The queries, a .sase file.")],
-    schema: Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")],
+    workload: QueryFile,
+    schema: SchemaFile,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the templates: a .svg or .png file.")

@@ -10,20 +10,20 @@ import typer
 from rich.console import Console
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.cli.main import QueryFile, SchemaFile
 from elsinore.cli.plan import read_statistics
 from elsinore.engine.plan import compile_plan
-from elsinore.errors import ParameterError, PlanError
+from elsinore.errors import ParameterError
 from elsinore.library.explain import Explained
 from elsinore.plot import require_picture
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.replan import verify
+from elsinore.sharing.replan import load_plan
 
 
 def explain(
-    workload: Annotated[Path, typer.Argument(help="The queries, a .sase file.")],
-    schema: Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")],
+    workload: QueryFile,
+    schema: SchemaFile,
     plan: Annotated[
         Path | None, typer.Option(help="The plan, as `elsinore plan --json` prints it.")
     ] = None,
@@ -47,8 +47,7 @@ def explain(
     if plan is None and statistics is None:
         raise ParameterError("give --plan FILE, or --rates FILE or --events FILE to find one")
     if plan is not None:  # as the pipeline runs it
-        found = StaticPlan.from_json(_read(plan))
-        verify(found, bound)
+        found = load_plan(plan, bound)
         runtime = compile_plan(bound, statistics, static_plan=found)
     else:  # as `elsinore run` does
         assert statistics is not None
@@ -63,12 +62,3 @@ def explain(
     explained.print(Console(highlight=False, soft_wrap=True))
     if plot is not None:
         typer.echo(f"drawn in {plot}")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise PlanError(f"the static plan {path} is no UTF-8 text") from error

@@ -28,6 +28,10 @@ from elsinore.errors import (
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+#: Arguments of several commands.
+QueryFile = Annotated[Path, typer.Argument(help="The queries, a .sase file.")]
+SchemaFile = Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")]
+
 #: Where each command is. Only the one that is called for is imported: `run` needs neither solver
 #: nor lake, and each of them is felt.
 COMMANDS = {

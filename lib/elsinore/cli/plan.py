@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.cli.main import QueryFile, SchemaFile
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import read_events
@@ -23,8 +24,8 @@ from elsinore.sharing.statistics import Statistics, load_rates
 
 
 def plan(
-    workload: Annotated[Path, typer.Argument(help="The queries, a .sase file.")],
-    schema: Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")],
+    workload: QueryFile,
+    schema: SchemaFile,
     rates: Annotated[
         Path | None, typer.Option(help="Rates of the event types, a .yaml file.")
     ] = None,

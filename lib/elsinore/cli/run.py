@@ -14,7 +14,7 @@ import typer
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.answers import Format, format_for, opened, write_answers
-from elsinore.cli.main import progress_line
+from elsinore.cli.main import QueryFile, SchemaFile, progress_line
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.plan import Executor, Request, require
@@ -38,7 +38,7 @@ from elsinore.query.syntax import (
 from elsinore.reference.budget import Budget
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.replan import verify
+from elsinore.sharing.replan import load_plan
 from elsinore.template.support import greta_refusals
 from elsinore.wording import listed
 
@@ -49,50 +49,55 @@ if TYPE_CHECKING:
 _NAMED = 5
 _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
+_Input = Annotated[
+    list[Path],
+    typer.Option("--input", help="Events: jsonl, csv, parquet, .gz; files, folders, - (stdin)."),
+]
+_More = Annotated[
+    list[Path] | None, typer.Argument(help="More input files, as the shell expands them.")
+]
+_Executor = Annotated[Executor, typer.Option(help="Who works it out.")]
+_InputFormat = Annotated[
+    InputFormat | None, typer.Option(help="Of `--input -` and of files whose names do not say.")
+]
+_Output = Annotated[Path | None, typer.Option(help="Where to write; its name says the format.")]
+_Form = Annotated[
+    Format | None,
+    typer.Option("--format", help="Else a table on a terminal, JSON lines in a pipe."),
+]
+_Top = Annotated[int | None, typer.Option(min=1, help="Of each query only its N largest rows.")]
+_Quarantine = Annotated[
+    Path | None, typer.Option(help="Where to write the lines that were set aside.")
+]
+_MaxBadShare = Annotated[
+    float, typer.Option(min=0, max=1, help="Fail when more lines than this share are bad.")
+]
+_Budget = Annotated[int, typer.Option(min=1, help="Steps that twostep may take for a query.")]
+_Plan = Annotated[
+    Path | None,
+    typer.Option(help="What sharon shares, from `elsinore plan --json`; else GWMIN's plan."),
+]
+_Decisions = Annotated[
+    Path | None,
+    typer.Option(help="What hamlet decides burst by burst: a .json, .svg or .png file."),
+]
+
 
 def run(
-    workload: Annotated[Path, typer.Argument(help="The queries, a .sase file.")],
-    schema: Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")],
-    input_: Annotated[
-        list[Path],
-        typer.Option(
-            "--input", help="Events: jsonl, csv, parquet, .gz; files, folders, - (stdin)."
-        ),
-    ],
-    more: Annotated[
-        list[Path] | None, typer.Argument(help="More input files, as the shell expands them.")
-    ] = None,
-    executor: Annotated[Executor, typer.Option(help="Who works it out.")] = Executor.AUTO,
-    input_format: Annotated[
-        InputFormat | None, typer.Option(help="Of `--input -` and of files whose names do not say.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Where to write; its name says the format.")
-    ] = None,
-    form: Annotated[
-        Format | None,
-        typer.Option("--format", help="Else a table on a terminal, JSON lines in a pipe."),
-    ] = None,
-    top: Annotated[
-        int | None, typer.Option(min=1, help="Of each query only its N largest rows.")
-    ] = None,
-    quarantine: Annotated[
-        Path | None, typer.Option(help="Where to write the lines that were set aside.")
-    ] = None,
-    max_bad_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Fail when more lines than this share are bad.")
-    ] = 0.05,
-    budget: Annotated[
-        int, typer.Option(min=1, help="Steps that twostep may take for a query.")
-    ] = STEPS,
-    plan: Annotated[
-        Path | None,
-        typer.Option(help="What sharon shares, from `elsinore plan --json`; else GWMIN's plan."),
-    ] = None,
-    decisions: Annotated[
-        Path | None,
-        typer.Option(help="What hamlet decides burst by burst: a .json, .svg or .png file."),
-    ] = None,
+    workload: QueryFile,
+    schema: SchemaFile,
+    input_: _Input,
+    more: _More = None,
+    executor: _Executor = Executor.AUTO,
+    input_format: _InputFormat = None,
+    output: _Output = None,
+    form: _Form = None,
+    top: _Top = None,
+    quarantine: _Quarantine = None,
+    max_bad_share: _MaxBadShare = 0.05,
+    budget: _Budget = STEPS,
+    plan: _Plan = None,
+    decisions: _Decisions = None,
 ) -> None:
     """Answer the queries of WORKLOAD from files or standard input.
 
@@ -167,12 +172,7 @@ def _given_plan(path: Path | None, workload: Workload, executor: Executor) -> St
         return None
     if executor is not Executor.SHARON:
         raise ParameterError("--plan is for --executor sharon")
-    try:
-        plan = StaticPlan.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError(f"cannot read {path}: {error}") from error
-    verify(plan, workload)
-    return plan
+    return load_plan(path, workload)
 
 
 def _read(
@@ -228,7 +228,11 @@ def _tell_why_empty(
 ) -> None:
     """Say of each query without a row what it lacks, as far as that is easily seen."""
     if not len(events):
-        none = "there is not a line in them" if not report.lines else "every line was set aside"
+        none = (
+            "there is not a line in them"
+            if not report.lines
+            else "every line was set aside or passed over"
+        )
         _say(f"no answers, for there are no events: {count_of(report.files, 'file')} read, {none}")
         return
     answered = {row.query for row in rows}

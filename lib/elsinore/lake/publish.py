@@ -86,7 +86,6 @@ def publish(
         origins |= _require_own(lake, stretch, version, own)
     found = hour_contents(lake, STAGED, hours, version)
     contents = {label: found.get(label, NOTHING) for label in sorted(origins)}
-    total = sum(content.rows for content in contents.values())
     note = {
         "run": run,
         "workload": own,
@@ -104,7 +103,8 @@ def publish(
     awaited = awaited_landings(lake.root, workload, map(parse_hour, origins))
     records = _records(lake, hours, own, origins, contents, awaited)
     lake.record(PUBLICATIONS, [common | record for record in records], where=hours, run=run)
-    return Published(total, combine(found), sum(map(bool, awaited.values())))
+    rows = sum(content.rows for content in found.values())
+    return Published(rows, combine(found), sum(map(bool, awaited.values())))
 
 
 def _records(

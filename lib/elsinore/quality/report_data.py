@@ -199,7 +199,6 @@ def read_report_data(
     checks = checks_of_staged(lake, owned).select(CHECK_COLUMNS).to_pandas()
     published = count_results(lake, PUBLISHED, owned, tops=TOPS)
     publications = read_publications(lake)
-    queries = workload.queries if workload else ()
     staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)
     fields, late, longest = _landed_events(lake, interval, schema)
@@ -232,7 +231,9 @@ def read_report_data(
         publishing=_publishing(publications, interval),
         runs=None if pages is None else _runs(lake, interval, pages),
         unread=", ".join(_details(metrics, UNREAD)),
-        longest_window=max((one.window.within for one in queries), default=0),
+        longest_window=max((query.window.within for query in workload.queries), default=0)
+        if workload
+        else 0,
     )
 
 

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from elsinore.errors import PlanError
+from elsinore.errors import ParameterError, PlanError
 from elsinore.query.bound import Workload
 from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
+
+
+def load_plan(path: Path, workload: Workload) -> StaticPlan:
+    """A plan as `elsinore plan --json` prints it.
+
+    Raises:
+        ParameterError: the file cannot be read.
+        PlanError: it holds no plan, or not one of the workload.
+    """
+    try:
+        plan = StaticPlan.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ParameterError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise PlanError(f"the static plan {path} is no UTF-8 text") from error
+    verify(plan, workload)
+    return plan
 
 
 def verify(plan: StaticPlan, workload: Workload) -> None:
