@@ -145,7 +145,7 @@ _Entries = Annotated[dict[Name, _Entry] | None, AfterValidator(lambda value: val
 class _SchemaFile(Strict):
     stream: Name
     time: _TimeField
-    type: _TypeField
+    type: _TypeField | None = None
     id: _PlainField | None = None
     other_types: Annotated[_OtherTypes, Field(strict=False)] = _OtherTypes.REFUSE
     quoted_numbers: bool = False
@@ -166,6 +166,10 @@ class _SchemaFile(Strict):
 
     @model_validator(mode="after")
     def _each_type_is_written_in_one_way(self) -> Self:
+        if self.type is None:
+            if len(self.types) > 1 or self.other_types is _OtherTypes.IGNORE:
+                raise ValueError("type may be left out only where all events are of one type")
+            return self
         for name in self.type.names.keys() - self.types.keys():
             raise ValueError(f"type.names has {name}, but types does not")
         written = [self.type.names.get(name, name) for name in self.types]
@@ -189,11 +193,12 @@ class _SchemaFile(Strict):
         return self
 
     def to_schema(self) -> StreamSchema:
+        written = self.type.names if self.type else {}
         types = tuple(
             EventType(
                 name,
                 tuple(e.to_attribute(a) for a, e in (entries or {}).items()),
-                self.type.names.get(name, ""),
+                written.get(name, ""),
             )
             for name, entries in self.types.items()
         )
@@ -201,7 +206,7 @@ class _SchemaFile(Strict):
             self.stream,
             self.time.field,
             self.time.unit,
-            self.type.field,
+            self.type.field if self.type else None,
             self.id.field if self.id else None,
             types,
             self.time.late,

@@ -69,7 +69,7 @@ class StreamSchema:
         name: the stream's name.
         time_field, time_unit: the raw field that holds the time, and how it is written. A raw field
             is a name, or names parted by dots: the way to a field inside of others.
-        type_field: the raw field that names the event type.
+        type_field: the raw field that names the event type; None where all events are of one type.
         id_field: the raw field with the unique event id, if events have one.
         types: event types; their order fixes the codes used in columns.
         late, early: how long before the hour of a landing that brings it, and after it, an event
@@ -82,7 +82,7 @@ class StreamSchema:
     name: str
     time_field: str
     time_unit: TimeUnit
-    type_field: str
+    type_field: str | None
     id_field: str | None
     types: tuple[EventType, ...]
     late: int = 365 * DAY
@@ -112,6 +112,12 @@ class StreamSchema:
     def raw_types(self) -> tuple[str, ...]:
         """What raw events call each type, in the order of their codes."""
         return tuple(event_type.written or event_type.name for event_type in self.types)
+
+    @cached_property
+    def raw_needed(self) -> tuple[str, ...]:
+        """The raw fields that every event must have."""
+        fields = (self.time_field, self.type_field, self.id_field)
+        return tuple(field for field in fields if field is not None)
 
     @cached_property
     def raw_attributes(self) -> tuple[tuple[str, AttributeType], ...]:

@@ -62,6 +62,7 @@ def _first_query(schema: StreamSchema) -> dict[str, str]:
     one, other = (" one", " other") if first is last else ("", "")
     where, loop, given, of_one = "", "", "", ""
     keys = [a for a in first.attributes if a in last.attributes and a.type in _VALUES]
+    keys.sort(key=lambda a: a.type is not AttributeType.STRING)  # numbers are mostly no keys
     for key in [a for a in keys if not a.nullable][:1]:
         where, loop, of_one = f"WHERE [{key.name}]\n", "+", f", once or more, of one {key.name}"
         given = f"({key.name}={_VALUES[key.type]})"

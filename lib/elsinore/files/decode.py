@@ -170,9 +170,8 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
 def _fields(schema: StreamSchema) -> pa.Schema | None:
     """Raw fields with the types that need no second look; None if a field serves two types."""
     number_or_text = pa.string() if schema.time_unit is TimeUnit.ISO else pa.int64()
-    wanted = [(schema.time_field, number_or_text), (schema.type_field, pa.string())]
-    if schema.id_field is not None:
-        wanted.append((schema.id_field, pa.string()))
+    wanted = [(name, pa.string()) for name in schema.raw_needed]
+    wanted[0] = (schema.time_field, number_or_text)
     for name, kind in schema.raw_attributes:
         as_text = kind is AttributeType.TIMESTAMP
         wanted.append((name, pa.string() if as_text else ARROW_TYPES[kind]))

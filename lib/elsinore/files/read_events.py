@@ -348,7 +348,8 @@ def as_json(row: dict[str, object], schema: StreamSchema) -> str:
         fields[schema.time_field] = format_instant(time)
     else:
         fields[schema.time_field] = time // length if time % length == 0 else time / length
-    fields[schema.type_field] = schema.raw_types[code]
+    if schema.type_field is not None:
+        fields[schema.type_field] = schema.raw_types[code]
     for attribute in schema.types[code].attributes:
         value = row[attribute.name]
         if attribute.type is AttributeType.TIMESTAMP and isinstance(value, int):

@@ -187,9 +187,8 @@ def column_problem(
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         return f"column {twice[0]!r} occurs twice"
-    needed = [schema.time_field, schema.type_field, schema.id_field]
     lacking = [
-        name for name in needed if name is not None and name not in names
+        name for name in schema.raw_needed if name not in names
         and not (nested and name.split(".")[0] in names)
     ]  # fmt: skip
     there = some_of(printable(name[:_SHOWN]) for name in names)

@@ -190,6 +190,7 @@ def _instant(micros: int) -> str:
 
 def _own_types(records: Records, schema: StreamSchema) -> npt.NDArray[np.bool_]:
     """Which records are not of types that the schema does not list; those of none at all are."""
+    assert schema.type_field is not None, "only a field can name other types"
     names = records.values(schema.type_field, AttributeType.STRING).array
     own = pc.or_(pc.is_null(names), pc.is_in(names, pa.array(schema.raw_types, pa.string())))
     return own.to_numpy(zero_copy_only=False)
@@ -200,6 +201,8 @@ def _types(
 ) -> npt.NDArray[np.int32]:
     """Code of each record's type, -1 where there is none."""
     field = schema.type_field
+    if field is None:
+        return np.zeros(len(rows), np.int32)
     typed = records.values(field, AttributeType.STRING)
     for index, fault in typed.faults:
         found.add(rows, [(index, fault._replace(code=Reason.UNKNOWN_TYPE))], field)

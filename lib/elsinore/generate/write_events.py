@@ -136,7 +136,7 @@ def _write_parquet(events: EventTable, out: BinaryIO, on_written: OnWritten | No
     fields = [
         pa.field(str(schema.id_field), pa.int64()),
         pa.field(schema.time_field, pa.timestamp("us", "UTC")),
-        pa.field(schema.type_field, pa.string()),
+        pa.field(str(schema.type_field), pa.string()),
         *(events.table.schema.field(name) for name in schema.attributes),
     ]
     with pq.ParquetWriter(out, pa.schema(fields), compression="zstd") as writer:

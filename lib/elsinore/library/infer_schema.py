@@ -29,6 +29,8 @@ from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 _ROWS = 100_000
 #: A column with more values holds no names of event types.
 _MOST_TYPES = 100
+#: The type of all events that have no column for it.
+_ONE_TYPE = "Event"
 #: Bytes of a file of text that are looked at.
 _BYTES = 16 << 20
 _EMPTY_IS_NULL = csv.ConvertOptions(
@@ -51,16 +53,17 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     """YAML of a schema that fits the first events, at most 100,000, for a person to correct.
 
     Guessed are the fields of time, type and id by their names and values, the unit of time by its
-    size, and for each type which attributes it has, their types, and whether they may be NULL. What
-    lies inside of other fields, or has a name that no attribute can have, is given one. What is a
-    guess ends in `# ?`; what cannot be an attribute is a comment.
+    size, and for each type which attributes it has, their types, and whether they may be NULL. All
+    events are of one type where no column looks like names of types. What lies inside of other
+    fields, or has a name that no attribute can have, is given one. What is a guess ends in `# ?`;
+    what cannot be an attribute is a comment.
 
     Args:
         events: as in `Workload`; of several files or frames the first is looked at.
         stream: what to call the stream.
 
     Raises:
-        DataError: no column looks like times, or none like types, or a file cannot be read.
+        DataError: no column looks like times, or a file cannot be read.
     """
     table = _head(files_of(sources_of(events))[0][0])
     time, unit = _time_of(table)
@@ -68,19 +71,17 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     ids = [name for name in _named(table, _IDS) if _is_id(table[name])][:1]
     fields = [name for name in table.column_names if name not in (time, kind, *ids)]
     columns = _names({field: field.rpartition(".")[2] for field in fields}, RESERVED_NAMES)
-    values = pc.unique(table[kind]).drop_null().to_pylist()
-    names = _names({value: value for value in values})
-    other = ", ".join(f"{name}: {json.dumps(v)}" for v, name in names.items() if v != name)
+    rows_of = {_ONE_TYPE: table} if kind is None else _by_type(table, kind)
+    names = _names({value: value for value in rows_of})
     lines = [
         "# Guessed from events: look at what ends in a question mark.",
         f"stream: {_quoted(stream)}",
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?",
-        f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?",
+        _type_line(kind, names),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
         "types:",
     ]
-    for value in values:
-        rows = table.filter(pc.equal(table[kind], value))
+    for value, rows in rows_of.items():
         lines.append(f"  {_quoted(names[value])}:")
         lines += [f"    {_attribute(name, field, rows[field])}" for field, name in columns.items()
                   if rows[field].null_count < rows.num_rows]  # fmt: skip
@@ -142,12 +143,8 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
     for name in [*_named(table, _TIMES), *instants]:
         if unit := _unit_of(table[name].drop_null()):
             return name, unit
-    raise _lacking(table, "times", "time")
-
-
-def _lacking(table: pa.Table, what: str, name: str) -> DataError:
-    hint = f"the columns are {', '.join(table.column_names)}; call one of them {name}"
-    return DataError(f"no column looks like {what}", hint=hint)
+    hint = f"the columns are {', '.join(table.column_names)}; call one of them time"
+    raise DataError("no column looks like times", hint=hint)
 
 
 def _unit_of(column: pa.ChunkedArray) -> TimeUnit | None:
@@ -168,12 +165,24 @@ def _unit_of(column: pa.ChunkedArray) -> TimeUnit | None:
     return TimeUnit.INTEGER if kind is AttributeType.LONG else None
 
 
-def _type_of(table: pa.Table) -> str:
+def _type_of(table: pa.Table) -> str | None:
     for name in _named(table, _KINDS):
         text = types.is_string(table.schema.field(name).type)
         if text and pc.count_distinct(table[name]).as_py() <= _MOST_TYPES:
             return name
-    raise _lacking(table, "names of event types", "type")
+    return None
+
+
+def _by_type(table: pa.Table, kind: str) -> dict[str, pa.Table]:
+    values = pc.unique(table[kind]).drop_null().to_pylist()
+    return {value: table.filter(pc.equal(table[kind], value)) for value in values}
+
+
+def _type_line(kind: str | None, names: Mapping[str, str]) -> str:
+    if kind is None:
+        return "# type: {field: ...}  # ? without it all events are of one type"
+    other = ", ".join(f"{name}: {json.dumps(v)}" for v, name in names.items() if v != name)
+    return f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?"
 
 
 def _is_id(column: pa.ChunkedArray) -> bool:

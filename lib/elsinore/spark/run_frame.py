@@ -81,8 +81,7 @@ def run(
 
 def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
     """Typed events with their positions, and bad rows with why they are."""
-    common = (schema.time_field, schema.type_field, schema.id_field or schema.type_field)
-    raw = [*common, *(field for field, _ in schema.raw_attributes)]
+    raw = [*schema.raw_needed, *(field for field, _ in schema.raw_attributes)]
     wanted = {*raw, *(field.split(".")[0] for field in raw)}
     quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}  # dots are no paths
     fields = [F.col(quoted[name]) for name in frame.columns if name in wanted]

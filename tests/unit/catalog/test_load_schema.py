@@ -96,6 +96,13 @@ def test_no_id_types_without_attributes_and_limits_of_timestamps(tmp_path: Path)
     assert schema.by_name["B"].by_name["at"].minimum == DAY
 
 
+@pytest.mark.parametrize("types", ["types: {A: {}, B: {}}", "other_types: ignore\ntypes: {A: {}}"])
+def test_type_may_be_left_out_of_a_schema_with_one_type_only(tmp_path: Path, types: str) -> None:
+    head = "stream: s\ntime: {field: t, unit: us}\n"
+    assert load(tmp_path, f"{head}types: {{A: {{}}}}").type_field is None
+    assert "type may be left out only where" in str(refusal(tmp_path, head + types))
+
+
 @pytest.mark.parametrize(
     ("title", "types", "message"),
     [
@@ -148,7 +155,7 @@ def test_all_reserved_names_are_listed_at_once(tmp_path: Path) -> None:
 def test_every_fault_is_listed(tmp_path: Path) -> None:
     error = refusal(tmp_path, "stream: 1s\ntime: {field: t, unit: ns}\ntypes: {A: {x: int}}\n")
     places = [diagnostic.message.split(":")[0] for diagnostic in error.diagnostics]
-    assert places == ["stream", "time.unit", "type", "types.A.x"]
+    assert places == ["stream", "time.unit", "types.A.x"]
     assert str(error).endswith("(and 3 more)")
 
 

@@ -8,10 +8,12 @@ import json
 import pickle
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from elsinore.catalog.load_schema import read_schema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.read_events import ReadReport, read_events
@@ -47,6 +49,27 @@ def test_every_format_by_name(tmp_path: Path) -> None:
         {"_time": TEN, "_type": 1, "driver": "d1", "kind": None, "speed": 7.5, "stops": 2,
          "shared": True, "booked": TEN - 3_600_000_000},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "slow.jsonl", "b.csv", "c.parquet"])
+def test_events_of_one_type_need_not_say_so(tmp_path: Path, name: str) -> None:
+    schema = read_schema("""
+        {stream: s, time: {field: at, unit: s}, id: {field: id}, types: {Sale: {price: double}}}""")
+    rows = [{"id": n, "at": 1_400_000_000 + n // 2, "price": n / 2} for n in (4, 2, 3)]
+    rows.append(rows[0] | {"price": 5.0})
+    frame = pd.DataFrame(rows)
+    if name.endswith("parquet"):
+        frame.to_parquet(tmp_path / name)
+    elif name.endswith("csv"):
+        frame.to_csv(tmp_path / name, index=False)
+    else:  # a field beside those of the schema takes the careful way
+        text = "\n".join(json.dumps(row) for row in rows)
+        write(tmp_path / name, text if name == "a.jsonl" else text.replace("{", '{"note": [], '))
+    events, report = read_events([tmp_path / name], schema, max_bad_share=1)
+    assert (report.lines, report.accepted, report.by_reason) == (4, 3, {"superseded": 1})
+    assert events.table["price"].to_pylist() == [1.0, 1.5, 5.0]
+    (old,) = report.rejected.to_pylist()
+    assert json.loads(old["line"])["price"] == 2.0
 
 
 def test_folders_stand_for_the_files_below_in_order(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import yaml
 
 import elsinore
 from elsinore.cli.main import run_command
@@ -131,12 +132,19 @@ def test_files_of_every_format(
     [
         (pd.DataFrame({"type": ["A"], "v": [1.0]}), "no column looks like times"),
         (pd.DataFrame({"time": ["soon"], "type": ["A"]}), "no column looks like times"),
-        (pd.DataFrame({"time": [1], "v": [1]}), "no column looks like names of event types"),
     ],
 )
 def test_what_cannot_be_guessed_is_said(frame: pd.DataFrame, error: str) -> None:
     with pytest.raises(elsinore.DataError, match=error):
         elsinore.infer_schema(frame)
+
+
+def test_without_a_column_of_types_all_events_are_of_one() -> None:
+    frame = pd.DataFrame({"time": [1, 2, 4], "v": [1, 2, 3]})
+    schema = elsinore.infer_schema(frame)
+    assert yaml.safe_load(schema)["types"] == {"Event": {"v": "long"}}
+    work = elsinore.workload("QUERY q RETURN COUNT(*) PATTERN Event+ WITHIN 10;", schema=schema)
+    assert work.run(frame)["q"]["COUNT(*)"].to_pylist() == [7]
 
 
 def test_names_cannot_write_yaml() -> None:
