@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -33,8 +34,11 @@ from elsinore.timeline import (
 #: Integers that a double holds without a doubt: beyond, `9007199254740993.0` reads as ...992.
 EXACT_IN_DOUBLE = 2**53
 MIN_LONG, MAX_LONG = -(2**63), 2**63 - 1
-#: The spelling that Arrow parses as `parse_instant` does; anything else is read value by value.
-_PLAIN_ISO = r"^[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$"
+#: Spellings that Arrow parses as `parse_instant` does; anything else is read value by value.
+_PLAIN_ISO = {
+    r"^[1-9]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?Z$": pa.timestamp("us", "UTC"),
+    r"^[1-9]\d{3}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,6})?)?$": pa.timestamp("us"),
+}
 
 
 class Typed(NamedTuple):
@@ -123,12 +127,12 @@ def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
         texts: string array.
         wrong: the code under which a text that is no instant is reported.
     """
-    plain = pc.all(pc.match_substring_regex(texts, _PLAIN_ISO)).as_py()
-    if plain is not False:  # None: there are only NULLs
-        try:
-            return Typed(texts.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), [])
-        except pa.ArrowInvalid:
-            pass  # A 30th of February or the like: find out which.
+    for pattern, kind in _PLAIN_ISO.items():
+        # None: there are only NULLs.
+        if pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False:
+            # A 30th of February or the like is found below.
+            with suppress(pa.ArrowInvalid):
+                return Typed(texts.cast(kind).cast(pa.int64()), [])
     known: dict[str, int | Fault] = {}
 
     def convert(text: str) -> int | Fault:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from elsinore.files import read_csv as read_csv_module
 from elsinore.files.read_csv import read_csv
-from elsinore.files.read_lines import ReadLimits
+from elsinore.files.read_lines import RawLine, ReadLimits
 from elsinore.files.rejection import UnreadableFile
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import HOUR, TimeUnit
+from tests.draws import draws
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
 
 HEADER = "id,time,type,driver,kind,speed,stops,shared,booked"
@@ -233,3 +238,63 @@ def test_more_rows_than_are_decoded_at_once(tmp_path: Path) -> None:
     decoded = rows(tmp_path, *lines)
     assert decoded.rejected["position"].to_pylist() == [i * 1_000 + 9 for i in range(20)]
     assert decoded.events.num_rows == 20_000 - 20
+
+
+# ---- the fast way and the way that names faults
+
+
+CELLS = st.text('ab",\n\r\0 é\u2028ſ', max_size=4) | st.sampled_from(
+    ["", "1", "-0", "1e3", "nan", "5.0", "TRUE", "falſe", "Pool", "2013-01-01", "9" * 30,
+     "2013-01-01T10:00:00.25Z", "2013-01-01 10:00:00", "2013-02-30", "2013-01-01T24:00:00"]
+)  # fmt: skip
+
+
+@st.composite
+def nearly_good_rows(draw: st.DrawFn) -> str:
+    """A good row, mostly; sometimes with other cells, quoted or not, or text anywhere."""
+    cells = GOOD.split(",")
+    for at in draw(st.lists(st.integers(0, len(cells) - 1), max_size=2)):
+        cells[at] = draw(CELLS)
+        if draw(st.booleans()):
+            cells[at] = '"' + cells[at].replace('"', '""') + '"'
+    line = ",".join(cells)
+    if draw(st.integers(0, 9)) == 0:
+        at = draw(st.integers(0, len(line)))
+        line = line[:at] + draw(st.text('",\n\r ', max_size=3)) + line[at:]
+    return line + draw(st.sampled_from(["\n", "\n", "\n", "\r\n", "\n\n"]))
+
+
+@settings(max_examples=draws(100, 1_000), deadline=None)
+@given(st.lists(nearly_good_rows(), min_size=1, max_size=8), st.sampled_from([1, 2, 3, 100]))
+def test_the_fast_way_reads_as_the_careful_way(lines: list[str], at_once: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "e.csv"
+        path.write_bytes((HEADER + "\n" + "".join(lines)).encode())
+        patch.setattr(read_csv_module, "_AT_ONCE", at_once)
+        fast = read(path)
+        patch.setattr(read_csv_module, "_clean_block", lambda *_: None)
+        careful = read(path)
+    # The tables are printed whole: NaN is NaN.
+    assert fast.events.to_pylist().__repr__() == careful.events.to_pylist().__repr__()
+    assert fast.rejected.to_pylist() == careful.rejected.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("line", "taken"),
+    [
+        (GOOD, True),
+        (row(driver='"d, ""1"""', booked='""'), True),
+        (GOOD + "\r", True),
+        (row(driver='d"1'), False),
+        (row(driver='"d"1'), False),
+        (row(driver='"d\n1"'), False),
+        (GOOD + ",", False),
+        ("", False),
+        (row(driver="d\r1"), False),
+        (row(driver="x" * 131_073), False),
+    ],
+)
+def test_the_fast_way_is_taken_for_clean_lines_only(line: str, taken: bool) -> None:
+    lines = [RawLine(n, text, None) for n, text in enumerate([GOOD, *line.split("\n"), GOOD])]
+    columns = read_csv_module._Columns(COLUMNS, COLUMNS)
+    assert (read_csv_module._clean_block(lines, columns) is not None) is taken
