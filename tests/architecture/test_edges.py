@@ -12,8 +12,10 @@ ORCHESTRATION = ROOT / "lib" / "elsinore" / "orchestration"
 STANDARD = frozenset(sys.stdlib_module_names)
 MAY_IMPORT = {
     "dags": STANDARD | {"airflow", "elsinore.orchestration"},
-    # Publishing computes anew what changed under it, by the steps before it.
-    "jobs": STANDARD | {"elsinore", "jobs.aggregate_trends", "jobs.validate_results"},
+    # Publishing computes anew what changed under it, by the steps before it; the page of a night is
+    # written as that of a run.
+    "jobs": STANDARD
+    | {"elsinore", "jobs.aggregate_trends", "jobs.validate_results", "jobs.report_quality"},
 }
 #: Airflow parses DAG files again and again.
 HEAVY = {"pyspark", "great_expectations", "numba", "pandas"}

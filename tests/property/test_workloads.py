@@ -30,12 +30,12 @@ KINDS: dict[str, tuple[int, dict[str, float]]] = {
         "greta by order, wide as it goes": 1, "hamlet, dynamic": 1, "hamlet, random": 1,
         "sweep by panes": 1, "sweep without panes, in threads": 1,
     }),
-    "ordered": (draws(75, 1_500), {
+    "ordered": (draws(40, 1_500), {
         "greta by order": 1, "greta, shared trees: orders": 0.5, "greta, shared trees": 0.5,
         "greta, shared trees: comparing": 0.5, "greta, shared trees: returning several": 0.5,
         "against the reference": 1,
     }),
-    "long ordered": (draws(75, 1_500), {
+    "long ordered": (draws(40, 1_500), {
         "greta by order in 128 bits": 1, "greta, shared trees: orders": 0.5,
         "greta, shared trees": 0.5, "greta, shared trees: comparing": 0.5,
     }),
