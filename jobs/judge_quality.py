@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.catalog.load_schema import load_schema
 from elsinore.lake.regions import run_key
 from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.judge import judge, require_accepted
@@ -14,9 +15,9 @@ from elsinore.settings import Settings
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Judge; a failed critical expectation fails the job after its page was built."""
-    interval = arguments.interval
+    interval, stream = arguments.interval, load_schema(settings.schema_file)
     judgement = judge(
-        read_run_tables(settings.lake, interval),
+        read_run_tables(settings.lake, interval, has_ids=stream.id_field is not None),
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,

@@ -43,7 +43,14 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         for part in (interval, *reopened)
     }
     judgement = judge(
-        read_run_tables(settings.lake, interval, reopened, landed=landed, version=version),
+        read_run_tables(
+            settings.lake,
+            interval,
+            reopened,
+            landed=landed,
+            version=version,
+            has_ids=lake.stream.id_field is not None,
+        ),
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,

@@ -43,6 +43,10 @@ _KEEP_ROWS = frozenset(
 #: The table of commits that Delta has cleaned from the logs of others.
 HISTORY = "history"
 
+#: Text columns by which rows of data are chosen. They are read as dictionaries: where delta-rs has
+#: deleted rows (1.4 to 1.6.6), texts are views, which Arrow cannot compare (delta-rs issue 4579).
+_CHOSEN_BY = ("landing", "owned_hour", "query", "group_key")
+
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
 _SHOWN = 300
@@ -219,8 +223,14 @@ def arrow_dataset(table: deltalake.DeltaTable) -> ds.Dataset:
     By Arrow's own file system: that of delta-rs is a Python object, and a thread of Arrow that lets
     go of it while the interpreter ends aborts the process (two of nine runs of `elsinore why`).
     """
-    path = unquote(urlparse(table.table_uri).path)
-    return table.to_pyarrow_dataset(filesystem=SubTreeFileSystem(path, LocalFileSystem()))
+    schema = pa.schema(table.schema().to_arrow())
+    chosen_by = [name for name in _CHOSEN_BY if name in schema.names]
+    dataset = table.to_pyarrow_dataset(
+        filesystem=SubTreeFileSystem(unquote(urlparse(table.table_uri).path), LocalFileSystem()),
+        parquet_read_options=ds.ParquetReadOptions(dictionary_columns=chosen_by),
+    )
+    files = list(dataset.get_fragments())
+    return ds.FileSystemDataset(files, schema, dataset.format, dataset.filesystem)
 
 
 def read_rows(

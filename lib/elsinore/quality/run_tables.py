@@ -39,6 +39,7 @@ _ROUNDING = 2.0**-52
 _KEY = ["query", "group_key", "window_start", "window_end", "aggregate"]
 #: Columns of events and of quarantined lines that are looked at.
 EVENT_COLUMNS = ["event_day", "event_id", "event_type", "event_time", "landing"]
+_PLACE_OF_EVENT = ["file", "position"]
 QUARANTINE_COLUMNS = ["landing", "file", "position", "reason_code"]
 #: Rows that are named for each rule, and characters of each value.
 _EXAMPLES, _CHARACTERS = 3, 100
@@ -51,6 +52,7 @@ def read_run_tables(
     *,
     landed: bool = True,
     version: int | None = None,
+    has_ids: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """By table what the suites judge, for `judge`: few rows, however many events there are.
 
@@ -66,6 +68,7 @@ def read_run_tables(
         also: further hours whose results the run has made anew.
         landed: whether the run has landed its hours; if not, what they brought is not its concern.
         version: of the staged results; None: the latest.
+        has_ids: whether events of the stream have ids; else they are told by file and position.
 
     Raises:
         DataError: a table is missing or cannot be read.
@@ -74,7 +77,12 @@ def read_run_tables(
     where, day = (
         Landings(interval).expression(by_day=by_day) & pc.scalar(landed) for by_day in (False, True)
     )
-    events = read_rows(lake, "events", columns=EVENT_COLUMNS, where=where)
+    columns = EVENT_COLUMNS if has_ids else [*EVENT_COLUMNS, *_PLACE_OF_EVENT]
+    events = read_rows(lake, "events", columns=columns, where=where)
+    if not has_ids:
+        parts = [events["file"], events["position"].cast(pa.string())]
+        place = pc.binary_join_element_wise(*parts, ":")
+        events = events.set_column(columns.index("event_id"), "event_id", place)
     quarantine = read_rows(lake, "quarantine", columns=QUARANTINE_COLUMNS, where=day)
     landings = read_rows(lake, "landings", where=where)
     origins: dict[str, str] = {}
