@@ -46,6 +46,7 @@ COMMANDS = {
     "bench": "elsinore.cli.main:bench",
     "init": "elsinore.cli.init:init",
     "ingest": "elsinore.cli.ingest:ingest",
+    "migrate": "elsinore.cli.migrate:migrate",
     "replay": "elsinore.cli.pipeline:replay_flights",
     "generate": "elsinore.cli.generate:generate_app",
     "land": "elsinore.cli.pipeline:land",

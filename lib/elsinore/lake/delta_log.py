@@ -31,6 +31,7 @@ from elsinore.lake.regions import Hours
 #: Commits that change no row.
 _KEEP_ROWS = frozenset(
     {
+        "ADD COLUMNS",
         "CREATE TABLE",
         "OPTIMIZE",
         "SET TBLPROPERTIES",

@@ -24,6 +24,8 @@ from elsinore.timeline import Interval
 
 #: Events of a batch, at most.
 _BATCH = 100_000
+#: How texts are read: as many values as there are different ones.
+_TEXTS = pa.dictionary(pa.int32(), pa.string())
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 
@@ -91,7 +93,8 @@ def _read(
     for name in attributes:
         kind = schema.attributes[name]
         if name not in table.column_names:  # the file is older than the attribute
-            columns[name] = pa.nulls(table.num_rows, ARROW_TYPES[kind])
+            text = kind is AttributeType.STRING
+            columns[name] = pa.nulls(table.num_rows, _TEXTS if text else ARROW_TYPES[kind])
         else:
             instant = kind is AttributeType.TIMESTAMP
             columns[name] = micros(table[name]) if instant else table[name]
@@ -110,6 +113,9 @@ def _columns(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) -
             there = set(parquet.schema_arrow.names)
             read = [name for name in attributes if name in there]
             return parquet.read(["event_time", "event_type", *read], use_threads=False)
+    except KeyError:  # of a text that the file is older than
+        there = set(pq.read_schema(file.path).names)
+        return _columns(file, schema, [name for name in attributes if name in there])
     except FileNotFoundError as error:
         raise ConflictError(f"a file of events was removed meanwhile: {file.path}") from error
 

@@ -6,10 +6,10 @@ runs by delta-rs, here and in milliseconds. Each table is written by one of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import deltalake
 import pyarrow as pa
@@ -22,7 +22,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
-from elsinore.errors import DataError, ParameterError, SchemaError
+from elsinore.errors import DataError, ParameterError, SchemaError, SetupError
 from elsinore.lake.delta_log import arrow_dataset, write_failure
 from elsinore.lake.regions import Hours, Landings, Region
 from elsinore.settings import Settings
@@ -192,6 +192,23 @@ class Lake:
                 raise known from error
             raise
 
+    def difference(self, table: str) -> Difference:
+        """How a table that exists differs from its declaration.
+
+        Raises:
+            DataError: the table has not been created.
+        """
+        declared = {name: column.type for name, column in self.schema(table).columns.items()}
+        there = {field.name: str(field.type.type) for field in self._log(table).schema().fields}
+        new = [name for name in declared if name not in there]
+        others = [f"{name} ({there[name]}) is declared no more" for name in there.keys() - declared]
+        others += [
+            f"{name} is {there[name]}, and {kind} in its declaration"
+            for name, kind in declared.items()
+            if name in there and there[name] != kind
+        ]
+        return Difference(tuple(new), tuple(sorted(others)))
+
     def turn(self, table: str) -> tuple[int, int]:
         """The latest version of a table, and how many turns it has seen (`SparkLake.run_sql`)."""
         log = self._log(table)
@@ -204,6 +221,21 @@ class Lake:
             raise DataError(
                 f"the table {table} does not exist in {self.root}", hint="land events first"
             ) from error
+
+
+class Difference(NamedTuple):
+    """Declared columns that a table lacks; what else is not as declared, in words."""
+
+    new: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def other_columns(table: str, others: Sequence[str]) -> SetupError:
+    """The error of a table that no new column makes what its declaration says."""
+    return SetupError(
+        f"the table {table} is not as declared: {'; '.join(others)}",
+        hint="put the schema back, or take another lake (ELSINORE_HOME) and land the files again",
+    )
 
 
 # ---- declarations in `schemas/tables`
@@ -270,10 +302,11 @@ class TableSchema(Strict):
         columns = self.columns.items()
         return pa.schema([pa.field(name, _ARROW[c.type], c.nullable) for name, c in columns])
 
-    def ddl(self) -> str:
-        """The columns as SQL; names are plain identifiers, descriptions are quoted."""
+    def ddl(self, names: Collection[str] | None = None) -> str:
+        """Some or all columns as SQL; names are plain identifiers, descriptions are quoted."""
         columns = []
-        for name, column in self.columns.items():
+        for name in names or self.columns:
+            column = self.columns[name]
             null = "" if column.nullable else " NOT NULL"
             note = sql_text(column.description)
             kind = "BIGINT" if column.type == "long" else column.type.upper()

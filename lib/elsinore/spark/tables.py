@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Self
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from elsinore.errors import DataError, ParameterError, SetupError
 from elsinore.lake.delta_log import clear_unfinished
 from elsinore.lake.regions import Hours, Landings
-from elsinore.lake.tables import TURN, Lake, TableSchema, sql_properties, sql_text
+from elsinore.lake.tables import TURN, Lake, TableSchema, other_columns, sql_properties, sql_text
 from elsinore.spark.failures import spark_failures
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -202,18 +202,20 @@ class SparkLake(Lake):
         return True
 
     def _check(self, schema: TableSchema) -> None:
-        table = deltalake.DeltaTable(str(self.path(schema.name)))
-        there = [(field.name, str(field.type.type)) for field in table.schema().fields]
-        declared = [(name, column.type) for name, column in schema.columns.items()]
-        new = list(schema.arrow())[len(there) :]
-        known = not schema.by_spark and there == declared[: len(there)]
-        if known and new and all(field.nullable for field in new):
-            # A column that this release has added; NULL in the rows of earlier ones.
-            table.alter.add_columns([deltalake.Field.from_arrow(field) for field in new])
-        elif there != declared:
-            other = sorted({name for name, _ in set(there) ^ set(declared)})
+        new, others = self.difference(schema.name)
+        if others:
+            raise other_columns(schema.name, others)
+        if new and not schema.by_spark and all(schema.columns[name].nullable for name in new):
+            # Columns that this release has added; NULL in the rows of earlier ones.
+            fields = [deltalake.Field.from_arrow(schema.arrow().field(name)) for name in new]
+            deltalake.DeltaTable(str(self.path(schema.name))).alter.add_columns(fields)
+        elif new:
             raise SetupError(
-                f"the table {schema.name} in {self.root} differs from its declaration in "
-                f"{', '.join(other) or 'the order of its columns'}",
-                hint="land into another lake, or migrate this one",
+                f"the table {schema.name} in {self.root} has no column {', '.join(new)}",
+                hint="elsinore migrate adds the columns of new attributes",
             )
+
+    def add_columns(self, table: str, names: Sequence[str]) -> None:
+        """Give a table columns of its declaration; no file is written anew, they are NULL there."""
+        columns = self.schema(table).ddl(names)
+        self.run_sql(f"ALTER TABLE {self.sql_name(table)} ADD COLUMNS ({columns})")

@@ -1,0 +1,152 @@
+"""Streams of one's own: without ids and of one type, and one whose schema grows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import elsinore
+from elsinore.cli.main import run_command
+from elsinore.errors import SetupError
+from elsinore.lake.provenance import PUBLISHED
+from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments
+from elsinore.settings import Settings
+from jobs import (
+    aggregate_trends,
+    find_plan,
+    judge_quality,
+    land_events,
+    publish_results,
+    report_quality,
+    validate_results,
+)
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import hours
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "stream: sales\ntime: {field: at, unit: iso}\ntypes:\n  Sale: {shop: string, price: double"
+RISING = """
+QUERY rising RETURN COUNT(*) PATTERN Sale S+ WHERE [shop] AND S.price < NEXT(S).price
+GROUP-BY S.shop WITHIN 2 hours SLIDE 1 hour;
+"""
+IN_CASH = """
+QUERY in_cash RETURN COUNT(*) PATTERN Sale S+ WHERE [shop] AND S.paid = 'cash'
+GROUP-BY S.shop WITHIN 2 hours SLIDE 1 hour;
+"""
+Sell = Callable[..., Path]
+
+
+@pytest.fixture
+def settings(new_home: NewHome, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    made = new_home()
+    shutil.rmtree(made.lake)  # it has the columns of flights
+    schema, queries = made.home / "sales.yaml", made.home / "sales.sase"
+    schema.write_text(SCHEMA + "}\n")
+    queries.write_text(RISING)
+    return made.model_copy(update={"schema_file": schema, "workload_file": queries})
+
+
+@pytest.fixture
+def sell(settings: Settings) -> Sell:
+    """Puts a file of two shops' sales into the landing zone."""
+
+    def put(hour: int, **more: str) -> Path:
+        sales = [
+            {"at": f"2013-01-01T{hour}:{minute:02}:00Z", "shop": shop, "price": minute % 5} | more
+            for minute in range(9)
+            for shop in "xy"
+        ]
+        path = settings.landing / f"2013/01/01/events-2013-01-01T{hour}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A line that is there twice counts twice: nothing tells that it is not another sale.
+        path.write_text("".join(f"{json.dumps(sale)}\n" for sale in [*sales, sales[0]]))
+        return path
+
+    return put
+
+
+def run(settings: Settings, first: int, end: int) -> dict[str, Any]:
+    """All jobs of a run; what landing says."""
+    own = Arguments(hours(first, end), f"run {first}")
+    landed = dict(land_events.main(own, settings))
+    for job in (find_plan, aggregate_trends, validate_results, publish_results, report_quality):
+        job.main(own, settings)
+    return landed
+
+
+def published(settings: Settings) -> dict[tuple[str, str, Any], int]:
+    return {
+        (row["query"], json.loads(row["group_key"])["shop"], row["window_start"]): int(row["exact"])
+        for row in Lake.open(settings).rows(PUBLISHED).to_pylist()
+    }
+
+
+def answered(settings: Settings, *files: Path) -> dict[tuple[str, str, Any], int]:
+    """What the library says of the windows that end by the last hour."""
+    work = elsinore.workload(settings.workload_file, schema=settings.schema_file)
+    answers = work.run([*files])
+    return {
+        (name, row["shop"], row["window_start"]): row["COUNT(*)"]
+        for name in answers
+        for row in answers[name].to_pylist()
+        if row["window_start"].hour < 9 + len(files)
+    }
+
+
+def test_events_without_ids_and_types_are_published(settings: Settings, sell: Sell) -> None:
+    files = [sell(10), sell(11)]
+    land_events.main(Arguments(hours(10, 12), "once"), settings)
+    assert run(settings, 10, 12)["accepted"] == 2 * 19
+    judge_quality.main(Arguments(hours(10, 12), "by night"), settings)
+    assert published(settings) == answered(settings, *files)
+    assert len(published(settings)) == 4
+
+
+def test_a_schema_that_grows(
+    settings: Settings,
+    sell: Sell,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(Settings, "load", lambda: settings)
+    files = [sell(10)]
+    run(settings, 10, 11)
+    before = published(settings)
+
+    def migrate(attribute: str, *options: str) -> tuple[int, str]:
+        settings.schema_file.write_text(f"{SCHEMA}, {attribute}}}\n")
+        code = run_command(["migrate", *options])
+        return code, "".join(capsys.readouterr())
+
+    code, said = migrate("paid: string")
+    assert code == 2
+    assert "events that landed before lack Sale.paid" in said
+    code, said = migrate("shop: long")
+    assert code == 2, "one name twice"
+    optional = "paid: {type: string, nullable: true}"
+    assert migrate(optional, "--dry-run") == (0, "events would get paid (string)\n")
+    files.append(sell(11, paid="cash"))
+    with pytest.raises(SetupError, match=r"no column paid .*elsinore migrate"):
+        run(settings, 11, 12)
+    assert migrate(optional) == (0, "events has got paid (string)\n")
+    assert migrate(optional) == (0, "events has all columns of the schema\n")
+    assert run(settings, 11, 12)["reopened"] == [], "a column makes no result stale"
+    assert published(settings) == answered(settings, *files) | before
+    # A query of the new attribute, over events from before and after.
+    settings.workload_file.write_text(IN_CASH)
+    run(settings, 10, 12)
+    assert published(settings) == answered(settings, *files)
+    assert len(published(settings)) == 2
+    code, said = migrate("other: {type: string, nullable: true}")
+    assert code == 2
+    assert "paid (string) is declared no more (put the schema back" in said
+    code, said = migrate("paid: {type: long, nullable: true}")
+    assert code == 2
+    assert "paid is string, and long in its declaration" in said
