@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
 from typing import Annotated
@@ -34,8 +35,10 @@ from elsinore.generate.flights import hour_path
 from elsinore.generate.write_events import whole_file
 from elsinore.query.print_query import count_of
 from elsinore.settings import Settings
-from elsinore.timeline import HOUR, hour_label
+from elsinore.timeline import DAY, HOUR, hour_label
 
+#: Stretches without events of this length are no nights or weekends: somebody should look.
+_GAP = 7 * DAY
 #: A middling level of gzip.
 _COMPRESSION = 4
 
@@ -48,7 +51,9 @@ def ingest(
 ) -> None:
     """Put EVENTS into the landing zone, by the hour of their time, for `replay` to land.
 
-    Nothing there is overwritten, and what is there already is not put there again.
+    Nothing there is overwritten, and what is there already is not put there again. An hour without
+    an event, less than a week after one with events and before another, gets an empty file, which
+    says so: results of windows that reach an hour without a file are provisional.
     """
     settings = Settings.load()
     stream = load_schema(settings.schema_file)
@@ -59,8 +64,11 @@ def ingest(
         )
     hours = _by_hour(events, stream, max_bad_share)
     new = sum(_write(settings.landing, hour, lines) for hour, lines in hours.items())
+    empty = sum(_write_empty(settings.landing, hour) for hour in _between(sorted(hours)))
     counts = count_of(sum(map(len, hours.values())), "event"), count_of(len(hours), "hour")
     zone = f"{relpath(settings.landing)}, {count_of(new, 'new file')}"
+    if empty:
+        zone += f" and {count_of(empty, 'empty one')} for hours without an event"
     typer.echo(f"{counts[0]} of {counts[1]} below {zone}; next:")
     start, end = hour_label(min(hours)), hour_label(max(hours) + HOUR)
     typer.echo(f"elsinore replay --start {start}:00 --end {end}:00")
@@ -105,6 +113,22 @@ def _parts(file: Path, stream: StreamSchema) -> Iterator[tuple[Decoded, pa.Array
     for decoded in reader(file, stream):
         rows = decoded.events.to_pylist()
         yield decoded, pa.array([as_json(row, stream) for row in rows], pa.large_string())
+
+
+def _between(hours: list[int]) -> Iterator[int]:
+    """The hours between some, but for stretches of a week and more."""
+    for hour, following in pairwise(hours):
+        if following - hour <= _GAP:
+            yield from range(hour + HOUR, following, HOUR)
+
+
+def _write_empty(zone: Path, hour: int) -> bool:
+    """Write a file without lines for an hour that has none."""
+    path = hour_path(zone, hour)
+    if any(path.parent.glob(f"events-{hour_label(hour)}*")):
+        return False
+    with whole_file(path, _COMPRESSION):
+        return True
 
 
 def _write(zone: Path, hour: int, lines: pa.ChunkedArray) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.files.rejection import Reason
+from elsinore.files.rejection import bad_lines
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.quality.judge import Judgement
@@ -184,7 +184,7 @@ def _totals(data: ReportData) -> dict[str, Any]:
     queries = ("rows", "checked", "mismatches", "results", "results_checked")
     return {
         **data.hours[["lines", *_OUTCOMES]].sum(),
-        "ignored": sum(reasons.get(Reason.IGNORED_TYPE, 0) for reasons in data.hours["reasons"]),
+        "bad": sum(map(bad_lines, data.hours["reasons"])),
         **{part: sum(getattr(query, part) for query in data.queries) for part in queries},
         "seconds": any(step.seconds for step in data.steps),
         "first_event": data.hours["first_event"].min(),

@@ -135,3 +135,29 @@ def test_times_are_written_in_the_schemas_unit(
     [file] = landing_files(zone, DAY)
     line = json.loads(gzip.decompress(Path(file.path).read_bytes()))
     assert (line["at.ms"], line["event"], line["user-id"]) == (time, "page view", "ü")
+
+
+def test_an_hour_between_without_an_event_has_an_empty_file(
+    zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hour = 3_600_000
+    path = tmp_path / "e.jsonl"
+    base = RECORDS[0]
+    times = [0, 3, 3 + 7 * 24 + 1]  # a night, and longer than a week
+
+    def ingest(*hours: int) -> str:
+        lines = [json.dumps(base | {"key": str(n), "at.ms": TEN + n * hour}) for n in hours]
+        path.write_text("".join(f"{line}\n" for line in lines))
+        assert run_command(["ingest", str(path)]) == 0
+        return capsys.readouterr().out.splitlines()[0]
+
+    whole = Interval.parse("2025-03-03", "2025-03-12")
+    assert ingest(*times).endswith("3 new files and 2 empty ones for hours without an event; next:")
+    found = {
+        file.landing[-5:]: gzip.decompress(Path(file.path).read_bytes()).count(b"\n")
+        for file in landing_files(zone, whole)
+    }
+    assert found == {"03T10": 1, "03T11": 0, "03T12": 0, "03T13": 1, "10T14": 1}
+    assert ingest(*times).endswith("0 new files; next:")
+    assert ingest(0, 1, 3).endswith("1 new file; next:"), "beside the empty one"
+    assert len(landing_files(zone, whole)) == 6
