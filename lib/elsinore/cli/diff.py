@@ -24,6 +24,8 @@ from elsinore.results.published import to_double
 from elsinore.results.row import ResultRow
 from elsinore.timeline import Instant, parse_instant
 
+#: Changes that a table shows if nobody says how many.
+_SHOWN = 20
 _KEYS = ["query", "group_key", "window_start", "window_end", "aggregate"]
 _KINDS = ["same", "changed", "added", "removed"]
 
@@ -37,7 +39,9 @@ def diff(
     ] = None,
     form: Annotated[Format | None, typer.Option("--format", help="As of `run`.")] = None,
     output: Annotated[Path | None, typer.Option(help="Where to write, as of `run`.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="Changes that a table shows.")] = 20,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Only the N largest changes (a table: 20).")
+    ] = None,
 ) -> None:
     """Say which results were added, removed or changed, and by how much; largest change first."""
     chosen = format_for(form, output)
@@ -58,9 +62,11 @@ def diff(
     counts = Counter(kinds.values())
     by_query = Counter((place[0], kind) for place, kind in kinds.items())
     queries = [[q, *(by_query[q, k] for k in _KINDS)] for q in sorted({key[0] for key in kinds})]
-    left = len(changes) - top
+    most = top or _SHOWN
+    left = len(changes) - most
     below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
-    shown = [list(change.values()) for change in changes[:top]]
+    shown = [list(change.values()) for change in changes[:most]]
+    changes = changes[:top]
     write(
         form=chosen, output=output,
         sheets=[Sheet("values of each query", ["query", *_KINDS], queries),

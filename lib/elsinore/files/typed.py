@@ -197,7 +197,8 @@ MAX_DEPTH = 64
 #: Longer numbers are beyond every double and long; and Python refuses to read very long ones.
 _MAX_DIGITS = 400
 
-_ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
+#: What to say of a list where an event should be.
+ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
 _raw_decode = json.JSONDecoder().raw_decode
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
@@ -249,12 +250,12 @@ def _parse_carefully(line: str) -> dict[str, Any] | Fault:
         record = json.loads(line, object_pairs_hook=_unique, parse_int=whole_number)
     except json.JSONDecodeError as error:
         if line.lstrip().startswith("["):
-            return _refusal(line, Reason.NOT_AN_OBJECT, _ARRAY)
+            return _refusal(line, Reason.NOT_AN_OBJECT, ARRAY)
         return _refusal(line, Reason.BAD_JSON, f"{error.msg} at column {error.colno}")
     except _RepeatedKey as error:
         return _refusal(line, Reason.BAD_JSON, str(error))
     if not isinstance(record, dict):
-        text = _ARRAY if isinstance(record, list) else f"{shown(record)} is not an object"
+        text = ARRAY if isinstance(record, list) else f"{shown(record)} is not an object"
         return _refusal(line, Reason.NOT_AN_OBJECT, text)
     return record
 

@@ -20,8 +20,8 @@ from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
 from elsinore.files.read_events import InputFormat, Source, files_of, format_of
 from elsinore.files.read_parquet import ArrowRecords, Frame
-from elsinore.files.rejection import Reason
-from elsinore.files.typed import iso_instants, plausible_times
+from elsinore.files.rejection import Reason, shown
+from elsinore.files.typed import ARRAY, iso_instants, one_chunk, plausible_times
 from elsinore.library.workload import Events, sources_of
 from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 
@@ -106,7 +106,8 @@ def _head(source: Source) -> pa.Table:
                 table = pa.Table.from_batches([reader.read_next_batch()])[:_ROWS]
     except (pa.ArrowException, OSError, StopIteration) as error:
         name = source.name if isinstance(source, Frame) else source
-        raise DataError(f"cannot read {name}: {error or 'it holds no events'}") from error
+        why = ARRAY if "from object to array" in str(error) else error or "it holds no events"
+        raise DataError(f"cannot read {name}: {why}") from error
     while any(types.is_struct(field.type) for field in table.schema):
         table = table.flatten()  # `a` that holds `b` becomes `a.b`
     records = ArrowRecords(table)
@@ -139,10 +140,17 @@ def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
 
 
 def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
-    instants = (field.name for field in table.schema if types.is_timestamp(field.type))
-    for name in [*_named(table, _TIMES), *instants]:
+    likely = [*_named(table, _TIMES)]
+    instants = [f.name for f in table.schema if _kind_of(f.type) is AttributeType.TIMESTAMP]
+    texts = [f.name for f in table.schema if types.is_string(f.type)]
+    for name in [*likely, *instants, *texts]:
         if unit := _unit_of(table[name].drop_null()):
             return name, unit
+    for name in likely:
+        if table[name].null_count < table.num_rows:
+            value = shown(table[name].drop_null()[0].as_py())
+            hint = "write times as 2025-03-03T10:00:00Z, or as numbers since 1970"
+            raise DataError(f"{name} looks like the time, but {value} is none", hint=hint)
     hint = f"the columns are {', '.join(table.column_names)}; call one of them time"
     raise DataError("no column looks like times", hint=hint)
 
@@ -153,8 +161,8 @@ def _unit_of(column: pa.ChunkedArray) -> TimeUnit | None:
     if kind is AttributeType.TIMESTAMP:
         return TimeUnit.ISO
     if kind is AttributeType.STRING:
-        read = iso_instants(column.combine_chunks(), Reason.BAD_TIME)
-        return None if read.faults else TimeUnit.ISO
+        read = iso_instants(one_chunk(column), Reason.BAD_TIME)
+        return None if read.faults or not len(column) else TimeUnit.ISO
     if not len(column) or kind not in (AttributeType.LONG, AttributeType.DOUBLE):
         return None
     low, high = pc.min_max(column).as_py().values()

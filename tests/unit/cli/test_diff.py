@@ -102,6 +102,10 @@ def test_for_people_and_for_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown[-2] == ["and", "2", "more:", "--output", "FILE.csv", "keeps", "them"]
     assert run_command(["diff", *WORKLOADS, "--output", "d.parquet"]) == 0
     assert pq.read_table("d.parquet").num_rows == len(CHANGES)
+    assert capsys.readouterr().out == ""
+    assert run_command(["diff", *WORKLOADS, "--top", "1"]) == 0
+    (largest,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert largest["aggregate"] == "SUM(A.x)"
     assert run_command(["diff", "old.sase", "old.sase", *WORKLOADS[2:]]) == 0
     out, error = capsys.readouterr()
     assert out == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from pathlib import Path
 from typing import Any
@@ -131,12 +132,29 @@ def test_files_of_every_format(
     ("frame", "error"),
     [
         (pd.DataFrame({"type": ["A"], "v": [1.0]}), "no column looks like times"),
-        (pd.DataFrame({"time": ["soon"], "type": ["A"]}), "no column looks like times"),
+        (
+            pd.DataFrame({"time": ["soon"], "type": ["A"]}),
+            "time looks like the time, but 'soon' is",
+        ),
+        (pd.DataFrame({"time": [None, "2015/01/01"]}), r"but '2015/01/01' is none .write times as"),
     ],
 )
 def test_what_cannot_be_guessed_is_said(frame: pd.DataFrame, error: str) -> None:
     with pytest.raises(elsinore.DataError, match=error):
         elsinore.infer_schema(frame)
+
+
+def test_a_list_in_a_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "e.json"
+    path.write_text('[{"time": 1}, {"time": 2}]')
+    with pytest.raises(elsinore.DataError, match=r"a list is not an object; .*jq -c"):
+        elsinore.infer_schema(path)
+
+
+@pytest.mark.parametrize("day", ["2020-01-01", dt.date(2020, 1, 1), pd.Timestamp(2020, 1, 1)])
+def test_times_are_found_under_any_name(day: object) -> None:
+    schema = elsinore.infer_schema(pd.DataFrame({"born": ["x"], "died on": [day]}))
+    assert yaml.safe_load(schema)["time"] == {"field": "died on", "unit": "iso"}
 
 
 def test_without_a_column_of_types_all_events_are_of_one() -> None:
