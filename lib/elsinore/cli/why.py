@@ -6,7 +6,7 @@ Read from the tables without a JVM; trends are built by the two-step reference.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.sample import Place, group_json
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.validate import MAX_EVENTS, may_matter
+from elsinore.library.why import event_words, told_events
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some, print_length
@@ -119,7 +120,7 @@ def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     else:
         text = "no value of the hour: not validated"
     yield "checked", [f"{text}; {checked['skipped']} skipped" if checked["skipped"] else text]
-    yield "trends", _trend_lines(told["trends"])
+    yield "trends", _trend_lines(told["trends"], told["group"])
 
 
 def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
@@ -143,10 +144,9 @@ def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     )
 
 
-def _trend_lines(trends: dict[str, Any]) -> list[str]:
+def _trend_lines(trends: dict[str, Any], group: Collection[str]) -> list[str]:
     lines = [
-        " -> ".join(" ".join(filter(None, (e["type"], e["id"], e["time"]))) for e in trend)
-        for trend in trends["listed"]
+        " -> ".join(event_words(event, group) for event in trend) for trend in trends["listed"]
     ]
     left, reason = trends["left_out"], trends["reason"]
     if left is None:
@@ -288,19 +288,13 @@ def _build(
     place = Place(query.name, result["group_key"], start // query.window.slide)
     events = _event_table(workload.schema, rows)
     matter = may_matter(workload, query, place, events.table)
+    events = EventTable(workload.schema, events.table.filter(matter))
     found, reason = list_trends(
-        query,
-        EventTable(workload.schema, events.table.filter(matter)),
-        window,
-        lambda group: group_json(query, group) == result["group_key"],
+        query, events, window, lambda group: group_json(query, group) == result["group_key"]
     )
-    rows = rows.filter(matter)
-    times = map(format_instant, micros(rows["event_time"]).to_pylist())
-    columns = rows["event_type"].to_pylist(), rows["event_id"].to_pylist(), times
-    told = [
-        dict(zip(("type", "id", "time"), row, strict=True)) for row in zip(*columns, strict=True)
-    ]
-    trends = [[told[row] for row in trend] for trend in found]
+    ids = rows["event_id"].filter(matter).to_pylist()
+    told = told_events(query, events, {row for trend in found for row in trend})
+    trends = [[{**told[row], "id": ids[row]} for row in trend] for trend in found]
     if reason is None:
         trends.sort(key=lambda trend: [(event["time"], event["id"] or "") for event in trend])
     return trends, reason
@@ -330,5 +324,6 @@ def _event_table(schema: StreamSchema, rows: pa.Table) -> EventTable:
     codes = [schema.type_codes[name] for name in rows["event_type"].to_pylist()]
     columns = {TIME_COLUMN: micros(rows["event_time"]), TYPE_COLUMN: pa.array(codes, pa.int32())}
     for name, kind in schema.attributes.items():
-        columns[name] = micros(rows[name]) if kind is AttributeType.TIMESTAMP else rows[name]
+        if name in rows.column_names:  # a version may be older than an attribute
+            columns[name] = micros(rows[name]) if kind is AttributeType.TIMESTAMP else rows[name]
     return event_table(schema, pa.table(columns))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -70,7 +70,7 @@ class Why(Shown):
         self.count = len(found) if self.reason is None else None
         times = inside.table[TIME_COLUMN].to_numpy()
         found = sorted(found, key=lambda trend: [int(times[row]) for row in trend])[:limit]
-        told = _told(bound, inside, {row for trend in found for row in trend})
+        told = told_events(bound, inside, {row for trend in found for row in trend})
         self.trends = [[told[row] for row in trend] for trend in found]
 
     def print(self, console: Console) -> None:
@@ -78,15 +78,18 @@ class Why(Shown):
         count = "" if self.count is None else f": {count_of(self.count, 'trend')}"
         console.print(Text(f"{self._title} in {self._window}{count}", "bold"))
         for trend in self.trends:
-            console.print(Text("  " + " -> ".join(map(self._words, trend))))
+            words = (event_words(event, self._keys) for event in trend)
+            console.print(Text(f"  {' -> '.join(words)}"))
         left = (self.count or 0) - len(self.trends)
         if left or self.reason:
             console.print(Text(f"  {self.reason or f'and {left:,} more'}"))
 
-    def _words(self, event: Mapping[str, Any]) -> str:
-        """An event; its keys are the same in the whole trend."""
-        shown = (f"{n}={v}" for n, v in list(event.items())[2:] if n not in self._keys)
-        return " ".join([event["type"], str(event["time"]), *shown])
+
+def event_words(event: Mapping[str, Any], keys: Collection[str]) -> str:
+    """An event of `told_events` in a line; its keys are the same in the whole trend."""
+    shown = (f"{n}={v}" for n, v in event.items() if n not in ("type", "id", "time", *keys))
+    place = (event["type"], event.get("id"), str(event["time"]))
+    return " ".join([*filter(None, place), *shown])
 
 
 def _window_at(query: BoundQuery, start: str | int | datetime, *, calendar: bool) -> Interval:
@@ -113,8 +116,8 @@ def _plain(value: Any) -> Any:
     return format_instant(instant_of(value)) if isinstance(value, datetime) else value
 
 
-def _told(query: BoundQuery, events: EventTable, rows: set[int]) -> dict[int, dict[str, Any]]:
-    """Some of the events as plain values, by row."""
+def told_events(query: BoundQuery, events: EventTable, rows: set[int]) -> dict[int, dict[str, Any]]:
+    """Some of the events, by row: type, time and what the query reads, as plain values."""
     instants = {
         n for n, kind in events.schema.attributes.items() if kind is AttributeType.TIMESTAMP
     }

@@ -151,7 +151,8 @@ def test_what_is_left_out_is_counted(lake: Path, capsys: pytest.CaptureFixture[s
     assert told["values"] == {"COUNT(*)": 7, "AVG(D.dep_delay)": 2.0}
     assert told["publication"]["settled"] is True
     assert (told["trends"]["count"], told["trends"]["left_out"]) == (7, 5)
-    first = {"type": "Departure", "id": "d1", "time": "2013-01-01T10:10:00.000000Z"}
+    first: dict[str, Any] = {"type": "Departure", "id": "d1", "time": "2013-01-01T10:10:00.000000Z"}
+    first |= {"carrier": "UA", "tailnum": "N1", "dep_delay": 1}
     assert told["trends"]["listed"][0] == [first]
     assert len(told["trends"]["listed"]) == 2
 
