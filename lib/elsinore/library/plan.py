@@ -57,7 +57,10 @@ def _print(found: StaticPlan, console: Console) -> None:
         style = "bold green" if row.fate is Fate.CHOSEN else None
         queries = ", ".join(row.queries)
         table.add_row(name, queries, f"{row.benefit:,.6g}", degree, fate, style=style)
-    console.print(table)
+    if table.row_count:
+        console.print(table)
+    else:
+        console.print("Nothing to share: no two queries have a segment in common")
     console.print(
         f"score {found.score:,.6g} ({found.finder}{_proof(found)}),"
         f" guaranteed {found.guaranteed_weight:,.6g} (GWMIN)"

@@ -37,6 +37,7 @@ def test_the_stream_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     printed = capsys.readouterr().out
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines()]
     assert "Events per pane of 5 ticks" in printed
+    assert "Nothing to share: no two queries have a segment in common" in printed
     # Three of A in the first pane, one in the second; least, mean, median, most.
     assert ["A", "1", "2", "2", "3"] in rows
     # Bursts of A: 1, 2, 3 of p, 1 of q.
