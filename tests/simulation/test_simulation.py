@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from elsinore.spark.server import stop_server
+from elsinore.settings import Settings
 from tests.draws import draws
 from tests.faults.history import Place
 from tests.simulation.simulate import Simulation
@@ -14,10 +14,15 @@ from tests.simulation.simulate import Simulation
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_after_hours_of_trouble_the_tables_are_those_of_one_replay(tmp_path: Path) -> None:
-    history = Simulation(Place(home=tmp_path / "server", place=tmp_path / "ours"), "0")
-    try:
-        history.go(draws(6, 48))
-    finally:
-        stop_server(history.place)
+def test_after_hours_of_trouble_the_tables_are_those_of_one_replay(
+    server: Settings, tmp_path: Path
+) -> None:
+    place = Place(
+        home=server.home,
+        place=tmp_path / "ours",
+        spark_master=server.spark_master,
+        spark_token_file=server.spark_token_file,
+    )
+    history = Simulation(place, "0")
+    history.go(draws(6, 48))
     assert history.wrong == [], history.told
