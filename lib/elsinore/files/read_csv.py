@@ -44,6 +44,8 @@ from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 #: Lines that are decoded at a time, and characters of them at most.
 _AT_ONCE = 8_192
 _MOST_TEXT = 32 << 20
+#: Lines that are read before their lengths are looked at.
+_AT_A_TIME = 64
 
 #: `(?i:false)` would match the long s of old books, too.
 _BOOLEAN = "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"
@@ -120,8 +122,14 @@ class _Lines:
         self.position = 0
 
     def ahead(self, count: int) -> list[RawLine]:
-        """At most `count` lines that nobody has taken yet."""
-        self._ahead.extend(islice(self._lines, count - len(self._ahead)))
+        """At most `count` lines that nobody has taken yet, fewer where they are long."""
+        size = sum(len(line.text) for line in self._ahead)
+        while len(self._ahead) < count and size < _MOST_TEXT:
+            more = list(islice(self._lines, min(_AT_A_TIME, count - len(self._ahead))))
+            if not more:
+                break
+            self._ahead.extend(more)
+            size += sum(len(line.text) for line in more)
         return list(self._ahead)
 
     def pass_over(self) -> None:
@@ -190,7 +198,6 @@ def _clean_block(lines: list[RawLine], columns: _Columns) -> _CsvRecords | None:
     text = "\n".join([*texts, ""]).replace("\r\n", "\n")
     if (
         any(line.fault for line in lines)
-        or len(text) > _MOST_TEXT
         or max(map(len, texts)) > csv.field_size_limit()
         or text.startswith("\n")
         or any(sign in text for sign in ("\n\n", "\r", "\0"))
