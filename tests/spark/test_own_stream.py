@@ -44,7 +44,7 @@ Sell = Callable[..., Path]
 
 
 @pytest.fixture
-def settings(new_home: NewHome, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(new_home: NewHome) -> Settings:
     made = new_home()
     shutil.rmtree(made.lake)  # it has the columns of flights
     schema, queries = made.home / "sales.yaml", made.home / "sales.sase"

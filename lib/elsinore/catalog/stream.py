@@ -115,7 +115,7 @@ class StreamSchema:
 
     @cached_property
     def raw_needed(self) -> tuple[str, ...]:
-        """The raw fields that every event must have."""
+        """The raw fields that every event must have, that of its time first."""
         fields = (self.time_field, self.type_field, self.id_field)
         return tuple(field for field in fields if field is not None)
 

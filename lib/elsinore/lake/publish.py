@@ -79,11 +79,7 @@ def publish(
     hours = Hours(interval, tuple(also))
     version = lake.version(STAGED)
     own = workload_fingerprint(workload)
-    _require_no_mismatch(lake, hours, own)
-    origins: dict[str, Origin] = {}
-    for stretch in hours.intervals:
-        _require_validated(lake, workload, stretch, version)
-        origins |= _require_own(lake, stretch, version, own)
+    origins = _require_publishable(lake, workload, hours, version)
     found = hour_contents(lake, STAGED, hours, version)
     contents = {label: found.get(label, NOTHING) for label in sorted(origins)}
     note = {
@@ -141,6 +137,19 @@ def _replace_published(lake: Lake, hours: Hours, staged: int, note: dict[str, An
     days = hours.rows_by_day(lake.dataset(STAGED, staged))
     lake.stream_rows(PUBLISHED, days, where=hours, note=json.dumps(note))
     return next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
+
+
+def _require_publishable(
+    lake: Lake, workload: Workload, hours: Hours, version: int
+) -> dict[str, Origin]:
+    """By hour where its staged results come from, if they may be published: see `publish`."""
+    own = workload_fingerprint(workload)
+    _require_no_mismatch(lake, hours, own)
+    origins: dict[str, Origin] = {}
+    for stretch in hours.intervals:
+        _require_validated(lake, workload, stretch, version)
+        origins |= _require_own(lake, stretch, version, own)
+    return origins
 
 
 def _require_validated(lake: Lake, workload: Workload, stretch: Interval, version: int) -> None:

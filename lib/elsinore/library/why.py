@@ -23,6 +23,9 @@ from elsinore.reference.two_step import labelled
 from elsinore.results.published import group_text, same_group
 from elsinore.timeline import Interval, format_instant, instant_of, parse_instant
 
+#: What each event has.
+_OF_EVENT = frozenset({"type", "id", "time"})
+
 
 class Why(Shown):
     """The trends of a query and group in a window, built one by one by the two-step reference.
@@ -87,7 +90,7 @@ class Why(Shown):
 
 def event_words(event: Mapping[str, Any], keys: Collection[str]) -> str:
     """An event of `told_events` in a line; its keys are the same in the whole trend."""
-    shown = (f"{n}={v}" for n, v in event.items() if n not in ("type", "id", "time", *keys))
+    shown = (f"{n}={v}" for n, v in event.items() if n not in (*_OF_EVENT, *keys))
     place = (event["type"], event.get("id"), str(event["time"]))
     return " ".join([*filter(None, place), *shown])
 
@@ -117,7 +120,10 @@ def _plain(value: Any) -> Any:
 
 
 def told_events(query: BoundQuery, events: EventTable, rows: set[int]) -> dict[int, dict[str, Any]]:
-    """Some of the events, by row: type, time and what the query reads, as plain values."""
+    """Some of the events, by row: type, time and what the query reads, as plain values.
+
+    An attribute that is called type, time or id is left out: the event's own stand there.
+    """
     instants = {
         n for n, kind in events.schema.attributes.items() if kind is AttributeType.TIMESTAMP
     }
@@ -128,6 +134,7 @@ def told_events(query: BoundQuery, events: EventTable, rows: set[int]) -> dict[i
     for row, values in zip(sorted(rows), taken, strict=True):
         kind = events.schema.types[values[TYPE_COLUMN]]
         values |= {n: format_instant(v) for n in instants if (v := values.get(n)) is not None}
-        own = {name: value for name, value in values.items() if name in kind.by_name}
+        shown = kind.by_name.keys() - _OF_EVENT
+        own = {name: value for name, value in values.items() if name in shown}
         found[row] = {"type": kind.name, "time": values[TIME_COLUMN], **own}
     return found

@@ -199,12 +199,10 @@ def read_report_data(
     checks = checks_of_staged(lake, owned).select(CHECK_COLUMNS).to_pandas()
     published = count_results(lake, PUBLISHED, owned, tops=TOPS)
     publications = read_publications(lake)
+    queries = workload.queries if workload else ()
     staged = count_results(lake, STAGED, owned)
     metrics = _metrics(lake, interval)
     fields, late, longest = _landed_events(lake, interval, schema)
-    named = sorted({origin.plan for origin in staged_origins(lake, interval).values()})
-    found = read_rows(lake, "plans", kind=["plan"], fingerprint=named).sort_by("fingerprint")
-    plans = [StaticPlan.from_json(body) for body in found["body"].to_pylist()]
     skipped = checks["reason"][checks["status"] == "skipped"]
     return ReportData(
         interval=interval,
@@ -214,7 +212,7 @@ def read_report_data(
         longest=longest,
         unusable=tuple(_unusable_files(lake, interval)),
         stream=_stream(lake, metrics),
-        plans=tuple((plan, explain_plan(plan)) for plan in plans),
+        plans=tuple(_plans(lake, interval)),
         sharing=_details(metrics, SHARING),
         run_time=run_time_sharing(
             metrics.sort_values(["metric", "detail"])[["metric", "value", "detail"]].itertuples(
@@ -231,10 +229,19 @@ def read_report_data(
         publishing=_publishing(publications, interval),
         runs=None if pages is None else _runs(lake, interval, pages),
         unread=", ".join(_details(metrics, UNREAD)),
-        longest_window=max((query.window.within for query in workload.queries), default=0)
-        if workload
-        else 0,
+        longest_window=max((query.window.within for query in queries), default=0),
     )
+
+
+def _plans(
+    lake: Path, interval: Interval
+) -> Iterator[tuple[StaticPlan, tuple[tuple[PlannedCandidate, str], ...]]]:
+    """The plans that the results name, each with its candidates and what became of them."""
+    named = sorted({origin.plan for origin in staged_origins(lake, interval).values()})
+    found = read_rows(lake, "plans", kind=["plan"], fingerprint=named).sort_by("fingerprint")
+    for body in found["body"].to_pylist():
+        plan = StaticPlan.from_json(body)
+        yield plan, explain_plan(plan)
 
 
 def _place(step: str) -> tuple[int, str]:

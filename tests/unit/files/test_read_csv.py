@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from elsinore.files import read_csv as read_csv_module
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import RawLine, ReadLimits
-from elsinore.files.rejection import UnreadableFile
+from elsinore.files.rejection import Reason, UnreadableFile
 from elsinore.files.type_records import Decoded, concat_decoded
-from elsinore.timeline import HOUR, TimeUnit
+from elsinore.files.typed import iso_instants
+from elsinore.timeline import HOUR, TimeUnit, parse_instant
 from tests.draws import draws
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
 
@@ -277,6 +279,25 @@ def test_the_fast_way_reads_as_the_careful_way(lines: list[str], at_once: int) -
     # The tables are printed whole: NaN is NaN.
     assert fast.events.to_pylist().__repr__() == careful.events.to_pylist().__repr__()
     assert fast.rejected.to_pylist() == careful.rejected.to_pylist()
+
+
+@given(
+    st.integers(1000, 9999), *(st.integers(0, n) for n in (13, 32, 25, 60, 60)),
+    st.sampled_from(["", ".5", ".000001", ".123456"]), st.sampled_from("T "),
+    st.sampled_from(["", "Z"]), st.booleans(),
+)  # fmt: skip
+def test_arrow_reads_plain_instants_as_we_do(
+    year: int, month: int, day: int, hour: int, minute: int, second: int,
+    fraction: str, between: str, zone: str, whole: bool,
+) -> None:  # fmt: skip
+    text = f"{year}-{month:02}-{day:02}"
+    if not whole:
+        text += f"{between}{hour:02}:{minute:02}:{second:02}{fraction}{zone}"
+    read = iso_instants(pa.array([text, None]), Reason.BAD_TIME)
+    try:
+        assert read == (pa.array([parse_instant(text), None]), [])
+    except ValueError:
+        assert [index for index, _ in read.faults] == [0]
 
 
 @pytest.mark.parametrize(

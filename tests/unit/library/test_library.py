@@ -228,3 +228,12 @@ def test_import_loads_nothing_that_takes_time() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "\nTrue True\n"
+
+
+def test_why_keeps_apart_what_an_event_is_and_attributes_of_such_names() -> None:
+    schema = "stream: s\ntime: {field: t, unit: integer}\ntypes: {A: {type: string, x: long}}"
+    query = "QUERY q RETURN COUNT(*) PATTERN A+ WHERE A.type = 'b' AND A.x > 0 WITHIN 10;"
+    work = elsinore.workload(query, schema=schema)
+    found = work.why(pd.DataFrame({"t": [1], "type": ["b"], "x": [2]}), "q", {}, 0)
+    assert found.trends == [[{"type": "A", "time": 1, "x": 2}]]
+    assert "A 1 x=2" in str(found)
