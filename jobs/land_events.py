@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from elsinore.errors import DataError
+from elsinore.lake.land import REFUSED
+from elsinore.lake.landing_zone import RAW_NAMES, unread_files
 from elsinore.lake.provenance import standing
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import LAND_STEP, UNREAD, text_metrics
@@ -17,9 +19,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some
 from elsinore.settings import Settings
-from elsinore.spark.land import REFUSED, land_events
-from elsinore.spark.scan_landing import RAW_NAMES, unread_files
-from elsinore.spark.session import connected
+from elsinore.spark.land import land_events
 from elsinore.timeline import Interval
 
 JOB = "land_events"
@@ -31,32 +31,31 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     Raises:
         DataError: no hour has a file, and files that nothing reads lie there.
     """
-    declared = Lake.open(settings)
-    workload = load_workload(settings.workload_file, declared.stream)
-    with connected(declared, settings, arguments.session(JOB)) as lake:
-        interval, run = arguments.interval, arguments.run
-        figures = land_events(lake, settings, interval, run=run)
-        unread = name_some(unread_files(settings.landing, interval))
-        unread_first = ""
-        if unread:
-            figures[UNREAD] = unread
-            told = text_metrics(lake, workload, LAND_STEP, UNREAD)
-            told.pop(run_key(interval), None)
-            if unread not in told.values():
-                unread_first = f"nothing reads {unread}; {RAW_NAMES}"
-        first = _refused_first(lake, workload, interval, figures)
-        reopened = reopen_hours(
-            lake, workload, interval, figures=figures, run=run,
-            most=settings.reopen_hours, days=settings.late_days,
-        )  # fmt: skip
-        if unread and not figures["files"]:
-            raise DataError(
-                f"no file of these hours has come, and nothing reads {unread}", hint=RAW_NAMES
-            )
-        silent = {"silent_hours": silent_hours(lake.root, interval.end)}
-        found = reopened.figures(settings.reopen_hours)
-        return {**figures, **silent, **found, **standing(lake.root), "refused_first": first,
-                "unread_first": unread_first}  # fmt: skip
+    lake = Lake.open(settings)
+    workload = load_workload(settings.workload_file, lake.stream)
+    interval, run = arguments.interval, arguments.run
+    figures = land_events(lake, settings, interval, run=run, session=arguments.session(JOB))
+    unread = name_some(unread_files(settings.landing, interval))
+    unread_first = ""
+    if unread:
+        figures[UNREAD] = unread
+        told = text_metrics(lake, workload, LAND_STEP, UNREAD)
+        told.pop(run_key(interval), None)
+        if unread not in told.values():
+            unread_first = f"nothing reads {unread}; {RAW_NAMES}"
+    first = _refused_first(lake, workload, interval, figures)
+    reopened = reopen_hours(
+        lake, workload, interval, figures=figures, run=run,
+        most=settings.reopen_hours, days=settings.late_days,
+    )  # fmt: skip
+    if unread and not figures["files"]:
+        raise DataError(
+            f"no file of these hours has come, and nothing reads {unread}", hint=RAW_NAMES
+        )
+    silent = {"silent_hours": silent_hours(lake.root, interval.end)}
+    found = reopened.figures(settings.reopen_hours)
+    return {**figures, **silent, **found, **standing(lake.root), "refused_first": first,
+            "unread_first": unread_first}  # fmt: skip
 
 
 def _refused_first(

@@ -6,22 +6,19 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from elsinore.lake.maintain import figures, maintain
 from elsinore.lake.run_metrics import MAINTAIN_STEP, record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
-from elsinore.spark.maintain import figures, maintain
-from elsinore.spark.session import connected
-
-JOB = "maintain_tables"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """Maintain all tables, whatever the interval, which only names the run in the metrics."""
-    with connected(Lake.open(settings), settings, arguments.session(JOB)) as lake:
-        lake.create_all()
-        begun = time.perf_counter()
-        done = figures(maintain(lake, keep_hours=settings.keep_hours, run=arguments.run))
-        seconds = round(time.perf_counter() - begun, 3)
-        record_metrics(lake, None, arguments.interval, MAINTAIN_STEP, done, run=arguments.run)
-        return {**done, "seconds": seconds}
+    lake = Lake.open(settings)
+    lake.create_all()
+    begun = time.perf_counter()
+    done = figures(maintain(lake, keep_hours=settings.keep_hours, run=arguments.run))
+    seconds = round(time.perf_counter() - begun, 3)
+    record_metrics(lake, None, arguments.interval, MAINTAIN_STEP, done, run=arguments.run)
+    return {**done, "seconds": seconds}

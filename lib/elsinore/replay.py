@@ -26,6 +26,7 @@ from rich.table import Table
 from elsinore.errors import AuthorError, ConflictError, DataError, ElsinoreError, SetupError
 from elsinore.generate.flights import generate_flights, hour_path
 from elsinore.lake.delta_log import read_rows
+from elsinore.lake.landing_zone import RAW_NAMES
 from elsinore.lake.provenance import PUBLISHED, checks_of_staged
 from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.orchestration.airflow_environment import (
@@ -39,7 +40,6 @@ from elsinore.quality.lake import ResultCounts, count_results
 from elsinore.query.print_query import count_of
 from elsinore.results.published import shorten_count
 from elsinore.settings import Settings
-from elsinore.spark.scan_landing import RAW_NAMES
 from elsinore.spark.server import server_url
 from elsinore.timeline import (
     EPOCH,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import CleanRun
-from tests.e2e.support import SLICES
+from tests.e2e.support import SLICES, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
@@ -64,8 +64,8 @@ def test_replayed_again_and_killed_in_aggregate_and_in_publish_it_ends_the_same(
     published, _, rows = clean
     home = replace(published.copy(tmp_path), shared={})
     process = home.start()
-    # The server dies: the task is tried again and starts a new one.
-    home.writing("trend_aggregates_staged")
+    # The server dies as soon as it is up: the task is tried again and starts a new one.
+    wait_until(home.server_file.exists, "the server is up")
     os.killpg(home.server(), signal.SIGKILL)
     # Airflow dies with the task that it runs: what that has left running cannot commit any more.
     home.writing("trend_aggregates")

@@ -23,6 +23,7 @@ _WRAPPED = (
     ("pyspark.sql.connect.dataframe", "DataFrame", "count"),
     ("pyspark.sql.connect.dataframe", "DataFrame", "localCheckpoint"),
     ("pyspark.sql.connect.dataframe", "DataFrame", "toArrow"),
+    ("pyspark.sql.connect.client.core", "SparkConnectClient", "to_table_as_iterator"),
     ("deltalake", "", "write_deltalake"),
     ("deltalake", "DeltaTable", "create"),
     ("os", "", "replace"),

@@ -25,17 +25,19 @@ def test_struck_in_every_job_the_tables_are_those_of_a_clean_run(
     validate, publish, report = "validate_results", "publish_results", "report_quality"
     faults = {
         land: [
-            Fault("server", "before CREATE quarantine"),
-            Fault("disk", "before save raw_events", bytes=600),
+            Fault("client", "after create quarantine"),
+            Fault("disk", "before write_deltalake raw_events", bytes=600),
             Fault("client", "before write_deltalake landings"),
-            Fault("client", "before MERGE events", after=0.3),
+            Fault("client", "before write_deltalake events"),
         ],
         plan: [Fault("client", last(plan, "after write_deltalake plans"))],
         aggregate: [
-            Fault("workers", last(aggregate, "before collect")),
-            Fault("client", last(aggregate, "after save trend_aggregates_staged")),
+            Fault("server", "before to_table_as_iterator"),
+            Fault("workers", "before to_table_as_iterator"),
+            Fault("client", "before to_table_as_iterator", after=0.2),
+            Fault("client", "after write_deltalake trend_aggregates_staged"),
             # Last, for Spark itself tries its task again.
-            Fault("worker", last(aggregate, "before collect")),
+            Fault("worker", "before to_table_as_iterator"),
         ],
         validate: [Fault("client", last(validate, "after write_deltalake validations"))],
         publish: [

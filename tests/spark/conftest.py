@@ -44,7 +44,7 @@ def new_home(
 
     # Creating tables takes seconds, copying them does not.
     empty = settings("empty")
-    SparkLake.of(Lake.open(empty), spark).create_all()
+    Lake.open(empty).create_all()
 
     def make() -> Settings:
         new = settings("home")
@@ -61,9 +61,14 @@ def flights(spark: SparkSession, new_home: NewHome) -> tuple[SparkLake, EventTab
     return flights_lake(spark, new_home())
 
 
+#: For tests that use `settings`: whatever lands is landed here, and once more by Spark.
+EITHER_WAY = pytest.mark.parametrize("settings", ["here", "by Spark"], indirect=True)
+
+
 @pytest.fixture
-def settings(new_home: NewHome) -> Settings:
-    return new_home()
+def settings(new_home: NewHome, request: pytest.FixtureRequest) -> Settings:
+    small = 0 if getattr(request, "param", "here") == "by Spark" else 500_000_000
+    return new_home().model_copy(update={"small_landing": small})
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
 from elsinore.sharing.sharable import sets_of
-from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, events_between, split_counts
+from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, events_between, split_rows
 from elsinore.spark.aggregate_route import Route, choose_route, cut_into_parts
-from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS
+from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import branches
 from elsinore.spark.tables import SparkLake
@@ -73,8 +73,10 @@ def by_route(
     version = lake.version("events")
     plan = plan or RuntimePlan.of(queries.queries)
     rows = aggregated(lake, queries, owned, version, route, plan=plan, parts=parts)
-    results, counts = split_counts(rows)
-    found = sorted_results([row.asDict() for row in results.drop("query_fingerprint").collect()])
+    reports: list[Counts] = []
+    parts_of = [part.drop_columns(["query_fingerprint"]) for part in split_rows(rows, reports)]
+    found = sorted_results([row for part in parts_of for row in part.to_pylist()])
+    counts = add_up(reports)
     windows = {(row["query"], row["group_key"], row["window_start"]) for row in found}
     assert (counts[ROWS], counts[WINDOWS]) == (len(found), len(windows))
     return found, counts

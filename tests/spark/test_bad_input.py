@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from elsinore.settings import Settings
 from tests.lake_contents import PUBLISHED, contents, differences
 from tests.spark import bad_input as zone
 from tests.spark.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, land
@@ -298,7 +299,9 @@ def test_what_is_missing_is_one_line_that_says_what_to_do(
 ) -> None:
     """One line that says what to do: the hint in parentheses at its end."""
     missing = {variable: str(tmp_path / "nowhere"), "ELSINORE_HOME": str(tmp_path)}
-    refusal = land(hours(10, 11), cwd=tmp_path, **missing).refusal(2)
+    put(Settings(home=tmp_path), 10, departure(1))
+    refusal = land(hours(10, 11), cwd=tmp_path, ELSINORE_SMALL_LANDING="0", **missing).refusal(2)
     assert all(words in refusal for words in [str(tmp_path / "nowhere"), *told])
     assert re.search(r" \([^()]+\)$", refusal)
-    assert not (tmp_path / "lake").exists()
+    found = [path.name for path in tmp_path.glob("lake/*/*.parquet")]
+    assert not found, "nothing has landed"

@@ -6,25 +6,27 @@ import gzip
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 
-import elsinore.spark.land
+import elsinore.lake.land
 from elsinore.errors import ConflictError, DataError, LostWorkerError
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
 from elsinore.generate.flights import generate_flights
 from elsinore.lake.delta_log import commits
+from elsinore.lake.land import ArrowRows
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.land import merge_changes
+from elsinore.spark.land import SparkRows
 from elsinore.spark.tables import SparkLake
-from tests.spark.conftest import NewHome
+from tests.spark.conftest import EITHER_WAY, NewHome
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
 
 #: The module whose steps tests stop.
-LAND = "elsinore.spark.land"
+LAND = "elsinore.lake.land"
 
 Cross = Callable[[int, int], list[dict[str, Any]]]
 
@@ -108,6 +110,7 @@ def test_events_far_from_their_landing_are_quarantined_also_when_they_are_judged
 _FAR = "is too far from the hour 2013-01-01T10 of its landing"
 
 
+@EITHER_WAY
 def test_typed_values_arrive_as_they_were(lake: SparkLake, settings: Settings) -> None:
     weather = {
         "id": "w", "type": "Weather", "time": "2013-01-01T10:00:00.000001Z", "origin": "JFK",
@@ -169,6 +172,7 @@ def test_of_equal_ids_the_last_by_landing_file_and_line_stays(
 _CORRECTED = "id 'd1' was corrected by 2013/01/01/events-2013-01-01T11.jsonl:2"
 
 
+@EITHER_WAY
 def test_a_mended_file_replaces_what_it_brought_before(lake: SparkLake, settings: Settings) -> None:
     put(settings, 10, departure(1), departure(2), "broken")
     put(settings, 11, departure(3))
@@ -187,6 +191,7 @@ def test_a_mended_file_replaces_what_it_brought_before(lake: SparkLake, settings
     ]
 
 
+@EITHER_WAY
 def test_damaged_and_empty_files(lake: SparkLake, settings: Settings) -> None:
     whole = gzip.compress("".join(json.dumps(departure(n)) + "\n" for n in range(500)).encode())
     damaged = put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz")
@@ -272,16 +277,27 @@ def test_links_out_of_the_landing_zone_are_refused(lake: SparkLake, settings: Se
         land(lake, settings, hours(10, 11))
 
 
+def replace_step(monkeypatch: pytest.MonkeyPatch, step: str, new: Any) -> None:
+    """Puts something in the place of a step of landings, made of the step itself."""
+    owners = [elsinore.lake.land] if step.startswith("_") else [ArrowRows, SparkRows]
+    for owner in owners:
+        monkeypatch.setattr(owner, step, new(getattr(owner, step)))
+
+
 def interrupt(monkeypatch: pytest.MonkeyPatch, step: str, other: Callable[[], object]) -> None:
     """Before a landing does a step for the first time, something else happens."""
-    real = getattr(elsinore.spark.land, step)
+    done: list[object] = []
 
-    def interrupted(*arguments: Any, **named: Any) -> Any:
-        monkeypatch.setattr(f"{LAND}.{step}", real)
-        other()
-        return real(*arguments, **named)
+    def interrupted(real: Any) -> Any:
+        def step(*arguments: Any, **named: Any) -> Any:
+            if not done:
+                done.append(1)
+                other()
+            return real(*arguments, **named)
 
-    monkeypatch.setattr(f"{LAND}.{step}", interrupted)
+        return step
+
+    replace_step(monkeypatch, step, interrupted)
 
 
 def read_by_version(lake: SparkLake) -> list[list[tuple[str, str]]]:
@@ -294,9 +310,10 @@ def read_by_version(lake: SparkLake) -> list[list[tuple[str, str]]]:
 
 
 #: After it has been judged what lands; and after that was stored, before `events` changes.
-STEPS = ("_require_few_bad", "merge_changes")
+STEPS = ("_require_few_bad", "change_events")
 
 
+@EITHER_WAY
 @pytest.mark.parametrize("step", STEPS)
 def test_another_landing_in_between_is_never_overwritten(
     lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
@@ -319,19 +336,30 @@ def cross(lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch) 
     """Lands two hours: both are judged, the second with the first's lines, before either merges."""
 
     def crossed(first: int, second: int) -> list[dict[str, Any]]:
-        found = []
+        found: list[dict[str, Any]] = []
+        waiting = [1]
 
-        def first_waits(*others: Any, **named: Any) -> None:
-            monkeypatch.setattr(f"{LAND}.merge_changes", merge_changes)
-            interrupt(monkeypatch, "merge_changes", lambda: merge_changes(*others, **named))
-            found.append(land(lake, settings, hours(second, second + 1)))
+        def first_waits(real: Any) -> Any:
+            def step(*arguments: Any, **named: Any) -> None:
+                if waiting:
+                    waiting.clear()
+                    with monkeypatch.context() as patch:
+                        patch.setattr(type(arguments[0]), "change_events", real)
+                        merge = partial(real, *arguments, **named)
+                        interrupt(patch, "change_events", merge)
+                        found.append(land(lake, settings, hours(second, second + 1)))
+                    return
+                real(*arguments, **named)
 
-        monkeypatch.setattr(f"{LAND}.merge_changes", first_waits)
+            return step
+
+        replace_step(monkeypatch, "change_events", first_waits)
         return [land(lake, settings, hours(first, first + 1)), *found]
 
     return crossed
 
 
+@EITHER_WAY
 def test_of_two_that_see_each_other_the_second_is_judged_again(
     lake: SparkLake, settings: Settings, cross: Cross
 ) -> None:
@@ -346,6 +374,7 @@ def test_of_two_that_see_each_other_the_second_is_judged_again(
     ]
 
 
+@EITHER_WAY
 def test_the_note_names_the_times_of_rows_that_came_in_between(
     lake: SparkLake, settings: Settings, cross: Cross
 ) -> None:
@@ -360,6 +389,7 @@ def test_the_note_names_the_times_of_rows_that_came_in_between(
     assert touched == [["11", "12"], ["09", "11"], ["09"]]
 
 
+@EITHER_WAY
 @pytest.mark.parametrize("step", ["_require_few_bad", "_require_accounted"])
 @pytest.mark.parametrize("first", [9, 10])
 def test_a_line_that_counts_again_is_not_lost_between_two_landings(
@@ -394,12 +424,13 @@ def test_whoever_lands_beside_many_others_gives_way(
         tries.append(1)
         raise ConflictError("taken")
 
-    monkeypatch.setattr(f"{LAND}.merge_changes", taken)
+    replace_step(monkeypatch, "change_events", lambda _: taken)
     with pytest.raises(ConflictError, match="taken"):
         land(lake, settings, hours(10, 11))
     assert (len(tries), rows(lake, "events")) == (5, [])
 
 
+@EITHER_WAY
 def test_killed_at_any_write_and_run_again_it_ends_the_same(
     lake: SparkLake, settings: Settings, new_home: NewHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -417,23 +448,23 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
     def killed(*arguments: Any, **named: Any) -> None:
         raise LostWorkerError("killed")
 
-    writes = {"raw_events": "replace", "quarantine": "replace", "landings": "record"}
-    for table, write in writes.items():
-        real = getattr(SparkLake, write)
+    def killed_at(table: str, real: Any) -> Any:
+        def write(tables: Lake, name: str, *rest: Any, **named: Any) -> None:
+            (killed if name == table else real)(tables, name, *rest, **named)
 
-        def killed_at(
-            self: SparkLake, name: str, *rest: Any, at: str = table, real: Any = real, **named: Any
-        ) -> None:
-            (killed if name == at else real)(self, name, *rest, **named)
+        return write
 
+    writes = [(Lake, "stream_rows"), (Lake, "record"), (SparkLake, "replace")]
+    for table in ("raw_events", "quarantine", "landings"):
         with monkeypatch.context() as patch:
-            patch.setattr(SparkLake, write, killed_at)
+            for owner, write in writes:
+                patch.setattr(owner, write, killed_at(table, getattr(owner, write)))
             with pytest.raises(LostWorkerError):
                 land(lake, settings, hours(11, 12))
     # Before the commit of `events`, and after it.
-    for step in ("merge_changes", "_totals"):
+    for step in ("change_events", "_totals"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"{LAND}.{step}", killed)
+            replace_step(patch, step, lambda _: killed)
             with pytest.raises(LostWorkerError):
                 land(lake, settings, hours(11, 12))
     land(lake, settings, hours(11, 12))
@@ -446,6 +477,7 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
     ]
 
 
+@EITHER_WAY
 def test_real_flights(lake: SparkLake, settings: Settings) -> None:
     start, end = (datetime(2013, 1, 1, hour, tzinfo=UTC) for hour in (14, 16))
     summary = generate_flights(settings.landing, start=start, end=end)

@@ -123,8 +123,8 @@ def test_options_are_what_they_were_afterwards(lake: SparkLake) -> None:
     assert conf.get(note, None) is None
 
 
-def test_data_and_records_have_one_writer_each(lake: SparkLake) -> None:
-    with pytest.raises(ParameterError, match="raw_events is written by Spark"):
+def test_data_is_not_written_as_records_nor_records_as_data(lake: SparkLake) -> None:
+    with pytest.raises(ParameterError, match="raw_events is a table of data"):
         lake.add("raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], run="r")
     with pytest.raises(ParameterError, match="landings is not a table of data by landing_day"):
         lake.replace("landings", lake.read("landings"), where=Landings(hours(9, 10)), run="r")

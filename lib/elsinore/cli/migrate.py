@@ -11,7 +11,6 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import SchemaError
 from elsinore.lake.tables import Lake, other_columns
 from elsinore.settings import Settings
-from elsinore.spark.session import connected
 
 
 def migrate(
@@ -37,8 +36,7 @@ def migrate(
         return
     columns = [f"{name} ({lake.schema('events').columns[name].type})" for name in new]
     if not dry_run:
-        with connected(lake, settings, "migrate") as spark_lake:
-            spark_lake.add_columns("events", new)
+        lake.add_columns("events", new)
     typer.echo(f"events {'would get' if dry_run else 'has got'} {', '.join(columns)}")
 
 

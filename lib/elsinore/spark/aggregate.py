@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -21,18 +22,18 @@ from elsinore.spark.aggregate_worker import (
     EVENTS,
     FINISHED_SCHEMA,
     ROWS,
-    TASK_COUNTS,
     WINDOWS,
     Counts,
     add_up,
     carrying,
     reading,
+    split,
 )
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import Branch, aggregate_partitions
-from elsinore.spark.tables import SparkLake
+from elsinore.spark.tables import SparkLake, arrow_tables
 from elsinore.template.support import require
-from elsinore.timeline import DAY, Interval
+from elsinore.timeline import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +99,11 @@ def aggregate(
     version = lake.version("events")
     with spark_failures():
         route = choose_route(lake, workload, owned, version, parts)
-        kept = aggregated(lake, workload, owned, version, route, plan=plan, parts=parts)
-        kept.persist()
-        try:
-            results, counts = split_counts(kept)
-            note = origin(run, workload, static_plan, version, owned)
-            rows = _by_day(results, owned, parts)
-            with lake.compiled(counts.get(ROWS, 0)):
-                lake.replace(STAGED, rows, where=Hours(owned), run=note, recorded=True)
-        finally:
-            kept.unpersist()
+        rows = aggregated(lake, workload, owned, version, route, plan=plan, parts=parts)
+        reports: list[Counts] = []
+        note = origin(run, workload, static_plan, version, owned)
+        lake.stream_rows(STAGED, split_rows(rows, reports), where=Hours(owned), note=note)
+    counts = add_up(reports)
     events, windows, written = (counts.pop(name, 0) for name in (EVENTS, WINDOWS, ROWS))
     return Aggregated(
         version, static_plan, events, windows, written, route.in_words(), plan.in_words(), counts
@@ -124,34 +120,23 @@ def aggregated(
     plan: RuntimePlan,
     parts: int,
 ) -> DataFrame:
-    """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_counts`."""
+    """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_rows`."""
     if route.direct:
         numbers = lake.spark.range(0, len(route.parts), numPartitions=len(route.parts))
         task = reading(workload, route.parts, plan)
         finished = numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
     else:
         finished = aggregate_shuffled(lake, workload, owned, version, plan=plan, parts=parts)
-    return finished.withColumns(
-        {name: F.timestamp_micros(name) for name in ("window_start", "window_end")}
-    )
+    return finished
 
 
-def split_counts(rows: DataFrame) -> tuple[DataFrame, Counts]:
-    """The rows of `aggregated` without counts, and the counts of all tasks together.
-
-    The rows should be kept (`persist`), or all tasks are done again for the results.
-    """
-    told = rows.where(F.col(TASK_COUNTS).isNotNull()).select(TASK_COUNTS).collect()
-    results = rows.where(F.col(TASK_COUNTS).isNull()).drop(TASK_COUNTS)
-    return results, add_up(row[0] for row in told)
-
-
-def _by_day(rows: DataFrame, owned: Interval, parts: int) -> DataFrame:
-    """Distributed over tasks so that each day of the slice becomes about one file."""
-    days = (owned.end - 1) // DAY - owned.start // DAY + 1
-    if days == 1:
-        return rows.coalesce(1)
-    return rows.repartition(min(days, parts), F.substring(Hours.column, 1, 10))
+def split_rows(rows: DataFrame, counts: list[Counts]) -> Iterator[pa.Table]:
+    """The rows of `aggregated` without counts, as they come; the counts are added to a list."""
+    for table in arrow_tables(rows):
+        results, found = split(table)
+        counts.append(found)
+        if results.num_rows:
+            yield results
 
 
 def aggregate_shuffled(

@@ -222,13 +222,14 @@ def split(table: pa.Table) -> tuple[pa.Table, Counts]:
     """Rows of results, and the counts beside them together."""
     told = pc.is_valid(table[TASK_COUNTS])
     counts = table[TASK_COUNTS].filter(told).to_pylist()
-    return table.filter(pc.invert(told)).drop_columns([TASK_COUNTS]), add_up(counts)
+    results = table.filter(pc.invert(told)).drop_columns([TASK_COUNTS])
+    return results, add_up(map(json.loads, counts))
 
 
-def add_up(reports: Iterable[str]) -> Counts:
-    """The sum of each count of some JSON objects; of sizes the largest."""
+def add_up(reports: Iterable[Counts]) -> Counts:
+    """The sum of each count; of sizes the largest."""
     total: Counts = {}
-    for counts in map(json.loads, reports):
+    for counts in reports:
         for name, number in counts.items():
             before = total.get(name, 0)
             total[name] = max(before, number) if name in _SIZES else before + number

@@ -13,7 +13,7 @@ import pytest
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import run_command
 from elsinore.files.read_events import read_events
-from elsinore.spark.scan_landing import landing_files
+from elsinore.lake.landing_zone import landing_files
 from elsinore.timeline import Interval
 
 SCHEMA = """\

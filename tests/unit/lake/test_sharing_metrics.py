@@ -49,5 +49,5 @@ def test_nothing_shared_has_no_figures() -> None:
 
 
 def test_counts_of_tasks_are_added_and_sizes_compared() -> None:
-    found = add_up(['{"bursts": 2, "bytes": 10}', '{"bursts": 3, "bytes": 7}', "{}"])
+    found = add_up([{"bursts": 2, "bytes": 10}, {"bursts": 3, "bytes": 7}, {}])
     assert found == {"bursts": 5, "bytes": 10}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from elsinore.catalog.load_schema import read_schema
-from elsinore.spark.scan_landing import _decode
+from elsinore.lake.landing_zone import _decode
 
 SCHEMA = read_schema("""\
 stream: s

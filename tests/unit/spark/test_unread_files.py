@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elsinore.spark.scan_landing import landing_files, unread_files
+from elsinore.lake.landing_zone import landing_files, unread_files
 from elsinore.timeline import Interval
 
 HOURS = Interval.parse("2013-02-08T22:00", "2013-02-09T02:00")

@@ -1,4 +1,4 @@
-"""Finds raw files and decodes them in Spark's workers: one row for each line, event or not."""
+"""Raw files of the landing zone, found and decoded: one row for each line, event or not."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
@@ -24,7 +22,7 @@ from elsinore.files.decode import decode_lines, reject_far
 from elsinore.files.read_lines import read_lines
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
-from elsinore.spark.tables import SparkLake
+from elsinore.lake.tables import Lake
 from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
@@ -118,7 +116,7 @@ def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
 
 
 def late_landings(
-    lake: SparkLake, zone: Path, until: int, days: int
+    lake: Lake, zone: Path, until: int, days: int
 ) -> tuple[list[int], dict[str, str]]:
     """The hours with files that `landings` does not know, or knows with another size or time.
 
@@ -174,41 +172,20 @@ def scanned_schema(stream: StreamSchema) -> pa.Schema:
     )
 
 
-def scan_landing(lake: SparkLake, files: Sequence[LandingFile]) -> DataFrame:
-    """Rows of `scanned_schema` for every line of some files, in no order.
-
-    Raises (when it runs):
-        DataError: a file cannot be opened; one that is damaged is a row of its own.
-    """
-    bins, stream = _balance(files, 2 * lake.cores), lake.stream
-
-    def scan(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from _scan(bins[number], stream)
-
-    # The numbers of the bins, each in a partition of its own.
-    numbers = lake.spark.range(0, len(bins), 1, numPartitions=max(len(bins), 1))
-    return numbers.mapInArrow(scan, from_arrow_schema(scanned_schema(stream)))
-
-
-def decode_stored(lines: DataFrame, stream: StreamSchema) -> DataFrame:
+def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
     """Rows of `scanned_schema` for lines as `raw_events` stores them, as when they were scanned.
 
     Args:
-        lines: columns `landing`, `file`, `position` (from 1) and `line`, in this order.
+        stored: columns `landing`, `file`, `position` (from 1) and `line`, in this order.
         stream: the stream's schema.
     """
-
-    def again(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            table = pa.table(batch)
-            yield _decode(table.drop_columns(["landing"]), table["landing"], stream)
-
-    return lines.mapInArrow(again, from_arrow_schema(scanned_schema(stream)))
+    if not stored.num_rows:
+        return scanned_schema(stream).empty_table()
+    decoded = _decode(stored.drop_columns(["landing"]), stored["landing"], stream)
+    return pa.Table.from_batches([decoded])
 
 
-def _balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFile, ...], ...]:
+def balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFile, ...], ...]:
     """Files in parts of about equal bytes, largest first; the order within a part is theirs.
 
     The files of a day stay together, so that its lines are stored as one file, unless they are more
@@ -228,8 +205,12 @@ def _balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFil
     return tuple(tuple(sorted(part)) for part in bins)
 
 
-def _scan(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[pa.RecordBatch]:
-    """Rows of `scanned_schema` for every line of the files of a bin."""
+def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[pa.RecordBatch]:
+    """Rows of `scanned_schema` for every line of some files, in their order.
+
+    Raises:
+        DataError: a file cannot be opened; one that is damaged is a row of its own.
+    """
     landings = {file.name: file.landing for file in files}
     waiting: list[pa.RecordBatch] = []
     for file in files:

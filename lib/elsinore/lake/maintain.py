@@ -1,7 +1,7 @@
 """Maintenance of the lake: small files are put together, and files that nothing needs are removed.
 
-Each table by its own writer: data by Spark, records by delta-rs. No Z-order: a partition is a day,
-by which all reads choose, and a file that holds a whole one leaves little to skip.
+No Z-order: a partition is a day, by which all reads choose, and a file that holds a whole one
+leaves little to skip.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from elsinore.errors import ConflictError, ParameterError
 from elsinore.lake.delta_log import HISTORY, commits
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.stale_hours import touched_times
-from elsinore.lake.tables import sql_properties
-from elsinore.spark.tables import LOG_KEPT, SparkLake
+from elsinore.lake.tables import LOG_KEPT, Lake
 
 #: Hours that removed files are kept at least, whoever asks for less: Delta's own default, and many
 #: times the longest run, so that no reader loses the version that it has pinned.
@@ -30,9 +29,6 @@ LEAST_KEPT = 7 * 24
 
 #: Files of a partition below this size are worth putting together; they are joined up to it.
 _TARGET_BYTES = 128 * 1024 * 1024
-_OPTIMIZE = {
-    f"spark.databricks.delta.optimize.{size}FileSize": str(_TARGET_BYTES) for size in ("max", "min")
-}
 
 #: Tables whose commits say where rows come from, or which they touched.
 _NOTED = ("events", STAGED, PUBLISHED)
@@ -55,7 +51,7 @@ class Maintained:
     removed: int
 
 
-def maintain(lake: SparkLake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
+def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
     """OPTIMIZE each table where that helps, VACUUM all of them, and keep what the logs say.
 
     Rows stay what they are. A concurrent writer of the same files makes this lose, or loses itself;
@@ -89,7 +85,7 @@ def figures(maintained: Mapping[str, Maintained]) -> dict[str, int]:
     }
 
 
-def is_worth_compacting(lake: SparkLake, table: str) -> bool:
+def is_worth_compacting(lake: Lake, table: str) -> bool:
     """Whether any partition of a table has two small files or more; read from its log alone."""
     adds = pa.table(_log(lake, table).get_add_actions(flatten=True))
     small = adds.filter(pc.less(adds["size_bytes"], _TARGET_BYTES))
@@ -98,27 +94,14 @@ def is_worth_compacting(lake: SparkLake, table: str) -> bool:
     return any(count > 1 for count in counts)
 
 
-def _maintain(lake: SparkLake, table: str, keep_hours: int, run: str) -> Maintained:
+def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
     before = len(_live(lake, table))
-    tend = _tend_by_spark if lake.schema(table).by_spark else _tend
-    stale = tend(lake, table, keep_hours, run)
+    stale = _tend(lake, table, keep_hours, run)
     removed = sum(not path.exists() for path in stale)
     return Maintained(before, len(_live(lake, table)), removed)
 
 
-def _tend_by_spark(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
-    name = lake.sql_name(table)
-    if is_worth_compacting(lake, table):
-        with lake.configured(_OPTIMIZE):
-            lake.run_sql(f"OPTIMIZE {name}", note=run)
-    if new := _new_retention(lake, table, keep_hours):
-        lake.run_sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({sql_properties(new)})")
-    if stale := _stale(lake, table, keep_hours):
-        lake.run_sql(f"VACUUM {name}")
-    return stale
-
-
-def _tend(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
+def _tend(lake: Lake, table: str, keep_hours: int, run: str) -> list[Path]:
     note = CommitProperties(custom_metadata={"run": run})
     try:
         if is_worth_compacting(lake, table):
@@ -133,7 +116,7 @@ def _tend(lake: SparkLake, table: str, keep_hours: int, run: str) -> list[Path]:
     return stale
 
 
-def _new_retention(lake: SparkLake, table: str, keep_hours: int) -> dict[str, str]:
+def _new_retention(lake: Lake, table: str, keep_hours: int) -> dict[str, str]:
     """What to write into a table, which every vacuum of it follows, whoever starts it.
 
     Delta 4.4 ignores hours that are given to VACUUM itself, unless they are none.
@@ -144,7 +127,7 @@ def _new_retention(lake: SparkLake, table: str, keep_hours: int) -> dict[str, st
     return {name: to for name, to in wanted.items() if set_to.get(name) != to}
 
 
-def _keep_history(lake: SparkLake, run: str) -> None:
+def _keep_history(lake: Lake, run: str) -> None:
     """Copy what the logs say of results and where they come from, before Delta cleans them."""
     kept = lake.rows(HISTORY, columns=["of_table", "version"]).sort_by("version")
     last = dict(zip(*(column.to_pylist() for column in kept.columns), strict=True))
@@ -160,7 +143,7 @@ def _keep_history(lake: SparkLake, run: str) -> None:
         lake.add(HISTORY, new, run=run)
 
 
-def _stale(lake: SparkLake, table: str, keep_hours: int) -> list[Path]:
+def _stale(lake: Lake, table: str, keep_hours: int) -> list[Path]:
     """Files that the latest version does not name and that are old enough for VACUUM to look at.
 
     Without any, VACUUM would list the whole table for nothing, and write two commits about it.
@@ -177,11 +160,11 @@ def _stale(lake: SparkLake, table: str, keep_hours: int) -> list[Path]:
     ]
 
 
-def _live(lake: SparkLake, table: str) -> set[str]:
+def _live(lake: Lake, table: str) -> set[str]:
     """Names of the files of the latest version; Delta never gives one name to two files."""
     uris = _log(lake, table).file_uris()
     return {uri.rsplit("/", 1)[-1] for uri in uris}
 
 
-def _log(lake: SparkLake, table: str) -> DeltaTable:
+def _log(lake: Lake, table: str) -> DeltaTable:
     return DeltaTable(str(lake.path(table)))

@@ -1,0 +1,274 @@
+"""Judges landed lines: which of them stay as events, and what that changes in `events`.
+
+What stays of an event is decided among all landed lines with its id, so that the order of landings
+does not matter. Here are functions of Arrow tables: of a small landing they judge everything at
+once, of a large one Spark calls them for a part of the ids at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.files.rejection import Reason
+from elsinore.lake.landing_zone import scanned_schema
+from elsinore.lake.regions import day_of
+from elsinore.timeline import hour_label
+
+#: Values of the column `fate`.
+ACCEPTED, DUPLICATE, QUARANTINED = "accepted", "duplicate", "quarantined"
+
+#: Values of the column `op`.
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+
+#: Where a line was; of lines with one id the greatest place wins.
+PLACE = ("landing", "file", "position")
+
+#: The column that tells rows of `events` from lines.
+HELD = "held"
+
+_SHOWN = 60
+
+#: By hour or landing, the first and the last instant of some events.
+Spans = dict[str, tuple[int, int]]
+
+_Rows = np.ndarray[Any, np.dtype[np.int64]]
+_Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def to_judge_schema(stream: StreamSchema) -> pa.Schema:
+    """What `judge_lines` takes: lines as they were scanned, and held events beside them."""
+    return scanned_schema(stream).append(pa.field(HELD, pa.bool_()))
+
+
+def judged_schema(stream: StreamSchema) -> pa.Schema:
+    """What `judge_lines` gives."""
+    return pa.schema(
+        [
+            *scanned_schema(stream),
+            pa.field("fate", pa.string()),
+            pa.field("op", pa.string()),
+            pa.field("was", pa.timestamp("us", tz="UTC")),
+            pa.field("alike", pa.bool_()),
+        ]
+    )
+
+
+def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
+    """Lines with their `fate`, a reason where it is quarantine, and what changes in `events`.
+
+    Of all lines with one event id the last one by (landing, file, position) stays: what comes later
+    corrects what came before. Another with the same type, time and attributes is a duplicate; one
+    that differs goes to quarantine as `superseded`, with the place of the correction. Nothing else
+    decides, least of all when a line was landed: the same lines always end the same.
+
+    Args:
+        rows: of `to_judge_schema`: lines, and where `held` the rows of `events` of the same ids and
+            those that the same landings brought; of each id that there is, all of them.
+        stream: the stream's schema.
+
+    Returns:
+        Rows of `judged_schema`, one for each of `rows`: `fate` of a line, NULL of a held event;
+        `line` where it is quarantined; `op`, where `events` is to change by this row; `was`, the
+        time of the event that an update replaces; `alike`, whether that says the same.
+    """
+    rows = rows.combine_chunks()
+    is_held, is_event = _mask(rows[HELD]), _mask(pc.is_null(rows["reason_code"]))
+    new, old = _last_of_key(rows, is_event & ~is_held), _last_of_key(rows, is_held)
+    here, is_line = np.arange(rows.num_rows), is_event & ~is_held
+    stays = is_line & (new == here)
+    alike_new = _says_same(rows, is_line & ~stays, new)
+    replaces = stays & (old >= 0)
+    alike_old = _says_same(rows, replaces, old)
+    moved = replaces & ~(alike_old & _same(rows, PLACE, replaces, old))
+    is_bad = ~is_held & ~stays & ~alike_new
+    superseded = is_bad & is_event
+    none = pa.scalar(None, pa.string())
+    fate = np.select([is_held, stays, alike_new], ["", ACCEPTED, DUPLICATE], QUARANTINED)
+    op = np.select([is_held & (new < 0), stays & (old < 0), moved], [DELETE, INSERT, UPDATE], "")
+    code, text = pa.scalar(Reason.SUPERSEDED.value), _corrected(rows, superseded, new)
+    columns = {name: rows[name] for name in scanned_schema(stream).names}
+    columns["reason_code"] = pc.if_else(pa.array(superseded), code, columns["reason_code"])
+    columns["reason"] = pc.if_else(pa.array(superseded), text, columns["reason"])
+    columns["line"] = pc.if_else(pa.array(is_bad), columns["line"], none)
+    columns["fate"] = pc.if_else(pa.array(is_held), none, pa.array(fate, pa.string()))
+    columns["op"] = pc.if_else(pa.array(op != ""), pa.array(op, pa.string()), none)
+    columns["was"] = rows["event_time"].take(pa.array(old, mask=~moved))
+    columns["alike"] = pa.array(alike_old & moved)
+    return pa.table(columns, schema=judged_schema(stream))
+
+
+def _mask(column: pa.ChunkedArray | pa.Array) -> _Mask:
+    return np.asarray(column, np.bool_)
+
+
+def _last_of_key(rows: pa.Table, among: _Mask) -> _Rows:
+    """For each row the one of its key that is the last by place among some; -1 for none."""
+    codes = _key_codes(rows)
+    chosen = np.flatnonzero(among)
+    last = np.full(codes.max(initial=-1) + 1, -1)
+    # Where several of a key are chosen their order decides; few are.
+    several = np.bincount(codes[chosen], minlength=len(last))[codes[chosen]] > 1
+    alone, many = chosen[~several], chosen[several]
+    last[codes[alone]] = alone
+    if len(many):
+        placed = (
+            rows.select(PLACE).take(pa.array(many)).append_column("code", pa.array(codes[many]))
+        )
+        by_place = [(name, "ascending") for name in ("code", *PLACE)]
+        ordered = many[pc.sort_indices(placed, by_place).to_numpy()]
+        ends = np.append(np.diff(codes[ordered]) != 0, True)
+        last[codes[ordered[ends]]] = ordered[ends]
+    return last[codes]
+
+
+def _key_codes(rows: pa.Table) -> _Rows:
+    """A number for each event id; where a row has none, or is no event, for the line's place."""
+    place = [rows["file"], rows["position"].cast(pa.string())]
+    by_place = pc.binary_join_element_wise("at", *place, ":")
+    by_id = pc.binary_join_element_wise("id", rows["event_id"], ":")
+    is_event = pc.is_null(rows["reason_code"])
+    keys = pc.if_else(pc.and_(is_event, pc.is_valid(rows["event_id"])), by_id, by_place)
+    codes: _Rows = pc.dictionary_encode(keys).combine_chunks().indices.to_numpy()
+    return codes
+
+
+def _says_same(rows: pa.Table, which: _Mask, others: _Rows) -> _Mask:
+    """Of some rows, whether another says the same: type, time and the values of all attributes."""
+    schema = rows.schema.names
+    said = schema[schema.index("event_type") : schema.index(HELD)]
+    return _same(rows, said, which & (others >= 0), others)
+
+
+def _same(rows: pa.Table, names: Iterable[str], which: _Mask, others: _Rows) -> _Mask:
+    """Of some rows, whether they have the same values as others, NULL like NULL."""
+    chosen = np.flatnonzero(which)
+    same = np.zeros(rows.num_rows, np.bool_)
+    if not len(chosen):
+        return same
+    same[chosen] = True
+    for name in names:
+        column = rows[name].combine_chunks()
+        mine, theirs = column.take(pa.array(chosen)), column.take(pa.array(others[chosen]))
+        equal = pc.fill_null(pc.equal(mine, theirs), False)
+        same[chosen] &= _mask(pc.or_(equal, pc.and_(pc.is_null(mine), pc.is_null(theirs))))
+    return same
+
+
+def _corrected(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
+    """What is told of a superseded line: its id, and where it was corrected."""
+    winner = pa.array(new, mask=~superseded)
+    file, position = rows["file"].take(winner), rows["position"].take(winner).cast(pa.string())
+    event_id = pc.utf8_slice_codeunits(rows["event_id"], 0, _SHOWN)
+    told = ["id '", event_id, "' was corrected by ", file, ":", position, ""]
+    return pc.binary_join_element_wise(*told).combine_chunks()
+
+
+# ---- counts
+
+
+@dataclass(frozen=True)
+class LandingCounts:
+    """What judged rows come to.
+
+    Attributes:
+        fates: lines by landing, fate and reason.
+        accepted: by landing, the first and the last instant of its accepted events.
+        held: how many events were held against the lines.
+        changes: how many events are inserted, updated and deleted.
+        days: the days of event time that hold these, before or after.
+        touched: by hour of event time, the first and the last instant at which what events say
+            changes; not those where only the line changes that an event is taken from. That is all
+            that it takes to tell which hours own a window that holds a changed event: windows that
+            lie between the two and hold neither end in this very hour, as one that holds the first
+            does (SLIDE is never longer than WITHIN).
+    """
+
+    fates: Counter[tuple[str, str, str | None]]
+    accepted: Spans
+    held: int
+    changes: Counter[str]
+    days: frozenset[date]
+    touched: Spans
+
+
+#: What `count_judged` groups by, and what it counts of each group.
+_GROUPS = {
+    **dict.fromkeys(("fate", "landing", "reason_code", "op"), pa.string()),
+    "alike": pa.bool_(),
+    **dict.fromkeys(("hour", "hour_before"), pa.int64()),
+}
+_COUNTED = ("count", "first", "last", "first_before", "last_before")
+COUNTS_SCHEMA = pa.schema([*_GROUPS.items(), *((name, pa.int64()) for name in _COUNTED)])
+
+
+def count_judged(judged: pa.Table, whole: frozenset[str]) -> pa.Table:
+    """Rows of `COUNTS_SCHEMA`, some dozens however many rows are counted.
+
+    Args:
+        judged: what `judge_lines` gives, or a part of it.
+        whole: labels of the landings that are judged as a whole; of others only changes count.
+    """
+    at, was = (judged[name].cast(pa.int64()) for name in ("event_time", "was"))
+    is_whole = pc.is_in(judged["landing"], pa.array(sorted(whole), pa.string()))
+    is_line = pc.and_(pc.is_valid(judged["fate"]), is_whole)
+    groups = {
+        name: pc.if_else(is_line, judged[name], pa.scalar(None, pa.string()))
+        for name in ("fate", "landing", "reason_code")
+    }
+    groups |= {"op": judged["op"], "alike": judged["alike"]}
+    hour = {name: pc.floor_temporal(judged[name], unit="hour") for name in ("event_time", "was")}
+    changed = pc.if_else(pc.is_valid(judged["op"]), hour["event_time"], pa.scalar(None))
+    groups["hour"], groups["hour_before"] = changed, hour["was"]
+    spans = [("at", "min"), ("at", "max"), ("was", "min"), ("was", "max")]
+    # An event that is held is told from a line of another landing by `held`.
+    is_held = pc.is_null(judged["fate"])
+    table = pa.table({**groups, "at": at, "was": was, HELD: is_held})
+    found = table.group_by([*groups, HELD], use_threads=False)
+    counted = found.aggregate([([], "count_all"), *spans])
+    fates = pc.if_else(counted[HELD], HELD, counted["fate"])
+    columns = [fates, *(counted[name] for name in [*groups][1:]), counted["count_all"]]
+    columns += [counted[f"{name}_{how}"] for name, how in spans]
+    return pa.table(columns, names=COUNTS_SCHEMA.names).cast(COUNTS_SCHEMA)
+
+
+def add_up_counts(counted: Iterable[Mapping[str, Any]]) -> LandingCounts:
+    """The counts of rows of `COUNTS_SCHEMA`, of one part or of several."""
+    fates: Counter[tuple[str, str, str | None]] = Counter()
+    changes: Counter[str] = Counter()
+    accepted: Spans = {}
+    touched: Spans = {}
+    days: set[date] = set()
+    held = 0
+    for row in counted:
+        here = row["hour"], row["first"], row["last"]
+        before = row["hour_before"], row["first_before"], row["last_before"]
+        if row["fate"] == HELD:
+            held += row["count"]
+        elif row["fate"] is not None:
+            fates[row["landing"], row["fate"], row["reason_code"]] += row["count"]
+        if row["fate"] == ACCEPTED:
+            _widen(accepted, row["landing"], *here[1:])
+        if row["op"] is not None:
+            changes[row["op"]] += row["count"]
+        for hour, first, last in (here, before):
+            if hour is not None:
+                days.add(day_of(hour))
+                if not row["alike"]:
+                    _widen(touched, hour_label(hour), first, last)
+    return LandingCounts(
+        fates, accepted, held, changes, frozenset(days), dict(sorted(touched.items()))
+    )
+
+
+def _widen(spans: Spans, label: str, first: int, last: int) -> None:
+    before = spans.get(label, (first, last))
+    spans[label] = min(before[0], first), max(before[1], last)
