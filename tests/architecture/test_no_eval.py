@@ -32,9 +32,6 @@ FORBIDDEN_IMPORTS = frozenset({
 })  # fmt: skip
 #: The only SQL that is put together, with why it may be.
 ALLOWED = {
-    # MERGE, OPTIMIZE and CREATE of tables that are named by path: its callers are asked for
-    # declared names, quoted paths and numbers.
-    ("lib/elsinore/spark/tables.py", "run_sql", "SQL that is not a constant: sql"),
     # Airflow's method of an operator.
     (
         "lib/elsinore/orchestration/replay_tasks.py",

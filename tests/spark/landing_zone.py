@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
@@ -51,13 +50,17 @@ def put(settings: Settings, hour: int, *lines: Any, name: str = "") -> Path:
     return path
 
 
-def frame(lake: SparkLake, table: str, *found: dict[str, Any]) -> DataFrame:
-    """Rows of a table of data, but for the day."""
+def arrow_rows(lake: Lake, table: str, *found: dict[str, Any]) -> pa.Table:
+    """Rows of a table of data, with the day only where they have one."""
     schema = lake.schema(table)
-    fields = [field for field in schema.arrow() if field.name not in schema.partition_by]
-    if not found:
-        return lake.read(table).select(*(field.name for field in fields)).limit(0)
-    return lake.spark.createDataFrame(pa.Table.from_pylist(list(found), schema=pa.schema(fields)))
+    left_out = set(schema.partition_by) - {name for row in found for name in row}
+    fields = [field for field in schema.arrow() if field.name not in left_out]
+    return pa.Table.from_pylist(list(found), schema=pa.schema(fields))
+
+
+def by_hand(lake: SparkLake, statement: str, table: str) -> None:
+    """What somebody does to a table with Spark's SQL, which names it `{}`."""
+    lake.spark.sql(statement.format(f"delta.`{lake.path(table)}`")).collect()
 
 
 def land(lake: SparkLake, settings: Settings, interval: Interval) -> dict[str, Any]:

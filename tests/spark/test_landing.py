@@ -17,10 +17,8 @@ from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
 from elsinore.generate.flights import generate_flights
 from elsinore.lake.delta_log import commits
-from elsinore.lake.land import ArrowRows
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.land import SparkRows
 from elsinore.spark.tables import SparkLake
 from tests.spark.conftest import EITHER_WAY, NewHome
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
@@ -279,9 +277,7 @@ def test_links_out_of_the_landing_zone_are_refused(lake: SparkLake, settings: Se
 
 def replace_step(monkeypatch: pytest.MonkeyPatch, step: str, new: Any) -> None:
     """Puts something in the place of a step of landings, made of the step itself."""
-    owners = [elsinore.lake.land] if step.startswith("_") else [ArrowRows, SparkRows]
-    for owner in owners:
-        monkeypatch.setattr(owner, step, new(getattr(owner, step)))
+    monkeypatch.setattr(elsinore.lake.land, step, new(getattr(elsinore.lake.land, step)))
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, step: str, other: Callable[[], object]) -> None:
@@ -313,7 +309,6 @@ def read_by_version(lake: SparkLake) -> list[list[tuple[str, str]]]:
 STEPS = ("_require_few_bad", "change_events")
 
 
-@EITHER_WAY
 @pytest.mark.parametrize("step", STEPS)
 def test_another_landing_in_between_is_never_overwritten(
     lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
@@ -344,7 +339,7 @@ def cross(lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch) 
                 if waiting:
                     waiting.clear()
                     with monkeypatch.context() as patch:
-                        patch.setattr(type(arguments[0]), "change_events", real)
+                        patch.setattr(elsinore.lake.land, "change_events", real)
                         merge = partial(real, *arguments, **named)
                         interrupt(patch, "change_events", merge)
                         found.append(land(lake, settings, hours(second, second + 1)))
@@ -374,7 +369,6 @@ def test_of_two_that_see_each_other_the_second_is_judged_again(
     ]
 
 
-@EITHER_WAY
 def test_the_note_names_the_times_of_rows_that_came_in_between(
     lake: SparkLake, settings: Settings, cross: Cross
 ) -> None:
@@ -389,7 +383,6 @@ def test_the_note_names_the_times_of_rows_that_came_in_between(
     assert touched == [["11", "12"], ["09", "11"], ["09"]]
 
 
-@EITHER_WAY
 @pytest.mark.parametrize("step", ["_require_few_bad", "_require_accounted"])
 @pytest.mark.parametrize("first", [9, 10])
 def test_a_line_that_counts_again_is_not_lost_between_two_landings(
@@ -454,11 +447,11 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
 
         return write
 
-    writes = [(Lake, "stream_rows"), (Lake, "record"), (SparkLake, "replace")]
+    writes = ("stream_rows", "record")
     for table in ("raw_events", "quarantine", "landings"):
         with monkeypatch.context() as patch:
-            for owner, write in writes:
-                patch.setattr(owner, write, killed_at(table, getattr(owner, write)))
+            for write in writes:
+                patch.setattr(Lake, write, killed_at(table, getattr(Lake, write)))
             with pytest.raises(LostWorkerError):
                 land(lake, settings, hours(11, 12))
     # Before the commit of `events`, and after it.

@@ -29,7 +29,7 @@ from jobs import (
     validate_results,
 )
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import departure, hours, land, put, rows
+from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
     expected = {"06": "1", "07": "3", "08": "3", "09": "3", "10": "3", "11": "3"}
     assert counts(lake) == expected
     # By hand: the whole day has changed, as far as its files tell.
-    lake.spark.sql(f"DELETE FROM {lake.sql_name('events')} WHERE event_id = 'd8'").collect()
+    by_hand(lake, "DELETE FROM {} WHERE event_id = 'd8'", "events")
     found = replayed(11, 12, reopen_hours)
     (left,) = found["catch_up"]
     while left:

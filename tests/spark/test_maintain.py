@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import deltalake
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import commits
@@ -24,7 +23,7 @@ from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.tables import SparkLake
-from tests.spark.landing_zone import frame, rows
+from tests.spark.landing_zone import arrow_rows, by_hand, rows
 
 pytestmark = pytest.mark.slow
 
@@ -57,9 +56,10 @@ def many_small_files(lake: SparkLake) -> None:
 
 
 def _append(lake: SparkLake, table: str, name: str, day: str, row: dict[str, Any]) -> None:
-    new = frame(lake, table, row).withColumn(name, F.lit(day).cast("date"))
-    names = [*lake.schema(table).columns]
-    new.select(*names).write.format("delta").mode("append").save(str(lake.path(table)))
+    row = row | {name: date.fromisoformat(day)}
+    columns = lake.schema(table).columns
+    new = arrow_rows(lake, table, {column: row.get(column) for column in columns})
+    deltalake.write_deltalake(str(lake.path(table)), new, mode="append")
 
 
 def live(lake: SparkLake, table: str) -> set[str]:
@@ -169,7 +169,7 @@ def test_a_longer_retention_keeps_more(
         stray.write_bytes(b"PAR1")
         age(stray, 2 * LEAST_KEPT * HOUR)
     maintain(lake, keep_hours=3 * LEAST_KEPT, run="night")
-    lake.run_sql(f"VACUUM {lake.sql_name('events')}")
+    by_hand(lake, "VACUUM {}", "events")
     deltalake.DeltaTable(str(lake.path("landings"))).vacuum(dry_run=False, full=True)
     assert all(stray.exists() for stray in strays), "nor may a vacuum by hand remove it"
     done = maintain(lake, keep_hours=LEAST_KEPT, run="night")
@@ -198,7 +198,9 @@ def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: SparkLake) -> None:
     events, log = lake.path("events"), lake.path("events") / "_delta_log"
     for number in range(3):
         note = json.dumps({"touched": {"2013-01-01T10": [number, number]}})
-        lake.run_sql(f"DELETE FROM {lake.sql_name('events')} WHERE position = {number}", note=note)
+        commit = deltalake.CommitProperties(custom_metadata={"userMetadata": note})
+        table = deltalake.DeltaTable(str(events))
+        table.delete(f"position = {number}", commit_properties=commit)
         _append(lake, "events", "event_day", "2013-01-01", EVENT | {"position": number})
     said = told(lake)
     maintain(lake, keep_hours=LEAST_KEPT, run="night")

@@ -27,7 +27,7 @@ from elsinore.spark.tables import SparkLake
 from elsinore.timeline import MINUTE, Interval
 from tests import profile_case as case
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import departure, hours, land, put, rows
+from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows
 
 QUERIES = """
 QUERY one RETURN COUNT(*) PATTERN SEQ(Departure D, Arrival A, Departure E)
@@ -112,10 +112,8 @@ def test_without_events_there_are_statistics_all_the_same(lake: SparkLake) -> No
 
 
 def test_a_table_that_only_spark_can_read_is_named(landed: SparkLake) -> None:
-    landed.run_sql(
-        f"ALTER TABLE {landed.sql_name('events')} "
-        "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-    )
+    option = "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    by_hand(landed, f"ALTER TABLE {{}} {option}", "events")
     with pytest.raises(DataError, match=r"without Spark: its reader version is 3 .*deletion"):
         plan(landed, bound(landed), hours(11, 12))
 

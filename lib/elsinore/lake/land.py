@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.errors import ConflictError, DataError, EngineError
@@ -46,6 +47,9 @@ from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretc
 
 #: Times that a landing is judged before it gives way to others that land beside it.
 _TRIES = 5
+
+#: Days whose events are read at a time to be written anew.
+_DAYS = 30
 
 #: What `raw_events` and `quarantine` hold of a line, but for the day.
 RAW = ("landing", "file", "position", "line", "event_id")
@@ -112,15 +116,11 @@ class LandingRows(Protocol):
     def bad(self, judged: Rows, where: Landings) -> Rows:
         """Rows for `quarantine`."""
 
-    def replace(self, table: str, rows: Rows, *, where: Landings, run: str) -> None:
-        """Make rows the only ones of some landings in a table; columns but the day."""
+    def changes(self, judged: Rows) -> Rows:
+        """Rows that change `events`."""
 
-    def change_events(self, judged: Rows, counts: LandingCounts, seen: Seen, *, run: str) -> None:
-        """Apply the changes to `events` in one commit, which notes the touched times.
-
-        Raises:
-            ConflictError: `events` has changed since it was seen.
-        """
+    def parts(self, rows: Rows) -> Iterable[pa.Table]:
+        """Rows as tables of Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,51 +264,13 @@ class ArrowRows:
         is_bad = where.expression(by_day=False) & (pc.field("fate") == QUARANTINED)
         return judged.filter(is_bad).select(BAD)
 
-    def replace(self, table: str, rows: pa.Table, *, where: Landings, run: str) -> None:
+    def changes(self, judged: pa.Table) -> pa.Table:
         """See `LandingRows`."""
-        self.lake.stream_rows(table, [rows], where=where, note=run)
+        return judged.filter(pc.field("op").is_valid())
 
-    def change_events(
-        self, judged: pa.Table, counts: LandingCounts, seen: Seen, *, run: str
-    ) -> None:
+    def parts(self, rows: pa.Table) -> Iterable[pa.Table]:
         """See `LandingRows`."""
-        changed = judged.filter(pc.field("op").is_valid())
-        rows = [_as_events(self.lake, changed.filter(pc.field("op") != DELETE))]
-        days = None if set(counts.changes) == {INSERT} else counts.days
-        if days is not None:
-            there = self.lake.dataset("events", seen.events)
-            before = there.to_table(filter=pc.field("event_day").isin(sorted(days)))
-            has_ids = self.lake.stream.id_field is not None
-            is_changed = pc.is_in(_keys(before, has_ids), _keys(changed, has_ids))
-            rows.append(before.filter(pc.invert(is_changed)))
-            found = pc.sum(is_changed).as_py() or 0
-            if found != counts.changes[UPDATE] + counts.changes[DELETE]:
-                raise EngineError(f"{found} events to change, not {dict(counts.changes)}")
-        self.lake.change_rows(
-            "events",
-            pa.concat_tables(rows),
-            days=days,
-            seen=seen.events,
-            turn=seen.turn + 1,
-            note=touched_note(run, counts),
-        )
-
-
-def _as_events(lake: Lake, judged: pa.Table) -> pa.Table:
-    schema = lake.schema("events").arrow()
-    day = judged["event_time"].cast(pa.date32())
-    return judged.append_column("event_day", day).select(schema.names).cast(schema)
-
-
-def _keys(events: pa.Table, has_ids: bool) -> pa.ChunkedArray:
-    if has_ids:
-        return events["event_id"]
-    return pc.binary_join_element_wise(events["position"].cast(pa.string()), events["file"], ":")
-
-
-def touched_note(run: str, counts: LandingCounts) -> str:
-    """The note beside a change of `events`: the run, and the touched times."""
-    return json.dumps({"run": run, "touched": counts.touched})
+        return [rows]
 
 
 @dataclass(frozen=True)
@@ -539,7 +501,8 @@ class _Landing:
         # What is as it should be is left alone: no version of `events` without a change.
         merging = bool(landing.counts.changes)
         if merging:
-            self.rows.change_events(landing.rows, landing.counts, seen, run=self.run)
+            parts = self.rows.parts(self.rows.changes(landing.rows))
+            change_events(lake, parts, landing.counts, seen, run=self.run)
         seen.require_alone(lake, stored=storing, merged=merging)
         return _totals([accounts[label] for label in own])
 
@@ -562,9 +525,75 @@ class _Landing:
 
     def _store(self, table: str, rows: Rows, where: Landings, has_rows: bool) -> None:
         """Make rows the only ones of some landings, unless there are none and were none."""
-        held = self.rows.lake.dataset(table).head(1, filter=where.expression(by_day=True))
+        lake = self.rows.lake
+        held = lake.dataset(table).head(1, filter=where.expression(by_day=True))
         if has_rows or held.num_rows:
-            self.rows.replace(table, rows, where=where, run=self.run)
+            lake.stream_rows(table, self.rows.parts(rows), where=where, note=self.run)
+
+
+def change_events(
+    lake: Lake, parts: Iterable[pa.Table], counts: LandingCounts, seen: Seen, *, run: str
+) -> None:
+    """Apply changes to `events` in one commit, which notes the touched times.
+
+    Args:
+        lake: the tables.
+        parts: rows that judging gave, of those that change something.
+        counts: what judging gave.
+        seen: the state that was judged at.
+        run: the run.
+
+    Raises:
+        ConflictError: `events` has changed since.
+    """
+    only_new = set(counts.changes) == {INSERT}
+    # Opened before anything is written: delta-rs cannot be called while it writes.
+    events = lake.dataset("events", seen.events)
+    key = _event_id if lake.stream.id_field is not None else _place
+    lake.change_rows(
+        "events",
+        _new_rows(parts) if only_new else _rows_of_days(events, parts, counts, key),
+        days=None if only_new else counts.days,
+        seen=seen.events,
+        turn=seen.turn + 1,
+        note=json.dumps({"run": run, "touched": counts.touched}),
+    )
+
+
+def _new_rows(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    for part in parts:
+        there = part.filter(pc.field("op") != DELETE)
+        yield there.append_column("event_day", there["event_time"].cast(pa.date32()))
+
+
+def _rows_of_days(
+    events: ds.Dataset,
+    parts: Iterable[pa.Table],
+    counts: LandingCounts,
+    key: Callable[[pa.Table], pa.ChunkedArray],
+) -> Iterator[pa.Table]:
+    """All that the days hold in which something changes: what is new, then what stays."""
+    changed: list[pa.Array] = []
+    for part in parts:
+        changed += key(part).chunks
+        yield from _new_rows([part])
+    keys, days, found = pa.chunked_array(changed, pa.string()), sorted(counts.days), 0
+    for first in range(0, len(days), _DAYS):
+        some = pc.field("event_day").isin(days[first : first + _DAYS])
+        before = events.to_table(filter=some)
+        is_changed = pc.is_in(key(before), keys)
+        found += pc.sum(is_changed).as_py() or 0
+        yield before.filter(pc.invert(is_changed))
+    if found != counts.changes[UPDATE] + counts.changes[DELETE]:
+        raise EngineError(f"{found} events to change, not {dict(counts.changes)}")
+
+
+def _event_id(events: pa.Table) -> pa.ChunkedArray:
+    return events["event_id"]
+
+
+def _place(events: pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(events["position"].cast(pa.string()), events["file"], ":")
 
 
 def _accounts(

@@ -162,43 +162,32 @@ class Lake:
             note: what to write into the table's history beside the commit.
 
         Raises:
-            ParameterError: there is no such table, or Spark writes it.
+            ParameterError: there is no such table, or it is not one of such hours.
             ConflictError: another writer of these days got there first.
             SetupError: the disk is full or read-only.
         """
-        schema = self.schema(table).arrow()
-        failures: list[Exception] = []
+        if where.day not in self.schema(table).partition_by:
+            raise ParameterError(f"{table} is not a table of data by {where.day}")
 
-        def batches() -> Iterator[pa.RecordBatch]:
-            try:
-                for part in parts:
-                    day = pc.utf8_slice_codeunits(part[where.column], 0, 10).cast(pa.date32())
-                    if where.day not in part.column_names:
-                        part = part.append_column(where.day, day)
-                    yield from part.select(schema.names).cast(schema).to_batches()
-            except Exception as error:  # delta-rs would tell its text alone
-                failures.append(error)
-                raise
+        def with_day(part: pa.Table) -> pa.Table:
+            if where.day in part.column_names:
+                return part
+            day = pc.utf8_slice_codeunits(part[where.column], 0, 10).cast(pa.date32())
+            return part.append_column(where.day, day)
 
-        found = pa.RecordBatchReader.from_batches(schema, batches())
         how = {"mode": "overwrite", "predicate": where.predicate(by_day=True)}
         commit = {"custom_metadata": {"userMetadata": note}}
-        try:
-            self._write(table, found, 1, commit, how=how)
-        except Exception:
-            if failures:
-                raise failures[0] from None
-            raise
+        self._stream(table, map(with_day, parts), commit, how=how)
 
     def change_rows(
-        self, table: str, rows: pa.Table, *, days: Collection[date] | None, seen: int, turn: int,
-        note: str,
+        self, table: str, parts: Iterable[pa.Table], *, days: Collection[date] | None, seen: int,
+        turn: int, note: str,
     ) -> None:  # fmt: skip
         """Add rows to a table of data, or make them the only ones of some days, in one commit.
 
         Args:
             table: its name.
-            rows: its columns.
+            parts: its columns.
             days: whose rows they replace; None: they are added.
             seen: the version that was read to decide what to write.
             turn: one more than the turns that it had seen then.
@@ -218,7 +207,31 @@ class Lake:
             "app_transactions": [deltalake.Transaction(TURN, turn)],
             "max_commit_retries": 0,
         }
-        self._write(table, rows, 1, commit, seen=seen, how=how)
+        self._stream(table, parts, commit, seen=seen, how=how)
+
+    def _stream(
+        self, table: str, parts: Iterable[pa.Table], commit: Mapping[str, Any], *,
+        seen: int | None = None, how: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """One commit of rows as they come; what goes wrong with them is raised as it is."""
+        schema = self.schema(table).arrow()
+        failures: list[Exception] = []
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                for part in parts:
+                    yield from part.select(schema.names).cast(schema).to_batches()
+            except Exception as error:  # delta-rs would tell its text alone
+                failures.append(error)
+                raise
+
+        rows = pa.RecordBatchReader.from_batches(schema, batches())
+        try:
+            self._write(table, rows, 1, commit, seen=seen, how=how)
+        except Exception:
+            if failures:
+                raise failures[0] from None
+            raise
 
     def _record(self, table: str, rows: Sequence[Mapping[str, Any]], run: str, **how: str) -> None:
         if self.schema(table).partition_by:
@@ -320,7 +333,7 @@ class Lake:
         return Difference(tuple(new), tuple(sorted(others)))
 
     def turn(self, table: str) -> tuple[int, int]:
-        """The latest version of a table, and how many turns it has seen (`SparkLake.run_sql`)."""
+        """The latest version of a table, and how many turns it has seen (`change_rows`)."""
         log = self._log(table)
         return int(log.version()), int(log.transaction_version(TURN) or 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -12,15 +12,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from elsinore.errors import ConflictError
 from elsinore.lake.judge_landing import (
     COUNTS_SCHEMA,
-    DELETE,
     HELD,
-    INSERT,
     PLACE,
     QUARANTINED,
-    UPDATE,
     LandingCounts,
     add_up_counts,
     count_judged,
@@ -33,10 +29,8 @@ from elsinore.lake.land import (
     ArrowRows,
     Figures,
     LargeLandingError,
-    Seen,
     find_landing,
     land,
-    touched_note,
 )
 from elsinore.lake.landing_zone import (
     LandingFile,
@@ -50,7 +44,7 @@ from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.session import connected
-from elsinore.spark.tables import SparkLake
+from elsinore.spark.tables import SparkLake, arrow_tables
 from elsinore.timeline import Interval
 
 #: Bytes of a line, compressed, about; and lines that a worker judges at once.
@@ -58,9 +52,6 @@ _LINE, _AT_ONCE = 20, 250_000
 
 #: Bytes of files whose ids each worker can hold, however well they are packed.
 _FEW = 16 * 1024 * 1024
-
-#: The changes are a checkpoint: there is no need to make another one of them.
-_AS_IT_IS = {"spark.databricks.delta.merge.materializeSource": "none"}
 
 
 def land_events(
@@ -82,9 +73,7 @@ def land_events(
         with suppress(LargeLandingError):
             return land(ArrowRows(lake, settings.small_landing), found, allowed=allowed, run=run)
     with connected(lake, settings, session) as spark, spark_failures():
-        rows = SparkRows(spark, found.size)
-        with spark.compiled(rows.size // _LINE):
-            return land(rows, found, allowed=allowed, run=run)
+        return land(SparkRows(spark, found.size), found, allowed=allowed, run=run)
 
 
 @dataclass(frozen=True)
@@ -199,48 +188,15 @@ class SparkRows:
     def bad(self, judged: DataFrame, where: Landings) -> DataFrame:
         """See `LandingRows`."""
         bad = judged.where(_inside(where)).where(f"fate = '{QUARANTINED}'")
-        return bad.select(*BAD).repartition(1)
+        return bad.select(*BAD)
 
-    def replace(self, table: str, rows: DataFrame, *, where: Landings, run: str) -> None:
+    def changes(self, judged: DataFrame) -> DataFrame:
         """See `LandingRows`."""
-        self.lake.replace(table, rows, where=where, run=run)
+        return judged.where(F.col("op").isNotNull())
 
-    def change_events(
-        self, judged: DataFrame, counts: LandingCounts, seen: Seen, *, run: str
-    ) -> None:
+    def parts(self, rows: DataFrame) -> Iterable[pa.Table]:
         """See `LandingRows`."""
-        lake = self.lake
-        key = ("event_id",) if lake.stream.id_field is not None else ("file", "position")
-        same_event = " AND ".join(f"t.{name} = s.{name}" for name in key)
-        # Files of other days are neither read nor written.
-        days = ", ".join(f"DATE'{day}'" for day in sorted(counts.days))
-        names = [f"`{name}`" for name in lake.schema("events").columns]
-        updates = ", ".join(f"t.{name} = s.{name}" for name in names)
-        values = f"({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
-        clauses = {
-            DELETE: f"WHEN MATCHED AND s.op = '{DELETE}' THEN DELETE",
-            UPDATE: f"WHEN MATCHED AND s.op = '{UPDATE}' THEN UPDATE SET {updates}",
-            INSERT: f"WHEN NOT MATCHED AND s.op = '{INSERT}' THEN INSERT {values}",
-        }
-        # Delta reads the table once less where it has only to insert.
-        wanted = " ".join(clause for op, clause in clauses.items() if counts.changes[op])
-        # Names of the stream's schema, which are plain identifiers, our own, and days.
-        target = lake.sql_name("events").replace("{", "{{").replace("}", "}}")
-        merge = (
-            f"MERGE INTO {target} t USING {{changes}} s "
-            f"ON t.event_day IN ({days}) AND {same_event} {wanted}"
-        )
-        day = F.to_date("event_time").alias("event_day")
-        changes = judged.where(F.col("op").isNotNull()).select(day, *names[1:], "op")
-        note, turn = touched_note(run, counts), seen.turn + 1
-        with lake.configured(_AS_IT_IS):
-            made = lake.run_sql(merge, note=note, turn=turn, changes=changes)
-        told = {INSERT: "num_inserted_rows", UPDATE: "num_updated_rows", DELETE: "num_deleted_rows"}
-        found = {op: sum(row[name] for row in made) for op, name in told.items()}
-        if found != {op: counts.changes[op] for op in told}:
-            raise ConflictError(
-                f"another run landed first: {found} instead of {dict(counts.changes)}"
-            )
+        return arrow_tables(rows)
 
 
 def _inside(landings: Landings, by_day: bool = False) -> Column:

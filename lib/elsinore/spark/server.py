@@ -38,7 +38,6 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from elsinore.errors import SetupError
@@ -311,16 +310,9 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
         # which import all anew: 3 s. Spark's own class for a server insists on it, its plugin not.
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.python.daemon.module": "elsinore.spark.worker_daemon",
-        # Compiling takes a small run longer than it saves; `SparkLake.compiled` is for the others.
-        # What was compiled is kept: by default, for a hundred expressions.
+        # Compiling takes longer than it saves: the work is done in Python workers.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.cache.maxEntries": "5000",
-        # Texts that are all different: looking each up in a dictionary is a tenth of a landing.
-        "spark.hadoop.parquet.enable.dictionary#line": "false",
-        "spark.hadoop.parquet.enable.dictionary#event_id": "false",
-        # A commit whose reply was lost is recognised, not made twice.
-        "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
     }
     if kernels := os.environ.get("NUMBA_CACHE_DIR"):  # workers find compiled kernels there as well
         configuration["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
@@ -408,9 +400,8 @@ def serve(host: str, port: int) -> None:
 
 
 def warm_up(port: int) -> None:
-    """Hand rows to Python workers, write them to a table, merge, read and aggregate them."""
+    """Hand rows to Python workers, and aggregate what they give."""
     # The keeper itself needs none of it.
-    import pyarrow as pa
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
     from elsinore.spark.session import connect
@@ -418,22 +409,8 @@ def warm_up(port: int) -> None:
     spark = connect(with_token(f"sc://{_LOOPBACK}:{port}", os.environ.pop(_TOKEN)))
     rows = spark.range(0, 100, 1, 2).mapInArrow(_load_engine, "id long")
     rows = rows.select("id", F.lit("x").alias("part"), F.timestamp_micros("id").alias("at"))
-    few = spark.createDataFrame(pa.table({"id": [1, 200]})).join(rows, "id", "left")
-    few = few.select("id", F.lit("x").alias("part"), F.timestamp_micros("id").alias("at"))
-    with TemporaryDirectory() as folder:
-        path = str(Path(folder, "table"))
-        rows.write.format("delta").partitionBy("part").save(path)
-        replaced = rows.write.format("delta").mode("overwrite")
-        replaced.option("replaceWhere", "part = 'x'").save(path)
-        table = spark.read.format("delta").load(path)
-        spark.sql(
-            "MERGE INTO {t} t USING {s} s ON t.id = s.id AND t.part = 'x' "
-            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
-            t=table,
-            s=few,
-        ).collect()
-        table.groupBy("part").agg(F.count("*"), F.max("at"), F.count_distinct("id")).toArrow()
-        spark.stop()
+    rows.groupBy("part").agg(F.count("*"), F.max("at"), F.count_distinct("id")).toArrow()
+    spark.stop()
 
 
 def _load_engine(batches: Iterator[Any]) -> Iterator[Any]:
