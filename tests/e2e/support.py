@@ -96,14 +96,10 @@ class Home:
         """Every row of every table, as sorted JSON, without when and by whom it was written."""
         return contents(self.lake)
 
-    @property
-    def server_file(self) -> Path:
-        """What this home's own Spark server says about itself, once it is up."""
-        return self.path / "var" / "spark" / "server.json"
-
     def server(self) -> int:
         """The process group of this home's own Spark server."""
-        return int(json.loads(self.server_file.read_text())["group"])
+        found = json.loads((self.path / "var" / "spark" / "server.json").read_text())
+        return int(found["group"])
 
     def writing(self, table: str) -> None:
         """Waits until a task has begun to write a table.

@@ -6,13 +6,15 @@ import json
 import os
 import signal
 import sqlite3
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from psutil import NoSuchProcess, Process  # type: ignore[import-untyped]
 
 from tests.e2e.conftest import CleanRun
-from tests.e2e.support import SLICES, wait_until
+from tests.e2e.support import SLICES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
@@ -58,19 +60,34 @@ def test_every_landing_adds_up(clean: CleanRun) -> None:
     assert sum(row["quarantined"] for row in landings) == len(rows["quarantine"])
 
 
+def is_fork(process: Process) -> bool:
+    """Whether a process runs what its parent does."""
+    with suppress(NoSuchProcess):  # so are those called that have just ended
+        parent = process.parent()
+        return parent is not None and process.cmdline() == parent.cmdline()
+    return False
+
+
 def test_replayed_again_and_killed_in_aggregate_and_in_publish_it_ends_the_same(
     clean: CleanRun, tmp_path: Path
 ) -> None:
     published, _, rows = clean
     home = replace(published.copy(tmp_path), shared={})
     process = home.start()
-    # The server dies as soon as it is up: the task is tried again and starts a new one.
-    wait_until(home.server_file.exists, "the server is up")
-    os.killpg(home.server(), signal.SIGKILL)
+    assert process.stdout is not None
+    output = ""
+    while "started  aggregate" not in output:
+        output += process.stdout.readline()
+    # The process of steps dies: the step is tried again by another one.
+    steps = [child for child in Process(process.pid).children(recursive=True) if is_fork(child)]
+    assert steps
+    for step in steps:
+        step.kill()
     # Airflow dies with the task that it runs: what that has left running cannot commit any more.
     home.writing("trend_aggregates")
     os.killpg(process.pid, signal.SIGKILL)
-    output, _ = process.communicate()
-    assert "retried  aggregate" in output
+    output += process.stdout.read()
+    process.wait()
+    assert "retried  " in output
     home.replay()
     assert home.rows() == rows
