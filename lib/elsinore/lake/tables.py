@@ -1,6 +1,6 @@
-"""The tables of the lake without Spark: read at a version, and records of runs written.
+"""The tables of the lake: created, read at a version, and written, all by delta-rs.
 
-Here delta-rs writes, in milliseconds; Spark writes large landings (`elsinore.spark.tables`).
+Nobody else writes them: Spark and delta-rs could undo each other's commits (decision 17).
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Lake:
             run: what to write into the table's history beside the commit.
 
         Raises:
-            ParameterError: there is no such table, or Spark writes it.
+            ParameterError: there is no such table, or it is one of data.
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """

@@ -16,7 +16,7 @@ nobody relies on a process id, which may be another's soon.
 `python -m elsinore.spark.server HOST PORT` becomes the server of a deployment, where others start
 and end it and have made its token; with more arguments it is the keeper. With a port alone it has a
 new server do a little of all that tasks do, so that the first of them finds it warm: of a cold one
-the first write and MERGE take 5 to 20 s, the first Python worker another 5.
+the first Python worker alone takes 5 s.
 """
 
 from __future__ import annotations
