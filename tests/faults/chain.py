@@ -112,7 +112,7 @@ class Chain:
 
 def _misjudged(fault: Fault, ended: Ended) -> list[str]:
     if ended.error.startswith("unnamed"):
-        return [f"an error that nobody has named: {ended}"]
+        return [f"an error that nobody has named: {ended}: {ended.said}"]
     if fault.kind != "disk" and not (ended.done or ended.transient):
         return [f"nobody would try it again: {ended}"]
     return []

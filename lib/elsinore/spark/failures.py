@@ -1,6 +1,6 @@
-"""Failures of Spark and Delta in terms of who must act: conflict, lost process, or our own error.
+"""Failures of Spark and Delta in terms of who must act: lost process, full disk, or our own error.
 
-The names are Spark's and Delta's error classes. They are looked for in the whole message, since an
+The names are Spark's error classes. They are looked for in the whole message, since an
 error of a worker arrives wrapped in those of the task, the stage and the job.
 """
 
@@ -15,21 +15,18 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore import errors
-from elsinore.errors import ConflictError, ElsinoreError, LostWorkerError, SetupError, disk_error
+from elsinore.errors import ElsinoreError, LostWorkerError, SetupError, disk_error
 from elsinore.lake.delta_log import first_line, write_failure
 
-_CONFLICT = re.compile(
-    r"DELTA_CONCURRENT_\w+|DELTA_PROTOCOL_CHANGED|DELTA_METADATA_CHANGED|ProtocolChangedException"
-    r"|MetadataChangedException|Concurrent(Append|Write|DeleteRead|DeleteDelete|Transaction)"
-    r"Exception|ConcurrentModificationException"
-)
 _BROKEN = re.compile(r"Could not initialize class [\w.$]+|UnsatisfiedLinkError: [^\n]{1,60}")
 _LOST = re.compile(
     r"ExecutorLostFailure|Python worker exited unexpectedly|Python worker .*crash"
     r"|SparkContext was shut down|has already been stopped|executor.* lost|FetchFailed"
     # The server is gone, or is another one than before, or a later try has closed our session.
     r"|StatusCode\.UNAVAILABLE|INVALID_HANDLE\.\w+|OPERATION_CANCELED"
-    # A Python worker, or the process that forks them, died before it sent anything.
+    # A Python worker died while Spark wrote to it; or, before it sent anything, it or the process
+    # that forks them.
+    r"|Exception: (?:Broken pipe|Connection reset)"
     r"|(?:EOF|Socket|ClosedChannel|IO)Exception(?!: Cannot run)[^\n]*(?:\n\s+at [^\n]*)*?"
     r"\.createPythonWorker\("
 )
@@ -50,7 +47,7 @@ def spark_failures() -> Iterator[None]:
     """Raise what Spark reports as one of the Elsinore errors, where it is known to be one.
 
     Raises:
-        ConflictError: another writer got there first.
+        ConflictError: another writer of a table got there first.
         LostWorkerError: an executor, a Python worker or the server died.
         SetupError: the server does not know us, or a disk is full or read-only.
         ElsinoreError: of the class that a Python worker raised.
@@ -73,8 +70,6 @@ def translate(error: BaseException) -> ElsinoreError | None:
     if not isinstance(error, PySparkException):
         return None
     text = _describe(error)
-    if found := _CONFLICT.search(text):
-        return ConflictError(f"another writer got there first: {found[0]}")
     if known := _own(text):
         return known
     if _STRANGER.search(text):
