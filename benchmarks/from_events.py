@@ -32,7 +32,7 @@ from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.publish import Published, publish
 from elsinore.lake.regions import Hours
-from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, record_metrics
+from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, note_metrics
 from elsinore.lake.tables import Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
@@ -186,7 +186,7 @@ def _land(lake: SparkLake, file: Path, hour: int, events: pa.Table) -> None:
 def _publish(ground: Ground) -> Published:
     """Publish what is staged, of which it is recorded that it was validated."""
     validated = {STAGED_VERSION: str(ground.lake.version(STAGED))}
-    record_metrics(ground.lake, ground.workload, DAY_OF, VALIDATE_STEP, validated, run="r")
+    note_metrics(ground.lake, ground.workload, DAY_OF, VALIDATE_STEP, validated)
     return publish(ground.lake, ground.workload, DAY_OF, run="r")
 
 

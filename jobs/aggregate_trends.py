@@ -9,7 +9,7 @@ from typing import Any
 from elsinore.engine.plan import compile_plan
 from elsinore.lake.plans import load_plan, load_statistics
 from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP
-from elsinore.lake.run_metrics import record_metrics, sharing_metrics
+from elsinore.lake.run_metrics import note_metrics, sharing_metrics
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
@@ -42,5 +42,5 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         seconds = round(time.perf_counter() - begun, 3)
         figures = {**aggregated.figures(), "seconds": seconds}
         shared = sharing_metrics(plan, aggregated.counts)
-        record_metrics(lake, workload, slice_, STEP, figures | shared, run=arguments.run)
+        note_metrics(lake, workload, slice_, STEP, figures | shared)
         return figures

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from elsinore.lake.maintain import figures, maintain
-from elsinore.lake.run_metrics import MAINTAIN_STEP, record_metrics
+from elsinore.lake.run_metrics import MAINTAIN_STEP, note_metrics, record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
@@ -20,5 +20,6 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     begun = time.perf_counter()
     done = figures(maintain(lake, keep_hours=settings.keep_hours, run=arguments.run))
     seconds = round(time.perf_counter() - begun, 3)
-    record_metrics(lake, None, arguments.interval, MAINTAIN_STEP, done, run=arguments.run)
+    note_metrics(lake, None, arguments.interval, MAINTAIN_STEP, done)
+    record_metrics(lake, arguments.run)  # those of runs that never came to their report, too
     return {**done, "seconds": seconds}

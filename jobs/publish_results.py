@@ -9,7 +9,7 @@ from typing import Any
 from elsinore.errors import ConflictError
 from elsinore.lake.provenance import RestagedError, standing
 from elsinore.lake.publish import publish
-from elsinore.lake.run_metrics import PUBLISH_STEP, record_metrics
+from elsinore.lake.run_metrics import PUBLISH_STEP, note_metrics
 from elsinore.lake.stale_hours import overtaken, reopened_hours, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
@@ -55,5 +55,5 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     else:
         raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
     figures = {**asdict(published), "reopened": len(reopened)}
-    record_metrics(lake, workload, interval, PUBLISH_STEP, figures, run=run)
+    note_metrics(lake, workload, interval, PUBLISH_STEP, figures)
     return {**figures, **standing(settings.lake)}

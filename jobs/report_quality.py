@@ -7,6 +7,8 @@ from typing import Any
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.lake.regions import run_key
+from elsinore.lake.run_metrics import record_metrics
+from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.report import write_report
@@ -20,7 +22,8 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
 
 
 def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Mapping[str, Any]:
-    """The page of a run or, by night, of a day."""
+    """The page of a run or, by night, of a day; and the figures of the steps in their table."""
+    record_metrics(Lake.open(settings), arguments.run, arguments.interval)
     judgement = load_judgement(settings.quality, run_key(arguments.interval))
     stream = load_schema(settings.schema_file)
     page = write_report(

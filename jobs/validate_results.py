@@ -7,7 +7,7 @@ from typing import Any
 
 from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import LAND_STEP, VALIDATE_STEP, find_text, record_metrics
+from elsinore.lake.run_metrics import LAND_STEP, VALIDATE_STEP, find_text, note_metrics
 from elsinore.lake.sample import SampleSize
 from elsinore.lake.stale_hours import NOTHING_LANDED, reopened_hours
 from elsinore.lake.tables import Lake
@@ -60,7 +60,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         require_no_mismatch(validation)
     require_accepted(judgement)
     for part, validation in validations.items():
-        record_metrics(lake, workload, part, VALIDATE_STEP, validation.figures(), run=arguments.run)
+        note_metrics(lake, workload, part, VALIDATE_STEP, validation.figures())
     figures = validations[interval].figures()
     return {
         **figures,

@@ -23,7 +23,7 @@ from elsinore.lake.provenance import (
 )
 from elsinore.lake.publish import hour_contents, publish
 from elsinore.lake.regions import Hours
-from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
+from elsinore.lake.run_metrics import VALIDATE_STEP, note_metrics
 from elsinore.lake.sample import SampleSize
 from elsinore.lake.validate import VALIDATIONS, validate
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -55,7 +55,7 @@ def aggregated(lake: SparkLake, interval: Interval) -> None:
 def validated(lake: SparkLake, interval: Interval) -> None:
     asked = workload(lake, QUERIES)
     validation = validate(lake, asked, interval, SIZE, run="test")
-    record_metrics(lake, asked, interval, VALIDATE_STEP, validation.figures(), run="test")
+    note_metrics(lake, asked, interval, VALIDATE_STEP, validation.figures())
 
 
 def prepared(lake: SparkLake, interval: Interval) -> None:

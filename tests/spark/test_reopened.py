@@ -12,7 +12,7 @@ from elsinore.events import EventTable
 from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
 from elsinore.lake.publish import publish
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, record_metrics
+from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, note_metrics, read_metrics
 from elsinore.lake.stale_hours import reopen_hours, reopened_hours, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
@@ -103,7 +103,7 @@ def published(
     for part in (interval, *reopened):
         aggregate(lake, queries, part, static_plan="p", parts=1, run=run)
         validated = {STAGED_VERSION: str(lake.version(STAGED))}
-        record_metrics(lake, queries, part, VALIDATE_STEP, validated, run=run)
+        note_metrics(lake, queries, part, VALIDATE_STEP, validated)
     publish(lake, queries, interval, run=run, also=reopened)
     return reopened
 
@@ -232,7 +232,7 @@ def test_two_workloads_over_the_same_hours_try_again_and_keep_their_own_records(
     assert staged(lake, interval, PUBLISHED) == computed(other, events, interval)
     both = {workload_fingerprint(workload) for workload in (queries, other)}
     assert set(lake.rows("validations")["workload_fingerprint"].to_pylist()) == both
-    steps = lake.rows("run_metrics", pc.field("run_key") == run_key(interval)).to_pylist()
+    steps = read_metrics(lake.root, pc.field("run_key") == run_key(interval)).to_pylist()
     assert {(row["step"], row["workload_fingerprint"]) for row in steps} == {
         (step, workload)
         for step in ("plan", "aggregate", "validate", "publish")

@@ -14,7 +14,7 @@ from elsinore.errors import ValidationError
 from elsinore.lake.provenance import PUBLISHED, STAGED, RestagedError, origin
 from elsinore.lake.publish import publish
 from elsinore.lake.regions import Hours
-from elsinore.lake.run_metrics import VALIDATE_STEP, record_metrics
+from elsinore.lake.run_metrics import VALIDATE_STEP, note_metrics
 from elsinore.lake.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS, Validation, differ, require_no_mismatch, validate
@@ -111,7 +111,7 @@ def test_a_count_that_is_off_by_one_is_named_and_never_published(spoilt: Lake) -
     assert f"{wrong} instead of {row['exact']}" in text
     assert len(validation.mismatches) == 1
     asked = workload(spoilt, QUERIES)
-    record_metrics(spoilt, asked, RUN, VALIDATE_STEP, validation.figures(), run="test")
+    note_metrics(spoilt, asked, RUN, VALIDATE_STEP, validation.figures())
     with pytest.raises(ValidationError, match="differ from the reference"):
         publish(cast(SparkLake, spoilt), asked, RUN, run="test")
     assert staged(spoilt, RUN, PUBLISHED) == []

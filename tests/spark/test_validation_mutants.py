@@ -10,7 +10,7 @@ from elsinore.errors import ValidationError
 from elsinore.events import EventTable
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.publish import publish
-from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, VALIDATE_STEP, record_metrics
+from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, VALIDATE_STEP, note_metrics
 from elsinore.lake.sample import SampleSize
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import Validation, require_no_mismatch, validate
@@ -148,7 +148,7 @@ def test_a_mismatch_says_where_it_is_and_what_it_is(whole: Validation, right: An
 def test_nothing_of_it_is_published(lake: Lake, asked: Workload, whole: Validation) -> None:
     with pytest.raises(ValidationError, match="instead of"):
         require_no_mismatch(whole)
-    record_metrics(lake, asked, RUN, VALIDATE_STEP, whole.figures(), run="test")
+    note_metrics(lake, asked, RUN, VALIDATE_STEP, whole.figures())
     with pytest.raises(ValidationError, match="differ from the reference"):
         publish(cast(SparkLake, lake), asked, RUN, run="test")
     assert staged(lake, RUN, PUBLISHED) == []

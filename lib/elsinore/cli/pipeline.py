@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 
 from elsinore.errors import DataError, ParameterError
-from elsinore.lake.delta_log import read_rows
 from elsinore.lake.regions import run_key
+from elsinore.lake.run_metrics import read_metrics
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
@@ -63,7 +63,7 @@ def require_run(lake: Path, interval: Interval) -> None:
     Raises:
         DataError: no step of such a run left a figure.
     """
-    known = sorted({*read_rows(lake, "run_metrics", columns=["run_key"])["run_key"].to_pylist()})
+    known = sorted({*read_metrics(lake)["run_key"].to_pylist()})
     if (key := run_key(interval)) not in known:
         last = f"the last ones are {', '.join(known[-3:])}" if known else "there was none at all"
         raise DataError(f"there was no run {key}", hint=last)

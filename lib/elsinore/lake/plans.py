@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from elsinore.engine.profile.measure import measure
 from elsinore.errors import DataError
-from elsinore.lake.run_metrics import Metric, record_metrics, text_metrics
+from elsinore.lake.run_metrics import Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
@@ -89,7 +89,7 @@ def plan_run(
     if (profile := _profile_of(lake, plan)) is not None:
         figures[PROFILE_FINGERPRINT] = profile
     figures |= {f"events_{name}": number for name, number in statistics.events}
-    record_metrics(lake, workload, interval, PLAN, figures, run=run)
+    note_metrics(lake, workload, interval, PLAN, figures)
     return FoundPlan(plan, stored is not None, figures)
 
 

@@ -162,7 +162,18 @@ class OfWorkload:
         return f"({self.region.predicate()}) AND workload_fingerprint = '{self.workload}'"
 
 
-Region = Hours | Landings | RunStep | OfWorkload
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """All of some regions."""
+
+    regions: tuple[OfWorkload, ...]
+
+    def predicate(self) -> str:
+        """The condition as SQL."""
+        return " OR ".join(f"({region.predicate()})" for region in self.regions)
+
+
+Region = Hours | Landings | RunStep | OfWorkload | AnyOf
 
 
 def day_of(instant: int) -> date:

@@ -1,19 +1,32 @@
-"""Figures of the steps of runs, in the table `run_metrics`; some of them read from it again."""
+"""Figures of the steps of runs, in the table `run_metrics`; some of them read from it again.
+
+Each step notes its own in a file, and the report of a run records those of all its steps at once: a
+commit for each would make the log of this table the longest of all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.engine.plan import RuntimePlan
-from elsinore.lake.regions import OfWorkload, RunStep, run_key
+from elsinore.lake.delta_log import read_rows
+from elsinore.lake.regions import AnyOf, OfWorkload, RunStep, run_key
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.step_clock import step_times
 from elsinore.timeline import Interval
+
+#: The table, and its folder of figures that are not recorded yet; Delta passes over such names.
+TABLE, _NOTED = "run_metrics", "_noted"
 
 #: A figure, or a text.
 Metric = float | int | str
@@ -38,30 +51,101 @@ _ALONE, _TOGETHER = "predicted seconds alone", "predicted seconds together"
 _NANOSECONDS = 1e-9
 
 
-def record_metrics(
+def note_metrics(
     lake: Lake, workload: Workload | None, interval: Interval, step: str,
-    metrics: Mapping[str, Metric], *, run: str,
+    metrics: Mapping[str, Metric],
 ) -> None:  # fmt: skip
     """Make these the figures of a step of a run of a workload over an interval, its only ones.
 
-    Raises:
-        ConflictError: another run over the same interval wrote meanwhile.
+    They lie in a file beside the table until `record_metrics` puts those of all steps into it.
     """
     own = "" if workload is None else workload_fingerprint(workload)
     key = {"run_key": run_key(interval), "workload_fingerprint": own, "step": step}
     rows = [
-        {**key, "metric": metric}
+        {**key, "metric": metric, "value": None, "detail": None}
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
         for metric, value in {**metrics, **step_times()}.items()
     ]
-    lake.record("run_metrics", rows, where=OfWorkload(RunStep(interval, step), own), run=run)
+    folder = lake.path(TABLE) / _NOTED
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{'.'.join(key.values())}.json"
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps([interval.start, interval.end, rows]), encoding="utf-8")
+    part.replace(file)
+
+
+def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None:
+    """Put the figures that steps have noted into the table, in one commit.
+
+    Args:
+        lake: the tables.
+        run: what to write into the table's history beside the commit.
+        within: the runs whose figures are meant; None: all.
+
+    Raises:
+        ConflictError: others kept writing meanwhile.
+        SetupError: the disk is full or read-only.
+    """
+    noted = [
+        (file, text, interval, rows)
+        for file, text, interval, rows in _noted(lake.root)
+        if within is None or (within.start <= interval.start and interval.end <= within.end)
+    ]
+    if not noted:
+        return
+    where = AnyOf(
+        tuple(
+            OfWorkload(RunStep(interval, rows[0]["step"]), rows[0]["workload_fingerprint"])
+            for _, _, interval, rows in noted
+        )
+    )
+    lake.record(TABLE, [row for *_, rows in noted for row in rows], where=where, run=run)
+    for file, text, *_ in noted:
+        if file.read_text(encoding="utf-8") == text:  # else the step was run again meanwhile
+            file.unlink()
+
+
+def _noted(lake: Path) -> Iterator[tuple[Path, str, Interval, list[dict[str, Any]]]]:
+    """Figures that are not recorded yet: the file, its text, the interval of the run, the rows."""
+    for file in sorted((lake / TABLE / _NOTED).glob("*.json")):
+        with suppress(FileNotFoundError):  # recorded this very moment
+            text = file.read_text(encoding="utf-8")
+            start, end, rows = json.loads(text)
+            yield file, text, Interval(start, end), rows
+
+
+def read_metrics(lake: Path, where: pc.Expression | None = None) -> pa.Table:
+    """Rows of `run_metrics`, with what steps have noted instead of what they had recorded before.
+
+    Args:
+        lake: folder of the Delta tables.
+        where: which rows; None: all.
+
+    Raises:
+        DataError: the table is missing or cannot be read.
+    """
+    # In this order: what is recorded meanwhile is there twice, and not missing.
+    noted = [row for *_, rows in _noted(lake) for row in rows]
+    recorded = read_rows(lake, TABLE, where=where)
+    if not noted:
+        return recorded
+    new = pa.Table.from_pylist(noted, schema=recorded.schema)
+    again = pc.is_in(_step_of(recorded), _step_of(new))
+    recorded = recorded.filter(pc.invert(again))
+    return pa.concat_tables([recorded, new if where is None else new.filter(where)])
+
+
+def _step_of(metrics: pa.Table) -> pa.ChunkedArray:
+    """For each row, which step of which run of which workload it is of."""
+    keys = [metrics[name] for name in ("run_key", "workload_fingerprint", "step")]
+    return pc.binary_join_element_wise(*keys, " ")
 
 
 def text_metrics(lake: Lake, workload: Workload, step: str, metric: str) -> dict[str, str]:
     """A metric that is a text, of all runs of a workload, by run key."""
     own = pc.field("workload_fingerprint") == workload_fingerprint(workload)
     where = own & (pc.field("step") == step) & (pc.field("metric") == metric)
-    found = lake.rows("run_metrics", where, columns=["run_key", "detail"]).to_pylist()
+    found = read_metrics(lake.root, where).to_pylist()
     return {row["run_key"]: row["detail"] for row in found if row["detail"] is not None}
 
 

@@ -22,7 +22,7 @@ from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_rows
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import read_publications, staged_origins
-from elsinore.lake.run_metrics import LAND_STEP, Metric, find_text, record_metrics
+from elsinore.lake.run_metrics import LAND_STEP, Metric, find_text, note_metrics
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -277,7 +277,7 @@ def reopen_hours(
     found = Reopened(stretches(outside[cut:]), stretches(outside[:cut]))
     borders = [[format_instant(part.start), format_instant(part.end)] for part in found.taken]
     metrics = {**figures, REOPENED: json.dumps(borders), "hours_left": cut}
-    record_metrics(lake, workload, interval, LAND_STEP, metrics, run=run)
+    note_metrics(lake, workload, interval, LAND_STEP, metrics)
     return found
 
 

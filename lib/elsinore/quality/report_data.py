@@ -30,9 +30,11 @@ from elsinore.lake.regions import Hours, Landings, run_key
 from elsinore.lake.run_metrics import (
     PUBLISH_STEP,
     UNREAD,
+    VALIDATE_STEP,
     RunTime,
     is_of_coverage,
     is_of_sharing,
+    read_metrics,
     run_time_sharing,
 )
 from elsinore.quality.lake import PLACE, ResultCounts, count_results
@@ -321,7 +323,7 @@ def _metrics(lake: Path, interval: Interval) -> pd.DataFrame:
     """Figures of the run; of a step that ran in time slices, those of the slices."""
     start, end = (hour_label(border) for border in (interval.start, interval.end))
     key = pc.field("run_key")
-    rows = read_rows(lake, "run_metrics", where=(key >= start) & (key < end)).to_pandas()
+    rows = read_metrics(lake, (key >= start) & (key < end)).to_pandas()
     rows = _of_last_workload(rows)
     own = rows[rows["run_key"] == run_key(interval)]
     parts = rows[~rows["step"].isin(own["step"])]
@@ -424,8 +426,8 @@ def _runs(lake: Path, interval: Interval, pages: Path) -> tuple[Any, ...]:
     """
     start, end = hour_label(interval.start), hour_label(interval.end)
     key = pc.field("run_key")
-    where = (key >= start) & (key < end)
-    rows = read_rows(lake, "run_metrics", where=where, step=["validate"]).to_pandas()
+    where = (key >= start) & (key < end) & (pc.field("step") == VALIDATE_STEP)
+    rows = read_metrics(lake, where).to_pandas()
     rows = _of_last_workload(rows[rows["run_key"].str[-len(end) :] <= end])
     numbers = rows.pivot_table(index="run_key", columns="metric", values="value", aggfunc="last")
     texts = rows[rows["metric"] == "outcome"].set_index("run_key")["detail"]
