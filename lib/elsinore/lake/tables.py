@@ -6,6 +6,7 @@ Nobody else writes them: Spark and delta-rs could undo each other's commits (dec
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -29,6 +30,9 @@ from elsinore.settings import Settings
 
 #: Tries at a record that others write beside us; each takes milliseconds.
 _TRIES = 20
+
+#: Files of records above which they are put together: each takes a reader a millisecond.
+_FILES = 30
 
 #: Columns of which a file's log entry tells the least and the greatest value.
 _STATISTICS = "delta.dataSkippingStatsColumns"
@@ -237,7 +241,13 @@ class Lake:
         if self.schema(table).partition_by:
             raise ParameterError(f"{table} is a table of data")
         found = pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())
-        self._write(table, found, _TRIES, {"custom_metadata": {"run": run}}, how=how)
+        note = {"custom_metadata": {"run": run}}
+        self._write(table, found, _TRIES, note, how=how)
+        log = self._log(table)
+        if len(log.file_uris()) > _FILES:
+            # Where another one writes, too, the next one does it.
+            with failures_of(table), suppress(CommitFailedError):
+                log.optimize.compact(commit_properties=deltalake.CommitProperties(**note))
 
     def _write(
         self, table: str, rows: pa.Table | pa.RecordBatchReader, tries: int,
@@ -256,12 +266,8 @@ class Lake:
             log = self._log(table, seen)
             deltalake.write_deltalake(log, rows, commit_properties=properties, **how)
 
-        try:
+        with failures_of(table):
             again(write)
-        except (DeltaError, OSError) as error:
-            if known := write_failure(error, table):
-                raise known from error
-            raise
 
     def create_all(self) -> tuple[str, ...]:
         """Create the tables that do not exist, and check those that do; names of the new ones.
@@ -282,7 +288,7 @@ class Lake:
             self._check(schema)
             return False
         statistics = {_STATISTICS: ", ".join(schema.statistics_of)} if schema.statistics_of else {}
-        try:
+        with failures_of(schema.name):
             deltalake.DeltaTable.create(
                 str(path),
                 schema.arrow(described=True),
@@ -291,10 +297,6 @@ class Lake:
                 description=schema.description,
                 configuration={**_CHECKPOINTS, **statistics, **LOG_KEPT},
             )
-        except (DeltaError, OSError) as error:
-            if known := write_failure(error, schema.name):
-                raise known from error
-            raise
         return True
 
     def _check(self, schema: TableSchema) -> None:
@@ -344,6 +346,17 @@ class Lake:
             raise DataError(
                 f"the table {table} does not exist in {self.root}", hint="land events first"
             ) from error
+
+
+@contextmanager
+def failures_of(table: str) -> Iterator[None]:
+    """Raises what goes wrong with writing a table in our terms; see `write_failure`."""
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        if known := write_failure(error, table):
+            raise known from error
+        raise
 
 
 class Difference(NamedTuple):
