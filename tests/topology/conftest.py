@@ -1,4 +1,4 @@
-"""Collected by `make test-topology` alone: it starts a dozen processes and takes an hour."""
+"""Collected by `make test-topology` alone: it starts a dozen processes and takes five minutes."""
 
 from __future__ import annotations
 
