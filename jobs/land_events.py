@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from elsinore.errors import DataError
-from elsinore.lake.land import REFUSED
+from elsinore.lake.land import REFUSED, land
 from elsinore.lake.landing_zone import RAW_NAMES, unread_files
 from elsinore.lake.provenance import standing
 from elsinore.lake.regions import run_key
@@ -19,10 +19,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some
 from elsinore.settings import Settings
-from elsinore.spark.land import land_events
 from elsinore.timeline import Interval
-
-JOB = "land_events"
 
 
 def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
@@ -34,7 +31,7 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
     interval, run = arguments.interval, arguments.run
-    figures = land_events(lake, settings, interval, run=run, session=arguments.session(JOB))
+    figures = land(lake, settings, interval, run=run)
     unread = name_some(unread_files(settings.landing, interval))
     unread_first = ""
     if unread:

@@ -81,8 +81,8 @@ class Settings(BaseSettings):
         shuffle_partitions: parts that Spark shuffles into.
         slices: time slices of a run that are aggregated as tasks of their own; by default as many
             as there are slots.
-        small_landing: bytes of scanned lines up to which a landing is judged in the task's own
-            process, which takes about six times that; a larger one is judged by Spark.
+        landing_bytes: of raw lines that are landed at once, in some 25 times as much memory; more
+            are landed in parts, a stretch of hours after the other.
         late_days: how many days before its own hours a landing looks for files that are new or have
             changed; 0: none.
         reopen_hours: how many hours that are stale or were missed a run computes beside its own;
@@ -119,7 +119,7 @@ class Settings(BaseSettings):
     spark_slots: Annotated[int, Field(ge=1, le=1_000)] = 1
     shuffle_partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
     slices: Annotated[int, Field(ge=1, le=100)] = 1
-    small_landing: Annotated[int, Field(ge=0)] = 500_000_000
+    landing_bytes: Annotated[int, Field(ge=1)] = 128_000_000
     late_days: Annotated[int, Field(ge=0, le=366)] = 7
     reopen_hours: Annotated[int, Field(ge=1, le=1_000)] = 24
     grace: Annotated[int, Field(ge=0, le=59)] = 5

@@ -71,7 +71,7 @@ def test_every_task_is_documented_bounded_and_tried_again_by_rule(bag: Any) -> N
 
 def test_what_spark_works_for_has_a_slot_of_its_pool(bag: Any) -> None:
     found = {task.task_id for task in tasks(bag) if task.pool == "spark"}
-    assert found == {"land", "aggregate", "maintain_tables"}
+    assert found == {"aggregate"}
     assert {task.pool for task in tasks(bag)} == {"spark", "default_pool"}
 
 

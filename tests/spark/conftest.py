@@ -61,14 +61,14 @@ def flights(spark: SparkSession, new_home: NewHome) -> tuple[SparkLake, EventTab
     return flights_lake(spark, new_home())
 
 
-#: For tests that use `settings`: whatever lands is landed here, and once more by Spark.
-EITHER_WAY = pytest.mark.parametrize("settings", ["here", "by Spark"], indirect=True)
+#: For tests that use `settings`: hours land at once, and once more one after another.
+EITHER_WAY = pytest.mark.parametrize("settings", ["at once", "by hours"], indirect=True)
 
 
 @pytest.fixture
 def settings(new_home: NewHome, request: pytest.FixtureRequest) -> Settings:
-    small = 0 if getattr(request, "param", "here") == "by Spark" else 500_000_000
-    return new_home().model_copy(update={"small_landing": small})
+    most = 1 if getattr(request, "param", "at once") == "by hours" else 128_000_000
+    return new_home().model_copy(update={"landing_bytes": most})
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import elsinore.lake.land
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.land import land_events
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval
 
@@ -64,7 +64,7 @@ def by_hand(lake: SparkLake, statement: str, table: str) -> None:
 
 
 def land(lake: SparkLake, settings: Settings, interval: Interval) -> dict[str, Any]:
-    return land_events(lake, settings, interval, run="test")
+    return elsinore.lake.land.land(lake, settings, interval, run="test")
 
 
 def rows(lake: Lake, table: str, *columns: str) -> list[Any]:

@@ -1,8 +1,7 @@
 """Judges landed lines: which of them stay as events, and what that changes in `events`.
 
 What stays of an event is decided among all landed lines with its id, so that the order of landings
-does not matter. Here are functions of Arrow tables: of a small landing they judge everything at
-once, of a large one Spark calls them for a part of the ids at a time.
+does not matter.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from itertools import pairwise
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,8 +49,8 @@ from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretc
 #: Times that a landing is judged before it gives way to others that land beside it.
 _TRIES = 5
 
-#: Days whose events are read at a time to be written anew.
-_DAYS = 30
+#: Lines of a packed file are about so many times its size.
+_PACKED = 5
 
 #: What `raw_events` and `quarantine` hold of a line, but for the day.
 RAW = ("landing", "file", "position", "line", "event_id")
@@ -62,65 +63,6 @@ _COUNTED = ("files", "bytes", "lines", "accepted", "duplicates", "quarantined")
 REFUSED = "refused_landings"
 
 Figures = dict[str, int | float | str]
-
-#: Rows, as a table of Arrow or a frame of Spark.
-Rows = Any
-
-
-class LandingRows(Protocol):
-    """How the rows of a landing are held and worked on: in this process, or by Spark.
-
-    Attributes:
-        lake: the tables.
-    """
-
-    @property
-    def lake(self) -> Lake:
-        """The tables."""
-
-    def scan(self, files: Sequence[LandingFile]) -> Rows:
-        """Rows of `scanned_schema` for every line of some files."""
-
-    def without(self, rows: Rows, labels: Collection[str]) -> Rows:
-        """Rows that are not of some landings."""
-
-    def read(
-        self,
-        table: str,
-        version: int | None,
-        inside: Landings | None = None,
-        *,
-        outside: Sequence[Landings] = (),
-        ids: Rows | None = None,
-    ) -> Rows:
-        """Rows of a table at a version: of some landings, not of others, of some event ids."""
-
-    def ids(self, *rows: Rows) -> Rows:
-        """The event ids of rows, for `read`."""
-
-    def labels(self, rows: Rows) -> set[str]:
-        """The landings of rows."""
-
-    def judge(self, lines: Sequence[Rows], held: Sequence[Rows]) -> Rows:
-        """`judge_lines` of lines beside rows of `events`; worked out once."""
-
-    def decode(self, stored: Rows) -> Rows:
-        """Rows of `scanned_schema` for the lines among rows of `raw_events`."""
-
-    def whole_files(self, rows: Rows) -> Rows:
-        """Those rows that stand for a file as a whole."""
-
-    def count(self, judged: Rows, whole: frozenset[str]) -> LandingCounts:
-        """`count_judged`, of all rows."""
-
-    def bad(self, judged: Rows, where: Landings) -> Rows:
-        """Rows for `quarantine`."""
-
-    def changes(self, judged: Rows) -> Rows:
-        """Rows that change `events`."""
-
-    def parts(self, rows: Rows) -> Iterable[pa.Table]:
-        """Rows as tables of Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,116 +105,6 @@ class Seen:
                 raise ConflictError("another run landed meanwhile")
 
 
-class LargeLandingError(Exception):
-    """The lines of a landing are more than this process should hold."""
-
-
-@dataclass(frozen=True)
-class ArrowRows:
-    """Rows of a landing in this process: for landings that fit into it.
-
-    Attributes:
-        lake: the tables.
-        room: bytes that scanned lines may take.
-    """
-
-    lake: Lake
-    room: int
-
-    def scan(self, files: Sequence[LandingFile]) -> pa.Table:
-        """See `LandingRows`.
-
-        Raises:
-            LargeLandingError: there is no room for the lines.
-        """
-        stream = self.lake.stream
-        batches, size = [], 0
-        for batch in scan_files(files, stream):
-            batches.append(batch)
-            size += batch.nbytes
-            if size > self.room:
-                raise LargeLandingError
-        return pa.Table.from_batches(batches, scanned_schema(stream))
-
-    def without(self, rows: pa.Table, labels: Collection[str]) -> pa.Table:
-        """See `LandingRows`."""
-        return rows.filter(~pc.field("landing").isin(list(labels)))
-
-    def read(
-        self,
-        table: str,
-        version: int | None,
-        inside: Landings | None = None,
-        *,
-        outside: Sequence[Landings] = (),
-        ids: pa.ChunkedArray | None = None,
-    ) -> pa.Table:
-        """See `LandingRows`."""
-        by_day = Landings.day in self.lake.schema(table).partition_by
-        where = pc.scalar(True) if inside is None else inside.expression(by_day=by_day)
-        for landings in outside:
-            where = where & ~landings.expression(by_day=by_day)
-        rows = self.lake.dataset(table, version)
-        if ids is None:
-            return rows.to_table(filter=where)
-        if not len(ids):
-            return rows.schema.empty_table()
-        # Few files hold any of them: of the others nothing else is read.
-        found = [rows.schema.empty_table()]
-        for file in rows.get_fragments(where):
-            there = file.to_table(rows.schema, ["event_id"], where)["event_id"]
-            if pc.any(which := pc.is_in(there, ids)).as_py():
-                found.append(file.to_table(rows.schema, filter=where).filter(which))
-        return pa.concat_tables(found)
-
-    def ids(self, *rows: pa.Table) -> pa.ChunkedArray:
-        """See `LandingRows`."""
-        chunks = [chunk for part in rows for chunk in part["event_id"].drop_null().chunks]
-        return pa.chunked_array(chunks, pa.string())
-
-    def labels(self, rows: pa.Table) -> set[str]:
-        """See `LandingRows`."""
-        return set(rows["landing"].unique().to_pylist())
-
-    def judge(self, lines: Sequence[pa.Table], held: Sequence[pa.Table]) -> pa.Table:
-        """See `LandingRows`."""
-        schema = to_judge_schema(self.lake.stream)
-        parts = [schema.empty_table()]
-        for is_held, tables in ((False, lines), (True, held)):
-            for table in tables:
-                names = [name for name in table.column_names if name in schema.names]
-                flags = pa.repeat(is_held, table.num_rows)
-                parts.append(table.select(names).append_column(HELD, flags))
-        both = pa.concat_tables(parts, promote_options="default").cast(schema)
-        return judge_lines(both, self.lake.stream)
-
-    def decode(self, stored: pa.Table) -> pa.Table:
-        """See `LandingRows`."""
-        lines = stored.filter(pc.field("position") > 0)
-        return decode_again(lines.select([*PLACE, "line"]), self.lake.stream)
-
-    def whole_files(self, rows: pa.Table) -> pa.Table:
-        """See `LandingRows`."""
-        return rows.filter(pc.field("position") == 0)
-
-    def count(self, judged: pa.Table, whole: frozenset[str]) -> LandingCounts:
-        """See `LandingRows`."""
-        return add_up_counts(count_judged(judged, whole).to_pylist())
-
-    def bad(self, judged: pa.Table, where: Landings) -> pa.Table:
-        """See `LandingRows`."""
-        is_bad = where.expression(by_day=False) & (pc.field("fate") == QUARANTINED)
-        return judged.filter(is_bad).select(BAD)
-
-    def changes(self, judged: pa.Table) -> pa.Table:
-        """See `LandingRows`."""
-        return judged.filter(pc.field("op").is_valid())
-
-    def parts(self, rows: pa.Table) -> Iterable[pa.Table]:
-        """See `LandingRows`."""
-        return [rows]
-
-
 @dataclass(frozen=True)
 class FoundLanding:
     """What there is to land.
@@ -286,11 +118,6 @@ class FoundLanding:
     own: Landings
     files: tuple[LandingFile, ...]
     refused: dict[str, str]
-
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.files)
 
     @property
     def late(self) -> list[int]:
@@ -307,29 +134,37 @@ class FoundLanding:
             refused={**self.refused, **refused},
         )
 
+    def parts(self, most: int) -> Iterator[FoundLanding]:
+        """The same in stretches of hours, the earlier hours with the first one.
 
-def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLanding:
-    """The files of the hours of an interval, and of earlier hours whose files are new or changed.
+        Args:
+            most: bytes of lines that a stretch has at most, if it is not a single hour.
+        """
+        sizes: Counter[str] = Counter()
+        for file in self.files:
+            sizes[file.landing] += file.size * (_PACKED if file.path.endswith(".gz") else 1)
+        whole = self.own.interval
+        borders, size = [whole.start], sum(sizes[hour_label(hour)] for hour in self.late)
+        for hour in hours_of(whole):
+            size += sizes[hour_label(hour)]
+            if size > most and hour > borders[-1]:
+                borders.append(hour)
+                size = sizes[hour_label(hour)]
+        for start, end in pairwise([*borders, whole.end]):
+            first = start == whole.start
+            own = Landings(Interval(start, end), self.own.also if first else ())
+            labels = _labels(own)
+            files = tuple(file for file in self.files if file.landing in labels)
+            yield FoundLanding(own, files, self.refused if first else {})
 
-    Raises:
-        DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
-    """
-    zone = settings.landing
-    files = landing_files(zone, interval)
-    lake.create_all()
-    late, refused = late_landings(lake, zone, interval.start, settings.late_days)
-    own = Landings(interval, stretches(late))
-    for stretch in own.also:
-        files += landing_files(zone, stretch)
-    return FoundLanding(own, files, refused)
 
-
-def land(rows: LandingRows, found: FoundLanding, *, allowed: float, run: str) -> Figures:
+def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Figures:
     """Land the hours of an interval, whole, and earlier ones whose files are new or have changed.
 
     The tables follow from the files alone: hours landed again, in any order, in any cut, leave the
     same `raw_events`, `quarantine`, `events` and `landings`. Where a line of this landing decides
-    on one of another, that landing is judged again and its account written anew.
+    on one of another, that landing is judged again and its account written anew. So a long landing
+    is made in parts (`Settings.landing_bytes`), each of which fits into this process.
 
     Events are written last: until then everything that a rerun needs to know is as it was, so that
     a run that is killed at any point is mended by the next one. Where too much is bad, quarantine
@@ -345,9 +180,9 @@ def land(rows: LandingRows, found: FoundLanding, *, allowed: float, run: str) ->
     or are too old.
 
     Args:
-        rows: works on the rows.
-        found: what there is to land.
-        allowed: share of lines that may be bad.
+        lake: the tables.
+        settings: where the files are; how many lines are landed at once; how much may be bad.
+        interval: the hours.
         run: the run, named in the tables' history.
 
     Returns:
@@ -366,11 +201,31 @@ def land(rows: LandingRows, found: FoundLanding, *, allowed: float, run: str) ->
         wait=wait_random(0, 0.5),
         reraise=True,
     )
-    landing = _Landing(rows, run, allowed, found, rows.scan(found.files))
-    figures = again(landing.attempt)
-    refused = landing.found.refused
+    figures: Counter[str] = Counter()
+    refused: dict[str, str] = {}
+    for part in find_landing(lake, settings, interval).parts(settings.landing_bytes):
+        landing = _Landing(lake, run, settings.max_bad_share, part, _scan(lake, part.files))
+        figures.update(again(landing.attempt))
+        figures["late_landings"] += len(landing.found.late)
+        refused |= landing.found.refused
     told = {REFUSED: json.dumps(refused)} if refused else {}
-    return {**figures, "late_landings": len(landing.found.late), **told}
+    return {**figures, **told}
+
+
+def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLanding:
+    """The files of the hours of an interval, and of earlier hours whose files are new or changed.
+
+    Raises:
+        DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
+    """
+    zone = settings.landing
+    files = landing_files(zone, interval)
+    lake.create_all()
+    late, refused = late_landings(lake, zone, interval.start, settings.late_days)
+    own = Landings(interval, stretches(late))
+    for stretch in own.also:
+        files += landing_files(zone, stretch)
+    return FoundLanding(own, files, refused)
 
 
 @dataclass(frozen=True)
@@ -384,7 +239,7 @@ class JudgedLanding:
         counts: what it comes to.
     """
 
-    rows: Rows
+    rows: pa.Table
     own: Landings
     others: tuple[Interval, ...]
     counts: LandingCounts
@@ -396,54 +251,115 @@ class JudgedLanding:
 
 
 def judge_landing(
-    rows: LandingRows, scanned: Rows, ours: Landings, seen: Seen, *, also: Collection[str] = ()
+    lake: Lake, scanned: pa.Table, ours: Landings, seen: Seen, *, also: Collection[str] = ()
 ) -> JudgedLanding:
     """Judge the scanned lines of some landings, with all stored lines and events of the same ids.
 
     A landing whose lines may change their fate by this one is judged anew as a whole.
 
     Args:
-        rows: works on the rows.
+        lake: the tables.
         scanned: rows of `scanned_schema`.
         ours: the landings.
         seen: the versions to read.
         also: labels of other landings that are judged again in any case.
     """
+    raw, events = lake.dataset("raw_events", seen.raw), lake.dataset("events", seen.events)
     # What these landings brought before, too: without it another line may stay.
-    judged = rows.judge([scanned], [rows.read("events", seen.events, ours)])
-    ids = rows.ids(judged)
+    judged = _judge(lake, [scanned], [_of_landings(events, ours)])
+    ids = _event_ids(judged)
     others: set[str] = set()
-    if rows.lake.stream.id_field is not None and _has_others(rows.lake, ours, seen):
-        others = rows.labels(rows.read("events", seen.events, outside=[ours], ids=ids))
-    counts = rows.count(judged, _labels(ours))
+    if lake.stream.id_field is not None and _has_others(events, ours):
+        others = _landings_of(_of_ids(events, ids, [ours]))
+    counts = _count(judged, ours)
     labels = set(also) | others
     if counts.held or others:
-        labels |= rows.labels(rows.read("raw_events", seen.raw, outside=[ours], ids=ids))
+        labels |= _landings_of(_of_ids(raw, ids, [ours]))
     if not labels:
         return JudgedLanding(judged, ours, (), counts)
 
     again = stretches(map(parse_hour, labels))
     rest = Landings(again[0], again[1:])
     region = Landings(ours.interval, (*ours.also, *again))
-    stored = rows.read("raw_events", seen.raw, rest)
-    ids = rows.ids(judged, stored)
-    rivals = rows.read("raw_events", seen.raw, outside=[ours, rest], ids=ids)
+    stored = _of_landings(raw, rest)
+    ids = _event_ids(judged, stored)
+    rivals = _of_ids(raw, ids, [ours, rest])
     # Of a file that was unusable as a whole nothing but its fault was stored.
-    unusable = rows.whole_files(rows.read("quarantine", None, rest))
-    lines = [scanned, rows.decode(stored), rows.decode(rivals), unusable]
-    held = [rows.read("events", seen.events, region)]
-    held.append(rows.read("events", seen.events, outside=[region], ids=ids))
-    judged = rows.judge(lines, held)
-    return JudgedLanding(judged, ours, again, rows.count(judged, _labels(region)))
+    unusable = _of_landings(lake.dataset("quarantine"), rest).filter(pc.field("position") == 0)
+    lines = [scanned, _decode(lake, stored), _decode(lake, rivals), unusable]
+    held = [_of_landings(events, region), _of_ids(events, ids, [region])]
+    judged = _judge(lake, lines, held)
+    return JudgedLanding(judged, ours, again, _count(judged, region))
+
+
+def _scan(lake: Lake, files: Sequence[LandingFile]) -> pa.Table:
+    schema = scanned_schema(lake.stream)
+    return pa.Table.from_batches(scan_files(files, lake.stream), schema)
+
+
+def _decode(lake: Lake, stored: pa.Table) -> pa.Table:
+    """Rows of `scanned_schema` for the lines among rows of `raw_events`."""
+    lines = stored.filter(pc.field("position") > 0)
+    return decode_again(lines.select([*PLACE, "line"]), lake.stream)
+
+
+def _judge(lake: Lake, lines: Sequence[pa.Table], held: Sequence[pa.Table]) -> pa.Table:
+    """`judge_lines` of lines beside rows of `events`."""
+    schema = to_judge_schema(lake.stream)
+    parts = [schema.empty_table()]
+    for is_held, tables in ((False, lines), (True, held)):
+        for table in tables:
+            names = [name for name in table.column_names if name in schema.names]
+            flags = pa.repeat(is_held, table.num_rows)
+            parts.append(table.select(names).append_column(HELD, flags))
+    both = pa.concat_tables(parts, promote_options="default").cast(schema)
+    return judge_lines(both, lake.stream)
+
+
+def _count(judged: pa.Table, whole: Landings) -> LandingCounts:
+    return add_up_counts(count_judged(judged, _labels(whole)).to_pylist())
+
+
+def _of_landings(rows: ds.Dataset, inside: Landings) -> pa.Table:
+    return rows.to_table(filter=inside.expression(by_day=_is_by_landing(rows)))
+
+
+def _of_ids(rows: ds.Dataset, ids: pa.ChunkedArray, outside: Sequence[Landings]) -> pa.Table:
+    """Rows of some event ids that are not of some landings."""
+    found = [rows.schema.empty_table()]
+    if not len(ids):
+        return found[0]
+    where = pc.scalar(True)
+    for landings in outside:
+        where = where & ~landings.expression(by_day=_is_by_landing(rows))
+    # Few files hold any of them: of the others nothing else is read.
+    for file in rows.get_fragments(where):
+        there = file.to_table(rows.schema, ["event_id"], where)["event_id"]
+        if pc.any(which := pc.is_in(there, ids)).as_py():
+            found.append(file.to_table(rows.schema, filter=where).filter(which))
+    return pa.concat_tables(found)
+
+
+def _is_by_landing(rows: ds.Dataset) -> bool:
+    """Whether a table is partitioned by the day of the landing."""
+    return Landings.day in rows.schema.names
+
+
+def _event_ids(*rows: pa.Table) -> pa.ChunkedArray:
+    chunks = [chunk for part in rows for chunk in part["event_id"].drop_null().chunks]
+    return pa.chunked_array(chunks, pa.string())
+
+
+def _landings_of(rows: pa.Table) -> set[str]:
+    return set(rows["landing"].unique().to_pylist())
 
 
 def _labels(landings: Landings) -> frozenset[str]:
     return frozenset(hour_label(hour) for part in landings.intervals for hour in hours_of(part))
 
 
-def _has_others(lake: Lake, ours: Landings, seen: Seen) -> bool:
+def _has_others(events: ds.Dataset, ours: Landings) -> bool:
     """Whether other landings have brought any event."""
-    events = lake.dataset("events", seen.events)
     other = events.head(1, columns=["landing"], filter=~ours.expression(by_day=False))
     return bool(other.num_rows)
 
@@ -453,7 +369,7 @@ class _Landing:
     """A landing until it has got its turn.
 
     Attributes:
-        rows: works on the rows.
+        lake: the tables.
         run: names it in the tables' history.
         allowed: share of lines that may be bad.
         found, scanned: what lands, and its lines.
@@ -461,11 +377,11 @@ class _Landing:
         stored: whether its lines are stored.
     """
 
-    rows: LandingRows
+    lake: Lake
     run: str
     allowed: float
     found: FoundLanding
-    scanned: Rows
+    scanned: pa.Table
     also: set[str] = field(default_factory=set)
     stored: bool = False
 
@@ -475,10 +391,10 @@ class _Landing:
         Raises:
             ConflictError: others wrote first: it is to be tried again.
         """
-        lake, ours = self.rows.lake, self.found.own
+        lake, ours = self.lake, self.found.own
         own = list(map(hour_label, hours_of(ours.interval)))
         seen = Seen.of(lake)
-        landing = judge_landing(self.rows, self.scanned, ours, seen, also=self.also)
+        landing = judge_landing(lake, self.scanned, ours, seen, also=self.also)
         accounts = _accounts(lake, landing, self.found.files)
         try:
             _require_few_bad([accounts[label] for label in own], self.allowed)
@@ -489,7 +405,7 @@ class _Landing:
             return self.attempt()
         storing = not self.stored
         if storing:
-            self._store("raw_events", self.scanned.select(RAW), ours, bool(landing.counts.fates))
+            self._store("raw_events", self.scanned.select(RAW), ours)
             self.stored = True
         raw_version = lake.version("raw_events")
         # Accounts of others are written only while nobody has landed anything else.
@@ -501,8 +417,8 @@ class _Landing:
         # What is as it should be is left alone: no version of `events` without a change.
         merging = bool(landing.counts.changes)
         if merging:
-            parts = self.rows.parts(self.rows.changes(landing.rows))
-            change_events(lake, parts, landing.counts, seen, run=self.run)
+            changes = landing.rows.filter(pc.field("op").is_valid())
+            change_events(lake, changes, landing.counts, seen, run=self.run)
         seen.require_alone(lake, stored=storing, merged=merging)
         return _totals([accounts[label] for label in own])
 
@@ -515,30 +431,31 @@ class _Landing:
             except DataError as error:
                 bad[label] = error.message
         if bad:
-            self.scanned = self.rows.without(self.scanned, bad)
+            self.scanned = self.scanned.filter(~pc.field("landing").isin(list(bad)))
             self.found = self.found.without(bad)
         return bool(bad)
 
     def _write_quarantine(self, landing: JudgedLanding, where: Landings) -> None:
-        is_bad = any(fate == QUARANTINED for _, fate, _ in landing.counts.fates)
-        self._store("quarantine", self.rows.bad(landing.rows, where), where, is_bad)
+        is_bad = where.expression(by_day=False) & (pc.field("fate") == QUARANTINED)
+        self._store("quarantine", landing.rows.filter(is_bad).select(BAD), where)
 
-    def _store(self, table: str, rows: Rows, where: Landings, has_rows: bool) -> None:
+    def _store(self, table: str, rows: pa.Table, where: Landings) -> None:
         """Make rows the only ones of some landings, unless there are none and were none."""
-        lake = self.rows.lake
-        held = lake.dataset(table).head(1, filter=where.expression(by_day=True))
-        if has_rows or held.num_rows:
-            lake.stream_rows(table, self.rows.parts(rows), where=where, note=self.run)
+        held = self.lake.dataset(table).head(1, filter=where.expression(by_day=True))
+        if rows.num_rows or held.num_rows:
+            self.lake.stream_rows(table, [rows], where=where, note=self.run)
 
 
 def change_events(
-    lake: Lake, parts: Iterable[pa.Table], counts: LandingCounts, seen: Seen, *, run: str
+    lake: Lake, changes: pa.Table, counts: LandingCounts, seen: Seen, *, run: str
 ) -> None:
     """Apply changes to `events` in one commit, which notes the touched times.
 
+    Days in which an event changes or goes are written anew.
+
     Args:
         lake: the tables.
-        parts: rows that judging gave, of those that change something.
+        changes: rows that judging gave, of those that change something.
         counts: what judging gave.
         seen: the state that was judged at.
         run: the run.
@@ -546,53 +463,35 @@ def change_events(
     Raises:
         ConflictError: `events` has changed since.
     """
-    only_new = set(counts.changes) == {INSERT}
-    # Opened before anything is written: delta-rs cannot be called while it writes.
-    events = lake.dataset("events", seen.events)
-    key = _event_id if lake.stream.id_field is not None else _place
+    new = changes.filter(pc.field("op") != DELETE)
+    parts = [new.append_column("event_day", new["event_time"].cast(pa.date32()))]
+    days = None if set(counts.changes) == {INSERT} else counts.days
+    if days is not None:
+        parts.append(_staying(lake, changes, counts, seen))
     lake.change_rows(
         "events",
-        _new_rows(parts) if only_new else _rows_of_days(events, parts, counts, key),
-        days=None if only_new else counts.days,
+        parts,
+        days=days,
         seen=seen.events,
         turn=seen.turn + 1,
         note=json.dumps({"run": run, "touched": counts.touched}),
     )
 
 
-def _new_rows(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    for part in parts:
-        there = part.filter(pc.field("op") != DELETE)
-        yield there.append_column("event_day", there["event_time"].cast(pa.date32()))
-
-
-def _rows_of_days(
-    events: ds.Dataset,
-    parts: Iterable[pa.Table],
-    counts: LandingCounts,
-    key: Callable[[pa.Table], pa.ChunkedArray],
-) -> Iterator[pa.Table]:
-    """All that the days hold in which something changes: what is new, then what stays."""
-    changed: list[pa.Array] = []
-    for part in parts:
-        changed += key(part).chunks
-        yield from _new_rows([part])
-    keys, days, found = pa.chunked_array(changed, pa.string()), sorted(counts.days), 0
-    for first in range(0, len(days), _DAYS):
-        some = pc.field("event_day").isin(days[first : first + _DAYS])
-        before = events.to_table(filter=some)
-        is_changed = pc.is_in(key(before), keys)
-        found += pc.sum(is_changed).as_py() or 0
-        yield before.filter(pc.invert(is_changed))
+def _staying(lake: Lake, changes: pa.Table, counts: LandingCounts, seen: Seen) -> pa.Table:
+    """What else the days hold in which something changes."""
+    days = pc.field("event_day").isin(sorted(counts.days))
+    before = lake.dataset("events", seen.events).to_table(filter=days)
+    is_changed = pc.is_in(_keys(lake, before), _keys(lake, changes))
+    found = pc.sum(is_changed).as_py() or 0
     if found != counts.changes[UPDATE] + counts.changes[DELETE]:
         raise EngineError(f"{found} events to change, not {dict(counts.changes)}")
+    return before.filter(pc.invert(is_changed))
 
 
-def _event_id(events: pa.Table) -> pa.ChunkedArray:
-    return events["event_id"]
-
-
-def _place(events: pa.Table) -> pa.ChunkedArray:
+def _keys(lake: Lake, events: pa.Table) -> pa.ChunkedArray:
+    if lake.stream.id_field is not None:
+        return events["event_id"]
     return pc.binary_join_element_wise(events["position"].cast(pa.string()), events["file"], ":")
 
 

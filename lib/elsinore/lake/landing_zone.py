@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -28,8 +27,6 @@ from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
 _AT_ONCE = 8_192
 
-#: Bytes of a day's files above which several workers share them.
-_LARGE = 16 * 1024 * 1024
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 #: `events-<hour>`, whatever the producer adds to tell its files of one hour apart, and a suffix.
@@ -183,26 +180,6 @@ def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
         return scanned_schema(stream).empty_table()
     decoded = _decode(stored.drop_columns(["landing"]), stored["landing"], stream)
     return pa.Table.from_batches([decoded])
-
-
-def balance(files: Sequence[LandingFile], parts: int) -> tuple[tuple[LandingFile, ...], ...]:
-    """Files in parts of about equal bytes, largest first; the order within a part is theirs.
-
-    The files of a day stay together, so that its lines are stored as one file, unless they are more
-    than one worker should read.
-    """
-    units: list[tuple[LandingFile, ...]] = []
-    for _, day in itertools.groupby(sorted(files), key=lambda file: file.landing[:10]):
-        together = tuple(day)
-        whole = sum(file.size for file in together) <= _LARGE
-        units += [together] if whole else [(file,) for file in together]
-    bins: list[list[LandingFile]] = [[] for _ in range(min(parts, len(units)))]
-    sizes = [0] * len(bins)
-    for unit in sorted(units, key=lambda unit: (-sum(file.size for file in unit), unit)):
-        smallest = sizes.index(min(sizes))
-        bins[smallest] += unit
-        sizes[smallest] += sum(file.size + 1 for file in unit)
-    return tuple(tuple(sorted(part)) for part in bins)
 
 
 def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,6 @@ from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from elsinore.errors import ConflictError, LostWorkerError
-from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.callbacks import (
     alert_run_failed,
     alert_run_late,
@@ -48,12 +47,8 @@ RETRY_TRANSIENT = ExceptionRetryPolicy(
     default=RetryAction.FAIL,
 )
 
-#: The pool of tasks for which Spark does not work: one run validates while another one lands.
-BESIDE_SPARK = "default_pool"
-
 #: For tasks that are over in a moment.
 LIGHT: dict[str, Any] = {
-    "pool": BESIDE_SPARK,
     "retries": 0,
     "execution_timeout": timedelta(minutes=5),
 }
@@ -61,7 +56,6 @@ LIGHT: dict[str, Any] = {
 #: `default_args` of every DAG.
 TASK_DEFAULTS: dict[str, Any] = {
     "owner": "elsinore",
-    "pool": SPARK_POOL,
     "retries": 2,
     "retry_policy": RETRY_TRANSIENT,
     "retry_delay": timedelta(seconds=10),

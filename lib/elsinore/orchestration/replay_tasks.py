@@ -15,10 +15,10 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import BaseSensorOperator, Context, chain, task
 from airflow.sdk.exceptions import AirflowSkipException
 
+from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.airflow_pages import ReportLink, base_url
 from elsinore.orchestration.callbacks import warn
 from elsinore.orchestration.house_rules import (
-    BESIDE_SPARK,
     LIGHT,
     REPORTS,
     assets,
@@ -54,12 +54,12 @@ def replay_tasks(
         The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
-    beside = longer | {"pool": BESIDE_SPARK}
     landed = (first or _land)(**longer)
     find_plan = find_plan_task(**longer)
     aggregate = step_task(
         "aggregate_trends",
         task_id="aggregate",
+        pool=SPARK_POOL,
         execution_timeout=aggregate_timeout,
         map_index_template="{{ task.op_kwargs['time_slice']['start'][:13] }} to "
         "{{ task.op_kwargs['time_slice']['end'][:13] }}",
@@ -77,7 +77,7 @@ def replay_tasks(
         doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
         "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
         "fails the run before anything is published. Re-opened hours have samples of their own.",
-        **beside,
+        **longer,
     )()
     report = step_task(
         "report_quality",
@@ -87,7 +87,7 @@ def replay_tasks(
         doc_md="Writes the report of a run that publishes nothing, since a task has failed.",
         **LIGHT,
     )()
-    publish = _publish(**beside)
+    publish = _publish(**longer)
     for page in (publish, report):
         page.operator.operator_extra_links = (ReportLink(),)
     chain(landed, find_plan, aggregate, validate, [publish, report])
@@ -121,7 +121,6 @@ def find_plan_task(**arguments: Any) -> Any:
         doc_md="Counts the rates of event types and segments that the planner weighs, finds what "
         "the queries share, and stores the plan under its fingerprint. The same statistics and "
         "workload give the same plan.",
-        pool=BESIDE_SPARK,
         **arguments,
     )()
 
@@ -168,7 +167,6 @@ def reopen_task(**arguments: Any) -> Any:
     @task(
         doc_md="Looks which published hours are stale by now and which were missed, for the run "
         "after this one. Gives the slices of its own hours to aggregate.",
-        pool=BESIDE_SPARK,
         **arguments,
     )
     def reopen(**context: Any) -> list[dict[str, str]]:
