@@ -292,7 +292,7 @@ def command(*words: str | Path, cwd: Path, **variables: str) -> Ended:
     return Ended(code, output.getvalue(), [line for line in lines if not line.startswith("  ")])
 
 
-def land(interval: Interval, *, cwd: Path, **variables: str) -> Ended:
-    """Land the files of an interval by the command."""
+def step(job: str, interval: Interval, *, cwd: Path, **variables: str) -> Ended:
+    """Run a step of the pipeline over an interval by its command."""
     start, end = format_instant(interval.start), format_instant(interval.end)
-    return command("land", "--start", start, "--end", end, cwd=cwd, **variables)
+    return command(job, "--start", start, "--end", end, cwd=cwd, **variables)

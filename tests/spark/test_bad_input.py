@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from elsinore.settings import Settings
 from tests.lake_contents import PUBLISHED, contents, differences
 from tests.spark import bad_input as zone
-from tests.spark.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, land
+from tests.spark.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, step
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, put
 
@@ -97,7 +97,7 @@ def test_above_a_set_share_the_landing_fails_before_anything_is_published(
         "ELSINORE_SPARK_MASTER": bad.settings.spark_master,
         "ELSINORE_SPARK_TOKEN_FILE": str(bad.settings.spark_token_file),
     }
-    ended = land(hours(13, 14), cwd=tmp_path, **home)
+    ended = step("land", hours(13, 14), cwd=tmp_path, **home)
     assert re.search("1 of 2 lines are bad.*quarantine", ended.refusal(1))
     assert differences(contents(lake, kept), before) == []
 
@@ -204,7 +204,7 @@ def test_what_does_not_bind_is_refused_all_errors_at_once_before_anything_lands(
         assert line.partition("; -- ")[2] in error
     # So does a job that is started all the same.
     variables = {"ELSINORE_HOME": str(tmp_path), "ELSINORE_WORKLOAD_FILE": str(faulty)}
-    landed = land(hours(10, 11), cwd=tmp_path, **variables)
+    landed = step("land", hours(10, 11), cwd=tmp_path, **variables)
     assert (landed.code, landed.output, landed.errors) == (2, "", ended.errors)
     assert not (tmp_path / "lake").exists()
 
@@ -267,7 +267,7 @@ def test_a_hostile_name_of_a_query_or_attribute_is_refused(text: str, tmp_path: 
         assert (ended.code, ended.output) == (2, "")
         assert all(error.startswith("elsinore: ") for error in ended.errors)  # no stack trace
     master = {"ELSINORE_SPARK_MASTER": f"local {text}"}
-    land(hours(10, 11), cwd=tmp_path, **master).refusal(2)
+    step("land", hours(10, 11), cwd=tmp_path, **master).refusal(2)
     assert {path.name for path in tmp_path.iterdir()} == {"s.yaml", "w.sase"}
 
 
@@ -286,22 +286,22 @@ def test_a_result_too_large_for_a_column_is_exact_text_and_infinite(bad: Replaye
 # ---- missing Java, jar, or schema
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("variable", "told"),
+    ("job", "variable", "told"),
     [
-        ("JAVA_HOME", ["there is no", "install Java"]),
-        ("ELSINORE_JARS", ["delta-spark", "delta-storage", "make setup"]),
-        ("ELSINORE_SCHEMA_FILE", ["cannot read"]),
-        ("ELSINORE_TABLES_DIR", ["no tables"]),
+        ("aggregate", "JAVA_HOME", ["there is no", "install Java"]),
+        ("aggregate", "ELSINORE_JARS", ["delta-spark", "delta-storage", "make setup"]),
+        ("land", "ELSINORE_SCHEMA_FILE", ["cannot read"]),
+        ("land", "ELSINORE_TABLES_DIR", ["no tables"]),
     ],
 )
 def test_what_is_missing_is_one_line_that_says_what_to_do(
-    variable: str, told: list[str], tmp_path: Path
+    job: str, variable: str, told: list[str], tmp_path: Path
 ) -> None:
     """One line that says what to do: the hint in parentheses at its end."""
     missing = {variable: str(tmp_path / "nowhere"), "ELSINORE_HOME": str(tmp_path)}
     put(Settings(home=tmp_path), 10, departure(1))
-    refusal = land(hours(10, 11), cwd=tmp_path, ELSINORE_SMALL_LANDING="0", **missing).refusal(2)
+    refusal = step(job, hours(10, 11), cwd=tmp_path, **missing).refusal(2)
     assert all(words in refusal for words in [str(tmp_path / "nowhere"), *told])
     assert re.search(r" \([^()]+\)$", refusal)
     found = [path.name for path in tmp_path.glob("lake/*/*.parquet")]
-    assert not found, "nothing has landed"
+    assert not found, "nothing is written"
