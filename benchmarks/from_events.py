@@ -42,7 +42,7 @@ from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
 from elsinore.spark.aggregate import Aggregated, aggregate, aggregated
 from elsinore.spark.aggregate_route import Route
-from elsinore.spark.server import server_url
+from elsinore.spark.server import server_url, stop_server
 from elsinore.spark.session import connect
 from elsinore.spark.tables import SparkLake
 from elsinore.timeline import DAY, HOUR, Interval
@@ -54,12 +54,18 @@ _CHECKED = Interval(DAY_OF.start + 7 * HOUR, DAY_OF.start + 8 * HOUR)
 
 @dataclass(frozen=True)
 class Ground:
-    """A lake with events, the queries, and the events once more."""
+    """A lake with events, where it lies, the queries, and the events once more."""
 
+    settings: Settings
     lake: SparkLake
     workload: Workload
     plan: RuntimePlan
     events: Callable[[Interval], EventTable]
+
+    def close(self) -> None:
+        """End the session and its server, which writes into the folder of the lake."""
+        self.lake.spark.stop()
+        stop_server(self.settings)
 
 
 def measure() -> Measured:
@@ -84,7 +90,7 @@ def measure() -> Measured:
                 began = time.perf_counter()
                 way()
                 seconds[name].append(time.perf_counter() - began)
-        ground.lake.spark.stop()
+        ground.close()
     took = {name: median(found) for name, found in seconds.items()}
     ours = took["aggregate"] + took["publish"]
     return Measured(
@@ -120,7 +126,7 @@ def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
     texts = "\n".join(_query(n) for n in range(QUERIES))
     workload = bind_workload(parse_workload(texts), lake.stream)
     plan = compile_plan(workload, observe(workload, events(_CHECKED)))
-    return Ground(lake, workload, plan, events)
+    return Ground(settings, lake, workload, plan, events)
 
 
 def aggregate_day(ground: Ground) -> Aggregated:
@@ -190,10 +196,18 @@ def _publish(ground: Ground) -> Published:
     return publish(ground.lake, ground.workload, DAY_OF, run="r")
 
 
+#: Our server interprets expressions, which suits small runs; Spark by itself compiles them.
+_AS_SPARK_DOES = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+
+
 def _spark_alone(lake: SparkLake) -> None:
+    for name, value in _AS_SPARK_DOES.items():
+        lake.spark.conf.set(name, value)
     events = lake.read("events").select("event_time", "event_type", "zone", "value", "price")
     moved = events.repartition(4, "zone").sortWithinPartitions("zone", "event_time")
     moved.write.format("noop").mode("overwrite").save()
+    for name in _AS_SPARK_DOES:
+        lake.spark.conf.unset(name)
 
 
 def _shuffled(ground: Ground) -> None:
