@@ -6,8 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG
 
-from elsinore.orchestration.house_rules import dag_rules, force, hours, workload
-from elsinore.orchestration.replay_tasks import needs_replay_task, replay_tasks
+from elsinore.orchestration.house_rules import (
+    batch_hours,
+    dag_rules,
+    force,
+    hours,
+    workload,
+)
+from elsinore.orchestration.replay_tasks import batch_tasks, needs_replay_task, replay_tasks
 
 DOC = """
 ### Replay of history in one run
@@ -17,6 +23,8 @@ asks for
 
 - `start` and `end`: whole hours in UTC; the run owns the windows that end after `start` and at
   `end` at the latest, and reads back as far as the longest `WITHIN`;
+- `batch_hours`: a year is replayed day by day with 24: the run starts one of its own for each day,
+  three of which are under way at a time, and a day that fails is run again by itself;
 - `workload`: a file of `schemas/workloads`, by name;
 - `force`: off, hours that are published for exactly these queries are left alone and the run is
   over in a moment; hours that hold results of other queries are refused. On, the hours are
@@ -32,11 +40,12 @@ with DAG(
     doc_md=DOC,
     schedule=None,
     start_date=datetime(2013, 1, 1, tzinfo=UTC),
-    params=hours(optional=False) | workload() | force(),
+    params=hours(optional=False) | batch_hours() | workload() | force(),
     tags=["elsinore", "replay", "backfill"],
-    # History in batches: one is validated while the next one lands.
+    # Of batches, one is validated while the next one lands.
     **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24), together=3),
 ) as dag:
+    batch_tasks()
     needs_replay_task() >> replay_tasks(
         timeout=timedelta(hours=2), aggregate_timeout=timedelta(hours=8)
     )

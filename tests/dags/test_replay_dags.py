@@ -28,7 +28,12 @@ REPLAY = {
 TASKS = {
     "hourly_replay": REPLAY,
     # What is published is looked up before anything is replayed.
-    "backfill_replay": {"needs_replay": {"land"}, **REPLAY},
+    "backfill_replay": {
+        "split": {"start_batch"},
+        "start_batch": set(),
+        "needs_replay": {"land"},
+        **REPLAY,
+    },
     # Nothing lands.
     "catch_up": {
         "needs_replay": {"reopen"},
@@ -96,6 +101,7 @@ NO_WORKLOADS = (
         ("nightly_replay", ("day",), (None, "2013-02-08"), NO_DAYS),
         ("backfill_replay", ("workload",), ("flights", "flights_cancellations"), NO_WORKLOADS),
         ("backfill_replay", ("force",), (True, False), ("yes", 1)),
+        ("backfill_replay", ("batch_hours",), (None, 1, 24), (0, -1, 1.5, "24", [24])),
     ],
 )
 def test_parameters_are_taken_or_refused(
@@ -174,12 +180,34 @@ def test_a_backfill_goes_on_where_there_is_something_to_replay(
     found = {"hours": 1, "published_hours": published, "other_queries": others}
     replay = dag.task_dict["needs_replay"].python_callable
     monkeypatch.setitem(replay.__globals__, "call_step", lambda job, context: found)
-    context = {"params": {"force": force}}
+    hours = {"start": "2013-02-08", "end": "2013-02-09"}
+    context = {"params": {**hours, "force": force}, "run_id": "asked"}
     if goes_on is None:
         with pytest.raises(ParameterError, match="set force"):
             replay(**context)
         return
     assert replay(**context) is goes_on
+    assert dag.task_dict["split"].python_callable(**context) == []
+
+
+def test_a_backfill_in_batches_starts_a_run_for_each_and_replays_nothing_itself(
+    load_dag: Load,
+) -> None:
+    tasks = load_dag("backfill_replay").task_dict
+    hours = {"start": "2013-02-08", "end": "2013-02-09", "batch_hours": 10}
+    context = {"params": {**hours, "force": True, "workload": "flights"}, "run_id": "asked"}
+    assert tasks["needs_replay"].python_callable(**context) is False
+    instants = [f"2013-02-08T{hour}:00:00.000000Z" for hour in ("00", "10", "20")]
+    ends = [*instants[1:], "2013-02-09T00:00:00.000000Z"]
+    same = {"workload": "flights", "force": True, "batch_hours": None}
+    assert tasks["split"].python_callable(**context) == [
+        {
+            "conf": {**same, "start": start, "end": end},
+            "trigger_run_id": f"asked__{start[:13]}",
+        }
+        for start, end in zip(instants, ends, strict=True)
+    ]
+    assert tasks["start_batch"].is_mapped
 
 
 def test_a_nightly_report_is_made_after_failures_and_does_not_hide_them(load_dag: Load) -> None:

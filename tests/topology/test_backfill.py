@@ -1,7 +1,8 @@
-"""Real backfills of two days of flights on the deployed topology, against one direct replay.
+"""Real backfills of flights on the deployed topology, each against one direct replay.
 
-Airflow's own backfill runs the first hours one by one (`ELSINORE_TOPOLOGY_HOURS`, all 48 by
-default; each takes some seconds), then `backfill_replay` all of them at once, a second time.
+Of two days Airflow's own backfill runs the first hours one by one (`ELSINORE_TOPOLOGY_HOURS`, all
+48 by default; each takes some seconds), then `backfill_replay` all of them at once, a second time.
+The first days of the year (`ELSINORE_TOPOLOGY_DAYS`) it replays in batches of a day.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
@@ -27,19 +29,22 @@ from tests.topology.processes import Processes
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(6 * 3600)]
 
 HOURS = int(os.environ.get("ELSINORE_TOPOLOGY_HOURS", "48"))
+DAYS = int(os.environ.get("ELSINORE_TOPOLOGY_DAYS", "4"))
 START = datetime(2013, 2, 8, tzinfo=UTC)
 LAST = START + timedelta(hours=HOURS)
 END = START + timedelta(hours=48)
+YEAR = datetime(2013, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+@contextmanager
+def deployed(start: datetime, end: datetime) -> Iterator[Cluster]:
+    """The topology, with the raw files of a stretch of flights."""
     # Not pytest's own folder, which is closed to PostgreSQL's user.
     folder = Path(mkdtemp(prefix="elsinore-topology-"))
     folder.chmod(0o755)
     with Processes(folder) as processes:
         cluster = Cluster(folder, processes)
-        generate_flights(folder / "var" / "landing", start=START, end=END)
+        generate_flights(folder / "var" / "landing", start=start, end=end)
         cluster.start()
         yield cluster
     if not os.environ.get("ELSINORE_KEEP"):
@@ -59,24 +64,24 @@ def _comparable(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def states(cluster: Cluster, dag: str, kind: str) -> dict[str, int]:
-    """How many runs of a DAG are in which state."""
+def states(cluster: Cluster, dag: str) -> dict[str, int]:
+    """How many runs of a DAG that the schedule did not start are in which state."""
     found = cluster.query(
-        f"SELECT state, count(*) FROM dag_run WHERE dag_id = '{dag}' AND run_type = '{kind}'"
+        f"SELECT state, count(*) FROM dag_run WHERE dag_id = '{dag}' AND run_type <> 'scheduled'"
         " GROUP BY state"
     )
     return {str(state): int(count) for state, count in found}
 
 
-def finish(cluster: Cluster, dag: str, kind: str, runs: int, seconds: float) -> float:
+def finish(cluster: Cluster, dag: str, runs: int, seconds: float) -> float:
     """Waits until some runs of a DAG have ended, all well, and returns the seconds."""
     ended = {"success", "failed"}
     took = cluster.processes.wait(
         f"{runs} runs of {dag}",
-        lambda: sum(n for state, n in states(cluster, dag, kind).items() if state in ended) == runs,
+        lambda: sum(n for state, n in states(cluster, dag).items() if state in ended) == runs,
         seconds,
     )
-    assert states(cluster, dag, kind) == {"success": runs}
+    assert states(cluster, dag) == {"success": runs}
     return took
 
 
@@ -88,7 +93,7 @@ def backfill_hour_by_hour(cluster: Cluster) -> float:
     dry = cluster.airflow("dry-run", *create, "--dry-run")
     assert dry.count("2013-02-") >= HOURS
     cluster.airflow("create", *create, "--max-active-runs", "3")
-    seconds = finish(cluster, "hourly_replay", "backfill", HOURS, HOURS * 600)
+    seconds = finish(cluster, "hourly_replay", HOURS, HOURS * 600)
     intervals = cluster.query(
         "SELECT DISTINCT data_interval_end - data_interval_start FROM dag_run"
         " WHERE run_type = 'backfill'"
@@ -97,25 +102,21 @@ def backfill_hour_by_hour(cluster: Cluster) -> float:
     return seconds
 
 
-def backfill_at_once(cluster: Cluster) -> float:
-    """`backfill_replay` of all hours: seconds."""
+def backfill_replay(cluster: Cluster, start: datetime, end: datetime, batches: int = 0) -> float:
+    """`backfill_replay` of a stretch at once, or in batches of a day each: seconds."""
     cluster.airflow("unpause-all", "dags", "unpause", "backfill_replay", "--yes")
-    asked = {"start": f"{START:%Y-%m-%dT%H}:00:00Z", "end": f"{END:%Y-%m-%dT%H}:00:00Z"}
+    asked: dict[str, Any] = {
+        "start": f"{start:%Y-%m-%dT%H}:00:00Z",
+        "end": f"{end:%Y-%m-%dT%H}:00:00Z",
+    }
+    if batches:
+        asked["batch_hours"] = 24
     cluster.airflow("trigger", "dags", "trigger", "backfill_replay", "--conf", json.dumps(asked))
-    return finish(cluster, "backfill_replay", "manual", 1, 7200)
+    return finish(cluster, "backfill_replay", 1 + batches, 7200)
 
 
-def test_backfills_leave_the_tables_of_one_replay(cluster: Cluster) -> None:
-    hourly, whole = backfill_hour_by_hour(cluster), backfill_at_once(cluster)
-    busiest = cluster.query(
-        "SELECT max(together) FROM (SELECT (SELECT count(*) FROM task_instance b"
-        " WHERE b.pool = 'spark' AND b.start_date <= a.start_date AND b.end_date > a.start_date)"
-        " AS together FROM task_instance a WHERE a.pool = 'spark') AS moments"
-    )
-    assert busiest == [(1,)], "one Spark job at a time"
-    tries = cluster.query("SELECT count(*), max(try_number) FROM task_instance")
-
-    # The same hours in one run, embedded: another executor, another lake, the same raw files.
+def replay_embedded(cluster: Cluster, start: datetime, end: datetime) -> tuple[Path, float]:
+    """The same hours in one run: another executor, another lake, the same raw files; seconds."""
     other = cluster.folder / "direct"
     (other / "var").mkdir(parents=True)
     shutil.copytree(cluster.folder / "var" / "landing", other / "var" / "landing")
@@ -127,16 +128,52 @@ def test_backfills_leave_the_tables_of_one_replay(cluster: Cluster) -> None:
     }
     began = time.monotonic()
     subprocess.run(
-        [BIN / "elsinore", "replay", "--start", START.isoformat(), "--end", END.isoformat()],
+        [BIN / "elsinore", "replay", "--start", start.isoformat(), "--end", end.isoformat()],
         cwd=ROOT, env=env, check=True,
     )  # fmt: skip
-    direct = time.monotonic() - began
-    here, there = cluster.folder / "var" / "lake", other / "var" / "lake"
+    return other / "var" / "lake", time.monotonic() - began
+
+
+def require_equal_tables(here: Path, there: Path) -> dict[str, int]:
+    """The number of rows of each table of data, which are the same in both lakes."""
     counts = {}
     for table in ("raw_events", "quarantine", "events", "landings", "trend_aggregates"):
-        mine = [row for row in rows(here, table) if "2013-0" in row]
+        mine = [row for row in rows(here, table) if "2013-0" in row or "2013-1" in row]
         assert mine == rows(there, table), table
         counts[table] = len(mine)
+    return counts
+
+
+def test_daily_batches_leave_the_tables_of_one_replay() -> None:
+    end = YEAR + timedelta(days=DAYS)
+    with deployed(YEAR, end) as cluster:
+        batches = backfill_replay(cluster, YEAR, end, batches=DAYS)
+        tries = cluster.query("SELECT count(*), max(try_number) FROM task_instance")
+        lake, direct = replay_embedded(cluster, YEAR, end)
+        counts = require_equal_tables(cluster.folder / "var" / "lake", lake)
+    print(
+        f"\n{DAYS} days in daily batches in {batches:.0f} s, in one embedded replay in "
+        f"{direct:.0f} s; {tries[0][0]} tasks, at most {tries[0][1]} tries; equal rows: {counts}"
+    )
+
+
+def test_backfills_leave_the_tables_of_one_replay() -> None:
+    with deployed(START, END) as cluster:
+        _compare_backfills(cluster)
+
+
+def _compare_backfills(cluster: Cluster) -> None:
+    hourly, whole = backfill_hour_by_hour(cluster), backfill_replay(cluster, START, END)
+    busiest = cluster.query(
+        "SELECT max(together) FROM (SELECT (SELECT count(*) FROM task_instance b"
+        " WHERE b.pool = 'spark' AND b.start_date <= a.start_date AND b.end_date > a.start_date)"
+        " AS together FROM task_instance a WHERE a.pool = 'spark') AS moments"
+    )
+    assert busiest == [(1,)], "one Spark job at a time"
+    tries = cluster.query("SELECT count(*), max(try_number) FROM task_instance")
+
+    lake, direct = replay_embedded(cluster, START, END)
+    counts = require_equal_tables(cluster.folder / "var" / "lake", lake)
     print(
         f"\n{HOURS} hours one by one in {hourly:.0f} s, 48 hours at once in {whole:.0f} s, in one "
         f"embedded replay in {direct:.0f} s; "

@@ -137,6 +137,19 @@ def hours(*, optional: bool) -> dict[str, Param]:
     }
 
 
+def batch_hours() -> dict[str, Param]:
+    """`batch_hours`; without it a run has all of its hours at once."""
+    param = Param(
+        None,
+        title="Hours of a batch",
+        type=["null", "integer"],
+        minimum=1,
+        description="Replays the hours in batches of so many, each by a run of its own that "
+        "succeeds or fails by itself; none means all at once. 24 is a day.",
+    )
+    return {"batch_hours": param}
+
+
 def optional_day() -> dict[str, Param]:
     """`day`; without it a run has the day of its data interval."""
     param = Param(

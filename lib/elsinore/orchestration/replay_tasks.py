@@ -26,6 +26,7 @@ from elsinore.orchestration.house_rules import (
 )
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
+    batches,
     context_interval,
     is_worth_replaying,
     slice_interval,
@@ -97,18 +98,51 @@ def replay_tasks(
 
 
 def needs_replay_task() -> Any:
-    """Adds the task that ends a run at once where there is nothing to do."""
+    """Adds the task that ends a run at once where there is nothing to do, or others do it."""
 
     @task.short_circuit(inlets=assets("trend_aggregates", "run_metrics"), **LIGHT)
     def needs_replay(**context: Any) -> bool:
-        """Goes on if `force` is on or an hour is stale or not published.
+        """Goes on if `force` is on or an hour is stale or not published, and no batches are asked.
 
         Refuses to replace results of other queries by accident.
         """
+        if run_batches(context):
+            return False
         found = call_step("check_published", context)
         return is_worth_replaying(found, force=context["params"].get("force", False))
 
     return needs_replay()
+
+
+def batch_tasks() -> None:
+    """Adds the tasks that start a run of this DAG for each batch, where batches are asked for."""
+
+    @task(**LIGHT)
+    def split(**context: Any) -> list[dict[str, Any]]:
+        """Gives the batches of the run's hours: none, unless `batch_hours` cuts them."""
+        return run_batches(context)
+
+    parts = split()
+    TriggerDagRunOperator.partial(
+        task_id="start_batch",
+        trigger_dag_id=parts.operator.dag_id,
+        reset_dag_run=True,
+        map_index_template="{{ task.conf['start'][:13] }}",
+        doc_md="Starts a run of its own for each batch of hours; skipped where there are none.",
+        **LIGHT,
+    ).expand_kwargs(parts)
+
+
+def run_batches(context: Any) -> list[dict[str, Any]]:
+    """For each batch of a run's hours, the parameters and the id of its own run."""
+    params, run = context["params"], context["run_id"]
+    return [
+        {
+            "conf": {**params, **part, "batch_hours": None},
+            "trigger_run_id": f"{run}__{part['start'][:13]}",
+        }
+        for part in batches(context_interval(context), params.get("batch_hours"))
+    ]
 
 
 def find_plan_task(**arguments: Any) -> Any:

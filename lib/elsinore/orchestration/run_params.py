@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,22 @@ def slices(stretches: Sequence[Interval], parts: int) -> list[dict[str, str]]:
         for stretch in stretches
         for part in stretch.split(parts, grain=HOUR)
     ]
+
+
+def batches(interval: Interval, hours: int | None) -> list[dict[str, str]]:
+    """A run's hours in batches of so many, as plain data; none where they are a single one.
+
+    >>> day = Interval.parse("2013-02-08T00:00", "2013-02-09T01:00")
+    >>> [batch["start"] for batch in batches(day, 24)]
+    ['2013-02-08T00:00:00.000000Z', '2013-02-09T00:00:00.000000Z']
+    >>> batches(day, 25), batches(day, None)
+    ([], [])
+    """
+    if hours is None or interval.end - interval.start <= hours * HOUR:
+        return []
+    starts = range(interval.start, interval.end, hours * HOUR)
+    borders = [format_instant(border) for border in (*starts, interval.end)]
+    return [{"start": start, "end": end} for start, end in pairwise(borders)]
 
 
 def slice_interval(time_slice: Mapping[str, str]) -> Interval:
