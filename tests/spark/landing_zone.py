@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
 import elsinore.lake.land
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval
 
 #: Every table that landing writes; they follow from the files alone.
@@ -58,12 +58,12 @@ def arrow_rows(lake: Lake, table: str, *found: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(list(found), schema=pa.schema(fields))
 
 
-def by_hand(lake: SparkLake, statement: str, table: str) -> None:
+def by_hand(spark: SparkSession, lake: Lake, statement: str, table: str) -> None:
     """What somebody does to a table with Spark's SQL, which names it `{}`."""
-    lake.spark.sql(statement.format(f"delta.`{lake.path(table)}`")).collect()
+    spark.sql(statement.format(f"delta.`{lake.path(table)}`")).collect()
 
 
-def land(lake: SparkLake, settings: Settings, interval: Interval) -> dict[str, Any]:
+def land(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:
     return elsinore.lake.land.land(lake, settings, interval, run="test")
 
 
@@ -79,6 +79,6 @@ def rows(lake: Lake, table: str, *columns: str) -> list[Any]:
     return [row[0] for row in tuples] if len(columns) == 1 else tuples
 
 
-def contents(lake: SparkLake) -> dict[str, list[Any]]:
+def contents(lake: Lake) -> dict[str, list[Any]]:
     """Everything that landing wrote."""
     return {table: rows(lake, table) for table in LANDED}

@@ -44,8 +44,8 @@ Sell = Callable[..., Path]
 
 
 @pytest.fixture
-def settings(new_home: NewHome) -> Settings:
-    made = new_home()
+def settings(new_spark_home: NewHome) -> Settings:
+    made = new_spark_home()
     shutil.rmtree(made.lake)  # it has the columns of flights
     schema, queries = made.home / "sales.yaml", made.home / "sales.sase"
     schema.write_text(SCHEMA + "}\n")

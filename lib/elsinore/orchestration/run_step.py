@@ -46,10 +46,6 @@ class Arguments:
     run: str
     page: str | None = None
 
-    def session(self, job: str) -> str:
-        """The name of a job's Spark session: the same whenever the job is tried again."""
-        return f"{job} {self.interval} {self.run}"
-
 
 def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, Any]:
     """Calls `main(arguments, settings)` of a module in `jobs/` and returns its figures.

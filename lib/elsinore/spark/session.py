@@ -13,11 +13,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError
-from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import BrokenServerError, spark_failures
 from elsinore.spark.server import server_url, stop_server
-from elsinore.spark.tables import SparkLake
 
 #: Any constant will do: sessions are named after what they work for, below it.
 _NAMES = UUID("6f1d8f4e-5a0b-4b5e-9f0e-3d1f6b8f2c11")
@@ -27,17 +25,6 @@ _PATIENCE = 120.0
 
 #: Tries to reach a server again, after 0.05, 0.2, 0.8 and 3.2 s; by default PySpark has 10 minutes.
 _TRIES = 4
-
-
-@contextmanager
-def connected(lake: Lake, settings: Settings, name: str) -> Iterator[SparkLake]:
-    """A lake, opened without Spark, with a session of its own.
-
-    Raises:
-        ElsinoreError: see `open_session`.
-    """
-    with open_session(settings, name) as session:
-        yield SparkLake.of(lake, session)
 
 
 @contextmanager
