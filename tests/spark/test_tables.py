@@ -46,13 +46,13 @@ def write(lake: Lake, first: int, end: int, *found: dict[str, Any]) -> None:
 
 
 def metrics(lake: Lake, first: int, step: str, workload: str = "", **values: float) -> None:
-    region = RunStep(hours(first, first + 1), step)
+    region = RunStep(hours(first, first + 1), step, workload)
     rows = [
         {"run_key": run_key(region.interval), "workload_fingerprint": workload, "step": step}
         | {"metric": name, "value": value}
         for name, value in values.items()
     ]
-    lake.record("run_metrics", rows, where=OfWorkload(region, workload), run="r")
+    lake.record("run_metrics", rows, where=[region], run="r")
 
 
 def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: Lake) -> None:
@@ -162,6 +162,16 @@ def test_a_lake_without_tables_says_what_to_do(tmp_path: Path) -> None:
         lake.rows("events")
 
 
+def test_what_a_killed_creation_has_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    lake = Lake.open(Settings(home=tmp_path))
+    for table, left in (("events", "_commit_x.json.tmp"), ("plans", ".json.tmp")):
+        log = lake.path(table) / "_delta_log"
+        log.mkdir(parents=True)
+        (log / left).write_text("{half")
+    assert set(lake.create_all()) == set(lake.tables)
+    assert {lake.version(table) for table in lake.tables} == {0}
+
+
 def test_ticks_have_no_hours(settings: Settings, tmp_path: Path) -> None:
     ticks = tmp_path / "ticks.yaml"
     ticks.write_text("stream: s\ntime: {field: t, unit: integer}\ntype: {field: y}\ntypes:\n  A:\n")
@@ -178,7 +188,7 @@ def test_regions_spell_their_hours_themselves() -> None:
         "OR (owned_day >= DATE'1970-01-01' AND owned_day <= DATE'1970-01-01')"
     )
     assert RunStep(hours(9, 10), "land").predicate() == (
-        "run_key = '2013-01-01T09_2013-01-01T10' AND step = 'land'"
+        "run_key = '2013-01-01T09_2013-01-01T10' AND step = 'land' AND workload_fingerprint = ''"
     )
     assert OfWorkload(Hours(hours(9, 10)), "0" * 64).predicate() == (
         "(owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09') "
@@ -187,6 +197,8 @@ def test_regions_spell_their_hours_themselves() -> None:
     for text in ("x' OR 1=1 --", "0" * 63, "0" * 64 + "\n"):
         with pytest.raises(EngineError, match="no fingerprint"):
             OfWorkload(Hours(hours(9, 10)), text)
+        with pytest.raises(EngineError, match="no fingerprint"):
+            RunStep(hours(9, 10), "land", text)
     with pytest.raises(AuthorError, match="whole hours"):
         Landings(Interval(0, HOUR + 1))
     with pytest.raises(EngineError, match="cannot name a step"):

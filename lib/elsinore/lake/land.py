@@ -12,7 +12,6 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.errors import ConflictError, DataError, EngineError
 from elsinore.files.rejection import bad_lines, judged_lines
@@ -42,7 +41,7 @@ from elsinore.lake.landing_zone import (
     scanned_schema,
 )
 from elsinore.lake.regions import Landings
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import Lake, trying_again
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
 
@@ -195,17 +194,11 @@ def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Fig
         ConflictError: other runs kept landing meanwhile.
         EngineError: the lines do not add up.
     """
-    again = Retrying(
-        retry=retry_if_exception_type(ConflictError),
-        stop=stop_after_attempt(_TRIES),
-        wait=wait_random(0, 0.5),
-        reraise=True,
-    )
     figures: Counter[str] = Counter()
     refused: dict[str, str] = {}
     for part in find_landing(lake, settings, interval).parts(settings.landing_bytes):
         landing = _Landing(lake, run, settings.max_bad_share, part, _scan(lake, part.files))
-        figures.update(again(landing.attempt))
+        figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
         figures["late_landings"] += len(landing.found.late)
         refused |= landing.found.refused
     told = {REFUSED: json.dumps(refused)} if refused else {}
@@ -413,7 +406,7 @@ class _Landing:
         _require_accounted(lake, accounts, landing.region, raw_version)
         self.also.update(hour_label(hour) for part in landing.others for hour in hours_of(part))
         self._write_quarantine(landing, landing.region)
-        lake.record("landings", list(accounts.values()), where=landing.region, run=self.run)
+        lake.record("landings", list(accounts.values()), where=[landing.region], run=self.run)
         # What is as it should be is left alone: no version of `events` without a change.
         merging = bool(landing.counts.changes)
         if merging:

@@ -236,10 +236,9 @@ def validate(
         for item in check_all(lake, workload, checks, Budget(size.steps))
     }
     compared = sorted(once.values(), key=_place)
-    own = {"workload_fingerprint": workload_fingerprint(workload)}
-    rows = [own | item.row() for item in compared]
-    where = OfWorkload(Hours(interval), own["workload_fingerprint"])
-    lake.record(VALIDATIONS, rows, where=where, run=run)
+    own = OfWorkload(Hours(interval), workload_fingerprint(workload))
+    rows = [{"workload_fingerprint": own.workload} | item.row() for item in compared]
+    lake.record(VALIDATIONS, rows, where=[own], run=run)
     covered = _covered(workload, checks, compared)
     return Validation(pinned, count_strata(results), covered, compared)
 
