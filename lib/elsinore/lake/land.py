@@ -26,7 +26,6 @@ from elsinore.lake.judge_landing import (
     QUARANTINED,
     UPDATE,
     LandingCounts,
-    add_up_counts,
     count_judged,
     judge_lines,
     to_judge_schema,
@@ -152,7 +151,7 @@ class FoundLanding:
         for start, end in pairwise([*borders, whole.end]):
             first = start == whole.start
             own = Landings(Interval(start, end), self.own.also if first else ())
-            labels = _labels(own)
+            labels = set(own.labels)
             files = tuple(file for file in self.files if file.landing in labels)
             yield FoundLanding(own, files, self.refused if first else {})
 
@@ -264,7 +263,7 @@ def judge_landing(
     others: set[str] = set()
     if lake.stream.id_field is not None and _has_others(events, ours):
         others = _landings_of(_of_ids(events, ids, [ours]))
-    counts = _count(judged, ours)
+    counts = count_judged(judged, ours.labels)
     labels = set(also) | others
     if counts.held or others:
         labels |= _landings_of(_of_ids(raw, ids, [ours]))
@@ -282,7 +281,7 @@ def judge_landing(
     lines = [scanned, _decode(lake, stored), _decode(lake, rivals), unusable]
     held = [_of_landings(events, region), _of_ids(events, ids, [region])]
     judged = _judge(lake, lines, held)
-    return JudgedLanding(judged, ours, again, _count(judged, region))
+    return JudgedLanding(judged, ours, again, count_judged(judged, region.labels))
 
 
 def _scan(lake: Lake, files: Sequence[LandingFile]) -> pa.Table:
@@ -307,10 +306,6 @@ def _judge(lake: Lake, lines: Sequence[pa.Table], held: Sequence[pa.Table]) -> p
             parts.append(table.select(names).append_column(HELD, flags))
     both = pa.concat_tables(parts, promote_options="default").cast(schema)
     return judge_lines(both, lake.stream)
-
-
-def _count(judged: pa.Table, whole: Landings) -> LandingCounts:
-    return add_up_counts(count_judged(judged, _labels(whole)).to_pylist())
 
 
 def _of_landings(rows: ds.Dataset, inside: Landings) -> pa.Table:
@@ -345,10 +340,6 @@ def _event_ids(*rows: pa.Table) -> pa.ChunkedArray:
 
 def _landings_of(rows: pa.Table) -> set[str]:
     return set(rows["landing"].unique().to_pylist())
-
-
-def _labels(landings: Landings) -> frozenset[str]:
-    return frozenset(hour_label(hour) for part in landings.intervals for hour in hours_of(part))
 
 
 def _has_others(events: ds.Dataset, ours: Landings) -> bool:
@@ -492,7 +483,7 @@ def _accounts(
     lake: Lake, landing: JudgedLanding, files: Sequence[LandingFile]
 ) -> dict[str, dict[str, Any]]:
     """By hour that is judged a row of `landings`, also for those without files."""
-    own = [hour_label(hour) for part in landing.own.intervals for hour in hours_of(part)]
+    own = landing.own.labels
     accounts = {label: _account(label) for label in own} | _earlier_accounts(lake, landing.others)
     there = listings(files)
     for label in own:
