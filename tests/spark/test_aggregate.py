@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.engine.plan import RuntimePlan
 from elsinore.engine.segments.aggregate import shared_segments
-from elsinore.errors import ConflictError, UnsupportedQueryError
+from elsinore.errors import ConflictError, DataError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, Origin, staged_origins
@@ -87,7 +87,7 @@ def cut(lake: Lake, queries: Workload, owned: Interval, parts: int) -> Route:
     reached = reach_of(queries.queries, owned)
     found = files_of(lake.path("events"), lake.version("events"), reached)
     reach = owned.start - reached.start + 1
-    return Route(cut_into_parts(found.files, owned, reach, most=parts, cores=100 * parts))
+    return Route(cut_into_parts(found, owned, reach, most=parts, cores=100 * parts))
 
 
 SHUFFLED = Route((), "as asked")
@@ -318,23 +318,13 @@ def test_reading_is_of_one_version(lake: Lake, events: EventTable) -> None:
     put_events(lake, events, mode="overwrite")
     assert files_of(lake.path("events"), version, owned) == before
     after = files_of(lake.path("events"), lake.version("events"), owned)
-    assert {file.path for file in after.files}.isdisjoint(file.path for file in before.files)
+    assert {file.path for file in after}.isdisjoint(file.path for file in before)
 
 
-def test_files_of_other_times_are_not_read(lake: Lake) -> None:
-    version = lake.version("events")
-    assert (
-        files_of(lake.path("events"), version, Interval.parse("2013-02-05", "2013-02-07")).files
-        == ()
-    )
-    assert (
-        len(
-            files_of(
-                lake.path("events"), version, Interval.parse("2013-02-06", "2013-02-07T20:00")
-            ).files
-        )
-        == 1
-    )
+@pytest.mark.parametrize(("first", "end", "files"), [("05", "07", 0), ("06", "07T20:00", 1)])
+def test_files_of_other_times_are_not_read(lake: Lake, first: str, end: str, files: int) -> None:
+    interval = Interval.parse(f"2013-02-{first}", f"2013-02-{end}")
+    assert len(files_of(lake.path("events"), lake.version("events"), interval)) == files
 
 
 def test_a_table_with_features_that_change_files_is_shuffled(
@@ -356,6 +346,8 @@ def test_a_table_with_features_that_change_files_is_shuffled(
     done = run(spark, lake, QUERIES, owned)
     assert done.route == route.in_words()
     assert staged(lake, owned) == expected != []
+    with pytest.raises(DataError, match=r"without Spark: its reader version is 3 .*deletion"):
+        files_of(lake.path("events"), None, owned)
 
 
 def test_a_file_that_is_removed_meanwhile_is_a_conflict(

@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from elsinore.cli.plan import read_statistics
 from elsinore.engine.profile.measure import measure
@@ -26,7 +25,7 @@ from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import MINUTE, Interval
 from tests import profile_case as case
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows
+from tests.spark.landing_zone import departure, hours, land, put, rows
 
 QUERIES = """
 QUERY one RETURN COUNT(*) PATTERN SEQ(Departure D, Arrival A, Departure E)
@@ -107,13 +106,6 @@ def test_without_events_there_are_statistics_all_the_same(lake: Lake) -> None:
     counted = stored(lake, bound(lake), hours(11, 12)).statistics()
     assert counted.by_type == {"Departure": 0, "Arrival": 0, "Cancellation": 0}
     assert counted.by_keys == {}
-
-
-def test_a_table_that_only_spark_can_read_is_named(spark: SparkSession, landed: Lake) -> None:
-    option = "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-    by_hand(spark, landed, f"ALTER TABLE {{}} {option}", "events")
-    with pytest.raises(DataError, match=r"without Spark: its reader version is 3 .*deletion"):
-        plan(landed, bound(landed), hours(11, 12))
 
 
 def test_a_lakes_table_can_be_counted_by_a_command(landed: Lake) -> None:

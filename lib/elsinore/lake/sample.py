@@ -363,7 +363,7 @@ def _drawn_events(
     attributes = sorted({key.attribute for query in queries for key in query.group_keys})
     types = frozenset().union(*(query.event_types for query in queries))
     reach = reach_of(queries, run)
-    files = files_of(lake.path("events"), version, reach).readable()
+    files = files_of(lake.path("events"), version, reach)
     drawn: list[pa.Table] = []
     for batch in events_in_order(files, reach, workload.schema, types, attributes):
         texts = [column.cast(pa.string()) for column in batch.columns]

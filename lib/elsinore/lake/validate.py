@@ -488,8 +488,8 @@ def events_of_places(
     hull = Interval(min(w.start for w in windows), max(w.end for w in windows))
     files = [
         file
-        for file in files_of(lake.path("events"), version, hull).readable()
-        if any(file.first < window.end and window.start <= file.last for window in windows)
+        for file in files_of(lake.path("events"), version, hull)
+        if any(map(file.overlaps, windows))
     ]
     types, attributes = types_read(workload, queries), attributes_read(queries)
     found: list[list[pa.Table]] = [[] for _ in places]

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from elsinore.lake.event_files import EventFile, reach_of
-from elsinore.lake.stored_events import files_of
+from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.spark.aggregate_worker import Part
@@ -68,16 +68,17 @@ def choose_route(
         parts: tasks, at most.
     """
     reached = reach_of(workload.queries, owned)
-    found = files_of(lake.path("events"), version, reached)
-    if found.refusal is not None:
-        return Route((), f"files cannot be read directly, {found.refusal}")
-    cores = lake.cores
-    if found.size > MANY_BYTES and (names := compared_in_few_windows(workload, owned, cores)):
+    try:
+        files = files_of(lake.path("events"), version, reached)
+    except NotPlainError as error:
+        return Route((), f"files cannot be read directly, {error.fields['refusal']}")
+    cores, size = lake.cores, sum(file.size for file in files)
+    if size > MANY_BYTES and (names := compared_in_few_windows(workload, owned, cores)):
         return Route((), f"{', '.join(names)} compare pairs of events in fewer windows than cores")
     reach = owned.start - reached.start + 1
-    cut = cut_into_parts(found.files, owned, reach, most=parts, cores=cores)
+    cut = cut_into_parts(files, owned, reach, most=parts, cores=cores)
     shuffles = len(branches(workload))
-    if reads_directly(cut, found.size, shuffles, cores):
+    if reads_directly(cut, size, shuffles, cores):
         return Route(cut)
     return Route((), "windows reach far beyond the parts that tasks could read by themselves")
 
@@ -139,8 +140,8 @@ def _cut(files: Sequence[EventFile], owned: Interval, reach: int, number: int) -
     parts = []
     for start, end in pairwise(borders):
         reached = Interval(start - reach + 1, end)
-        inside = (f for f in files if f.first < reached.end and f.last >= reached.start)
-        parts.append(Part(Interval(start, end), reached, tuple(inside)))
+        inside = tuple(file for file in files if file.overlaps(reached))
+        parts.append(Part(Interval(start, end), reached, inside))
     return tuple(parts)
 
 
