@@ -30,8 +30,8 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    interval, run = arguments.interval, arguments.run
-    figures = land(lake, settings, interval, run=run)
+    interval = arguments.interval
+    figures = land(lake, settings, interval, run=arguments.run)
     unread = name_some(unread_files(settings.landing, interval))
     unread_first = ""
     if unread:
@@ -41,18 +41,20 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
         if unread not in told.values():
             unread_first = f"nothing reads {unread}; {RAW_NAMES}"
     first = _refused_first(lake, workload, interval, figures)
-    reopened = reopen_hours(
-        lake, workload, interval, figures=figures, run=run,
-        most=settings.reopen_hours, days=settings.late_days,
-    )  # fmt: skip
+    most, days = settings.reopen_hours, settings.late_days
+    reopened = reopen_hours(lake, workload, interval, figures=figures, most=most, days=days)
     if unread and not figures["files"]:
         raise DataError(
             f"no file of these hours has come, and nothing reads {unread}", hint=RAW_NAMES
         )
-    silent = {"silent_hours": silent_hours(lake.root, interval.end)}
-    found = reopened.figures(settings.reopen_hours)
-    return {**figures, **silent, **found, **standing(lake.root), "refused_first": first,
-            "unread_first": unread_first}  # fmt: skip
+    return {
+        **figures,
+        **reopened.figures(most),
+        **standing(lake.root),
+        "silent_hours": silent_hours(lake.root, interval.end),
+        "refused_first": first,
+        "unread_first": unread_first,
+    }
 
 
 def _refused_first(

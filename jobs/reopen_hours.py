@@ -16,8 +16,8 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """For runs that catch up: nothing lands, and nothing but the interval is taken on."""
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
+    figures = {NOTHING_LANDED: "true"}
     found = reopen_hours(
-        lake, workload, arguments.interval, figures={NOTHING_LANDED: "true"}, run=arguments.run,
-        most=0, days=settings.late_days,
-    )  # fmt: skip
+        lake, workload, arguments.interval, figures=figures, most=0, days=settings.late_days
+    )
     return found.figures(settings.reopen_hours)

@@ -92,7 +92,7 @@ def published(
     spark: SparkSession, lake: Lake, queries: Workload, interval: Interval, run: str
 ) -> tuple[Interval, ...]:
     """Compute and publish an interval with what it re-opened, trusting the engine."""
-    reopened = reopen_hours(lake, queries, interval, figures={}, run=run, most=100).taken
+    reopened = reopen_hours(lake, queries, interval, figures={}, most=100).taken
     assert reopened_hours(lake, queries, interval) == reopened
     for part in (interval, *reopened):
         aggregate(spark, lake, queries, part, static_plan="p", parts=1, run=run)
