@@ -65,12 +65,9 @@ Figures = dict[str, int | float | str]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state of the tables that a landing is judged at.
+    """The state of the tables that a landing is judged at: versions, and the turns of `events`.
 
-    Attributes:
-        events: the version of `events`.
-        turn: how many turns that has seen.
-        raw: a version of `raw_events` that holds the lines of all landings which took these turns.
+    `raw_events` holds at `raw` the lines of all landings which took these turns.
     """
 
     events: int
@@ -86,20 +83,15 @@ class Seen:
     def require_alone(self, lake: Lake, *, stored: bool, merged: bool) -> None:
         """Refuse to go on where others have changed rows since.
 
-        Args:
-            lake: the tables.
-            stored: whether this landing has since stored its lines.
-            merged: whether it has changed `events`.
+        This landing may have stored its lines and merged its events since.
 
         Raises:
             ConflictError: others have.
         """
         own = {"raw_events": (self.raw, stored), "events": (self.events, merged)}
         for table, (version, mine) in own.items():
-            changes = sum(
-                commit.changes_rows for commit in commits(lake.path(table), after=version)
-            )
-            if changes > mine:
+            since = commits(lake.path(table), after=version)
+            if sum(commit.changes_rows for commit in since) > mine:
                 raise ConflictError("another run landed meanwhile")
 
 
@@ -110,7 +102,7 @@ class FoundLanding:
     Attributes:
         own: the run's own hours, and in `own.also` the earlier ones with new or changed files.
         files: of all of them.
-        refused: by label earlier hours that cannot be landed, and why.
+        refused: by label, why earlier hours cannot be landed.
     """
 
     own: Landings
@@ -135,8 +127,7 @@ class FoundLanding:
     def parts(self, most: int) -> Iterator[FoundLanding]:
         """The same in stretches of hours, the earlier hours with the first one.
 
-        Args:
-            most: bytes of lines that a stretch has at most, if it is not a single hour.
+        A stretch of more than one hour has at most so many bytes of lines.
         """
         sizes: Counter[str] = Counter()
         for file in self.files:
@@ -177,12 +168,6 @@ def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Fig
     too much of it is bad, it is left as it was, and tried again by each run until its files change
     or are too old.
 
-    Args:
-        lake: the tables.
-        settings: where the files are; how many lines are landed at once; how much may be bad.
-        interval: the hours.
-        run: the run, named in the tables' history.
-
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
         earlier ones `late_landings`, how many were landed with them, and, where there are any,
@@ -222,14 +207,7 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
 
 @dataclass(frozen=True)
 class JudgedLanding:
-    """A landing that was judged, and those that were judged again with it.
-
-    Attributes:
-        rows: what judging gave.
-        own: the landings that were scanned.
-        others: further ones that were judged again as a whole.
-        counts: what it comes to.
-    """
+    """Landings that were scanned and judged, and others that were judged again as a whole."""
 
     rows: pa.Table
     own: Landings
@@ -247,14 +225,8 @@ def judge_landing(
 ) -> JudgedLanding:
     """Judge the scanned lines of some landings, with all stored lines and events of the same ids.
 
-    A landing whose lines may change their fate by this one is judged anew as a whole.
-
-    Args:
-        lake: the tables.
-        scanned: rows of `scanned_schema`.
-        ours: the landings.
-        seen: the versions to read.
-        also: labels of other landings that are judged again in any case.
+    A landing whose lines may change their fate by this one is judged anew as a whole; so are those
+    of the labels `also` in any case. `scanned` are rows of `scanned_schema`.
     """
     raw, events = lake.dataset("raw_events", seen.raw), lake.dataset("events", seen.events)
     # What these landings brought before, too: without it another line may stay.
@@ -352,13 +324,8 @@ def _has_others(events: ds.Dataset, ours: Landings) -> bool:
 class _Landing:
     """A landing until it has got its turn.
 
-    Attributes:
-        lake: the tables.
-        run: names it in the tables' history.
-        allowed: share of lines that may be bad.
-        found, scanned: what lands, and its lines.
-        also: other landings that it has written accounts of.
-        stored: whether its lines are stored.
+    `allowed` is the share of lines that may be bad, `also` are other landings that it has written
+    accounts of.
     """
 
     lake: Lake
@@ -436,13 +403,6 @@ def change_events(
     """Apply changes to `events` in one commit, which notes the touched times.
 
     Days in which an event changes or goes are written anew.
-
-    Args:
-        lake: the tables.
-        changes: rows that judging gave, of those that change something.
-        counts: what judging gave.
-        seen: the state that was judged at.
-        run: the run.
 
     Raises:
         ConflictError: `events` has changed since.

@@ -217,7 +217,7 @@ def validate(
 ) -> Validation:
     """Check a sample of the staged results of an interval and write every check to `validations`.
 
-    It needs no Spark. The results are those of a version of the staged table, None: the latest.
+    The results are those of a version of the staged table, None: the latest.
     The same staged results, events and seed give the same rows. Mismatches raise nothing here, so
     that they can be reported first: see `require_no_mismatch`.
 
