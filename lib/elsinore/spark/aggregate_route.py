@@ -29,12 +29,7 @@ SHUFFLED_BYTE = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How tasks come by their events.
-
-    Attributes:
-        parts: what each task reads straight from files; empty where Spark shuffles.
-        why: why Spark shuffles; None where it does not.
-    """
+    """How tasks come by their events: what each reads from files itself, or why Spark shuffles."""
 
     parts: tuple[Part, ...]
     why: str | None = None
@@ -58,15 +53,7 @@ class Route:
 def choose_route(
     lake: Lake, workload: Workload, owned: Interval, version: int, parts: int
 ) -> Route:
-    """The route that should be quickest, by the bytes that it moves.
-
-    Args:
-        lake: the tables.
-        workload: the queries.
-        owned: the slice.
-        version: of `events`.
-        parts: tasks, at most.
-    """
+    """The route that should be quickest, by the bytes that it moves; so many parts at most."""
     reached = reach_of(workload.queries, owned)
     try:
         files = files_of(lake.path("events"), version, reached)
@@ -104,13 +91,7 @@ def cut_into_parts(
 
     More parts keep more cores busy, but each reads again what its windows can hold of the time
     before it; taken is the number for which the busiest core reads least, the smallest of those.
-
-    Args:
-        files: what holds the events of the slice and of `reach` before it.
-        owned: the slice.
-        reach: the longest WITHIN of the queries.
-        most: parts, at most.
-        cores: how many parts are worked on at a time.
+    Files hold the events of the slice and of `reach` before it, the longest WITHIN.
     """
     numbers = range(1, min(most, owned.length) + 1)
     choices = [_cut(files, owned, reach, number) for number in numbers]
@@ -126,11 +107,7 @@ def busiest(parts: Sequence[Part], cores: int) -> float:
 def reads_directly(parts: Sequence[Part], size: int, shuffles: int, cores: int) -> bool:
     """Whether tasks should read the files of their parts, rather than Spark shuffle the events.
 
-    Args:
-        parts: the parts.
-        size: bytes of all files of the slice, each once.
-        shuffles: how many times Spark would read and shuffle them.
-        cores: how many tasks run at a time.
+    Spark would read and shuffle the files of the slice, of so many bytes, a number of times.
     """
     return busiest(parts, cores) <= SHUFFLED_BYTE * shuffles * size / cores
 
