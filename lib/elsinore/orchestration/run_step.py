@@ -34,12 +34,9 @@ _LIBRARIES = (
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What every job is told.
+    """What every job is told: whole hours to work on, and the run that it belongs to.
 
-    Attributes:
-        interval: what it works on, whole hours.
-        run: the run that it belongs to; the history of tables shows it beside each commit.
-        page: address of the run in Airflow; None where it has none.
+    The history of tables shows the run beside each commit; `page` is its address in Airflow.
     """
 
     interval: Interval
