@@ -20,7 +20,7 @@ from elsinore.spark.aggregate_worker import Asked
 from elsinore.timeline import HOUR, Interval
 from tests.spark.conftest import NewHome
 from tests.spark.results_lake import computed, put_events, workload
-from tests.spark.test_aggregate import SHUFFLED, by_route, cut
+from tests.spark.test_aggregate import SHUFFLED, Ground
 
 pytestmark = pytest.mark.spark
 
@@ -75,8 +75,9 @@ def test_any_shape_gives_the_rows_of_one_table_by_both_routes(
     queries = workload(lake, TEXT)
     expected = computed(queries, events, OWNED)
     assert {row["query"] for row in expected} == {"pairs", "late", "later"}
-    for route in (cut(lake, queries, OWNED, 2), SHUFFLED):
-        found, _ = by_route(spark, lake, queries, OWNED, route, 2)
+    ground = Ground(spark, lake)
+    for route in (ground.cut(queries, OWNED, 2), SHUFFLED):
+        found, _ = ground.by_route(queries, OWNED, route, 2)
         assert found == expected
 
 

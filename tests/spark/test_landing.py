@@ -27,47 +27,6 @@ LAND = "elsinore.lake.land"
 
 Cross = Callable[[int, int], list[dict[str, Any]]]
 
-BAD_LINES = {
-    "bad_json": '{"id": "b1", "type"',
-    "not_an_object": "[1, 2]",
-    "missing_time": json.dumps(departure(1, time=...)),
-    "bad_time": json.dumps(departure(1, time="yesterday")),
-    "time_out_of_range": json.dumps(departure(1, time="1500-01-01T00:00:00Z")),
-    "missing_type": json.dumps(departure(1, type=...)),
-    "unknown_type": json.dumps(departure(1, type="Landing")),
-    "missing_id": json.dumps(departure(1, id=...)),
-    "missing_attribute": json.dumps(departure(1, carrier=...)),
-    "wrong_type": json.dumps(departure(1, dep_delay="late")),
-    "out_of_range": json.dumps(departure(1, flight=0)),
-    "not_allowed": json.dumps(departure(1, origin="CDG")),
-}
-
-
-def test_bad_lines_are_quarantined_with_their_reason_and_the_others_land(
-    lake: Lake, settings: Settings
-) -> None:
-    put(settings, 10, departure(100), "", *BAD_LINES.values(), departure(101, 59))
-
-    figures = land(lake, settings, hours(10, 11))
-
-    assert rows(lake, "events", "event_id") == ["d100", "d101"]
-    held = {
-        code: (position, line)
-        for position, code, line in rows(lake, "quarantine", "position", "reason_code", "line")
-    }
-    # A blank line is no event and no fault, but it counts as a line of the file.
-    assert held == {
-        code: (position, line) for position, (code, line) in enumerate(BAD_LINES.items(), start=3)
-    }
-    assert all(rows(lake, "quarantine", "reason"))
-    assert figures["lines"] == len(BAD_LINES) + 2
-    assert figures["accepted"] == 2
-    assert figures["quarantined"] == len(BAD_LINES)
-    assert len(rows(lake, "raw_events")) == figures["lines"]
-    (reasons,) = rows(lake, "landings", "reasons")
-    assert json.loads(reasons) == dict.fromkeys(BAD_LINES, 1)
-
-
 #: Times of events that land at ten, and whether they are near enough.
 TIMES = {
     "2099-01-01T00:00:00Z": False,
@@ -240,26 +199,6 @@ def test_too_much_that_is_bad_stops_before_any_event_lands(lake: Lake, settings:
     assert rows(lake, "events") == []
     assert rows(lake, "landings") == []
     assert len(rows(lake, "quarantine")) == 2
-
-
-def test_hostile_values_stay_data(lake: Lake, settings: Settings) -> None:
-    hostile = [
-        "d' OR 1=1 --",
-        "../../x",
-        "a=b/%2F",
-        "`;DROP TABLE events",
-        "☃\u0000\n{{ x }}",
-        "$x",
-    ]
-    events = [departure(n, id=text, tailnum=text) for n, text in enumerate(hostile)]
-    put(settings, 10, departure(9, id=hostile[0]), *events, name="-' OR 1=1 --")
-    put(settings, 11, departure(50))
-    land(lake, settings, hours(10, 12))
-    land(lake, settings, hours(10, 11))
-    found = dict(rows(lake, "events", "event_id", "tailnum"))
-    assert found == {text: text for text in hostile} | {"d50": "N1"}
-    (reason,) = rows(lake, "quarantine", "reason")
-    assert reason.startswith("id 'd' OR 1=1 --' was corrected by 2013/01/01/events-")
 
 
 def test_links_out_of_the_landing_zone_are_refused(lake: Lake, settings: Settings) -> None:
