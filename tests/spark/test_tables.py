@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -30,7 +29,6 @@ from elsinore.lake.regions import Hours, Landings, OfWorkload, RunStep, run_key
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.server import running_server
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.spark.landing_zone import arrow_rows, hours, rows
 
@@ -69,24 +67,6 @@ def test_rows_outside_of_the_region_are_refused(lake: Lake) -> None:
     with pytest.raises(DeltaError, match="failed validation check"):
         write(lake, 10, 11, raw("2013-01-01T09", "b"))
     assert rows(lake, "raw_events", "line") == ["a"]
-
-
-def test_a_pinned_version_stays_readable(lake: Lake) -> None:
-    write(lake, 9, 10, raw("2013-01-01T09", "a"))
-    pinned = lake.version("raw_events")
-    write(lake, 9, 10, raw("2013-01-01T09", "b"))
-    for version, line in ((pinned, "a"), (None, "b")):
-        assert lake.dataset("raw_events", version).to_table()["line"].to_pylist() == [line]
-
-
-def test_the_run_is_named_in_the_history(lake: Lake) -> None:
-    write(lake, 9, 10, raw("2013-01-01T09", "a"))
-    newest = max((lake.path("raw_events") / "_delta_log").glob("*.json"))
-    commits = [json.loads(line) for line in newest.read_text().splitlines()]
-    (info,) = [commit["commitInfo"] for commit in commits if "commitInfo" in commit]
-    assert info["userMetadata"] == "r"
-    metrics(lake, 9, "land", lines=1)
-    assert deltalake.DeltaTable(str(lake.path("run_metrics"))).history(1)[0]["run"] == "r"
 
 
 def test_records_replace_their_region(lake: Lake) -> None:
@@ -203,15 +183,6 @@ def test_regions_spell_their_hours_themselves() -> None:
         Landings(Interval(0, HOUR + 1))
     with pytest.raises(EngineError, match="cannot name a step"):
         RunStep(hours(9, 10), "x' OR 1=1 --")
-
-
-def test_missing_jars_and_java_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Settings(home=tmp_path)
-    with pytest.raises(SetupError, match=r"lacks delta-spark_.* and delta-storage-.*make setup"):
-        running_server(settings.model_copy(update={"jars": tmp_path}))
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SetupError, match="Java is missing"):
-        running_server(settings)
 
 
 def _die(_: Any) -> Any:
