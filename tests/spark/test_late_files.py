@@ -15,20 +15,15 @@ from pyspark.sql import SparkSession
 from elsinore.errors import DataError
 from elsinore.lake.provenance import read_publications, standing
 from elsinore.lake.tables import Lake
-from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.report_data import read_report_data
 from elsinore.settings import Settings
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.timeline import hour_label, hours_of
 from jobs import (
-    aggregate_trends,
-    find_plan,
     land_events,
-    publish_results,
     reopen_hours,
-    validate_results,
 )
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows
+from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows, run_jobs
 
 
 @pytest.fixture
@@ -127,15 +122,7 @@ def replayed(settings: Settings, tmp_path: Path) -> Callable[..., dict[str, Any]
     home = settings.model_copy(update={"workload_file": workload, "reopen_hours": 2})
 
     def run(first: int, end: int, begin: Any = land_events) -> dict[str, Any]:
-        arguments = Arguments(hours(first, end), f"run {first}")
-        figures = dict(begin.main(arguments, home))
-        find_plan.main(arguments, home)
-        for part in figures["reopened"]:
-            slice_ = Interval.parse(part["start"], part["end"])
-            aggregate_trends.main(Arguments(slice_, arguments.run), home)
-        for job in (aggregate_trends, validate_results, publish_results):
-            job.main(arguments, home)
-        return figures
+        return run_jobs(home, hours(first, end), f"run {first}", first=begin)
 
     return run
 

@@ -21,7 +21,7 @@ from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import aggregate
-from elsinore.timeline import Interval, format_instant, hour_label, hours_of, parse_instant
+from elsinore.timeline import Interval, hour_label, hours_of, parse_instant
 from jobs import (
     aggregate_trends,
     find_plan,
@@ -32,7 +32,7 @@ from jobs import (
 from tests.draws import draws
 from tests.spark.conftest import NewHome
 from tests.spark.histories import END, FIRST, Step, land_step, order, write_files
-from tests.spark.landing_zone import departure, hours, land, put
+from tests.spark.landing_zone import departure, hours, land, put, run_jobs
 from tests.spark.results_lake import computed, staged
 
 QUERIES = """
@@ -161,17 +161,8 @@ def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
     write_files(settings, Step(WHOLE, frozenset()))
 
     def up_to_validation(interval: Interval, run: str) -> Arguments:
-        arguments = Arguments(interval, run)
-        landed = land_events.main(arguments, settings)
-        find_plan.main(arguments, settings)
-        parts = [Interval.parse(part["start"], part["end"]) for part in landed["reopened"]]
-        assert landed["reopened"] == [
-            {"start": format_instant(part.start), "end": format_instant(part.end)} for part in parts
-        ]
-        for part in (interval, *parts):
-            aggregate_trends.main(Arguments(part, run), settings)
-        validate_results.main(arguments, settings)
-        return arguments
+        run_jobs(settings, interval, run, last=(validate_results,))
+        return Arguments(interval, run)
 
     first = up_to_validation(hours(10, 13), "first")
     # Before these are published an event of their time lands, which therefore re-opens nothing.
