@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from elsinore.engine.plan import compile_plan
 from elsinore.lake.plans import load_plan, load_statistics
 from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP
 from elsinore.lake.run_metrics import note_metrics, sharing_metrics
 from elsinore.lake.tables import Lake
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import aggregate
 from elsinore.spark.session import open_session
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """Aggregate under the plan of the run that the slice belongs to."""
     lake, slice_ = Lake.open(settings), arguments.interval
     workload = load_workload(settings.workload_file, lake.stream)

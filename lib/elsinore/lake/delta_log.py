@@ -99,14 +99,14 @@ def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator
     columns = ["version", "operation", "note"]
     kept = read_rows(table.parent, HISTORY, columns=columns, where=where, of_table=[table.name])
     known = {row["version"]: row for row in kept.to_pylist()}
-    following = versions.stop
-    for number in (*sorted(known, reverse=True), versions.start - 1):
-        if number < following - 1:
-            yield Commit(following - 1, "unknown", {})
-        following = number
-        if number in known and number not in without:
-            row = known[number]
+    in_gap = False
+    for number in reversed(versions):
+        row = known.get(number)
+        if row is None and not in_gap:
+            yield Commit(number, "unknown", {})
+        elif row is not None and number not in without:
             yield Commit(number, row["operation"], _object(row["note"]))
+        in_gap = row is None
 
 
 def _read(path: Path, version: int) -> Commit:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -30,6 +31,10 @@ _LIBRARIES = (
     "great_expectations",
     "scipy.optimize",
 )
+
+
+#: What a job gives: plain data that JSON can hold.
+Figures = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
