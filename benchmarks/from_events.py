@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -44,7 +45,6 @@ from elsinore.spark.aggregate import Aggregated, aggregate, aggregated
 from elsinore.spark.aggregate_route import Route
 from elsinore.spark.server import server_url, stop_server
 from elsinore.spark.session import connect
-from elsinore.spark.tables import SparkLake
 from elsinore.timeline import DAY, HOUR, Interval
 
 EVENTS, QUERIES, ZONES, KINDS, ROUNDS = 10_000_000, 20, 20, 10, 3
@@ -54,17 +54,18 @@ _CHECKED = Interval(DAY_OF.start + 7 * HOUR, DAY_OF.start + 8 * HOUR)
 
 @dataclass(frozen=True)
 class Ground:
-    """A lake with events, where it lies, the queries, and the events once more."""
+    """A lake with events, where it lies, a session, the queries, and the events once more."""
 
     settings: Settings
-    lake: SparkLake
+    spark: SparkSession
+    lake: Lake
     workload: Workload
     plan: RuntimePlan
     events: Callable[[Interval], EventTable]
 
     def close(self) -> None:
         """End the session and its server, which writes into the folder of the lake."""
-        self.lake.spark.stop()
+        self.spark.stop()
         stop_server(self.settings)
 
 
@@ -82,7 +83,7 @@ def measure() -> Measured:
             "aggregate": lambda: aggregate_day(ground),
             "publish": lambda: _publish(ground),
             "by Spark's shuffle": lambda: _shuffled(ground),
-            "Spark alone": lambda: _spark_alone(ground.lake),
+            "Spark alone": lambda: _spark_alone(ground),
         }
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(ROUNDS):
@@ -112,7 +113,7 @@ def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
         f"stream: bench\ntime: {{field: time, unit: us}}\ntype: {{field: type}}\ntypes:\n{types}"
     )
     settings = Settings(home=folder, schema_file=schema, spark_master=master, spark_java_options="")
-    lake = SparkLake.of(Lake.open(settings), connect(server_url(settings)))
+    spark, lake = connect(server_url(settings)), Lake.open(settings)
     is_new = bool(lake.create_all())
 
     def events(interval: Interval) -> EventTable:
@@ -122,18 +123,19 @@ def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
         )
 
     for hour in range(DAY_OF.start, DAY_OF.end, HOUR) if is_new else ():
-        _land(lake, folder / "landing.parquet", hour, _hour(lake, hour, number))
+        _land(spark, lake, folder / "landing.parquet", hour, _hour(lake, hour, number))
     texts = "\n".join(_query(n) for n in range(QUERIES))
     workload = bind_workload(parse_workload(texts), lake.stream)
     plan = compile_plan(workload, observe(workload, events(_CHECKED)))
-    return Ground(settings, lake, workload, plan, events)
+    return Ground(settings, spark, lake, workload, plan, events)
 
 
 def aggregate_day(ground: Ground) -> Aggregated:
     """Aggregate the day, as the pipeline does, in four parts at most."""
     return aggregate(
-        ground.lake, ground.workload, DAY_OF, static_plan="p", plan=ground.plan, parts=4, run="r"
-    )
+        ground.spark, ground.lake, ground.workload, DAY_OF,
+        static_plan="p", plan=ground.plan, parts=4, run="r",
+    )  # fmt: skip
 
 
 def _query(number: int) -> str:
@@ -149,7 +151,7 @@ def _query(number: int) -> str:
     )
 
 
-def _hour(lake: SparkLake, hour: int, number: int) -> pa.Table:
+def _hour(lake: Lake, hour: int, number: int) -> pa.Table:
     """The typed events of an hour, in an order of no meaning."""
     dice = np.random.default_rng(hour // HOUR)
     size = number * (hour + HOUR - DAY_OF.start) // DAY - number * (hour - DAY_OF.start) // DAY
@@ -167,7 +169,7 @@ def _hour(lake: SparkLake, hour: int, number: int) -> pa.Table:
     return pa.table({name: columns[name] for name in layout.names}, layout)
 
 
-def _land(lake: SparkLake, file: Path, hour: int, events: pa.Table) -> None:
+def _land(spark: SparkSession, lake: Lake, file: Path, hour: int, events: pa.Table) -> None:
     """Write the events of an hour as one commit of one file, as Spark writes it."""
     time_of = events["_time"].cast(pa.timestamp("us", "UTC"))
     names = pa.array([f"T{n}" for n in range(KINDS)])
@@ -185,7 +187,7 @@ def _land(lake: SparkLake, file: Path, hour: int, events: pa.Table) -> None:
                 for name, kind in lake.stream.attributes.items()}  # fmt: skip
     declared = from_arrow_schema(lake.schema("events").arrow())
     pq.write_table(pa.table(columns).select(declared.names), file)
-    rows = lake.spark.read.schema(declared).parquet(str(file)).coalesce(1)
+    rows = spark.read.schema(declared).parquet(str(file)).coalesce(1)
     rows.write.format("delta").mode("append").save(str(lake.path("events")))
 
 
@@ -197,26 +199,34 @@ def _publish(ground: Ground) -> Published:
 
 
 #: Our server interprets expressions, which suits small runs; Spark by itself compiles them.
-_AS_SPARK_DOES = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+_AS_SPARK_DOES = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 
 
-def _spark_alone(lake: SparkLake) -> None:
+def _spark_alone(ground: Ground) -> None:
     for name, value in _AS_SPARK_DOES.items():
-        lake.spark.conf.set(name, value)
-    events = lake.read("events").select("event_time", "event_type", "zone", "value", "price")
+        ground.spark.conf.set(name, value)
+    events = _read(ground, "events")
+    events = events.select("event_time", "event_type", "zone", "value", "price")
     moved = events.repartition(4, "zone").sortWithinPartitions("zone", "event_time")
     moved.write.format("noop").mode("overwrite").save()
     for name in _AS_SPARK_DOES:
-        lake.spark.conf.unset(name)
+        ground.spark.conf.unset(name)
 
 
 def _shuffled(ground: Ground) -> None:
     lake = ground.lake
     rows = aggregated(
-        lake, ground.workload, DAY_OF, lake.version("events"), Route((), "as asked"),
+        ground.spark, lake, ground.workload, DAY_OF, lake.version("events"), Route((), "as asked"),
         plan=ground.plan, parts=4,
     )  # fmt: skip
     rows.write.format("noop").mode("overwrite").save()
+
+
+def _read(ground: Ground, table: str) -> DataFrame:
+    return ground.spark.read.format("delta").load(str(ground.lake.path(table)))
 
 
 def _check(ground: Ground) -> None:
@@ -225,7 +235,7 @@ def _check(ground: Ground) -> None:
     partial = [aggregate_query(query, events, owned=_CHECKED) for query in queries]
     rows = finish_long(ground.workload, merge_partials(pa.concat_tables(partial)))
     names = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
-    found = ground.lake.read(PUBLISHED).where(Hours(_CHECKED).predicate(by_day=True))
+    found = _read(ground, PUBLISHED).where(Hours(_CHECKED).predicate(by_day=True))
     micros = F.unix_micros("window_start").alias("window_start")
     there = found.select(*(micros if name == "window_start" else name for name in names)).toArrow()
     order = [(name, "ascending") for name in names[:4]]

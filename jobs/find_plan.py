@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from elsinore.lake.plans import plan_run
 from elsinore.lake.tables import Lake
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """Count, find, keep, and say what was decided; without Spark."""
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)

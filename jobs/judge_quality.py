@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from elsinore.catalog.load_schema import load_schema
 from elsinore.lake.regions import run_key
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.settings import Settings
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """Judge; a failed critical expectation fails the job after its page was built."""
     interval, stream = arguments.interval, load_schema(settings.schema_file)
     judgement = judge(

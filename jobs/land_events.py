@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from elsinore.errors import DataError
@@ -14,7 +14,7 @@ from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import LAND_STEP, UNREAD, text_metrics
 from elsinore.lake.stale_hours import reopen_hours, silent_hours
 from elsinore.lake.tables import Lake
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some
@@ -22,7 +22,7 @@ from elsinore.settings import Settings
 from elsinore.timeline import Interval
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """Land, and give the counts and what `Reopened.figures` says.
 
     Raises:
@@ -30,36 +30,42 @@ def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
     """
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    interval, run = arguments.interval, arguments.run
-    figures = land(lake, settings, interval, run=run)
+    interval = arguments.interval
+    figures = land(lake, settings, interval, run=arguments.run)
     unread = name_some(unread_files(settings.landing, interval))
     unread_first = ""
     if unread:
         figures[UNREAD] = unread
-        told = text_metrics(lake, workload, LAND_STEP, UNREAD)
-        told.pop(run_key(interval), None)
-        if unread not in told.values():
+        if unread not in _told(lake, workload, interval, UNREAD):
             unread_first = f"nothing reads {unread}; {RAW_NAMES}"
     first = _refused_first(lake, workload, interval, figures)
-    reopened = reopen_hours(
-        lake, workload, interval, figures=figures, run=run,
-        most=settings.reopen_hours, days=settings.late_days,
-    )  # fmt: skip
+    most, days = settings.reopen_hours, settings.late_days
+    reopened = reopen_hours(lake, workload, interval, figures=figures, most=most, days=days)
     if unread and not figures["files"]:
         raise DataError(
             f"no file of these hours has come, and nothing reads {unread}", hint=RAW_NAMES
         )
-    silent = {"silent_hours": silent_hours(lake.root, interval.end)}
-    found = reopened.figures(settings.reopen_hours)
-    return {**figures, **silent, **found, **standing(lake.root), "refused_first": first,
-            "unread_first": unread_first}  # fmt: skip
+    return {
+        **figures,
+        **reopened.figures(most),
+        **standing(lake.root),
+        "silent_hours": silent_hours(lake.root, interval.end),
+        "refused_first": first,
+        "unread_first": unread_first,
+    }
 
 
 def _refused_first(
     lake: Lake, workload: Workload, interval: Interval, figures: Mapping[str, Any]
 ) -> dict[str, str]:
     """The refused landings that no other run has told of: each run tries all of them again."""
-    told = text_metrics(lake, workload, LAND_STEP, REFUSED)
-    told.pop(run_key(interval), None)
-    known = {refused for text in told.values() for refused in json.loads(text).items()}
+    told = _told(lake, workload, interval, REFUSED)
+    known = {refused for text in told for refused in json.loads(text).items()}
     return dict(json.loads(figures.get(REFUSED, "{}")).items() - known)
+
+
+def _told(lake: Lake, workload: Workload, interval: Interval, metric: str) -> Collection[str]:
+    """A metric of the landings of all other runs."""
+    told = text_metrics(lake, workload, LAND_STEP, metric)
+    told.pop(run_key(interval), None)
+    return told.values()

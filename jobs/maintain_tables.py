@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from elsinore.lake.maintain import figures, maintain
 from elsinore.lake.run_metrics import MAINTAIN_STEP, note_metrics, record_metrics
 from elsinore.lake.tables import Lake
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.settings import Settings
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """Maintain all tables, whatever the interval, which only names the run in the metrics."""
     lake = Lake.open(settings)
     lake.create_all()

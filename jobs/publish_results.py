@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 from elsinore.errors import ConflictError
 from elsinore.lake.provenance import RestagedError, standing
@@ -12,7 +10,7 @@ from elsinore.lake.publish import publish
 from elsinore.lake.run_metrics import PUBLISH_STEP, note_metrics
 from elsinore.lake.stale_hours import overtaken, reopened_hours, stale_hours
 from elsinore.lake.tables import Lake
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from jobs.aggregate_trends import main as aggregate_trends
@@ -22,7 +20,7 @@ from jobs.validate_results import main as validate_results
 ROUNDS = 3
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """One commit for all hours, and one that says where they come from.
 
     Another run may have landed events of these hours after they were aggregated. It cannot know of

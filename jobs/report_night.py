@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from elsinore.errors import ParameterError
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
 from jobs.report_quality import write_page
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """One page; links the Data Docs of the day and the reports of its runs, as far as they exist.
 
     Raises:

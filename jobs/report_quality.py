@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from elsinore.catalog.load_schema import load_schema
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import record_metrics
 from elsinore.lake.tables import Lake
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.report import write_report
 from elsinore.quality.stories import find_workload
 from elsinore.settings import Settings
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """One page; links the Data Docs that the validation left behind, if it did."""
     return write_page(arguments, settings, night=False)
 
 
-def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Mapping[str, Any]:
+def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figures:
     """The page of a run or, by night, of a day; and the figures of the steps in their table."""
     record_metrics(Lake.open(settings), arguments.run, arguments.interval)
     judgement = load_judgement(settings.quality, run_key(arguments.interval))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import LAND_STEP, VALIDATE_STEP, find_text, note_metrics
@@ -12,7 +9,7 @@ from elsinore.lake.sample import SampleSize
 from elsinore.lake.stale_hours import NOTHING_LANDED, reopened_hours
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import require_no_mismatch, validate
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
@@ -22,7 +19,7 @@ from elsinore.timeline import DAY, parse_hour, stretches
 from jobs.aggregate_trends import main as aggregate_trends
 
 
-def main(arguments: Arguments, settings: Settings) -> Mapping[str, Any]:
+def main(arguments: Arguments, settings: Settings) -> Figures:
     """Check, judge, and only then record what publishing asks for; re-opened hours likewise."""
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)

@@ -33,7 +33,7 @@ def main(master: str, home: Path, events: int) -> None:
         "seconds": seconds,
         "digest": combine(hour_contents(ground.lake, STAGED, Hours(DAY_OF))),
     }
-    ground.lake.spark.stop()
+    ground.spark.stop()
     print(json.dumps(told))
 
 

@@ -70,13 +70,7 @@ def replay(settings: Settings, start: str, end: str, console: Console) -> None:
     """Replay a stretch of hours: run the DAG in Airflow, print the results.
 
     Missing raw files are made if it is flights that are replayed; those that are there stay as they
-    are. Replaying hours anew leaves the same tables.
-
-    Args:
-        settings: where everything lies.
-        start: first hour, ISO 8601.
-        end: end of the last hour, ISO 8601.
-        console: gets a line for each step of each task while Airflow runs, then the results.
+    are. Replaying hours anew leaves the same tables. `start` and `end` are ISO 8601.
 
     Raises:
         ParameterError: the stretch is empty or not cut at whole hours.
@@ -241,12 +235,7 @@ def print_results(
 ) -> None:
     """Print the top result of each query, what landed, what was checked, and where things lie.
 
-    Args:
-        settings: where everything lies.
-        interval: the replayed hours, which alone count.
-        console: prints a table on a terminal, else a line for each query.
-        log: Airflow's log of the run.
-        seconds: time from the command to the last task's end.
+    A terminal gets a table, everything else a line for each query.
 
     Raises:
         DataError: a table is missing.

@@ -17,7 +17,7 @@ from tests.lake_contents import PUBLISHED, contents, differences
 _KINDS = {"client": 38, "server": 10, "worker": 16, "workers": 6, "daemon": 8, "disk": 22}
 #: Those that a job without Spark can meet.
 _KINDS_WITHOUT_SPARK = {"client": 60, "disk": 40}
-_WITHOUT_SPARK = frozenset({"find_plan", "validate_results", "report_quality"})
+_WITHOUT_SPARK = frozenset(JOBS) - {AGGREGATE}
 #: Of the kills, the share that comes at some time after a point: in the middle of what follows.
 _LATER, _LONGEST = 0.4, 1.5
 _SIZES = (0, 1, 600, 4_000, 30_000)

@@ -10,26 +10,18 @@ import functools
 import importlib
 import inspect
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 #: Module, class (or nothing), function.
 _WRAPPED = (
-    ("pyspark.sql.connect.readwriter", "DataFrameWriter", "save"),
-    ("pyspark.sql.connect.session", "SparkSession", "sql"),
-    ("pyspark.sql.connect.dataframe", "DataFrame", "collect"),
-    ("pyspark.sql.connect.dataframe", "DataFrame", "count"),
-    ("pyspark.sql.connect.dataframe", "DataFrame", "localCheckpoint"),
-    ("pyspark.sql.connect.dataframe", "DataFrame", "toArrow"),
     ("pyspark.sql.connect.client.core", "SparkConnectClient", "to_table_as_iterator"),
     ("deltalake", "", "write_deltalake"),
     ("deltalake", "DeltaTable", "create"),
     ("os", "", "replace"),
     ("os", "", "rename"),
 )
-_TABLE = re.compile(r"delta\.`([^`]+)`")
 
 #: Told of each point by its name, as soon as the job reaches it.
 OnPoint = Callable[[str], None]
@@ -39,7 +31,7 @@ def watch(on_point: OnPoint, only: Path) -> None:
     """Tells of every point from now on, in this process.
 
     Args:
-        on_point: told `before save raw_events`, `after MERGE events` and so on.
+        on_point: told `before write_deltalake events`, `after create plans` and so on.
         only: files are points of the job only where they lie below this folder.
     """
     for module, owner, name in _WRAPPED:
@@ -69,7 +61,4 @@ def _subject(name: str, arguments: tuple[Any, ...], only: str) -> str | None:
     texts = [str(part) for part in named if isinstance(part, str | os.PathLike)]
     if name in ("replace", "rename"):
         return f"file {Path(texts[-1]).name}" if texts[-1].startswith(only) else None
-    if name == "sql":
-        table = _TABLE.search(texts[0])
-        return " ".join([texts[0].split()[0], *([Path(table[1]).name] if table else [])])
     return " ".join([name, *(Path(text).name for text in texts)])

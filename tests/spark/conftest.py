@@ -1,4 +1,4 @@
-"""A session for all tests, and a lake of its own for each test that wants one."""
+"""A session for all tests that need one, and a lake of its own for each test that wants one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from elsinore.events import EventTable
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
-from elsinore.spark.tables import SparkLake
 from tests.spark.results_lake import flights_lake
 
 NewHome = Callable[[], Settings]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs the session starts a JVM, and is marked so."""
+    """Whatever needs the server starts a JVM, and is marked so."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        if "server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
 
 
@@ -32,17 +31,14 @@ def spark(server: Settings) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def new_home(
-    spark: SparkSession, server: Settings, tmp_path_factory: pytest.TempPathFactory
-) -> NewHome:
+def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
     """Makes settings of a new home with empty tables and an empty landing zone."""
 
     def settings(name: str) -> Settings:
-        home = tmp_path_factory.mktemp(name)
         # Tests of landings say which hours land.
-        return server.model_copy(update={"home": home, "max_bad_share": 1.0, "late_days": 0})
+        return Settings(home=tmp_path_factory.mktemp(name), max_bad_share=1.0, late_days=0)
 
-    # Creating tables takes seconds, copying them does not.
+    # Copying tables is quicker than creating them.
     empty = settings("empty")
     Lake.open(empty).create_all()
 
@@ -55,10 +51,23 @@ def new_home(
     return make
 
 
+@pytest.fixture(scope="session")
+def new_spark_home(new_home: NewHome, server: Settings) -> NewHome:
+    """Makes such settings whose jobs find the server of all tests."""
+    shared = {name: getattr(server, name) for name in ("spark_master", "spark_token_file")}
+    return lambda: new_home().model_copy(update=shared)
+
+
 @pytest.fixture(scope="module")
-def flights(spark: SparkSession, new_home: NewHome) -> tuple[SparkLake, EventTable]:
+def flights(new_home: NewHome) -> tuple[Lake, EventTable]:
     """A lake of flights for the tests of a module, and its events."""
-    return flights_lake(spark, new_home())
+    return flights_lake(new_home())
+
+
+@pytest.fixture
+def events(flights: tuple[Lake, EventTable]) -> EventTable:
+    """The events of `flights`."""
+    return flights[1]
 
 
 #: For tests that use `settings`: hours land at once, and once more one after another.
@@ -72,5 +81,5 @@ def settings(new_home: NewHome, request: pytest.FixtureRequest) -> Settings:
 
 
 @pytest.fixture
-def lake(spark: SparkSession, settings: Settings) -> SparkLake:
-    return SparkLake.of(Lake.open(settings), spark)
+def lake(settings: Settings) -> Lake:
+    return Lake.open(settings)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval
 from tests.spark.landing_zone import departure, hours, land, put, rows
 
@@ -107,13 +107,13 @@ def write_files(settings: Settings, step: Step) -> None:
             put(settings, hour, *lines)
 
 
-def land_step(lake: SparkLake, settings: Settings, step: Step) -> None:
+def land_step(lake: Lake, settings: Settings, step: Step) -> None:
     """Land a step's hours, whatever share of their lines is bad."""
     write_files(settings, step)
     land(lake, settings, step.interval)
 
 
-def assert_final(lake: SparkLake) -> None:
+def assert_final(lake: Lake) -> None:
     """What the tables hold is what was worked out by hand."""
     assert rows(lake, "events", "event_id", "landing", "position", "dep_delay") == EVENTS
     names = ("landing", "lines", "accepted", "duplicates", "quarantined")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
 import elsinore.lake.land
 from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval
+from jobs import aggregate_trends, find_plan, land_events, publish_results, validate_results
 
 #: Every table that landing writes; they follow from the files alone.
 LANDED = ("raw_events", "quarantine", "events", "landings")
@@ -58,13 +62,33 @@ def arrow_rows(lake: Lake, table: str, *found: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(list(found), schema=pa.schema(fields))
 
 
-def by_hand(lake: SparkLake, statement: str, table: str) -> None:
+def by_hand(spark: SparkSession, lake: Lake, statement: str, table: str) -> None:
     """What somebody does to a table with Spark's SQL, which names it `{}`."""
-    lake.spark.sql(statement.format(f"delta.`{lake.path(table)}`")).collect()
+    spark.sql(statement.format(f"delta.`{lake.path(table)}`")).collect()
 
 
-def land(lake: SparkLake, settings: Settings, interval: Interval) -> dict[str, Any]:
+def land(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:
     return elsinore.lake.land.land(lake, settings, interval, run="test")
+
+
+def run_jobs(
+    settings: Settings,
+    interval: Interval,
+    run: str,
+    *,
+    first: ModuleType = land_events,
+    last: Sequence[ModuleType] = (validate_results, publish_results),
+) -> dict[str, Any]:
+    """What a run does, with the hours that it re-opens; gives what the first job says."""
+    own = Arguments(interval, run)
+    figures = dict(first.main(own, settings))
+    find_plan.main(own, settings)
+    reopened = [Interval.parse(part["start"], part["end"]) for part in figures["reopened"]]
+    for part in (interval, *reopened):
+        aggregate_trends.main(Arguments(part, run), settings)
+    for job in last:
+        job.main(own, settings)
+    return figures
 
 
 def rows(lake: Lake, table: str, *columns: str) -> list[Any]:
@@ -79,6 +103,6 @@ def rows(lake: Lake, table: str, *columns: str) -> list[Any]:
     return [row[0] for row in tuples] if len(columns) == 1 else tuples
 
 
-def contents(lake: SparkLake) -> dict[str, list[Any]]:
+def contents(lake: Lake) -> dict[str, list[Any]]:
     """Everything that landing wrote."""
     return {table: rows(lake, table) for table in LANDED}

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import Literal, Self
 from unittest.mock import ANY
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from deltalake import write_deltalake
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.finish import finish
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
+from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours
 from elsinore.lake.tables import Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
-from elsinore.results.row import Bounds, within
+from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
 from elsinore.timeline import Interval
 from tests.long_rows import to_long
 from tests.property.compare import greta
@@ -64,10 +66,10 @@ def hours(start: str, end: str) -> Interval:
     return Interval.parse(f"2013-02-08T{start}:00", f"2013-02-08T{end}:00")
 
 
-def flights_lake(spark: SparkSession, settings: Settings) -> tuple[SparkLake, EventTable]:
+def flights_lake(settings: Settings) -> tuple[Lake, EventTable]:
     """The lake of a new home, with flights; and the same events as read from their files."""
-    lake = SparkLake.of(Lake.open(settings), spark)
-    events = flight_events()
+    lake, events = Lake.open(settings), flight_events()
+    lake.create_all()
     put_events(lake, events)
     return lake, events
 
@@ -81,12 +83,11 @@ def flight_events() -> EventTable:
         return read_events([Path(folder)], schema, max_bad_share=0.0)[0]
 
 
-def put_events(lake: SparkLake, events: EventTable, *, mode: str = "append") -> None:
+def put_events(
+    lake: Lake, events: EventTable, *, mode: Literal["append", "overwrite"] = "append"
+) -> None:
     """Write events into the lake as if they had been landed."""
-    rows = lake.spark.createDataFrame(
-        event_rows(lake, events), schema=from_arrow_schema(lake.schema("events").arrow())
-    )
-    rows.repartition("event_day").write.format("delta").mode(mode).save(str(lake.path("events")))
+    write_deltalake(str(lake.path("events")), event_rows(lake, events), mode=mode)
 
 
 def event_rows(lake: Lake, events: EventTable) -> pa.Table:
@@ -145,7 +146,7 @@ class _Rounded(float):
     __hash__ = None  # type: ignore[assignment]
 
 
-def staged(lake: Lake, owned: Interval, table: str = "trend_aggregates_staged") -> list[dict]:
+def staged(lake: Lake, owned: Interval, table: str = STAGED) -> list[dict]:
     """The rows of a table of results in some hours, in the same shape."""
     found = lake.rows(table, Hours(owned).expression(by_day=True))
     for name in ("window_start", "window_end"):
@@ -161,3 +162,35 @@ def sorted_results(rows: list[dict]) -> list[dict]:
         rows,
         key=lambda row: (row["query"], row["group_key"], row["window_start"], row["aggregate"]),
     )
+
+
+def answers(asked: Workload, events: EventTable, owned: Interval) -> list[ResultRow]:
+    """The right results of a slice."""
+    return [
+        row
+        for query in asked.queries
+        for row in finish(asked, aggregate_query(query, events, owned=owned))
+    ]
+
+
+def stage(lake: Lake, asked: Workload, found: Iterable[ResultRow], owned: Interval) -> None:
+    """Make these the staged results of a slice, as if the job had written them."""
+    fingerprints = {query.name: query.fingerprint for query in asked.queries}
+    rows = [
+        row | {"query_fingerprint": fingerprints[row["query"]]}
+        for row in to_long(found).to_pylist()
+    ]
+    stage_rows(lake, rows, owned, note=origin("test", asked, "p", lake.version("events"), owned))
+
+
+def stage_rows(lake: Lake, rows: list[dict], owned: Interval, *, note: str = "") -> None:
+    """Put rows of staged results in place of those of a slice; days follow from the hours."""
+    declared = lake.schema(STAGED).arrow()
+    table = pa.Table.from_pylist(rows, schema=declared.remove(0))
+    lake.stream_rows(STAGED, [table], where=Hours(owned), note=note)
+
+
+def staged_rows(lake: Lake, owned: Interval) -> list[dict]:
+    """The rows of staged results as they are, for `stage_rows`."""
+    found = lake.rows(STAGED, Hours(owned).expression(by_day=True))
+    return found.drop_columns(["owned_day"]).to_pylist()

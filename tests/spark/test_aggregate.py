@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from elsinore.engine.plan import RuntimePlan
 from elsinore.engine.segments.aggregate import shared_segments
-from elsinore.errors import ConflictError, UnsupportedQueryError
+from elsinore.errors import ConflictError, DataError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, Origin, staged_origins
 from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of
+from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
@@ -30,9 +31,10 @@ from elsinore.spark.aggregate_route import Route, choose_route, cut_into_parts
 from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import branches
-from elsinore.spark.tables import SparkLake
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import by_hand
 from tests.spark.results_lake import (
     QUERIES,
     computed,
@@ -46,180 +48,161 @@ from tests.spark.results_lake import (
 
 pytestmark = pytest.mark.spark
 
+SHUFFLED = Route((), "as asked")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A lake of events, and the session that aggregates them."""
+
+    spark: SparkSession
+    lake: Lake
+
+    def run(self, text: str, owned: Interval, *, parts: int = 2, **how: Any) -> Aggregated:
+        """What the job does."""
+        queries = workload(self.lake, text)
+        how = {"static_plan": "p", "run": "test"} | how
+        return aggregate(self.spark, self.lake, queries, owned, parts=parts, **how)
+
+    def by_route(
+        self,
+        queries: Workload,
+        owned: Interval,
+        route: Route,
+        parts: int,
+        plan: RuntimePlan | None = None,
+    ) -> tuple[list[dict], dict[str, int]]:
+        """The rows of one route, and what its tasks counted."""
+        version, plan = self.lake.version("events"), plan or RuntimePlan.of(queries.queries)
+        rows = aggregated(
+            self.spark, self.lake, queries, owned, version, route, plan=plan, parts=parts
+        )
+        reports: list[Counts] = []
+        parts_of = [part.drop_columns(["query_fingerprint"]) for part in split_rows(rows, reports)]
+        found = sorted_results([row for part in parts_of for row in part.to_pylist()])
+        counts = add_up(reports)
+        windows = {(row["query"], row["group_key"], row["window_start"]) for row in found}
+        assert (counts[ROWS], counts[WINDOWS]) == (len(found), len(windows))
+        return found, counts
+
+    def cut(self, queries: Workload, owned: Interval, parts: int) -> Route:
+        """Files read directly in that many parts, whatever it costs."""
+        reached = reach_of(queries.queries, owned)
+        files = files_of(self.lake.path("events"), None, reached)
+        reach = owned.start - reached.start + 1
+        return Route(cut_into_parts(files, owned, reach, most=parts, cores=100 * parts))
+
 
 @pytest.fixture
-def lake(flights: tuple[SparkLake, EventTable]) -> SparkLake:
+def lake(flights: tuple[Lake, EventTable]) -> Lake:
     return flights[0]
 
 
 @pytest.fixture
-def events(flights: tuple[SparkLake, EventTable]) -> EventTable:
-    return flights[1]
+def ground(spark: SparkSession, lake: Lake) -> Ground:
+    return Ground(spark, lake)
 
 
-def run(lake: SparkLake, queries: str, owned: Interval, parts: int = 2) -> Aggregated:
-    return aggregate(lake, workload(lake, queries), owned, static_plan="p", parts=parts, run="test")
+@pytest.fixture
+def ground_of_its_own(spark: SparkSession, new_home: NewHome) -> Ground:
+    return Ground(spark, flights_lake(new_home())[0])
 
 
-def by_route(
-    lake: SparkLake,
-    queries: Workload,
-    owned: Interval,
-    route: Route,
-    parts: int,
-    plan: RuntimePlan | None = None,
-) -> tuple[list[dict], dict[str, int]]:
-    """The rows of one route, and what its tasks counted."""
-    version = lake.version("events")
-    plan = plan or RuntimePlan.of(queries.queries)
-    rows = aggregated(lake, queries, owned, version, route, plan=plan, parts=parts)
-    reports: list[Counts] = []
-    parts_of = [part.drop_columns(["query_fingerprint"]) for part in split_rows(rows, reports)]
-    found = sorted_results([row for part in parts_of for row in part.to_pylist()])
-    counts = add_up(reports)
-    windows = {(row["query"], row["group_key"], row["window_start"]) for row in found}
-    assert (counts[ROWS], counts[WINDOWS]) == (len(found), len(windows))
-    return found, counts
-
-
-def cut(lake: SparkLake, queries: Workload, owned: Interval, parts: int) -> Route:
-    """Files read directly in that many parts, whatever it costs."""
-    reached = reach_of(queries.queries, owned)
-    found = files_of(lake.path("events"), lake.version("events"), reached)
-    reach = owned.start - reached.start + 1
-    return Route(cut_into_parts(found.files, owned, reach, most=parts, cores=100 * parts))
-
-
-SHUFFLED = Route((), "as asked")
-
-
-def test_the_whole_workload_gives_what_one_batch_gives(
-    lake: SparkLake,
-    events: EventTable,
+def test_the_whole_workload_gives_what_one_batch_gives_with_and_without_sharing(
+    ground: Ground, events: EventTable
 ) -> None:
-    queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
-    owned = hours("15", "18")
-    done = aggregate(lake, queries, owned, static_plan="p", parts=4, run="test")
+    file = Settings(home=Path("unused")).workload_file
+    queries, owned = load_workload(file, ground.lake.stream), hours("15", "18")
+    fixed = Workload(queries.schema, tuple(q for q in queries.queries if not aseq_refusals(q)))
+    static = find_plan(fixed, observe(queries, events), finder=Finder.GWMIN)
+    segments = shared_segments(static)
+    assert len(segments) > 0
+    shared = RuntimePlan.of(queries.queries, segments=segments, alone=2.0, together=1.5)
     expected = computed(queries, events, owned)
     assert len({row["query"] for row in expected}) >= 10
-    assert staged(lake, owned) == expected
-    assert done.rows == len(expected)
-    assert done.windows == len(
-        {(row["query"], row["group_key"], row["window_start"]) for row in expected}
-    )
-    assert done.events_version == lake.version("events")
+    for plan in (None, shared):
+        done = ground.run(file.read_text(), owned, parts=4, plan=plan)
+        assert staged(ground.lake, owned) == expected
+        assert done.rows == len(expected)
+        assert done.windows == len(
+            {(row["query"], row["group_key"], row["window_start"]) for row in expected}
+        )
+        assert done.events_version == ground.lake.version("events")
+    assert done.sharing == shared.in_words()
 
 
-def test_rows_name_the_query_and_the_commit_the_rest(lake: SparkLake) -> None:
-    queries = workload(lake, QUERIES)
-    owned = hours("15", "18")
-    done = aggregate(lake, queries, owned, static_plan="p17", parts=2, run="test")
-    rows = lake.read(STAGED).where(Hours(owned).predicate(by_day=True))
-    named = {tuple(row) for row in rows.select("query", "query_fingerprint").distinct().collect()}
+def test_rows_name_the_query_and_the_commit_the_rest(ground: Ground) -> None:
+    queries, owned = workload(ground.lake, QUERIES), hours("15", "18")
+    done = ground.run(QUERIES, owned, static_plan="p17")
+    rows = ground.lake.rows(STAGED, Hours(owned).expression(by_day=True)).to_pylist()
+    named = {(row["query"], row["query_fingerprint"]) for row in rows}
     assert named == {(query.name, query.fingerprint) for query in queries.queries}
     expected = Origin("test", workload_fingerprint(queries), "p17", done.events_version)
     labels = [f"2013-02-08T{hour}" for hour in (15, 16, 17)]
-    assert staged_origins(lake.root, owned) == dict.fromkeys(labels, expected)
+    assert staged_origins(ground.lake.root, owned) == dict.fromkeys(labels, expected)
     # Of an hour that is aggregated again alone, the later commit counts.
-    aggregate(lake, queries, hours("16", "17"), static_plan="p18", parts=2, run="later")
-    found = staged_origins(lake.root, hours("15", "19"))
+    ground.run(QUERIES, hours("16", "17"), static_plan="p18", run="later")
+    found = staged_origins(ground.lake.root, hours("15", "19"))
     assert {label: origin.plan for label, origin in found.items()} == dict(
         zip(labels, ("p17", "p18", "p17"), strict=True)
     )
 
 
-def test_shared_segments_change_no_row(lake: SparkLake, events: EventTable) -> None:
-    queries = load_workload(Settings(home=Path("unused")).workload_file, lake.stream)
-    owned = hours("15", "18")
-    statistics = observe(queries, events)
-    fixed = Workload(queries.schema, tuple(q for q in queries.queries if not aseq_refusals(q)))
-    segments = shared_segments(find_plan(fixed, statistics, finder=Finder.GWMIN))
-    plan = RuntimePlan.of(queries.queries, segments=segments, alone=2.0, together=1.5)
-    done = aggregate(lake, queries, owned, static_plan="p", plan=plan, parts=2, run="test")
-    assert staged(lake, owned) == computed(queries, events, owned)
-    assert len(segments) > 0
-    assert done.sharing == plan.in_words()
-
-
-def test_slices_give_what_one_run_gives(lake: SparkLake, events: EventTable) -> None:
+def test_slices_give_what_one_run_gives(ground: Ground, events: EventTable) -> None:
     for owned in (hours("09", "10"), hours("10", "12")):
-        run(lake, QUERIES, owned, parts=1)
-    assert staged(lake, hours("09", "12")) == computed(
-        workload(lake, QUERIES), events, hours("09", "12")
-    )
+        ground.run(QUERIES, owned, parts=1)
+    queries, both = workload(ground.lake, QUERIES), hours("09", "12")
+    assert staged(ground.lake, both) == computed(queries, events, both)
 
 
 @pytest.mark.parametrize("route", ["direct", "shuffled"])
 def test_staged_rows_are_a_file_a_day(
-    lake: SparkLake, monkeypatch: pytest.MonkeyPatch, route: str
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, route: str
 ) -> None:
     owned = Interval.parse("2013-02-07T19:00", "2013-02-08T08:00")
     if route == "shuffled":
         monkeypatch.setattr("elsinore.spark.aggregate.choose_route", lambda *_: SHUFFLED)
-
-    def files() -> set[str]:
-        return set(DeltaTable(str(lake.path(STAGED))).file_uris())
-
-    before = files()
-    done = run(lake, QUERIES, owned, parts=4)
-    new = files() - before
+    before = set(ground.lake.log(STAGED).file_uris())
+    done = ground.run(QUERIES, owned, parts=4)
+    new = set(ground.lake.log(STAGED).file_uris()) - before
     assert len(new) == 2
     assert sum("owned_day=2013-02-08" in file for file in new) == 1
-    assert done.rows == len(staged(lake, owned)) > 0
+    assert done.rows == len(staged(ground.lake, owned)) > 0
     assert done.events > 0
 
 
-def test_the_number_of_parts_does_not_matter(lake: SparkLake) -> None:
-    queries, owned = workload(lake, QUERIES), hours("16", "18")
-    one, five = (by_route(lake, queries, owned, SHUFFLED, parts=n)[0] for n in (1, 5))
-    assert one
-    assert one == five
-
-
 def test_a_rerun_leaves_the_same_rows_and_fewer_events_fewer(
-    lake: SparkLake,
-    events: EventTable,
+    ground: Ground, events: EventTable
 ) -> None:
-    owned, neighbour = hours("18", "20"), hours("20", "21")
+    lake, owned, neighbour = ground.lake, hours("18", "20"), hours("20", "21")
     for interval in (owned, neighbour, owned):
-        run(lake, QUERIES, interval)
-    first = staged(lake, owned)
-    assert first == computed(workload(lake, QUERIES), events, owned)
+        ground.run(QUERIES, interval)
+    assert staged(lake, owned) == computed(workload(lake, QUERIES), events, owned)
     beside = staged(lake, neighbour)
     put_events(lake, events.between(0, owned.start - 12 * HOUR), mode="overwrite")
     try:
-        assert run(lake, QUERIES, owned).rows == 0
+        assert ground.run(QUERIES, owned).rows == 0
     finally:
         put_events(lake, events, mode="overwrite")
     assert staged(lake, owned) == []
     assert staged(lake, neighbour) == beside != []
 
 
-def test_values_that_are_the_same_group_share_a_task(lake: SparkLake) -> None:
+def test_values_that_are_the_same_group_share_a_task(ground: Ground) -> None:
     day = Interval.parse("2013-03-01T00:00", "2013-03-01T01:00")
     humid = [0.0, -0.0, float("nan"), float("nan"), None, None, 50.0]
-    put_events(
-        lake,
-        EventTable.of(
-            lake.stream,
-            [
-                (
-                    "Weather",
-                    day.start + n,
-                    {"origin": "JFK", "humid": v, "precip": 0.0, "visib": 1.0},
-                )
-                for n, v in enumerate(humid)
-            ],
-        ),
-    )
+    common = {"origin": "JFK", "precip": 0.0, "visib": 1.0}
+    weather = [("Weather", day.start + n, common | {"humid": v}) for n, v in enumerate(humid)]
+    put_events(ground.lake, EventTable.of(ground.lake.stream, weather))
     text = """
         QUERY by_humidity RETURN humid, COUNT(*) PATTERN Weather W+
         GROUP-BY humid WITHIN 1 hour;
         QUERY same_humidity RETURN COUNT(*) PATTERN Weather W+ WHERE [humid] WITHIN 1 hour;
     """
-    run(lake, text, day, parts=7)
+    ground.run(text, day, parts=7)
     # Two events make three trends, one makes one; as an equivalence key NULL and NaN join none.
-    assert [(row["query"], row["group_key"], row["exact"]) for row in staged(lake, day)] == [
+    rows = staged(ground.lake, day)
+    assert [(row["query"], row["group_key"], row["exact"]) for row in rows] == [
         ("by_humidity", '{"humid": 0.0}', "3"),
         ("by_humidity", '{"humid": 50.0}', "1"),
         ("by_humidity", '{"humid": NaN}', "3"),
@@ -229,18 +212,16 @@ def test_values_that_are_the_same_group_share_a_task(lake: SparkLake) -> None:
 
 
 def test_a_query_that_the_engine_lacks_is_refused_before_anything_is_written(
-    lake: SparkLake,
+    ground: Ground,
 ) -> None:
-    version = lake.version(STAGED)
+    version = ground.lake.version(STAGED)
     text = "QUERY odd RETURN COUNT(x) PATTERN SEQ(Weather x+, Weather y+) WITHIN 1 hour;"
     with pytest.raises(UnsupportedQueryError, match="odd"):
-        run(lake, text, hours("15", "16"))
-    assert lake.version(STAGED) == version
+        ground.run(text, hours("15", "16"))
+    assert ground.lake.version(STAGED) == version
 
 
-def test_branches_distribute_by_the_keys_that_every_position_carries(
-    lake: SparkLake,
-) -> None:
+def test_branches_distribute_by_the_keys_that_every_position_carries(lake: Lake) -> None:
     chains, chances, storms = branches(workload(lake, QUERIES))
     assert chains.keys == ("carrier", "tailnum")
     assert chances.keys == ("origin",)  # Weather has no carrier
@@ -249,109 +230,89 @@ def test_branches_distribute_by_the_keys_that_every_position_carries(
     assert chances.attributes == ("carrier", "dep_delay", "origin")
 
 
-@pytest.mark.parametrize("parts", [1, 3, 7])
-def test_files_read_directly_give_what_the_shuffle_gives(lake: SparkLake, parts: int) -> None:
-    queries, owned = workload(lake, QUERIES), hours("14", "18")
-    direct, counts = by_route(lake, queries, owned, cut(lake, queries, owned, parts), parts)
-    assert direct == by_route(lake, queries, owned, SHUFFLED, parts)[0] != []
+def test_files_read_directly_give_what_the_shuffle_gives_in_any_number_of_parts(
+    ground: Ground, events: EventTable
+) -> None:
+    queries, owned = workload(ground.lake, QUERIES), hours("14", "18")
+    expected = computed(queries, events, owned)
+    assert expected
+    reached = reach_of(queries.queries, owned)
+    every = ground.spark.read.format("delta").load(str(ground.lake.path("events")))
     types = {"Departure", "Weather", "Cancellation"}
-    reached = events_between(lake, lake.version("events"), reach_of(queries.queries, owned), types)
-    assert counts[EVENTS] == reached.count()  # each once, though parts read them again
+    number = events_between(every, reached, types).count()
+    for parts in (1, 3, 7):
+        direct, counts = ground.by_route(queries, owned, ground.cut(queries, owned, parts), parts)
+        assert direct == expected, parts
+        assert counts[EVENTS] == number, "each once, though parts read them again"
+    for parts in (1, 5):
+        assert ground.by_route(queries, owned, SHUFFLED, parts)[0] == expected, parts
 
 
-def test_sets_that_hamlet_runs_are_counted_once_by_both_routes(
-    lake: SparkLake,
+FEW_AND_MANY = """
+    QUERY few RETURN origin, COUNT(*) PATTERN SEQ(Weather W, Departure D+)
+    {} GROUP-BY origin WITHIN 1 hour {};
+    QUERY many RETURN origin, COUNT(*), AVG(D.dep_delay) PATTERN SEQ(Cancellation C, Departure D+)
+    {} GROUP-BY origin WITHIN 1 hour {};
+"""
+
+
+@pytest.mark.parametrize("executor", ["hamlet", "sweep"])
+def test_queries_that_share_give_the_rows_of_one_batch_by_both_routes(
+    ground: Ground, events: EventTable, executor: str
 ) -> None:
-    queries = workload(
-        lake,
-        """
-        QUERY few RETURN origin, COUNT(*) PATTERN SEQ(Weather W, Departure D+)
-        WHERE D.dep_delay <= NEXT(D).dep_delay GROUP-BY origin WITHIN 1 hour;
-        QUERY many RETURN origin, COUNT(*) PATTERN SEQ(Cancellation C, Departure D+)
-        WHERE D.dep_delay <= NEXT(D).dep_delay GROUP-BY origin WITHIN 1 hour;
-        """,
+    """In chunks of the tasks' events; swept windows overlap, and reach into the slice."""
+    hamlet = executor == "hamlet"
+    where = "WHERE D.dep_delay <= NEXT(D).dep_delay" if hamlet else "WHERE D.dep_delay > 10"
+    slide = "" if hamlet else "SLIDE 20 minutes"
+    queries = workload(ground.lake, FEW_AND_MANY.format(where, slide, where, slide))
+    how = {"sets": sets_of(queries).sets} if hamlet else {"sweeps": [("few", "many")]}
+    plan, owned = RuntimePlan.of(queries.queries, **how), hours("06", "16")
+    routes = ((ground.cut(queries, owned, 2), 2), (SHUFFLED, 2), (SHUFFLED, 1))
+    (direct, told), (shuffled, also), (whole, _) = (
+        ground.by_route(queries, owned, route, parts, plan) for route, parts in routes
     )
-    owned = hours("06", "16")
-    plan = RuntimePlan.of(queries.queries, sets=sets_of(queries).sets)
-    direct, told = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, plan)
-    shuffled, also = by_route(lake, queries, owned, SHUFFLED, 2, plan)
-    assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []
-    assert told["bursts"] == also["bursts"] > 0
-    assert told["events in bursts"] == also["events in bursts"] > told["bursts"]
+    assert direct == shuffled == whole == computed(queries, events, owned) != []
+    if hamlet:
+        assert told["bursts"] == also["bursts"] > 0
+        assert told["events in bursts"] == also["events in bursts"] > told["bursts"]
 
 
-def test_swept_queries_give_the_rows_of_queries_by_themselves(
-    lake: SparkLake,
-) -> None:
-    """In chunks of the tasks' events, by both routes; windows overlap, and reach into the slice."""
-    queries = workload(
-        lake,
-        """
-        QUERY few RETURN origin, COUNT(*), AVG(D.dep_delay) PATTERN SEQ(Weather W, Departure D+)
-        GROUP-BY origin WITHIN 1 hour SLIDE 20 minutes;
-        QUERY many RETURN origin, COUNT(*) PATTERN SEQ(Cancellation C, Departure D+)
-        WHERE D.dep_delay > 10 GROUP-BY origin WITHIN 1 hour SLIDE 20 minutes;
-        """,
-    )
-    owned = hours("06", "16")
-    plan = RuntimePlan.of(queries.queries, sweeps=[("few", "many")])
-    direct, _ = by_route(lake, queries, owned, cut(lake, queries, owned, 2), 2, plan)
-    shuffled, _ = by_route(lake, queries, owned, SHUFFLED, 2, plan)
-    assert direct == shuffled == by_route(lake, queries, owned, SHUFFLED, 1)[0] != []
-
-
-def test_reading_is_of_one_version(lake: SparkLake, events: EventTable) -> None:
+def test_reading_is_of_one_version(lake: Lake, events: EventTable) -> None:
     version, owned = lake.version("events"), hours("15", "18")
     before = files_of(lake.path("events"), version, owned)
     put_events(lake, events, mode="overwrite")
     assert files_of(lake.path("events"), version, owned) == before
     after = files_of(lake.path("events"), lake.version("events"), owned)
-    assert {file.path for file in after.files}.isdisjoint(file.path for file in before.files)
+    assert {file.path for file in after}.isdisjoint(file.path for file in before)
 
 
-def test_files_of_other_times_are_not_read(lake: SparkLake) -> None:
-    version = lake.version("events")
-    assert (
-        files_of(lake.path("events"), version, Interval.parse("2013-02-05", "2013-02-07")).files
-        == ()
-    )
-    assert (
-        len(
-            files_of(
-                lake.path("events"), version, Interval.parse("2013-02-06", "2013-02-07T20:00")
-            ).files
-        )
-        == 1
-    )
+@pytest.mark.parametrize(("first", "end", "files"), [("05", "07", 0), ("06", "07T20:00", 1)])
+def test_files_of_other_times_are_not_read(lake: Lake, first: str, end: str, files: int) -> None:
+    interval = Interval.parse(f"2013-02-{first}", f"2013-02-{end}")
+    assert len(files_of(lake.path("events"), lake.version("events"), interval)) == files
 
 
-def test_a_table_with_features_that_change_files_is_shuffled(
-    spark: SparkSession, new_home: Callable[[], Settings]
-) -> None:
-    lake, _ = flights_lake(spark, new_home())
-    queries, owned = workload(lake, QUERIES), hours("15", "18")
-    plain = choose_route(lake, queries, owned, lake.version("events"), 2)
-    assert plain.direct
-    run(lake, QUERIES, owned)
+def test_a_table_with_features_that_change_files_is_shuffled(ground_of_its_own: Ground) -> None:
+    ground, owned = ground_of_its_own, hours("15", "18")
+    lake, queries = ground.lake, workload(ground.lake, QUERIES)
+    assert choose_route(lake, queries, owned, lake.version("events"), 2).direct
+    ground.run(QUERIES, owned)
     expected = staged(lake, owned)
-    spark.sql(
-        f"ALTER TABLE delta.`{lake.path('events')}` "
-        "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-    )
-    spark.sql(f"DELETE FROM delta.`{lake.path('events')}` WHERE event_type = 'Arrival'")
+    option = "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    by_hand(ground.spark, lake, f"ALTER TABLE {{}} {option}", "events")
+    by_hand(ground.spark, lake, "DELETE FROM {} WHERE event_type = 'Arrival'", "events")
     route = choose_route(lake, queries, owned, lake.version("events"), 2)
     assert "deletionVectors" in route.in_words()
-    done = run(lake, QUERIES, owned)
+    done = ground.run(QUERIES, owned)
     assert done.route == route.in_words()
     assert staged(lake, owned) == expected != []
+    with pytest.raises(DataError, match=r"without Spark: its reader version is 3 .*deletion"):
+        files_of(lake.path("events"), None, owned)
 
 
-def test_a_file_that_is_removed_meanwhile_is_a_conflict(
-    spark: SparkSession, new_home: Callable[[], Settings]
-) -> None:
-    lake, _ = flights_lake(spark, new_home())
-    queries, owned = workload(lake, QUERIES), hours("15", "18")
-    route = cut(lake, queries, owned, 2)
+def test_a_file_that_is_removed_meanwhile_is_a_conflict(ground_of_its_own: Ground) -> None:
+    queries, owned = workload(ground_of_its_own.lake, QUERIES), hours("15", "18")
+    route = ground_of_its_own.cut(queries, owned, 2)
     Path(route.parts[0].files[0].path).unlink()
     with pytest.raises(ConflictError, match="removed meanwhile"), spark_failures():
-        by_route(lake, queries, owned, route, 2)
+        ground_of_its_own.by_route(queries, owned, route, 2)

@@ -18,7 +18,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from elsinore.settings import Settings
 from tests.lake_contents import PUBLISHED, contents, differences
@@ -35,15 +34,15 @@ Folders = pytest.TempPathFactory
 
 
 @pytest.fixture(scope="module")
-def bad(spark: SparkSession, new_home: NewHome, tmp_path_factory: Folders) -> Replayed:
+def bad(new_spark_home: NewHome, tmp_path_factory: Folders) -> Replayed:
     """After a run over everything that is bad, with hostile names for all that has a name."""
-    return zone.replay(new_home(), tmp_path_factory.mktemp("bad"), HOSTILE_NAME, bad=True)
+    return zone.replay(new_spark_home(), tmp_path_factory.mktemp("bad"), HOSTILE_NAME, bad=True)
 
 
 @pytest.fixture(scope="module")
-def good(spark: SparkSession, new_home: NewHome, tmp_path_factory: Folders) -> Replayed:
+def good(new_spark_home: NewHome, tmp_path_factory: Folders) -> Replayed:
     """After a run over the good events alone, in their order."""
-    return zone.replay(new_home(), tmp_path_factory.mktemp("good"), "good", bad=False)
+    return zone.replay(new_spark_home(), tmp_path_factory.mktemp("good"), "good", bad=False)
 
 
 # ---- broken line, wrong type, missing time, unknown event type, value out of range

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,11 @@ from elsinore.engine.plan import RuntimePlan
 from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery
-from elsinore.settings import Settings
-from elsinore.spark.aggregate_worker import Asked, new_observer
-from elsinore.spark.tables import SparkLake
+from elsinore.spark.aggregate_worker import Asked
 from elsinore.timeline import HOUR, Interval
+from tests.spark.conftest import NewHome
 from tests.spark.results_lake import computed, put_events, workload
-from tests.spark.test_aggregate import SHUFFLED, by_route, cut
+from tests.spark.test_aggregate import SHUFFLED, Ground
 
 pytestmark = pytest.mark.spark
 
@@ -36,7 +35,7 @@ WHERE [flight] AND D.dep_delay > 60 AND D.dep_delay < NEXT(D).dep_delay WITHIN 1
 """
 
 
-def stream(lake: SparkLake, flights: np.ndarray, seed: int = 1) -> EventTable:
+def stream(lake: Lake, flights: np.ndarray, seed: int = 1) -> EventTable:
     """Departures and cancellations of flights by number, all over the interval."""
     dice, size = np.random.default_rng(seed), flights.size
     codes = lake.stream.type_codes
@@ -67,24 +66,25 @@ def stream(lake: SparkLake, flights: np.ndarray, seed: int = 1) -> EventTable:
     ],
 )
 def test_any_shape_gives_the_rows_of_one_table_by_both_routes(
-    spark: SparkSession, new_home: Callable[[], Settings], shape: str, flights: np.ndarray
+    spark: SparkSession, new_home: NewHome, shape: str, flights: np.ndarray
 ) -> None:
     del shape
-    lake = SparkLake.of(Lake.open(new_home()), spark)
+    lake = Lake.open(new_home())
     events = stream(lake, flights)
     put_events(lake, events)
     queries = workload(lake, TEXT)
     expected = computed(queries, events, OWNED)
     assert {row["query"] for row in expected} == {"pairs", "late", "later"}
-    for route in (cut(lake, queries, OWNED, 2), SHUFFLED):
-        found, _ = by_route(lake, queries, OWNED, route, 2)
+    ground = Ground(spark, lake)
+    for route in (ground.cut(queries, OWNED, 2), SHUFFLED):
+        found, _ = ground.by_route(queries, OWNED, route, 2)
         assert found == expected
 
 
 def test_a_task_calls_the_executor_once_for_all_of_its_groups(
-    spark: SparkSession, new_home: Callable[[], Settings], monkeypatch: pytest.MonkeyPatch
+    new_home: NewHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = SparkLake.of(Lake.open(new_home()), spark)
+    lake = Lake.open(new_home())
     plan = RuntimePlan.of(workload(lake, TEXT).queries)
     calls: list[int] = []
     whole = engine_aggregate.aggregate_query
@@ -99,5 +99,5 @@ def test_a_task_calls_the_executor_once_for_all_of_its_groups(
         events = stream(lake, np.arange(8_000) % groups).table.sort_by("_time")
         asked = Asked(lake.stream, plan, OWNED)
         batches = events.combine_chunks().to_batches(max_chunksize=1_000)
-        list(asked.partial_rows(batches, new_observer(), ordered=True))
+        list(asked.partial_rows(batches, Counter(), ordered=True))
         assert calls == [8_000, 8_000], groups  # the queries with D+

@@ -19,7 +19,6 @@ from elsinore.generate.flights import generate_flights
 from elsinore.lake.delta_log import commits
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
 from tests.spark.conftest import EITHER_WAY, NewHome
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
 
@@ -27,47 +26,6 @@ from tests.spark.landing_zone import contents, departure, hours, land, put, rows
 LAND = "elsinore.lake.land"
 
 Cross = Callable[[int, int], list[dict[str, Any]]]
-
-BAD_LINES = {
-    "bad_json": '{"id": "b1", "type"',
-    "not_an_object": "[1, 2]",
-    "missing_time": json.dumps(departure(1, time=...)),
-    "bad_time": json.dumps(departure(1, time="yesterday")),
-    "time_out_of_range": json.dumps(departure(1, time="1500-01-01T00:00:00Z")),
-    "missing_type": json.dumps(departure(1, type=...)),
-    "unknown_type": json.dumps(departure(1, type="Landing")),
-    "missing_id": json.dumps(departure(1, id=...)),
-    "missing_attribute": json.dumps(departure(1, carrier=...)),
-    "wrong_type": json.dumps(departure(1, dep_delay="late")),
-    "out_of_range": json.dumps(departure(1, flight=0)),
-    "not_allowed": json.dumps(departure(1, origin="CDG")),
-}
-
-
-def test_bad_lines_are_quarantined_with_their_reason_and_the_others_land(
-    lake: SparkLake, settings: Settings
-) -> None:
-    put(settings, 10, departure(100), "", *BAD_LINES.values(), departure(101, 59))
-
-    figures = land(lake, settings, hours(10, 11))
-
-    assert rows(lake, "events", "event_id") == ["d100", "d101"]
-    held = {
-        code: (position, line)
-        for position, code, line in rows(lake, "quarantine", "position", "reason_code", "line")
-    }
-    # A blank line is no event and no fault, but it counts as a line of the file.
-    assert held == {
-        code: (position, line) for position, (code, line) in enumerate(BAD_LINES.items(), start=3)
-    }
-    assert all(rows(lake, "quarantine", "reason"))
-    assert figures["lines"] == len(BAD_LINES) + 2
-    assert figures["accepted"] == 2
-    assert figures["quarantined"] == len(BAD_LINES)
-    assert len(rows(lake, "raw_events")) == figures["lines"]
-    (reasons,) = rows(lake, "landings", "reasons")
-    assert json.loads(reasons) == dict.fromkeys(BAD_LINES, 1)
-
 
 #: Times of events that land at ten, and whether they are near enough.
 TIMES = {
@@ -81,7 +39,7 @@ TIMES = {
 
 
 def test_events_far_from_their_landing_are_quarantined_also_when_they_are_judged_again(
-    lake: SparkLake, settings: Settings
+    lake: Lake, settings: Settings
 ) -> None:
     put(settings, 10, *(departure(n, time=time) for n, time in enumerate(TIMES)), departure(9))
     far = [
@@ -109,7 +67,7 @@ _FAR = "is too far from the hour 2013-01-01T10 of its landing"
 
 
 @EITHER_WAY
-def test_typed_values_arrive_as_they_were(lake: SparkLake, settings: Settings) -> None:
+def test_typed_values_arrive_as_they_were(lake: Lake, settings: Settings) -> None:
     weather = {
         "id": "w", "type": "Weather", "time": "2013-01-01T10:00:00.000001Z", "origin": "JFK",
         "temp": 39.02, "wind_dir": None, "precip": 0.0, "visib": 10, "dewp": -0.0,
@@ -128,9 +86,7 @@ def test_typed_values_arrive_as_they_were(lake: SparkLake, settings: Settings) -
     assert found["file"] == "2013/01/01/events-2013-01-01T10.jsonl"
 
 
-def test_the_same_hours_landed_twice_leave_the_same_tables(
-    lake: SparkLake, settings: Settings
-) -> None:
+def test_the_same_hours_landed_twice_leave_the_same_tables(lake: Lake, settings: Settings) -> None:
     put(settings, 10, departure(1), departure(1), "nonsense")
     put(settings, 11, departure(1), departure(2, carrier="AA"))
     first = land(lake, settings, hours(10, 12))
@@ -142,7 +98,7 @@ def test_the_same_hours_landed_twice_leave_the_same_tables(
 
 
 def test_of_equal_ids_the_last_by_landing_file_and_line_stays(
-    lake: SparkLake, settings: Settings
+    lake: Lake, settings: Settings
 ) -> None:
     put(settings, 10, departure(1), name="-b")
     put(settings, 10, departure(2), departure(1), departure(1, dep_delay=6), name="-a")
@@ -171,7 +127,7 @@ _CORRECTED = "id 'd1' was corrected by 2013/01/01/events-2013-01-01T11.jsonl:2"
 
 
 @EITHER_WAY
-def test_a_mended_file_replaces_what_it_brought_before(lake: SparkLake, settings: Settings) -> None:
+def test_a_mended_file_replaces_what_it_brought_before(lake: Lake, settings: Settings) -> None:
     put(settings, 10, departure(1), departure(2), "broken")
     put(settings, 11, departure(3))
     land(lake, settings, hours(10, 12))
@@ -190,7 +146,7 @@ def test_a_mended_file_replaces_what_it_brought_before(lake: SparkLake, settings
 
 
 @EITHER_WAY
-def test_damaged_and_empty_files(lake: SparkLake, settings: Settings) -> None:
+def test_damaged_and_empty_files(lake: Lake, settings: Settings) -> None:
     whole = gzip.compress("".join(json.dumps(departure(n)) + "\n" for n in range(500)).encode())
     damaged = put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz")
     damaged.write_bytes(whole[: len(whole) // 2])
@@ -213,7 +169,7 @@ def test_damaged_and_empty_files(lake: SparkLake, settings: Settings) -> None:
 
 
 def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
-    lake: SparkLake, settings: Settings
+    lake: Lake, settings: Settings
 ) -> None:
     put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz").write_bytes(b"\x1f\x8bno gzip")
     put(settings, 10, departure(1), "broken")
@@ -235,9 +191,7 @@ def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
     assert second[:-1] == ("2013-01-01T11", 1, 1, 1, 0, 0)
 
 
-def test_too_much_that_is_bad_stops_before_any_event_lands(
-    lake: SparkLake, settings: Settings
-) -> None:
+def test_too_much_that_is_bad_stops_before_any_event_lands(lake: Lake, settings: Settings) -> None:
     put(settings, 10, departure(1), "broken", "broken too")
     strict = settings.model_copy(update={"max_bad_share": 0.5})
     with pytest.raises(DataError, match=r"2 of 3 lines are bad.*bad_json.*quarantine"):
@@ -247,27 +201,7 @@ def test_too_much_that_is_bad_stops_before_any_event_lands(
     assert len(rows(lake, "quarantine")) == 2
 
 
-def test_hostile_values_stay_data(lake: SparkLake, settings: Settings) -> None:
-    hostile = [
-        "d' OR 1=1 --",
-        "../../x",
-        "a=b/%2F",
-        "`;DROP TABLE events",
-        "☃\u0000\n{{ x }}",
-        "$x",
-    ]
-    events = [departure(n, id=text, tailnum=text) for n, text in enumerate(hostile)]
-    put(settings, 10, departure(9, id=hostile[0]), *events, name="-' OR 1=1 --")
-    put(settings, 11, departure(50))
-    land(lake, settings, hours(10, 12))
-    land(lake, settings, hours(10, 11))
-    found = dict(rows(lake, "events", "event_id", "tailnum"))
-    assert found == {text: text for text in hostile} | {"d50": "N1"}
-    (reason,) = rows(lake, "quarantine", "reason")
-    assert reason.startswith("id 'd' OR 1=1 --' was corrected by 2013/01/01/events-")
-
-
-def test_links_out_of_the_landing_zone_are_refused(lake: SparkLake, settings: Settings) -> None:
+def test_links_out_of_the_landing_zone_are_refused(lake: Lake, settings: Settings) -> None:
     secret = settings.home / "secret.jsonl"
     secret.write_text(json.dumps(departure(1)))
     put(settings, 10).with_name("events-2013-01-01T10-link.jsonl").symlink_to(secret)
@@ -296,7 +230,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: str, other: Callable[[], ob
     replace_step(monkeypatch, step, interrupted)
 
 
-def read_by_version(lake: SparkLake) -> list[list[tuple[str, str]]]:
+def read_by_version(lake: Lake) -> list[list[tuple[str, str]]]:
     """What readers could see of `events`: id and hour of landing, at each version with rows."""
     found = []
     for version in range(1, lake.version("events") + 1):
@@ -311,7 +245,7 @@ STEPS = ("_require_few_bad", "change_events")
 
 @pytest.mark.parametrize("step", STEPS)
 def test_another_landing_in_between_is_never_overwritten(
-    lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """Both bring d1, on two days; the other ends after this one has looked."""
     put(settings, 10, departure(1, dep_delay=6))
@@ -327,7 +261,7 @@ def test_another_landing_in_between_is_never_overwritten(
 
 
 @pytest.fixture
-def cross(lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Cross:
+def cross(lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Cross:
     """Lands two hours: both are judged, the second with the first's lines, before either merges."""
 
     def crossed(first: int, second: int) -> list[dict[str, Any]]:
@@ -356,7 +290,7 @@ def cross(lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch) 
 
 @EITHER_WAY
 def test_of_two_that_see_each_other_the_second_is_judged_again(
-    lake: SparkLake, settings: Settings, cross: Cross
+    lake: Lake, settings: Settings, cross: Cross
 ) -> None:
     put(settings, 10, departure(1, dep_delay=6), departure(2))
     put(settings, 11, departure(1))
@@ -370,7 +304,7 @@ def test_of_two_that_see_each_other_the_second_is_judged_again(
 
 
 def test_the_note_names_the_times_of_rows_that_came_in_between(
-    lake: SparkLake, settings: Settings, cross: Cross
+    lake: Lake, settings: Settings, cross: Cross
 ) -> None:
     put(settings, 9, departure(1, hour=9))
     put(settings, 11, departure(1, 30, hour=11))
@@ -386,7 +320,7 @@ def test_the_note_names_the_times_of_rows_that_came_in_between(
 @pytest.mark.parametrize("step", ["_require_few_bad", "_require_accounted"])
 @pytest.mark.parametrize("first", [9, 10])
 def test_a_line_that_counts_again_is_not_lost_between_two_landings(
-    lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str, first: int
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str, first: int
 ) -> None:
     """One withdraws the event of which the other brings an earlier line, a duplicate until then."""
     put(settings, 9, departure(1))
@@ -408,7 +342,7 @@ def test_a_line_that_counts_again_is_not_lost_between_two_landings(
 
 
 def test_whoever_lands_beside_many_others_gives_way(
-    lake: SparkLake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(settings, 10, departure(1))
     tries = []
@@ -425,10 +359,10 @@ def test_whoever_lands_beside_many_others_gives_way(
 
 @EITHER_WAY
 def test_killed_at_any_write_and_run_again_it_ends_the_same(
-    lake: SparkLake, settings: Settings, new_home: NewHome, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, settings: Settings, new_home: NewHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first landing was corrected by the second, whose mended file takes that back."""
-    other = SparkLake.of(Lake.open(new_home()), lake.spark)
+    other = Lake.open(new_home())
     clean = Settings(home=other.root.parent, max_bad_share=1.0)
     for zone in (settings, clean):
         put(zone, 10, departure(1), "broken", departure(2))
@@ -471,7 +405,7 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
 
 
 @EITHER_WAY
-def test_real_flights(lake: SparkLake, settings: Settings) -> None:
+def test_real_flights(lake: Lake, settings: Settings) -> None:
     start, end = (datetime(2013, 1, 1, hour, tzinfo=UTC) for hour in (14, 16))
     summary = generate_flights(settings.landing, start=start, end=end)
     figures = land(lake, settings, hours(14, 16))

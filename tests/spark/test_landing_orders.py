@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
 from tests.draws import draws
 from tests.spark.conftest import NewHome
 from tests.spark.histories import (
@@ -31,10 +29,10 @@ TRIED = draws(1, len(ORDERS))
 
 
 @pytest.fixture(scope="module")
-def at_once(spark: SparkSession, new_home: NewHome) -> dict[str, list[Any]]:
+def at_once(new_home: NewHome) -> dict[str, list[Any]]:
     """What the tables hold after one landing of all hours."""
     settings = new_home()
-    lake = SparkLake.of(Lake.open(settings), spark)
+    lake = Lake.open(settings)
     land_step(lake, settings, Step(hours(FIRST, END), frozenset()))
     assert_final(lake)
     return contents(lake)
@@ -56,7 +54,7 @@ def test_the_orders_differ_and_try_what_they_are_for() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(TRIED))
 def test_any_order_of_landings_leaves_the_same_tables(
-    lake: SparkLake, settings: Settings, at_once: dict[str, list[Any]], number: int
+    lake: Lake, settings: Settings, at_once: dict[str, list[Any]], number: int
 ) -> None:
     for step in ORDERS[number]:
         land_step(lake, settings, step)

@@ -15,42 +15,31 @@ from pyspark.sql import SparkSession
 from elsinore.errors import DataError
 from elsinore.lake.provenance import read_publications, standing
 from elsinore.lake.tables import Lake
-from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.report_data import read_report_data
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.timeline import hour_label, hours_of
 from jobs import (
-    aggregate_trends,
-    find_plan,
     land_events,
-    publish_results,
     reopen_hours,
-    validate_results,
 )
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows
+from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows, run_jobs
 
 
 @pytest.fixture
-def settings(new_home: NewHome) -> Settings:
+def settings(new_spark_home: NewHome) -> Settings:
     """A home whose landings look a day back, and refuse hours of which more than half is bad."""
-    return new_home().model_copy(update={"late_days": 1, "max_bad_share": 0.5})
+    return new_spark_home().model_copy(update={"late_days": 1, "max_bad_share": 0.5})
 
 
-@pytest.fixture
-def lake(spark: SparkSession, settings: Settings) -> SparkLake:
-    return SparkLake.of(Lake.open(settings), spark)
-
-
-def landed(lake: SparkLake) -> list[tuple[str, str]]:
+def landed(lake: Lake) -> list[tuple[str, str]]:
     """Ids of the events with the hour of the file that each is taken from."""
     found = rows(lake, "events", "event_id", "landing")
     return [(event, landing[-2:]) for event, landing in found]
 
 
 def test_a_file_that_came_changed_or_was_renamed_after_its_run_lands_with_the_next(
-    lake: SparkLake, settings: Settings
+    lake: Lake, settings: Settings
 ) -> None:
     first = put(settings, 9, departure(1, hour=9))
     put(settings, 10, departure(2))
@@ -80,7 +69,7 @@ def test_a_file_that_came_changed_or_was_renamed_after_its_run_lands_with_the_ne
 
 
 def test_an_hour_that_cannot_land_stays_as_it_was_until_its_files_are_mended(
-    lake: SparkLake, settings: Settings
+    lake: Lake, settings: Settings
 ) -> None:
     folder = put(settings, 9, departure(1, hour=9)).parent
     whole = gzip.compress((json.dumps(departure(2, 1)) + "\n").encode())
@@ -106,9 +95,7 @@ def test_an_hour_that_cannot_land_stays_as_it_was_until_its_files_are_mended(
     assert [event for event, _ in landed(lake)] == ["d1", "d12", "d13", "d2", "d3"]
 
 
-def test_without_days_to_look_back_only_its_own_hours_land(
-    lake: SparkLake, settings: Settings
-) -> None:
+def test_without_days_to_look_back_only_its_own_hours_land(lake: Lake, settings: Settings) -> None:
     put(settings, 9, departure(1, hour=9))
     put(settings, 10, departure(2))
     alone = settings.model_copy(update={"late_days": 0})
@@ -135,20 +122,12 @@ def replayed(settings: Settings, tmp_path: Path) -> Callable[..., dict[str, Any]
     home = settings.model_copy(update={"workload_file": workload, "reopen_hours": 2})
 
     def run(first: int, end: int, begin: Any = land_events) -> dict[str, Any]:
-        arguments = Arguments(hours(first, end), f"run {first}")
-        figures = dict(begin.main(arguments, home))
-        find_plan.main(arguments, home)
-        for part in figures["reopened"]:
-            slice_ = Interval.parse(part["start"], part["end"])
-            aggregate_trends.main(Arguments(slice_, arguments.run), home)
-        for job in (aggregate_trends, validate_results, publish_results):
-            job.main(arguments, home)
-        return figures
+        return run_jobs(home, hours(first, end), f"run {first}", first=begin)
 
     return run
 
 
-def provisional(lake: SparkLake) -> dict[str, list[str]]:
+def provisional(lake: Lake) -> dict[str, list[str]]:
     """By published hour, the hours that it waits for."""
     return {
         label[-2:]: [hour_label(hour)[-2:] for part in found.awaited for hour in hours_of(part)]
@@ -156,14 +135,14 @@ def provisional(lake: SparkLake) -> dict[str, list[str]]:
     }
 
 
-def counts(lake: SparkLake) -> dict[str, str]:
+def counts(lake: Lake) -> dict[str, str]:
     """Published counts by hour."""
     found = rows(lake, "trend_aggregates", "owned_hour", "exact")
     return {label[-2:]: exact for label, exact in found}
 
 
 def test_an_hour_without_its_files_is_provisional_until_they_come(
-    lake: SparkLake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
 ) -> None:
     put(settings, 9, departure(9, hour=9))
     replayed(9, 10)
@@ -196,7 +175,7 @@ def test_an_hour_without_its_files_is_provisional_until_they_come(
 
 
 def test_files_that_nothing_reads_are_told_once_and_fail_a_run_without_any_other(
-    lake: SparkLake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
 ) -> None:
     for hour in (9, 10):
         put(settings, hour, departure(hour, hour=hour))
@@ -210,7 +189,7 @@ def test_files_that_nothing_reads_are_told_once_and_fail_a_run_without_any_other
 
 
 def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
-    lake: SparkLake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+    spark: SparkSession, lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
 ) -> None:
     for hour in range(6, 12):
         put(settings, hour, departure(hour, hour=hour))
@@ -226,7 +205,7 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
     expected = {"06": "1", "07": "3", "08": "3", "09": "3", "10": "3", "11": "3"}
     assert counts(lake) == expected
     # By hand: the whole day has changed, as far as its files tell.
-    by_hand(lake, "DELETE FROM {} WHERE event_id = 'd8'", "events")
+    by_hand(spark, lake, "DELETE FROM {} WHERE event_id = 'd8'", "events")
     found = replayed(11, 12, reopen_hours)
     (left,) = found["catch_up"]
     while left:

@@ -22,7 +22,6 @@ from elsinore.lake.maintain import LEAST_KEPT, is_worth_compacting, maintain
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
 from tests.spark.landing_zone import arrow_rows, by_hand, rows
 
 pytestmark = pytest.mark.slow
@@ -42,7 +41,7 @@ EVENT = {
 }
 
 
-def many_small_files(lake: SparkLake) -> None:
+def many_small_files(lake: Lake) -> None:
     """Three files in a day of `events` and of accounts, one each in three days of `raw_events`."""
     for number in (10, 11, 12):
         label = f"2013-01-{number}T10"
@@ -55,18 +54,18 @@ def many_small_files(lake: SparkLake) -> None:
         lake.add("landings", [account | {"landing": label, "reasons": "{}"}], run="r")
 
 
-def _append(lake: SparkLake, table: str, name: str, day: str, row: dict[str, Any]) -> None:
+def _append(lake: Lake, table: str, name: str, day: str, row: dict[str, Any]) -> None:
     row = row | {name: date.fromisoformat(day)}
     columns = lake.schema(table).columns
     new = arrow_rows(lake, table, {column: row.get(column) for column in columns})
     deltalake.write_deltalake(str(lake.path(table)), new, mode="append")
 
 
-def live(lake: SparkLake, table: str) -> set[str]:
+def live(lake: Lake, table: str) -> set[str]:
     return set(deltalake.DeltaTable(str(lake.path(table))).file_uris())
 
 
-def on_disk(lake: SparkLake, table: str) -> set[str]:
+def on_disk(lake: Lake, table: str) -> set[str]:
     found = lake.path(table).rglob("*.parquet")
     return {str(path) for path in found if path.parent.name != "_delta_log"}
 
@@ -76,7 +75,7 @@ def age(path: Path, seconds: float) -> None:
     os.utime(path, (then, then))
 
 
-def age_removals(lake: SparkLake, table: str, seconds: float) -> None:
+def age_removals(lake: Lake, table: str, seconds: float) -> None:
     """Makes the log say that files were removed earlier than they were."""
     for entry in (lake.path(table) / "_delta_log").glob("*.json"):
         actions = [json.loads(line) for line in entry.read_text().splitlines()]
@@ -87,7 +86,7 @@ def age_removals(lake: SparkLake, table: str, seconds: float) -> None:
         (entry.parent / f".{entry.name}.crc").unlink(missing_ok=True)
 
 
-def test_small_files_of_a_partition_become_one_and_rows_stay(lake: SparkLake) -> None:
+def test_small_files_of_a_partition_become_one_and_rows_stay(lake: Lake) -> None:
     many_small_files(lake)
     before = {table: rows(lake, table) for table in SMALL}
     assert [len(live(lake, table)) for table in SMALL] == [3, 3]
@@ -105,10 +104,10 @@ def test_small_files_of_a_partition_become_one_and_rows_stay(lake: SparkLake) ->
         assert (history[0]["operation"], history[0]["run"]) == ("OPTIMIZE", "night")
     # What OPTIMIZE has replaced is young: the versions before it can still be read.
     assert done["events"].removed == 0
-    assert lake.read("events", lake.version("events") - 1).count() == 3
+    assert lake.dataset("events", lake.version("events") - 1).count_rows() == 3
 
 
-def test_maintained_again_nothing_is_left_to_do(lake: SparkLake) -> None:
+def test_maintained_again_nothing_is_left_to_do(lake: Lake) -> None:
     many_small_files(lake)
     maintain(lake, keep_hours=LEAST_KEPT, run="night")
     versions = {table: lake.version(table) for table in lake.tables}
@@ -116,7 +115,7 @@ def test_maintained_again_nothing_is_left_to_do(lake: SparkLake) -> None:
     assert {table: lake.version(table) for table in versions} == versions, "no commit"
 
 
-def test_only_what_is_old_and_needed_by_no_version_is_removed(lake: SparkLake) -> None:
+def test_only_what_is_old_and_needed_by_no_version_is_removed(lake: Lake) -> None:
     many_small_files(lake)
     maintain(lake, keep_hours=LEAST_KEPT, run="night")
     before = {table: rows(lake, table) for table in SMALL}
@@ -135,7 +134,7 @@ def test_only_what_is_old_and_needed_by_no_version_is_removed(lake: SparkLake) -
     assert {table: rows(lake, table) for table in SMALL} == before
 
 
-def _age_and_litter(lake: SparkLake, table: str) -> str:
+def _age_and_litter(lake: Lake, table: str) -> str:
     """A week and an hour ago OPTIMIZE replaced three files and a killed writer left one.
 
     Another, which is returned, was left an hour later.
@@ -162,14 +161,14 @@ def test_a_longer_retention_keeps_more(
     """Also where the lake's path holds what SQL would take for the end of a name."""
     home = tmp_path / "it's ; a home"
     shutil.copytree(settings.home, home)
-    lake = SparkLake.of(Lake.open(settings.model_copy(update={"home": home})), spark)
+    lake = Lake.open(settings.model_copy(update={"home": home}))
     many_small_files(lake)
     strays = [lake.path(table) / "part-stray.parquet" for table in SMALL]
     for stray in strays:
         stray.write_bytes(b"PAR1")
         age(stray, 2 * LEAST_KEPT * HOUR)
     maintain(lake, keep_hours=3 * LEAST_KEPT, run="night")
-    by_hand(lake, "VACUUM {}", "events")
+    by_hand(spark, lake, "VACUUM {}", "events")
     deltalake.DeltaTable(str(lake.path("landings"))).vacuum(dry_run=False, full=True)
     assert all(stray.exists() for stray in strays), "nor may a vacuum by hand remove it"
     done = maintain(lake, keep_hours=LEAST_KEPT, run="night")
@@ -177,7 +176,7 @@ def test_a_longer_retention_keeps_more(
     assert [done[table].removed for table in SMALL] == [1, 1]
 
 
-def clean_log(lake: SparkLake, table: str, days: float) -> None:
+def clean_log(lake: Lake, table: str, days: float) -> None:
     """What Delta does to a log with its next checkpoint, as if all of it were so old."""
     log = deltalake.DeltaTable(str(lake.path(table)))
     log.create_checkpoint()
@@ -186,7 +185,7 @@ def clean_log(lake: SparkLake, table: str, days: float) -> None:
     log.cleanup_metadata()
 
 
-def told(lake: SparkLake) -> list[tuple[int, str, str]]:
+def told(lake: Lake) -> list[tuple[int, str, str]]:
     """What is known of each commit of `events`, and which times it may have changed."""
     return [
         (one.version, one.operation, json.dumps(touched_times(lake.root, one)))
@@ -194,7 +193,7 @@ def told(lake: SparkLake) -> list[tuple[int, str, str]]:
     ]
 
 
-def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: SparkLake) -> None:
+def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: Lake) -> None:
     events, log = lake.path("events"), lake.path("events") / "_delta_log"
     for number in range(3):
         note = json.dumps({"touched": {"2013-01-01T10": [number, number]}})
@@ -220,9 +219,7 @@ def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: SparkLake) -> None:
 
 
 @pytest.mark.parametrize("keep_hours", [LEAST_KEPT - 1, 0, -1])
-def test_a_retention_that_could_hurt_a_reader_is_refused_first(
-    lake: SparkLake, keep_hours: int
-) -> None:
+def test_a_retention_that_could_hurt_a_reader_is_refused_first(lake: Lake, keep_hours: int) -> None:
     with pytest.raises(ParameterError, match="168 hours at least"):
         maintain(lake, keep_hours=keep_hours, run="night")
 

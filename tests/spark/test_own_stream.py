@@ -18,8 +18,6 @@ from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
 from jobs import (
-    aggregate_trends,
-    find_plan,
     judge_quality,
     land_events,
     publish_results,
@@ -27,7 +25,7 @@ from jobs import (
     validate_results,
 )
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import hours
+from tests.spark.landing_zone import hours, run_jobs
 
 pytestmark = pytest.mark.spark
 
@@ -44,8 +42,8 @@ Sell = Callable[..., Path]
 
 
 @pytest.fixture
-def settings(new_home: NewHome) -> Settings:
-    made = new_home()
+def settings(new_spark_home: NewHome) -> Settings:
+    made = new_spark_home()
     shutil.rmtree(made.lake)  # it has the columns of flights
     schema, queries = made.home / "sales.yaml", made.home / "sales.sase"
     schema.write_text(SCHEMA + "}\n")
@@ -74,11 +72,8 @@ def sell(settings: Settings) -> Sell:
 
 def run(settings: Settings, first: int, end: int) -> dict[str, Any]:
     """All jobs of a run; what landing says."""
-    own = Arguments(hours(first, end), f"run {first}")
-    landed = dict(land_events.main(own, settings))
-    for job in (find_plan, aggregate_trends, validate_results, publish_results, report_quality):
-        job.main(own, settings)
-    return landed
+    last = (validate_results, publish_results, report_quality)
+    return run_jobs(settings, hours(first, end), f"run {first}", last=last)
 
 
 def published(settings: Settings) -> dict[tuple[str, str, Any], int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import deltalake
 import pytest
+from pyspark.sql import SparkSession
 
 from elsinore.errors import LostWorkerError, ValidationError
 from elsinore.events import EventTable
@@ -25,61 +26,57 @@ from elsinore.lake.publish import hour_contents, publish
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import VALIDATE_STEP, note_metrics
 from elsinore.lake.sample import SampleSize
+from elsinore.lake.stored_events import StoredEvents
+from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS, validate
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark.aggregate import aggregate
-from elsinore.spark.tables import SparkLake
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
 from tests.spark.landing_zone import by_hand
-from tests.spark.results_lake import QUERIES, hours, put_events, staged, workload
-
-pytestmark = pytest.mark.spark
+from tests.spark.results_lake import QUERIES, answers, hours, put_events, stage, staged, workload
 
 SIZE = SampleSize(windows=12, steps=100_000, seed=0)
 
 
 @pytest.fixture
-def lake(flights: tuple[SparkLake, EventTable]) -> SparkLake:
+def lake(flights: tuple[Lake, EventTable]) -> Lake:
     return flights[0]
 
 
-@pytest.fixture
-def events(flights: tuple[SparkLake, EventTable]) -> EventTable:
-    return flights[1]
+def aggregated(lake: Lake, interval: Interval) -> None:
+    """As the job does it, of the events that the lake has now."""
+    queries = workload(lake, QUERIES)
+    stored, _ = StoredEvents.of(lake.path("events"), queries).last()
+    stage(lake, queries, answers(queries, stored, interval), interval)
 
 
-def aggregated(lake: SparkLake, interval: Interval) -> None:
-    aggregate(lake, workload(lake, QUERIES), interval, static_plan="p", parts=2, run="test")
-
-
-def validated(lake: SparkLake, interval: Interval) -> None:
+def validated(lake: Lake, interval: Interval) -> None:
     asked = workload(lake, QUERIES)
     validation = validate(lake, asked, interval, SIZE, run="test")
     note_metrics(lake, asked, interval, VALIDATE_STEP, validation.figures())
 
 
-def prepared(lake: SparkLake, interval: Interval) -> None:
+def prepared(lake: Lake, interval: Interval) -> None:
     aggregated(lake, interval)
     validated(lake, interval)
 
 
-def published(lake: SparkLake, interval: Interval) -> int:
+def published(lake: Lake, interval: Interval) -> int:
     return publish(lake, workload(lake, QUERIES), interval, run="run 7", name="three").rows
 
 
-def of(lake: SparkLake, interval: Interval) -> dict[str, Publication]:
+def of(lake: Lake, interval: Interval) -> dict[str, Publication]:
     """The publications of an interval, by hour, in order."""
     labels = [hour_label(hour) for hour in hours_of(interval)]
     return dict(sorted(read_publications(lake.root, labels).items()))
 
 
-def digest_of_hour(lake: SparkLake, hour: Interval) -> str:
+def digest_of_hour(lake: Lake, hour: Interval) -> str:
     """What the published rows of an hour say now."""
     (found,) = hour_contents(lake, PUBLISHED, Hours(hour)).values()
     return found.digest
 
 
-def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: SparkLake) -> None:
+def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: Lake) -> None:
     interval = hours("15", "17")
     prepared(lake, interval)
     before = lake.version(PUBLISHED)
@@ -98,7 +95,7 @@ def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: 
     }
 
 
-def test_publications_say_where_each_hour_comes_from(lake: SparkLake) -> None:
+def test_publications_say_where_each_hour_comes_from(lake: Lake) -> None:
     interval, queries = hours("15", "17"), workload(lake, QUERIES)
     prepared(lake, interval)
     published(lake, interval)
@@ -128,7 +125,7 @@ def test_publications_say_where_each_hour_comes_from(lake: SparkLake) -> None:
 
 
 def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
-    lake: SparkLake, events: EventTable, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, events: EventTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interval = hours("09", "11")
     prepared(lake, interval)
@@ -140,12 +137,12 @@ def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
     finally:
         put_events(lake, events, mode="overwrite")
 
-    def killed(self: SparkLake, table: str, *arguments: Any, **named: Any) -> None:
+    def killed(self: Lake, table: str, *arguments: Any, **named: Any) -> None:
         assert table == PUBLICATIONS
         raise LostWorkerError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(SparkLake, "record", killed)
+        patch.setattr(Lake, "record", killed)
         with pytest.raises(LostWorkerError):
             published(lake, interval)
     between = of(lake, interval)
@@ -157,7 +154,7 @@ def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
     assert all(after[label].rows < before[label].rows for label in before)
 
 
-def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: SparkLake) -> None:
+def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: Lake) -> None:
     first, second, between = hours("05", "06"), hours("07", "09"), hours("06", "07")
     for interval in (first, second):
         prepared(lake, interval)
@@ -171,9 +168,7 @@ def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: SparkLak
     assert [*of(lake, hours("05", "09"))] == labels
 
 
-def test_results_that_are_gone_vanish_and_other_hours_stay(
-    lake: SparkLake, events: EventTable
-) -> None:
+def test_results_that_are_gone_vanish_and_other_hours_stay(lake: Lake, events: EventTable) -> None:
     interval, first, second = hours("18", "20"), hours("18", "19"), hours("19", "20")
     prepared(lake, interval)
     assert published(lake, interval) > 0
@@ -189,15 +184,17 @@ def test_results_that_are_gone_vanish_and_other_hours_stay(
     assert staged(lake, second, PUBLISHED) == beside
 
 
-def test_only_what_was_validated_is_published(lake: SparkLake) -> None:
+def test_only_what_was_validated_is_published(spark: SparkSession, lake: Lake) -> None:
     interval = hours("12", "14")
     aggregated(lake, interval)
     with pytest.raises(ValidationError, match="not validated"):
         published(lake, interval)
     validated(lake, interval)
     # What only rearranges rows is no change.
-    by_hand(lake, "OPTIMIZE {}", STAGED)
-    by_hand(lake, "UPDATE {} SET value = value + 1 WHERE owned_hour = '2013-02-08T13'", STAGED)
+    by_hand(spark, lake, "OPTIMIZE {}", STAGED)
+    by_hand(
+        spark, lake, "UPDATE {} SET value = value + 1 WHERE owned_hour = '2013-02-08T13'", STAGED
+    )
     with pytest.raises(ValidationError, match=r"something else .* UPDATE"):
         published(lake, interval)
     # A change that nobody vouches for is not undone by an aggregation of some other hour.
@@ -209,7 +206,7 @@ def test_only_what_was_validated_is_published(lake: SparkLake) -> None:
     assert published(lake, interval) > 0
 
 
-def test_what_another_run_has_aggregated_meanwhile_is_validated_again(lake: SparkLake) -> None:
+def test_what_another_run_has_aggregated_meanwhile_is_validated_again(lake: Lake) -> None:
     interval = hours("02", "04")
     prepared(lake, interval)
     # Hours beside these do not matter.
@@ -225,17 +222,17 @@ def test_what_another_run_has_aggregated_meanwhile_is_validated_again(lake: Spar
 
 
 def test_a_publication_that_was_overtaken_before_it_was_recorded_is_told(
-    lake: SparkLake, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, both = hours("00", "01"), hours("00", "02")
     for interval in (first, both):
         aggregated(lake, interval)
     validated(lake, first)
     validated(lake, both)
-    record = SparkLake.record
+    record = Lake.record
     overtaken: list[str] = []
 
-    def slow(self: SparkLake, table: str, rows: list[dict[str, Any]], **named: Any) -> None:
+    def slow(self: Lake, table: str, rows: list[dict[str, Any]], **named: Any) -> None:
         if not overtaken:
             overtaken.append(table)
             published(lake, both)
@@ -244,7 +241,7 @@ def test_a_publication_that_was_overtaken_before_it_was_recorded_is_told(
         record(self, table, rows, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SparkLake, "record", slow)
+        patch.setattr(Lake, "record", slow)
         published(lake, first)
     assert [hour.settled for hour in of(lake, both).values()] == [False, True]
     published(lake, both)
@@ -252,7 +249,7 @@ def test_a_publication_that_was_overtaken_before_it_was_recorded_is_told(
 
 
 def test_versions_that_are_wholly_on_record_are_not_read_again(
-    lake: SparkLake, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interval = hours("20", "21")
     prepared(lake, interval)

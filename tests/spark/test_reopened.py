@@ -21,8 +21,7 @@ from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import aggregate
-from elsinore.spark.tables import SparkLake
-from elsinore.timeline import Interval, format_instant, hour_label, hours_of, parse_instant
+from elsinore.timeline import Interval, hour_label, hours_of, parse_instant
 from jobs import (
     aggregate_trends,
     find_plan,
@@ -33,7 +32,7 @@ from jobs import (
 from tests.draws import draws
 from tests.spark.conftest import NewHome
 from tests.spark.histories import END, FIRST, Step, land_step, order, write_files
-from tests.spark.landing_zone import departure, hours, land, put
+from tests.spark.landing_zone import departure, hours, land, put, run_jobs
 from tests.spark.results_lake import computed, staged
 
 QUERIES = """
@@ -63,24 +62,19 @@ TRIED = draws(1, 10)
 
 
 @pytest.fixture
-def settings(new_home: NewHome, tmp_path: Path) -> Settings:
+def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
     """A home whose workload are the two queries."""
     path = tmp_path / "two.sase"
     path.write_text(QUERIES, encoding="utf-8")
-    return new_home().model_copy(update={"workload_file": path, "sample_windows": 20})
+    return new_spark_home().model_copy(update={"workload_file": path, "sample_windows": 20})
 
 
 @pytest.fixture
-def lake(spark: SparkSession, settings: Settings) -> SparkLake:
-    return SparkLake.of(Lake.open(settings), spark)
-
-
-@pytest.fixture
-def queries(lake: SparkLake, settings: Settings) -> Workload:
+def queries(lake: Lake, settings: Settings) -> Workload:
     return load_workload(settings.workload_file, lake.stream)
 
 
-def events_at(lake: SparkLake, *found: tuple[int, int]) -> EventTable:
+def events_at(lake: Lake, *found: tuple[int, int]) -> EventTable:
     """Departures of one plane, by minute of the day and delay."""
     day = parse_instant("2013-01-01")
     values = {
@@ -95,13 +89,13 @@ def events_at(lake: SparkLake, *found: tuple[int, int]) -> EventTable:
 
 
 def published(
-    lake: SparkLake, queries: Workload, interval: Interval, run: str
+    spark: SparkSession, lake: Lake, queries: Workload, interval: Interval, run: str
 ) -> tuple[Interval, ...]:
     """Compute and publish an interval with what it re-opened, trusting the engine."""
-    reopened = reopen_hours(lake, queries, interval, figures={}, run=run, most=100).taken
+    reopened = reopen_hours(lake, queries, interval, figures={}, most=100).taken
     assert reopened_hours(lake, queries, interval) == reopened
     for part in (interval, *reopened):
-        aggregate(lake, queries, part, static_plan="p", parts=1, run=run)
+        aggregate(spark, lake, queries, part, static_plan="p", parts=1, run=run)
         validated = {STAGED_VERSION: str(lake.version(STAGED))}
         note_metrics(lake, queries, part, VALIDATE_STEP, validated)
     publish(lake, queries, interval, run=run, also=reopened)
@@ -112,23 +106,23 @@ def labels(parts: tuple[Interval, ...]) -> list[str]:
     return [hour_label(hour)[-2:] for part in parts for hour in hours_of(part)]
 
 
-def runs(lake: SparkLake) -> dict[str, str]:
+def runs(lake: Lake) -> dict[str, str]:
     """By hour, the run that published it."""
     return {label[-2:]: found.run for label, found in sorted(read_publications(lake.root).items())}
 
 
 def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
-    lake: SparkLake, settings: Settings, queries: Workload
+    spark: SparkSession, lake: Lake, settings: Settings, queries: Workload
 ) -> None:
     whole = hours(9, 14)
     write_files(settings, Step(WHOLE, frozenset()))
     land(lake, settings, whole)
-    assert published(lake, queries, whole, "first") == ()
+    assert published(spark, lake, queries, whole, "first") == ()
     # 11:45 lies in windows that end from 12:00 to 13:30.
     put(settings, 13, departure(20, 45, 11), name="-late")
     land(lake, settings, hours(13, 14))
     before = lake.version(PUBLISHED)
-    assert labels(published(lake, queries, hours(13, 14), "late")) == ["11", "12"]
+    assert labels(published(spark, lake, queries, hours(13, 14), "late")) == ["11", "12"]
     assert lake.version(PUBLISHED) == before + 1
     assert runs(lake) == {
         "09": "first", "10": "first", "11": "late", "12": "late", "13": "late",
@@ -139,7 +133,7 @@ def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
     # 10:20 and 12:59.
     put(settings, 13, departure(2, 59, 12), name="-late")
     land(lake, settings, hours(13, 14))
-    assert labels(published(lake, queries, hours(13, 14), "mended")) == ["10", "11", "12"]
+    assert labels(published(spark, lake, queries, hours(13, 14), "mended")) == ["10", "11", "12"]
     assert runs(lake)["09"] == "first"
     mended = [event for event in FINAL_EVENTS if event != (10 * 60 + 20, 5)]
     final = events_at(lake, *mended, (12 * 60 + 59, 5))
@@ -150,11 +144,11 @@ def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(TRIED))
 def test_replaying_in_any_order_publishes_the_same(
-    lake: SparkLake, settings: Settings, queries: Workload, seed: int
+    spark: SparkSession, lake: Lake, settings: Settings, queries: Workload, seed: int
 ) -> None:
     for number, step in enumerate(order(seed)):
         land_step(lake, settings, step)
-        published(lake, queries, step.interval, f"run {number}")
+        published(spark, lake, queries, step.interval, f"run {number}")
     expected = computed(queries, events_at(lake, *FINAL_EVENTS), WHOLE)
     assert staged(lake, WHOLE, PUBLISHED) == expected
     assert stale_hours(lake.root, queries).own == ()
@@ -162,22 +156,13 @@ def test_replaying_in_any_order_publishes_the_same(
 
 @pytest.mark.slow
 def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
-    lake: SparkLake, settings: Settings, queries: Workload
+    lake: Lake, settings: Settings, queries: Workload
 ) -> None:
     write_files(settings, Step(WHOLE, frozenset()))
 
     def up_to_validation(interval: Interval, run: str) -> Arguments:
-        arguments = Arguments(interval, run)
-        landed = land_events.main(arguments, settings)
-        find_plan.main(arguments, settings)
-        parts = [Interval.parse(part["start"], part["end"]) for part in landed["reopened"]]
-        assert landed["reopened"] == [
-            {"start": format_instant(part.start), "end": format_instant(part.end)} for part in parts
-        ]
-        for part in (interval, *parts):
-            aggregate_trends.main(Arguments(part, run), settings)
-        validate_results.main(arguments, settings)
-        return arguments
+        run_jobs(settings, interval, run, last=(validate_results,))
+        return Arguments(interval, run)
 
     first = up_to_validation(hours(10, 13), "first")
     # Before these are published an event of their time lands, which therefore re-opens nothing.
@@ -209,7 +194,7 @@ def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
 
 @pytest.mark.slow
 def test_two_workloads_over_the_same_hours_try_again_and_keep_their_own_records(
-    lake: SparkLake, settings: Settings, queries: Workload, tmp_path: Path
+    lake: Lake, settings: Settings, queries: Workload, tmp_path: Path
 ) -> None:
     path = tmp_path / "other.sase"
     path.write_text(QUERIES.replace("2 hours", "1 hour"), encoding="utf-8")

@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from elsinore.cli.plan import read_statistics
 from elsinore.engine.profile.measure import measure
@@ -23,11 +22,10 @@ from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.statistics import Statistics
-from elsinore.spark.tables import SparkLake
 from elsinore.timeline import MINUTE, Interval
 from tests import profile_case as case
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows
+from tests.spark.landing_zone import departure, hours, land, put, rows
 
 QUERIES = """
 QUERY one RETURN COUNT(*) PATTERN SEQ(Departure D, Arrival A, Departure E)
@@ -37,7 +35,7 @@ WHERE [tailnum] WITHIN 1 hour;
 """
 
 
-def bound(lake: SparkLake, text: str = QUERIES) -> Workload:
+def bound(lake: Lake, text: str = QUERIES) -> Workload:
     return bind_workload(parse_workload(text, "test"), lake.stream)
 
 
@@ -53,7 +51,7 @@ def arrival(number: int, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def landed_home(spark: SparkSession, new_home: NewHome) -> Settings:
+def landed_home(new_home: NewHome) -> Settings:
     """Events at 08:59:59, 09:00, 10:00, 10:30 and 12:00, of aircraft with and without a number."""
     settings = new_home()
     put(settings, 8, departure(1, time="2013-01-01T08:59:59.999999Z", tailnum="N9"))
@@ -68,28 +66,27 @@ def landed_home(spark: SparkSession, new_home: NewHome) -> Settings:
          "precip": 0.0, "visib": 10.0},
     )  # fmt: skip
     put(settings, 11, departure(6, hour=12, minute=0, tailnum="N8"))
-    land(SparkLake.of(Lake.open(settings), spark), settings, hours(8, 12))
+    land(Lake.open(settings), settings, hours(8, 12))
     return settings
 
 
 @pytest.fixture
-def landed(lake: SparkLake, settings: Settings, landed_home: Settings) -> SparkLake:
+def landed(lake: Lake, settings: Settings, landed_home: Settings) -> Lake:
     """A lake that holds these events."""
     shutil.copytree(landed_home.lake, settings.lake, dirs_exist_ok=True)
     return lake
 
 
-def stored(lake: SparkLake, workload: Workload, interval: Interval) -> StoredEvents:
+def stored(lake: Lake, workload: Workload, interval: Interval) -> StoredEvents:
     return StoredEvents.of(lake.path("events"), workload, interval)
 
 
-def plan(lake: SparkLake, workload: Workload, interval: Interval) -> FoundPlan:
-    """As the job does it, without Spark."""
-    bare = Lake(lake.cores, lake.root, lake.stream, lake.tables)
-    return plan_run(bare, workload, interval, run="test")
+def plan(lake: Lake, workload: Workload, interval: Interval) -> FoundPlan:
+    """As the job does it."""
+    return plan_run(lake, workload, interval, run="test")
 
 
-def test_counted_is_what_a_run_reads(landed: SparkLake) -> None:
+def test_counted_is_what_a_run_reads(landed: Lake) -> None:
     assert stored(landed, bound(landed), hours(9, 12)).statistics() == Statistics.counted(
         hours(9, 12),
         {"Departure": 2, "Arrival": 2, "Cancellation": 1},
@@ -105,20 +102,13 @@ def test_counted_is_what_a_run_reads(landed: SparkLake) -> None:
     }  # fmt: skip
 
 
-def test_without_events_there_are_statistics_all_the_same(lake: SparkLake) -> None:
+def test_without_events_there_are_statistics_all_the_same(lake: Lake) -> None:
     counted = stored(lake, bound(lake), hours(11, 12)).statistics()
     assert counted.by_type == {"Departure": 0, "Arrival": 0, "Cancellation": 0}
     assert counted.by_keys == {}
 
 
-def test_a_table_that_only_spark_can_read_is_named(landed: SparkLake) -> None:
-    option = "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-    by_hand(landed, f"ALTER TABLE {{}} {option}", "events")
-    with pytest.raises(DataError, match=r"without Spark: its reader version is 3 .*deletion"):
-        plan(landed, bound(landed), hours(11, 12))
-
-
-def test_a_lakes_table_can_be_counted_by_a_command(landed: SparkLake) -> None:
+def test_a_lakes_table_can_be_counted_by_a_command(landed: Lake) -> None:
     table = landed.path("events")
     statistics, events = read_statistics(None, [table], bound(landed))
     assert statistics is not None
@@ -129,11 +119,11 @@ def test_a_lakes_table_can_be_counted_by_a_command(landed: SparkLake) -> None:
         read_statistics(None, [table, table], bound(landed))
 
 
-def kept(lake: SparkLake) -> list[tuple[str, str]]:
+def kept(lake: Lake) -> list[tuple[str, str]]:
     return [(kind, name) for kind, name in rows(lake, "plans", "kind", "fingerprint")]
 
 
-def test_a_plan_is_found_once_and_found_again_by_the_run(landed: SparkLake) -> None:
+def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
     workload, interval = bound(landed), hours(10, 12)
     before = landed.version("plans")
     first = plan(landed, workload, interval)
@@ -163,7 +153,7 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: SparkLake) -> N
 
 
 def test_a_plan_that_takes_long_comes_after_a_greedy_one(
-    landed: SparkLake, monkeypatch: pytest.MonkeyPatch
+    landed: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("elsinore.sharing.find_plan.PATIENCE", 1e-9)
     before = landed.version("plans")
@@ -174,7 +164,7 @@ def test_a_plan_that_takes_long_comes_after_a_greedy_one(
     assert (found.finder, landed.version("plans")) == ("optimal", before + 2)
 
 
-def test_the_plan_in_force_stands_within_the_band(lake: SparkLake, settings: Settings) -> None:
+def test_the_plan_in_force_stands_within_the_band(lake: Lake, settings: Settings) -> None:
     """Two hours by night, then single ones, of which one has more than twice as many events."""
     workload = bound(lake)
     numbers = count()
@@ -207,14 +197,7 @@ def test_the_plan_in_force_stands_within_the_band(lake: SparkLake, settings: Set
     assert plan(lake, workload, day).figures["replanned"] is True
 
 
-def test_a_plan_of_another_workload_is_refused(landed: SparkLake) -> None:
-    interval = hours(11, 12)
-    plan(landed, bound(landed), interval)
-    with pytest.raises(DataError, match="no plan"):
-        load_plan(landed, bound(landed, QUERIES.replace("2 hours", "3 hours")), interval)
-
-
-def test_each_workload_has_its_own_plan_of_the_same_hours(landed: SparkLake) -> None:
+def test_each_workload_has_its_own_plan_of_the_same_hours(landed: Lake) -> None:
     """A run over a stretch, after another workload's runs over single hours of it."""
     ours, theirs = bound(landed), bound(landed, QUERIES.replace("2 hours", "3 hours"))
     for interval in (hours(10, 11), hours(11, 12)):
@@ -222,10 +205,12 @@ def test_each_workload_has_its_own_plan_of_the_same_hours(landed: SparkLake) -> 
     found = plan(landed, ours, hours(10, 12)).plan
     assert load_plan(landed, ours, hours(11, 12)) == found
     assert load_plan(landed, theirs, hours(11, 12)) != found
+    with pytest.raises(DataError, match="no plan"):
+        load_plan(landed, bound(landed, QUERIES.replace("2 hours", "4 hours")), hours(11, 12))
 
 
 def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says(
-    landed: SparkLake,
+    landed: Lake,
 ) -> None:
     workload = bound(landed)
     reasons = []
@@ -236,7 +221,7 @@ def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says
 
 
 @pytest.fixture
-def flights(lake: SparkLake, settings: Settings) -> SparkLake:
+def flights(lake: Lake, settings: Settings) -> Lake:
     """The morning whose profile is worked out by hand, landed late, a quarter at a time."""
     absent = {"dep_delay": ..., "air_time": 9}
     lines = [
@@ -252,7 +237,7 @@ def flights(lake: SparkLake, settings: Settings) -> SparkLake:
     return lake
 
 
-def test_the_profile_is_the_one_worked_out_by_hand(flights: SparkLake) -> None:
+def test_the_profile_is_the_one_worked_out_by_hand(flights: Lake) -> None:
     workload = bound(flights, case.QUERIES)
     events, stretch = stored(flights, workload, case.OBSERVED).last()
     assert (stretch, measure(events, workload, stretch)) == (
@@ -262,7 +247,7 @@ def test_the_profile_is_the_one_worked_out_by_hand(flights: SparkLake) -> None:
     assert found.figures["profile_fingerprint"] == case.expected(workload).fingerprint
 
 
-def test_a_profile_is_measured_from_the_last_events_of_an_interval(flights: SparkLake) -> None:
+def test_a_profile_is_measured_from_the_last_events_of_an_interval(flights: Lake) -> None:
     """The last three that are observed are of 10:25 on; the last six of 09:30 on."""
     events = stored(flights, bound(flights, case.QUERIES), case.OBSERVED)
     for number, start in ((3, (10, 15)), (6, (9, 20))):
@@ -271,7 +256,7 @@ def test_a_profile_is_measured_from_the_last_events_of_an_interval(flights: Spar
         assert (len(last), stretch) == (number, Interval(begins, case.OBSERVED.end))
 
 
-def test_counts_are_of_one_version(flights: SparkLake, settings: Settings) -> None:
+def test_counts_are_of_one_version(flights: Lake, settings: Settings) -> None:
     workload, version = bound(flights, case.QUERIES), flights.version("events")
     before = stored(flights, workload, case.OBSERVED)
     put(settings, 11, departure(99, hour=11), name="-late")
@@ -282,7 +267,7 @@ def test_counts_are_of_one_version(flights: SparkLake, settings: Settings) -> No
     assert stored(flights, workload, case.OBSERVED).statistics().by_type["Departure"] == 10
 
 
-def test_a_stream_without_events_has_a_profile(lake: SparkLake) -> None:
+def test_a_stream_without_events_has_a_profile(lake: Lake) -> None:
     workload = bound(lake, case.QUERIES)
     events, stretch = stored(lake, workload, case.OBSERVED).last()
     profile = measure(events, workload, stretch)
@@ -290,7 +275,7 @@ def test_a_stream_without_events_has_a_profile(lake: SparkLake) -> None:
     assert (profile.bursts, profile.partitions) == ((), ())
 
 
-def test_a_plan_of_an_older_build_is_found_anew(landed: SparkLake) -> None:
+def test_a_plan_of_an_older_build_is_found_anew(landed: Lake) -> None:
     workload, interval = bound(landed), hours(10, 12)
     statistics = stored(landed, workload, hours(7, 10)).statistics()
     found = find_plan(workload, statistics)
@@ -317,7 +302,7 @@ def test_a_plan_of_an_older_build_is_found_anew(landed: SparkLake) -> None:
     assert load_plan(landed, workload, interval) == anew.plan
 
 
-def test_the_plan_of_a_run_holds_its_kleene_sets(landed: SparkLake) -> None:
+def test_the_plan_of_a_run_holds_its_kleene_sets(landed: Lake) -> None:
     kleene = (
         "QUERY a RETURN COUNT(*) PATTERN SEQ(Departure, Arrival+) WHERE [tailnum] WITHIN 2 hours;"
         "QUERY b RETURN COUNT(*) PATTERN SEQ(Cancellation, Arrival+) WHERE [tailnum]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -30,35 +29,31 @@ from elsinore.lake.regions import Hours, Landings, OfWorkload, RunStep, run_key
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.server import running_server
-from elsinore.spark.tables import SparkLake
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.spark.landing_zone import arrow_rows, hours, rows
-
-pytestmark = pytest.mark.spark
 
 
 def raw(landing: str, line: str) -> dict[str, Any]:
     return {"landing": landing, "file": "f", "position": 1, "line": line}
 
 
-def write(lake: SparkLake, first: int, end: int, *found: dict[str, Any]) -> None:
+def write(lake: Lake, first: int, end: int, *found: dict[str, Any]) -> None:
     region = Landings(hours(first, end))
     found_rows = arrow_rows(lake, "raw_events", *found)
     lake.stream_rows("raw_events", [found_rows], where=region, note="r")
 
 
 def metrics(lake: Lake, first: int, step: str, workload: str = "", **values: float) -> None:
-    region = RunStep(hours(first, first + 1), step)
+    region = RunStep(hours(first, first + 1), step, workload)
     rows = [
         {"run_key": run_key(region.interval), "workload_fingerprint": workload, "step": step}
         | {"metric": name, "value": value}
         for name, value in values.items()
     ]
-    lake.record("run_metrics", rows, where=OfWorkload(region, workload), run="r")
+    lake.record("run_metrics", rows, where=[region], run="r")
 
 
-def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: SparkLake) -> None:
+def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: Lake) -> None:
     nine, ten, eleven = (f"2013-01-01T{hour:02}" for hour in (9, 10, 11))
     write(lake, 9, 12, raw(nine, "a"), raw(ten, "b"), raw(eleven, "c"))
     write(lake, 10, 11, raw(ten, "d"), raw(ten, "e"))
@@ -67,56 +62,29 @@ def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: SparkLake) -> No
     assert rows(lake, "raw_events", "line") == ["a"]
 
 
-def test_rows_outside_of_the_region_are_refused(lake: SparkLake) -> None:
+def test_rows_outside_of_the_region_are_refused(lake: Lake) -> None:
     write(lake, 9, 10, raw("2013-01-01T09", "a"))
     with pytest.raises(DeltaError, match="failed validation check"):
         write(lake, 10, 11, raw("2013-01-01T09", "b"))
     assert rows(lake, "raw_events", "line") == ["a"]
 
 
-def test_a_pinned_version_stays_readable_and_an_unknown_one_is_refused(lake: SparkLake) -> None:
-    write(lake, 9, 10, raw("2013-01-01T09", "a"))
-    pinned = lake.version("raw_events")
-    write(lake, 9, 10, raw("2013-01-01T09", "b"))
-    assert [row.line for row in lake.read("raw_events", pinned).collect()] == ["a"]
-    assert [row.line for row in lake.read("raw_events").collect()] == ["b"]
-    with pytest.raises(DataError, match="no version 99; its latest is 2"):
-        lake.read("raw_events", 99)
-
-
-def test_the_run_is_named_in_the_history(lake: SparkLake) -> None:
-    write(lake, 9, 10, raw("2013-01-01T09", "a"))
-    newest = max((lake.path("raw_events") / "_delta_log").glob("*.json"))
-    commits = [json.loads(line) for line in newest.read_text().splitlines()]
-    (info,) = [commit["commitInfo"] for commit in commits if "commitInfo" in commit]
-    assert info["userMetadata"] == "r"
-    metrics(lake, 9, "land", lines=1)
-    assert deltalake.DeltaTable(str(lake.path("run_metrics"))).history(1)[0]["run"] == "r"
-
-
-def test_records_replace_their_region_without_spark(lake: SparkLake, settings: Settings) -> None:
-    bare = Lake.open(settings)
-    metrics(bare, 9, "land", lines=1, files=2)
-    metrics(bare, 9, "publish", rows=3)
-    metrics(bare, 10, "land", lines=4)
-    metrics(bare, 9, "land", lines=5)
-    metrics(bare, 9, "land", "f" * 64, lines=6)
-    assert rows(bare, "run_metrics", "run_key", "step", "metric", "value") == [
+def test_records_replace_their_region(lake: Lake) -> None:
+    metrics(lake, 9, "land", lines=1, files=2)
+    metrics(lake, 9, "publish", rows=3)
+    metrics(lake, 10, "land", lines=4)
+    metrics(lake, 9, "land", lines=5)
+    metrics(lake, 9, "land", "f" * 64, lines=6)
+    assert rows(lake, "run_metrics", "run_key", "step", "metric", "value") == [
         ("2013-01-01T09_2013-01-01T10", "land", "lines", 5.0),
         ("2013-01-01T09_2013-01-01T10", "land", "lines", 6.0),
         ("2013-01-01T09_2013-01-01T10", "publish", "rows", 3.0),
         ("2013-01-01T10_2013-01-01T11", "land", "lines", 4.0),
     ]
-    assert bare.version("run_metrics") == 5
-    assert [row.value for row in lake.read("run_metrics").orderBy("value").collect()] == [
-        3,
-        4,
-        5,
-        6,
-    ]
+    assert lake.version("run_metrics") == 5
 
 
-def test_data_is_not_written_as_records_nor_records_as_data(lake: SparkLake) -> None:
+def test_data_is_not_written_as_records_nor_records_as_data(lake: Lake) -> None:
     with pytest.raises(ParameterError, match="raw_events is a table of data"):
         lake.add("raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], run="r")
     for table, day in (("landings", "landing_day"), ("trend_aggregates", "landing_day")):
@@ -130,14 +98,14 @@ def departure_of(event: str, day: int) -> dict[str, Any]:
     return {"event_id": event, "event_type": "Departure", "event_time": at} | place
 
 
-def put_event(lake: SparkLake, event: str, day: int, *, seen: int, turn: int) -> None:
+def put_event(lake: Lake, event: str, day: int, *, seen: int, turn: int) -> None:
     """Put a row into a day of `events`."""
     new = arrow_rows(lake, "events", departure_of(event, day))
     new = new.append_column("event_day", new["event_time"].cast(pa.date32()))
     lake.change_rows("events", [new], days=None, seen=seen, turn=turn, note="{}")
 
 
-def test_a_turn_is_taken_once(lake: SparkLake) -> None:
+def test_a_turn_is_taken_once(lake: Lake) -> None:
     """Also where another one writes other days, which is no conflict to Delta."""
     assert lake.turn("events") == (0, 0)
     put_event(lake, "a", 1, seen=0, turn=1)
@@ -150,13 +118,13 @@ def test_a_turn_is_taken_once(lake: SparkLake) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "../raw_events", "", "raw_events`; --"])
-def test_only_declared_tables_have_a_path(lake: SparkLake, name: str) -> None:
+def test_only_declared_tables_have_a_path(lake: Lake, name: str) -> None:
     with pytest.raises(ParameterError, match="has no table"):
         lake.path(name)
 
 
 def test_tables_are_created_once_and_compared_with_their_declaration(
-    lake: SparkLake, settings: Settings, tmp_path: Path
+    lake: Lake, settings: Settings, tmp_path: Path
 ) -> None:
     assert lake.create_all() == ()
     declared = tmp_path / "tables"
@@ -165,20 +133,30 @@ def test_tables_are_created_once_and_compared_with_their_declaration(
     (declared / "raw_events.yaml").write_text(text.replace("position: {", "row: {"))
     other = settings.model_copy(update={"tables_dir": declared})
     with pytest.raises(SetupError, match=r"raw_events is not as declared: position .long. is decl"):
-        SparkLake.of(Lake.open(other), lake.spark).create_all()
+        Lake.open(other).create_all()
 
 
-def test_a_lake_without_tables_says_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
-    lake = SparkLake.of(Lake.open(Settings(home=tmp_path)), spark)
+def test_a_lake_without_tables_says_what_to_do(tmp_path: Path) -> None:
+    lake = Lake.open(Settings(home=tmp_path))
     with pytest.raises(DataError, match=r"the table events does not exist .*land events first"):
-        lake.read("events")
+        lake.rows("events")
 
 
-def test_ticks_have_no_hours(spark: SparkSession, settings: Settings, tmp_path: Path) -> None:
+def test_what_a_killed_creation_has_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    lake = Lake.open(Settings(home=tmp_path))
+    for table, left in (("events", "_commit_x.json.tmp"), ("plans", ".json.tmp")):
+        log = lake.path(table) / "_delta_log"
+        log.mkdir(parents=True)
+        (log / left).write_text("{half")
+    assert set(lake.create_all()) == set(lake.tables)
+    assert {lake.version(table) for table in lake.tables} == {0}
+
+
+def test_ticks_have_no_hours(settings: Settings, tmp_path: Path) -> None:
     ticks = tmp_path / "ticks.yaml"
     ticks.write_text("stream: s\ntime: {field: t, unit: integer}\ntype: {field: y}\ntypes:\n  A:\n")
     with pytest.raises(SchemaError, match="counts time in ticks"):
-        SparkLake.of(Lake.open(settings.model_copy(update={"schema_file": ticks})), spark)
+        Lake.open(settings.model_copy(update={"schema_file": ticks}))
 
 
 def test_regions_spell_their_hours_themselves() -> None:
@@ -190,7 +168,7 @@ def test_regions_spell_their_hours_themselves() -> None:
         "OR (owned_day >= DATE'1970-01-01' AND owned_day <= DATE'1970-01-01')"
     )
     assert RunStep(hours(9, 10), "land").predicate() == (
-        "run_key = '2013-01-01T09_2013-01-01T10' AND step = 'land'"
+        "run_key = '2013-01-01T09_2013-01-01T10' AND step = 'land' AND workload_fingerprint = ''"
     )
     assert OfWorkload(Hours(hours(9, 10)), "0" * 64).predicate() == (
         "(owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09') "
@@ -199,19 +177,12 @@ def test_regions_spell_their_hours_themselves() -> None:
     for text in ("x' OR 1=1 --", "0" * 63, "0" * 64 + "\n"):
         with pytest.raises(EngineError, match="no fingerprint"):
             OfWorkload(Hours(hours(9, 10)), text)
+        with pytest.raises(EngineError, match="no fingerprint"):
+            RunStep(hours(9, 10), "land", text)
     with pytest.raises(AuthorError, match="whole hours"):
         Landings(Interval(0, HOUR + 1))
     with pytest.raises(EngineError, match="cannot name a step"):
         RunStep(hours(9, 10), "x' OR 1=1 --")
-
-
-def test_missing_jars_and_java_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Settings(home=tmp_path)
-    with pytest.raises(SetupError, match=r"lacks delta-spark_.* and delta-storage-.*make setup"):
-        running_server(settings.model_copy(update={"jars": tmp_path}))
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SetupError, match="Java is missing"):
-        running_server(settings)
 
 
 def _die(_: Any) -> Any:
@@ -239,7 +210,7 @@ def test_failures_of_workers_keep_their_meaning(
         spark.range(1).mapInArrow(work, "id long").collect()
 
 
-def test_two_writers_of_one_region_conflict(lake: SparkLake) -> None:
+def test_two_writers_of_one_region_conflict(lake: Lake) -> None:
     """The other one commits while this one's rows are still being computed."""
     path = str(lake.path("raw_events"))
     region = Landings(hours(9, 10))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
 from elsinore.errors import ValidationError
@@ -17,10 +15,8 @@ from elsinore.lake.validate import Validation, require_no_mismatch, validate
 from elsinore.query.bound import Workload
 from elsinore.results.row import ResultRow
 from elsinore.settings import Settings
-from elsinore.spark.tables import SparkLake
-from tests.spark.dry_lake import answers, dry_lake, stage
 from tests.spark.mutants import MUTANTS, QUERIES, Mutant
-from tests.spark.results_lake import hours, staged, workload
+from tests.spark.results_lake import answers, flights_lake, hours, stage, staged, workload
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +31,7 @@ Answers = dict[str, list[ResultRow]]
 
 @pytest.fixture(scope="module")
 def lake_and_events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, EventTable]:
-    return dry_lake(Settings(home=tmp_path_factory.mktemp("home")))
+    return flights_lake(Settings(home=tmp_path_factory.mktemp("home")))
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +146,7 @@ def test_nothing_of_it_is_published(lake: Lake, asked: Workload, whole: Validati
         require_no_mismatch(whole)
     note_metrics(lake, asked, RUN, VALIDATE_STEP, whole.figures())
     with pytest.raises(ValidationError, match="differ from the reference"):
-        publish(cast(SparkLake, lake), asked, RUN, run="test")
+        publish(lake, asked, RUN, run="test")
     assert staged(lake, RUN, PUBLISHED) == []
 
 

@@ -1,4 +1,4 @@
-"""Delta tables without Spark: what their logs say, left unfinished or failed to be written; rows.
+"""Delta tables: what their logs say, why they could not be written, and their rows.
 
 A note is in the commit itself (`userMetadata`): what it says of the rows is true of exactly this
 version of the table, whoever is killed when.
@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
-from uuid import uuid4
 
 import deltalake
 import pyarrow as pa
@@ -25,7 +22,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from pyarrow.acero import AggregateNodeOptions, Declaration, RecordBatchReaderSourceNodeOptions
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from elsinore.errors import ConflictError, DataError, ElsinoreError, disk_error
+from elsinore.errors import ConflictError, DataError, disk_error
 from elsinore.lake.regions import Hours
 
 #: Commits that change no row.
@@ -52,19 +49,12 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
 _SHOWN = 300
 
-#: Seconds after which nobody is still at work on a log that has no commit: making one takes a
-#: tenth of one, and a killed task is tried again after ten.
-_ABANDONED = 3.0
-
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of a table.
+    """One commit of a table: the version that it made, and what it did, as Delta calls it.
 
-    Attributes:
-        version: the version of the table that it made.
-        operation: what it did, as Delta calls it, such as `MERGE`.
-        note: the object in its `userMetadata`; empty where that is no JSON object.
+    `note` is the object in its `userMetadata`; empty where that is no JSON object.
     """
 
     version: int
@@ -109,14 +99,14 @@ def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator
     columns = ["version", "operation", "note"]
     kept = read_rows(table.parent, HISTORY, columns=columns, where=where, of_table=[table.name])
     known = {row["version"]: row for row in kept.to_pylist()}
-    following = versions.stop
-    for number in (*sorted(known, reverse=True), versions.start - 1):
-        if number < following - 1:
-            yield Commit(following - 1, "unknown", {})
-        following = number
-        if number in known and number not in without:
-            row = known[number]
+    in_gap = False
+    for number in reversed(versions):
+        row = known.get(number)
+        if row is None and not in_gap:
+            yield Commit(number, "unknown", {})
+        elif row is not None and number not in without:
             yield Commit(number, row["operation"], _object(row["note"]))
+        in_gap = row is None
 
 
 def _read(path: Path, version: int) -> Commit:
@@ -160,53 +150,23 @@ def _object(text: str | None) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def clear_unfinished(table: Path) -> None:
-    """Remove the log folder of a table that is none, and do nothing to one that is.
-
-    Delta calls whatever has anything in its log folder a table, then misses the table's first
-    commit, and would refuse to create it for ever. A creation that is under way is waited for; one
-    that goes on after that, or that was finished just now, loses nothing: the folder is put aside
-    in one step before it is looked at a last time, and what a commit was for goes back.
-
-    Args:
-        table: the folder of the table; it need not exist.
+@contextmanager
+def write_failures(table: str) -> Iterator[None]:
+    """Raises what goes wrong with writing a table in our terms.
 
     Raises:
-        ConflictError: others create the table right now.
+        ConflictError: another writer got there first.
+        SetupError: the disk is full or read-only.
     """
-    log = table / _LOG
-    while log.is_dir() and not deltalake.DeltaTable.is_deltatable(str(table)):
-        if time.time() - _last_touched(log) > _ABANDONED:
-            aside = table / f"{_LOG}.{uuid4().hex}"
-            try:
-                log.rename(aside)
-                if any(_COMMIT.fullmatch(path.name) for path in aside.iterdir()):
-                    aside.rename(log)
-                    return
-            except OSError as error:
-                raise ConflictError(f"others are creating the table {table.name}") from error
-            shutil.rmtree(aside)
-            return
-        time.sleep(0.1)
-
-
-def _last_touched(folder: Path) -> float:
-    touched = 0.0
-    for path in (folder, *folder.rglob("*")):
-        try:
-            touched = max(touched, path.stat().st_mtime)
-        except FileNotFoundError:
-            continue  # a temporary file that has got its name
-    return touched
-
-
-def write_failure(error: Exception, table: str = "") -> ElsinoreError | None:
-    """Why delta-rs or the system could not write, in our terms; None if that is not known."""
-    if isinstance(error, CommitFailedError):
-        writer = f"another writer of {table}" if table else "another writer"
+    try:
+        yield
+    except CommitFailedError as error:
         text = first_line(f"{type(error).__name__}: {error}")
-        return ConflictError(f"{writer} got there first: {text}")
-    return disk_error(error)
+        raise ConflictError(f"another writer of {table} got there first: {text}") from error
+    except (DeltaError, OSError) as error:
+        if full := disk_error(error):
+            raise full from error
+        raise
 
 
 def first_line(text: str) -> str:
@@ -243,14 +203,14 @@ def read_rows(
     version: int | None = None,
     **allowed: Sequence[str],
 ) -> pa.Table:
-    """Rows of a table.
+    """Rows of a table at a version, the newest by default.
 
     Args:
         lake: folder of the Delta tables.
         table: name of the table.
         columns: columns to read; None: all.
         where: which rows; None: all.
-        version: of the table; None: the newest.
+        version: of the table.
         **allowed: by text column, the values that a row must have one of.
 
     Raises:
@@ -289,14 +249,7 @@ def aggregate_rows(
     *,
     where: ds.Expression,
 ) -> pa.Table:
-    """Aggregates of rows of a table's newest version, which are read a part at a time.
-
-    Args:
-        lake: folder of the Delta tables.
-        table: name of the table.
-        columns: what to aggregate, by name.
-        wanted: aggregates of these columns.
-        where: which rows.
+    """Aggregates of named columns of a table's newest version, which is read a part at a time.
 
     Raises:
         DataError: the table is missing or cannot be read.

@@ -44,6 +44,10 @@ class EventFile:
     first: int
     last: int
 
+    def overlaps(self, interval: Interval) -> bool:
+        """Whether it can hold events of an interval."""
+        return self.first < interval.end and interval.start <= self.last
+
 
 def events_in_order(
     files: Sequence[EventFile],

@@ -7,7 +7,7 @@ does not matter.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import Reason
 from elsinore.lake.landing_zone import scanned_schema
-from elsinore.lake.regions import day_of
 from elsinore.timeline import hour_label
 
 #: Values of the column `fate`.
@@ -199,75 +198,43 @@ class LandingCounts:
     touched: Spans
 
 
-#: What `count_judged` groups by, and what it counts of each group.
-_GROUPS = {
-    **dict.fromkeys(("fate", "landing", "reason_code", "op"), pa.string()),
-    "alike": pa.bool_(),
-    **dict.fromkeys(("hour", "hour_before"), pa.int64()),
-}
-_COUNTED = ("count", "first", "last", "first_before", "last_before")
-COUNTS_SCHEMA = pa.schema([*_GROUPS.items(), *((name, pa.int64()) for name in _COUNTED)])
-
-
-def count_judged(judged: pa.Table, whole: frozenset[str]) -> pa.Table:
-    """Rows of `COUNTS_SCHEMA`, some dozens however many rows are counted.
+def count_judged(judged: pa.Table, whole: Collection[str]) -> LandingCounts:
+    """What rows that `judge_lines` gives come to.
 
     Args:
-        judged: what `judge_lines` gives, or a part of it.
+        judged: the rows.
         whole: labels of the landings that are judged as a whole; of others only changes count.
     """
-    at, was = (judged[name].cast(pa.int64()) for name in ("event_time", "was"))
-    is_whole = pc.is_in(judged["landing"], pa.array(sorted(whole), pa.string()))
-    is_line = pc.and_(pc.is_valid(judged["fate"]), is_whole)
-    groups = {
-        name: pc.if_else(is_line, judged[name], pa.scalar(None, pa.string()))
-        for name in ("fate", "landing", "reason_code")
-    }
-    groups |= {"op": judged["op"], "alike": judged["alike"]}
-    hour = {name: pc.floor_temporal(judged[name], unit="hour") for name in ("event_time", "was")}
-    changed = pc.if_else(pc.is_valid(judged["op"]), hour["event_time"], pa.scalar(None))
-    groups["hour"], groups["hour_before"] = changed, hour["was"]
-    spans = [("at", "min"), ("at", "max"), ("was", "min"), ("was", "max")]
-    # An event that is held is told from a line of another landing by `held`.
-    is_held = pc.is_null(judged["fate"])
-    table = pa.table({**groups, "at": at, "was": was, HELD: is_held})
-    found = table.group_by([*groups, HELD], use_threads=False)
-    counted = found.aggregate([([], "count_all"), *spans])
-    fates = pc.if_else(counted[HELD], HELD, counted["fate"])
-    columns = [fates, *(counted[name] for name in [*groups][1:]), counted["count_all"]]
-    columns += [counted[f"{name}_{how}"] for name, how in spans]
-    return pa.table(columns, names=COUNTS_SCHEMA.names).cast(COUNTS_SCHEMA)
-
-
-def add_up_counts(counted: Iterable[Mapping[str, Any]]) -> LandingCounts:
-    """The counts of rows of `COUNTS_SCHEMA`, of one part or of several."""
-    fates: Counter[tuple[str, str, str | None]] = Counter()
-    changes: Counter[str] = Counter()
-    accepted: Spans = {}
-    touched: Spans = {}
-    days: set[date] = set()
-    held = 0
-    for row in counted:
-        here = row["hour"], row["first"], row["last"]
-        before = row["hour_before"], row["first_before"], row["last_before"]
-        if row["fate"] == HELD:
-            held += row["count"]
-        elif row["fate"] is not None:
-            fates[row["landing"], row["fate"], row["reason_code"]] += row["count"]
-        if row["fate"] == ACCEPTED:
-            _widen(accepted, row["landing"], *here[1:])
-        if row["op"] is not None:
-            changes[row["op"]] += row["count"]
-        for hour, first, last in (here, before):
-            if hour is not None:
-                days.add(day_of(hour))
-                if not row["alike"]:
-                    _widen(touched, hour_label(hour), first, last)
+    names = ["landing", "fate", "reason_code", "event_time", "op", "was", "alike"]
+    rows = judged.select(names)
+    is_line = pc.is_valid(rows["fate"])
+    is_whole = pc.is_in(rows["landing"], pa.array(sorted(whole), pa.string()))
+    lines = rows.filter(pc.and_(is_line, is_whole))
+    fates = lines.group_by(names[:3]).aggregate([([], "count_all")])
+    accepted = lines.filter(pc.field("fate") == ACCEPTED)
+    changed = rows.filter(pc.field("op").is_valid())
+    touched = _times(changed.filter(~pc.field("alike")))
+    hours = pc.floor_temporal(touched, unit="hour").cast(pa.int64())
     return LandingCounts(
-        fates, accepted, held, changes, frozenset(days), dict(sorted(touched.items()))
+        Counter({tuple(row.values())[:3]: row["count_all"] for row in fates.to_pylist()}),
+        _spans(accepted["landing"], accepted["event_time"]),
+        held=pc.sum(pc.invert(is_line)).as_py() or 0,
+        changes=Counter(
+            {op["values"]: op["counts"] for op in changed["op"].value_counts().to_pylist()}
+        ),
+        days=frozenset(_times(changed).cast(pa.date32()).unique().to_pylist()),
+        touched={hour_label(hour): span for hour, span in sorted(_spans(hours, touched).items())},
     )
 
 
-def _widen(spans: Spans, label: str, first: int, last: int) -> None:
-    before = spans.get(label, (first, last))
-    spans[label] = min(before[0], first), max(before[1], last)
+def _times(changed: pa.Table) -> pa.ChunkedArray:
+    """Of events that change, before and after."""
+    chunks = [*changed["event_time"].chunks, *changed["was"].drop_null().chunks]
+    return pa.chunked_array(chunks, changed["was"].type)
+
+
+def _spans(keys: pa.ChunkedArray, times: pa.ChunkedArray) -> dict[Any, tuple[int, int]]:
+    """By key, the first and the last time."""
+    table = pa.table({"key": keys, "time": times.cast(pa.int64())})
+    found = table.group_by("key").aggregate([("time", "min"), ("time", "max")])
+    return {row["key"]: (row["time_min"], row["time_max"]) for row in found.to_pylist()}

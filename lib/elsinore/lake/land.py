@@ -12,7 +12,6 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.errors import ConflictError, DataError, EngineError
 from elsinore.files.rejection import bad_lines, judged_lines
@@ -27,7 +26,6 @@ from elsinore.lake.judge_landing import (
     QUARANTINED,
     UPDATE,
     LandingCounts,
-    add_up_counts,
     count_judged,
     judge_lines,
     to_judge_schema,
@@ -42,7 +40,7 @@ from elsinore.lake.landing_zone import (
     scanned_schema,
 )
 from elsinore.lake.regions import Landings
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import Lake, trying_again
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
 
@@ -67,12 +65,9 @@ Figures = dict[str, int | float | str]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state of the tables that a landing is judged at.
+    """The state of the tables that a landing is judged at: versions, and the turns of `events`.
 
-    Attributes:
-        events: the version of `events`.
-        turn: how many turns that has seen.
-        raw: a version of `raw_events` that holds the lines of all landings which took these turns.
+    `raw_events` holds at `raw` the lines of all landings which took these turns.
     """
 
     events: int
@@ -88,20 +83,15 @@ class Seen:
     def require_alone(self, lake: Lake, *, stored: bool, merged: bool) -> None:
         """Refuse to go on where others have changed rows since.
 
-        Args:
-            lake: the tables.
-            stored: whether this landing has since stored its lines.
-            merged: whether it has changed `events`.
+        This landing may have stored its lines and merged its events since.
 
         Raises:
             ConflictError: others have.
         """
         own = {"raw_events": (self.raw, stored), "events": (self.events, merged)}
         for table, (version, mine) in own.items():
-            changes = sum(
-                commit.changes_rows for commit in commits(lake.path(table), after=version)
-            )
-            if changes > mine:
+            since = commits(lake.path(table), after=version)
+            if sum(commit.changes_rows for commit in since) > mine:
                 raise ConflictError("another run landed meanwhile")
 
 
@@ -112,7 +102,7 @@ class FoundLanding:
     Attributes:
         own: the run's own hours, and in `own.also` the earlier ones with new or changed files.
         files: of all of them.
-        refused: by label earlier hours that cannot be landed, and why.
+        refused: by label, why earlier hours cannot be landed.
     """
 
     own: Landings
@@ -137,8 +127,7 @@ class FoundLanding:
     def parts(self, most: int) -> Iterator[FoundLanding]:
         """The same in stretches of hours, the earlier hours with the first one.
 
-        Args:
-            most: bytes of lines that a stretch has at most, if it is not a single hour.
+        A stretch of more than one hour has at most so many bytes of lines.
         """
         sizes: Counter[str] = Counter()
         for file in self.files:
@@ -153,7 +142,7 @@ class FoundLanding:
         for start, end in pairwise([*borders, whole.end]):
             first = start == whole.start
             own = Landings(Interval(start, end), self.own.also if first else ())
-            labels = _labels(own)
+            labels = set(own.labels)
             files = tuple(file for file in self.files if file.landing in labels)
             yield FoundLanding(own, files, self.refused if first else {})
 
@@ -179,12 +168,6 @@ def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Fig
     too much of it is bad, it is left as it was, and tried again by each run until its files change
     or are too old.
 
-    Args:
-        lake: the tables.
-        settings: where the files are; how many lines are landed at once; how much may be bad.
-        interval: the hours.
-        run: the run, named in the tables' history.
-
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
         earlier ones `late_landings`, how many were landed with them, and, where there are any,
@@ -195,17 +178,11 @@ def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Fig
         ConflictError: other runs kept landing meanwhile.
         EngineError: the lines do not add up.
     """
-    again = Retrying(
-        retry=retry_if_exception_type(ConflictError),
-        stop=stop_after_attempt(_TRIES),
-        wait=wait_random(0, 0.5),
-        reraise=True,
-    )
     figures: Counter[str] = Counter()
     refused: dict[str, str] = {}
     for part in find_landing(lake, settings, interval).parts(settings.landing_bytes):
         landing = _Landing(lake, run, settings.max_bad_share, part, _scan(lake, part.files))
-        figures.update(again(landing.attempt))
+        figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
         figures["late_landings"] += len(landing.found.late)
         refused |= landing.found.refused
     told = {REFUSED: json.dumps(refused)} if refused else {}
@@ -230,14 +207,7 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
 
 @dataclass(frozen=True)
 class JudgedLanding:
-    """A landing that was judged, and those that were judged again with it.
-
-    Attributes:
-        rows: what judging gave.
-        own: the landings that were scanned.
-        others: further ones that were judged again as a whole.
-        counts: what it comes to.
-    """
+    """Landings that were scanned and judged, and others that were judged again as a whole."""
 
     rows: pa.Table
     own: Landings
@@ -255,14 +225,8 @@ def judge_landing(
 ) -> JudgedLanding:
     """Judge the scanned lines of some landings, with all stored lines and events of the same ids.
 
-    A landing whose lines may change their fate by this one is judged anew as a whole.
-
-    Args:
-        lake: the tables.
-        scanned: rows of `scanned_schema`.
-        ours: the landings.
-        seen: the versions to read.
-        also: labels of other landings that are judged again in any case.
+    A landing whose lines may change their fate by this one is judged anew as a whole; so are those
+    of the labels `also` in any case. `scanned` are rows of `scanned_schema`.
     """
     raw, events = lake.dataset("raw_events", seen.raw), lake.dataset("events", seen.events)
     # What these landings brought before, too: without it another line may stay.
@@ -271,7 +235,7 @@ def judge_landing(
     others: set[str] = set()
     if lake.stream.id_field is not None and _has_others(events, ours):
         others = _landings_of(_of_ids(events, ids, [ours]))
-    counts = _count(judged, ours)
+    counts = count_judged(judged, ours.labels)
     labels = set(also) | others
     if counts.held or others:
         labels |= _landings_of(_of_ids(raw, ids, [ours]))
@@ -289,7 +253,7 @@ def judge_landing(
     lines = [scanned, _decode(lake, stored), _decode(lake, rivals), unusable]
     held = [_of_landings(events, region), _of_ids(events, ids, [region])]
     judged = _judge(lake, lines, held)
-    return JudgedLanding(judged, ours, again, _count(judged, region))
+    return JudgedLanding(judged, ours, again, count_judged(judged, region.labels))
 
 
 def _scan(lake: Lake, files: Sequence[LandingFile]) -> pa.Table:
@@ -314,10 +278,6 @@ def _judge(lake: Lake, lines: Sequence[pa.Table], held: Sequence[pa.Table]) -> p
             parts.append(table.select(names).append_column(HELD, flags))
     both = pa.concat_tables(parts, promote_options="default").cast(schema)
     return judge_lines(both, lake.stream)
-
-
-def _count(judged: pa.Table, whole: Landings) -> LandingCounts:
-    return add_up_counts(count_judged(judged, _labels(whole)).to_pylist())
 
 
 def _of_landings(rows: ds.Dataset, inside: Landings) -> pa.Table:
@@ -354,10 +314,6 @@ def _landings_of(rows: pa.Table) -> set[str]:
     return set(rows["landing"].unique().to_pylist())
 
 
-def _labels(landings: Landings) -> frozenset[str]:
-    return frozenset(hour_label(hour) for part in landings.intervals for hour in hours_of(part))
-
-
 def _has_others(events: ds.Dataset, ours: Landings) -> bool:
     """Whether other landings have brought any event."""
     other = events.head(1, columns=["landing"], filter=~ours.expression(by_day=False))
@@ -368,13 +324,8 @@ def _has_others(events: ds.Dataset, ours: Landings) -> bool:
 class _Landing:
     """A landing until it has got its turn.
 
-    Attributes:
-        lake: the tables.
-        run: names it in the tables' history.
-        allowed: share of lines that may be bad.
-        found, scanned: what lands, and its lines.
-        also: other landings that it has written accounts of.
-        stored: whether its lines are stored.
+    `allowed` is the share of lines that may be bad, `also` are other landings that it has written
+    accounts of.
     """
 
     lake: Lake
@@ -413,7 +364,7 @@ class _Landing:
         _require_accounted(lake, accounts, landing.region, raw_version)
         self.also.update(hour_label(hour) for part in landing.others for hour in hours_of(part))
         self._write_quarantine(landing, landing.region)
-        lake.record("landings", list(accounts.values()), where=landing.region, run=self.run)
+        lake.record("landings", list(accounts.values()), where=[landing.region], run=self.run)
         # What is as it should be is left alone: no version of `events` without a change.
         merging = bool(landing.counts.changes)
         if merging:
@@ -452,13 +403,6 @@ def change_events(
     """Apply changes to `events` in one commit, which notes the touched times.
 
     Days in which an event changes or goes are written anew.
-
-    Args:
-        lake: the tables.
-        changes: rows that judging gave, of those that change something.
-        counts: what judging gave.
-        seen: the state that was judged at.
-        run: the run.
 
     Raises:
         ConflictError: `events` has changed since.
@@ -499,7 +443,7 @@ def _accounts(
     lake: Lake, landing: JudgedLanding, files: Sequence[LandingFile]
 ) -> dict[str, dict[str, Any]]:
     """By hour that is judged a row of `landings`, also for those without files."""
-    own = [hour_label(hour) for part in landing.own.intervals for hour in hours_of(part)]
+    own = landing.own.labels
     accounts = {label: _account(label) for label in own} | _earlier_accounts(lake, landing.others)
     there = listings(files)
     for label in own:

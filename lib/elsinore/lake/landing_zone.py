@@ -36,10 +36,9 @@ _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re
 
 @dataclass(frozen=True, slots=True, order=True)
 class LandingFile:
-    """One raw file.
+    """One raw file of the hour `landing`.
 
     Attributes:
-        landing: label of its hour.
         name: its path below the landing zone, as it is stored.
         path: where to read it.
         size: bytes.
@@ -117,14 +116,9 @@ def late_landings(
 ) -> tuple[list[int], dict[str, str]]:
     """The hours with files that `landings` does not know, or knows with another size or time.
 
-    A file that is gone makes no hour late: landing zones are cleaned up, and what they brought
-    stays. An hour that has a new or changed file is to be landed with the files that it has now.
-
-    Args:
-        lake: the tables.
-        zone: the landing zone.
-        until: the end of the last hour to look at.
-        days: how many days before it to look at.
+    Looked at are so many days before an instant. A file that is gone makes no hour late: landing
+    zones are cleaned up, and what they brought stays. An hour that has a new or changed file is to
+    be landed with the files that it has now.
 
     Returns:
         The hours; and by label of those that cannot be landed, why not.
@@ -172,9 +166,7 @@ def scanned_schema(stream: StreamSchema) -> pa.Schema:
 def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
     """Rows of `scanned_schema` for lines as `raw_events` stores them, as when they were scanned.
 
-    Args:
-        stored: columns `landing`, `file`, `position` (from 1) and `line`, in this order.
-        stream: the stream's schema.
+    `stored` has the columns `landing`, `file`, `position` (from 1) and `line`, in this order.
     """
     if not stored.num_rows:
         return scanned_schema(stream).empty_table()

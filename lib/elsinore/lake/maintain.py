@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable
-from deltalake.exceptions import CommitFailedError
+from deltalake import CommitProperties
 
-from elsinore.errors import ConflictError, ParameterError
-from elsinore.lake.delta_log import HISTORY, commits
+from elsinore.errors import ParameterError
+from elsinore.lake.delta_log import HISTORY, commits, write_failures
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import LOG_KEPT, Lake
@@ -38,12 +37,8 @@ _RETENTION = "delta.deletedFileRetentionDuration"
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """What maintenance did to a table, in files.
-
-    Attributes:
-        live_before: files that the latest version named before.
-        live: files that it names now.
-        removed: files that VACUUM removed from the disk.
+    """What maintenance did to a table: files that its latest version named before and names now,
+    and those that VACUUM removed from the disk.
     """
 
     live_before: int
@@ -55,12 +50,7 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
     """OPTIMIZE each table where that helps, VACUUM all of them, and keep what the logs say.
 
     Rows stay what they are. A concurrent writer of the same files makes this lose, or loses itself;
-    either is tried again.
-
-    Args:
-        lake: the tables.
-        keep_hours: how long a file is kept after no latest version names it.
-        run: what to write into the tables' history, for people.
+    either is tried again. A file is kept for `keep_hours` after no latest version names it.
 
     Raises:
         ParameterError: `keep_hours` is less than `LEAST_KEPT`.
@@ -87,7 +77,7 @@ def figures(maintained: Mapping[str, Maintained]) -> dict[str, int]:
 
 def is_worth_compacting(lake: Lake, table: str) -> bool:
     """Whether any partition of a table has two small files or more; read from its log alone."""
-    adds = pa.table(_log(lake, table).get_add_actions(flatten=True))
+    adds = pa.table(lake.log(table).get_add_actions(flatten=True))
     small = adds.filter(pc.less(adds["size_bytes"], _TARGET_BYTES))
     keys = [f"partition.{column}" for column in lake.schema(table).partition_by]
     counts = small.group_by(keys).aggregate([([], "count_all")])["count_all"].to_pylist()
@@ -96,24 +86,17 @@ def is_worth_compacting(lake: Lake, table: str) -> bool:
 
 def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
     before = len(_live(lake, table))
-    stale = _tend(lake, table, keep_hours, run)
-    removed = sum(not path.exists() for path in stale)
-    return Maintained(before, len(_live(lake, table)), removed)
-
-
-def _tend(lake: Lake, table: str, keep_hours: int, run: str) -> list[Path]:
     note = CommitProperties(custom_metadata={"run": run})
-    try:
+    with write_failures(table):
         if is_worth_compacting(lake, table):
-            compact = _log(lake, table).optimize.compact
+            compact = lake.log(table).optimize.compact
             compact(target_size=_TARGET_BYTES, commit_properties=note)
         if new := _new_retention(lake, table, keep_hours):
-            _log(lake, table).alter.set_table_properties(new, commit_properties=note)
+            lake.log(table).alter.set_table_properties(new, commit_properties=note)
         if stale := _stale(lake, table, keep_hours):
-            _log(lake, table).vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
-    except CommitFailedError as error:
-        raise ConflictError(f"another writer of {table} got there first") from error
-    return stale
+            lake.log(table).vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
+    removed = sum(not path.exists() for path in stale)
+    return Maintained(before, len(_live(lake, table)), removed)
 
 
 def _new_retention(lake: Lake, table: str, keep_hours: int) -> dict[str, str]:
@@ -122,7 +105,7 @@ def _new_retention(lake: Lake, table: str, keep_hours: int) -> dict[str, str]:
     Delta 4.4 ignores hours that are given to VACUUM itself, unless they are none.
     """
     wanted = {_RETENTION: f"interval {int(keep_hours)} hours", **LOG_KEPT}
-    set_to = _log(lake, table).metadata().configuration
+    set_to = lake.log(table).metadata().configuration
     set_to = {_RETENTION: f"interval {LEAST_KEPT} hours", **set_to}
     return {name: to for name, to in wanted.items() if set_to.get(name) != to}
 
@@ -162,9 +145,4 @@ def _stale(lake: Lake, table: str, keep_hours: int) -> list[Path]:
 
 def _live(lake: Lake, table: str) -> set[str]:
     """Names of the files of the latest version; Delta never gives one name to two files."""
-    uris = _log(lake, table).file_uris()
-    return {uri.rsplit("/", 1)[-1] for uri in uris}
-
-
-def _log(lake: Lake, table: str) -> DeltaTable:
-    return DeltaTable(str(lake.path(table)))
+    return {uri.rsplit("/", 1)[-1] for uri in lake.log(table).file_uris()}

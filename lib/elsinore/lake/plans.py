@@ -24,11 +24,9 @@ from elsinore.timeline import DAY, Interval, parse_hour
 #: What rows of the table are.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
 
-#: Metric of the step `plan`: the fingerprint of a run's plan.
-PLAN_FINGERPRINT = "plan_fingerprint"
-
-#: Metric of the step `plan`: the fingerprint of the profile that the plan was found with.
-PROFILE_FINGERPRINT = "profile_fingerprint"
+#: Metrics of the step `plan`: fingerprints of a run's plan, and of the profile that it was found
+#: with.
+PLAN_FINGERPRINT, PROFILE_FINGERPRINT = "plan_fingerprint", "profile_fingerprint"
 
 _Row = dict[str, str]
 
@@ -192,29 +190,27 @@ def _plan_in_force(
 
 def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> StaticPlan | None:
     """The best plan for exactly these; GWMIN's alone is what a run left that did not end."""
-    found = _rows(
-        lake, "body", kind=PLAN, finder=Finder.OPTIMAL,
-        workload_fingerprint=workload_fingerprint(workload),
-        statistics_fingerprint=statistics.fingerprint,
-    )  # fmt: skip
-    bodies = [row["body"] for row in found]
-    plans = [StaticPlan.from_json(body) for body in bodies if StaticPlan.is_current(body)]
+    own = workload_fingerprint(workload)
+    rows = _found_from(lake, "body", own, statistics.fingerprint, kind=PLAN, finder=Finder.OPTIMAL)
+    plans = [StaticPlan.from_json(body) for body in rows if StaticPlan.is_current(body)]
     return max(plans, key=lambda plan: (plan.proven, plan.score, plan.fingerprint), default=None)
 
 
 def _profile_of(lake: Lake, plan: StaticPlan) -> str | None:
     """The name of the profile that a plan was found with."""
-    found = _rows(
-        lake, "fingerprint", kind=PROFILE,
-        workload_fingerprint=plan.workload_fingerprint,
-        statistics_fingerprint=plan.statistics_fingerprint,
-    )  # fmt: skip
-    return found[0]["fingerprint"] if found else None
+    own, source = plan.workload_fingerprint, plan.statistics_fingerprint
+    return next(iter(_found_from(lake, "fingerprint", own, source, kind=PROFILE)), None)
 
 
 def _interval(key: str) -> Interval:
     start, end = key.split("_")
     return Interval(parse_hour(start), parse_hour(end))
+
+
+def _found_from(lake: Lake, column: str, workload: str, statistics: str, **among: str) -> list[str]:
+    """A column of the rows that come from a workload and from statistics, by fingerprints."""
+    source = {"workload_fingerprint": workload, "statistics_fingerprint": statistics}
+    return [row[column] for row in _rows(lake, column, **source, **among)]
 
 
 def _rows(lake: Lake, *columns: str, **among: str | Sequence[str]) -> list[_Row]:

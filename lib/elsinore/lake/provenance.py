@@ -1,7 +1,4 @@
-"""Where results come from: notes beside the staged ones, the table `publications` of others.
-
-Read without a JVM.
-"""
+"""Where results come from: notes beside the staged ones, the table `publications` of others."""
 
 from __future__ import annotations
 
@@ -36,11 +33,7 @@ class RestagedError(ConflictError):
 class Origin:
     """What staged results were computed by and from.
 
-    Attributes:
-        run: the run, for people.
-        workload: fingerprint of the workload.
-        plan: fingerprint of the static plan.
-        events_version: the version of `events` that was read.
+    `workload` and `plan` are fingerprints; `run` is for people.
     """
 
     run: str
@@ -65,12 +58,9 @@ def origin(run: str, workload: Workload, plan: str, events_version: int, owned: 
 def staged_origins(
     lake: Path, interval: Interval, *, version: int | None = None
 ) -> dict[str, Origin]:
-    """By hour, where the staged results of an interval come from; read without a JVM.
+    """By hour, where the staged results of an interval come from at a version, or the latest.
 
-    Args:
-        lake: folder of the Delta tables.
-        interval: the hours; those that were never aggregated are left out.
-        version: of the staged results; None: the latest.
+    Hours that were never aggregated are left out.
 
     Raises:
         DataError: the table's log is damaged.
@@ -161,16 +151,11 @@ class Publication:
     """Where the published results of an hour come from; one row of `publications`.
 
     Attributes:
-        owned_hour: the hour's label.
-        workload: the workload's name.
-        workload_fingerprint: what it was.
-        plan_fingerprint: the static plan.
-        events_version: the version of `events` that was read.
+        workload: its name.
         run: the run that published.
         digest: sha256 of the hour's rows.
         rows: how many they are.
         validated: values of them that agree with the reference.
-        published_at: when.
         awaited: hours that its windows reach and that had no file yet: until they have, the results
             are provisional.
         settled: whether the hour's rows are still these. A run that was killed between its two
@@ -192,11 +177,7 @@ class Publication:
 
 
 def read_publications(lake: Path, hours: Collection[str] | None = None) -> dict[str, Publication]:
-    """By hour, where its published results come from; hours that were not published are left out.
-
-    Args:
-        lake: folder of the Delta tables.
-        hours: labels of hours; None: all.
+    """By hour, of some labels or all, where its published results come from, if it has any.
 
     Raises:
         DataError: a table is missing or damaged.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import ClassVar
@@ -18,19 +18,15 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from elsinore.errors import EngineError
-from elsinore.timeline import DAY, EPOCH, Interval, hour_label, require_whole_hours
+from elsinore.timeline import DAY, EPOCH, Interval, hour_label, hours_of, require_whole_hours
 
-_FINGERPRINT = re.compile(r"([0-9a-f]{64})?")
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
 class _HourRange:
-    """What belongs to some whole hours.
-
-    Attributes:
-        interval: the hours.
-        also: further hours that are rewritten in the same commit.
+    """What belongs to some whole hours: an interval's, and others rewritten in the same commit.
 
     Raises:
         ParameterError: an interval does not begin and end at whole hours.
@@ -51,15 +47,15 @@ class _HourRange:
         """All of its hours, those of `interval` first."""
         return (self.interval, *self.also)
 
+    @property
+    def labels(self) -> list[str]:
+        """The labels of its hours."""
+        return [hour_label(hour) for part in self.intervals for hour in hours_of(part)]
+
     def rows_by_day(
         self, table: ds.Dataset, columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """Their rows in a table that is partitioned by day, a day at a time, in order.
-
-        Args:
-            table: the table, of which only files of these days are opened.
-            columns: which to read; None: all.
-        """
+        """Their rows in a table by day, a day at a time, in order; other files are not opened."""
         where = self.expression(by_day=True)
         found = defaultdict(list)
         for file in table.get_fragments(where):
@@ -72,12 +68,10 @@ class _HourRange:
     def predicate(self, *, by_day: bool = False) -> str:
         """The condition as SQL.
 
-        Args:
-            by_day: whether the table is partitioned by day. Then the condition names the days as
-                well, as conflict checks need, and nothing else where the hours are whole days.
+        Of a table by day it names the days as well, as conflict checks need, and nothing else where
+        the hours are whole days.
         """
-        ranges = [self._range(interval, by_day) for interval in self.intervals]
-        return ranges[0] if len(ranges) == 1 else " OR ".join(f"({part})" for part in ranges)
+        return _any_of(self._range(interval, by_day) for interval in self.intervals)
 
     def _range(self, interval: Interval, by_day: bool) -> str:
         first, last = hour_label(interval.start), hour_label(interval.end - 1)
@@ -90,7 +84,7 @@ class _HourRange:
         return days if whole else f"{days} AND {hours}"
 
     def expression(self, *, by_day: bool) -> pc.Expression:
-        """The condition for `Lake.rows`; of a table by day other days' files are not opened."""
+        """The condition for Arrow; of a table by day other days' files are not opened."""
         found = pc.scalar(False)
         for interval in self.intervals:
             first, last = interval.start, interval.end - 1
@@ -118,62 +112,72 @@ class Landings(_HourRange):
 
 
 @dataclass(frozen=True, slots=True)
-class RunStep:
-    """The figures of one step of a run.
-
-    Raises:
-        EngineError: the step's name is no plain identifier.
-    """
-
-    interval: Interval
-    step: str
-
-    def __post_init__(self) -> None:
-        require_whole_hours(self.interval)
-        if not _IDENTIFIER.fullmatch(self.step):
-            raise EngineError(f"{self.step!r} cannot name a step")
-
-    def predicate(self) -> str:
-        """The condition as SQL."""
-        return f"run_key = '{run_key(self.interval)}' AND step = '{self.step}'"
-
-
-@dataclass(frozen=True, slots=True)
 class OfWorkload:
-    """Of a region, what belongs to one workload.
-
-    Attributes:
-        region: the region.
-        workload: the workload's fingerprint; empty for what belongs to none.
+    """What is said of the results of some hours for one workload, by its fingerprint.
 
     Raises:
         EngineError: that is no fingerprint.
     """
 
-    region: Hours | RunStep
+    hours: Hours
     workload: str
 
     def __post_init__(self) -> None:
-        if not _FINGERPRINT.fullmatch(self.workload):
-            raise EngineError(f"{self.workload!r} is no fingerprint")
+        _require_fingerprint(self.workload)
 
     def predicate(self) -> str:
         """The condition as SQL."""
-        return f"({self.region.predicate()}) AND workload_fingerprint = '{self.workload}'"
+        return f"({self.hours.predicate()}) AND workload_fingerprint = '{self.workload}'"
+
+    def expression(self) -> pc.Expression:
+        """The condition for Arrow."""
+        of_workload = pc.field("workload_fingerprint") == self.workload
+        return self.hours.expression(by_day=False) & of_workload
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
-    """All of some regions."""
+class RunStep:
+    """The figures of one step of a run, for the workload of a fingerprint or, if empty, for none.
 
-    regions: tuple[OfWorkload, ...]
+    Raises:
+        EngineError: the step's name is no plain identifier, or that is no fingerprint.
+    """
+
+    interval: Interval
+    step: str
+    workload: str = ""
+
+    def __post_init__(self) -> None:
+        require_whole_hours(self.interval)
+        if not _IDENTIFIER.fullmatch(self.step):
+            raise EngineError(f"{self.step!r} cannot name a step")
+        if self.workload:
+            _require_fingerprint(self.workload)
 
     def predicate(self) -> str:
         """The condition as SQL."""
-        return " OR ".join(f"({region.predicate()})" for region in self.regions)
+        return (
+            f"run_key = '{run_key(self.interval)}' AND step = '{self.step}' "
+            f"AND workload_fingerprint = '{self.workload}'"
+        )
 
 
-Region = Hours | Landings | RunStep | OfWorkload | AnyOf
+Region = Hours | Landings | OfWorkload | RunStep
+
+
+def predicate_of(regions: Iterable[Region]) -> str:
+    """The condition of all of some regions as SQL."""
+    return _any_of(region.predicate() for region in regions)
+
+
+def _any_of(conditions: Iterable[str]) -> str:
+    every = list(conditions)
+    return every[0] if len(every) == 1 else " OR ".join(f"({condition})" for condition in every)
+
+
+def _require_fingerprint(text: str) -> None:
+    if not _FINGERPRINT.fullmatch(text):
+        raise EngineError(f"{text!r} is no fingerprint")
 
 
 def day_of(instant: int) -> date:

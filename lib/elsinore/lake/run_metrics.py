@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from elsinore.engine.plan import RuntimePlan
 from elsinore.lake.delta_log import read_rows
-from elsinore.lake.regions import AnyOf, OfWorkload, RunStep, run_key
+from elsinore.lake.regions import RunStep, run_key
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -75,12 +75,7 @@ def note_metrics(
 
 
 def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None:
-    """Put the figures that steps have noted into the table, in one commit.
-
-    Args:
-        lake: the tables.
-        run: what to write into the table's history beside the commit.
-        within: the runs whose figures are meant; None: all.
+    """Put the figures that steps of runs within an interval have noted into the table, or all.
 
     Raises:
         ConflictError: others kept writing meanwhile.
@@ -93,13 +88,11 @@ def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None
     ]
     if not noted:
         return
-    where = AnyOf(
-        tuple(
-            OfWorkload(RunStep(interval, rows[0]["step"]), rows[0]["workload_fingerprint"])
-            for _, _, interval, rows in noted
-        )
-    )
-    lake.record(TABLE, [row for *_, rows in noted for row in rows], where=where, run=run)
+    steps = [
+        RunStep(interval, rows[0]["step"], rows[0]["workload_fingerprint"])
+        for _, _, interval, rows in noted
+    ]
+    lake.record(TABLE, [row for *_, rows in noted for row in rows], where=steps, run=run)
     for file, text, *_ in noted:
         if file.read_text(encoding="utf-8") == text:  # else the step was run again meanwhile
             file.unlink()
@@ -116,10 +109,6 @@ def _noted(lake: Path) -> Iterator[tuple[Path, str, Interval, list[dict[str, Any
 
 def read_metrics(lake: Path, where: pc.Expression | None = None) -> pa.Table:
     """Rows of `run_metrics`, with what steps have noted instead of what they had recorded before.
-
-    Args:
-        lake: folder of the Delta tables.
-        where: which rows; None: all.
 
     Raises:
         DataError: the table is missing or cannot be read.
@@ -168,12 +157,11 @@ def is_of_coverage(metric: str) -> bool:
 def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:
     """The executor of each query and why, the sets, what sharing is predicted to save, and counts.
 
-    Args:
-        plan: what was decided before the run.
-        counts: what Hamlet's observers counted, over all tasks.
+    `counts` are those of Hamlet's observers, over all tasks.
     """
-    found: dict[str, Metric] = {}
-    found |= {f"{_CHOICE}{c.query}": f"{c.executor}: {c.why}" for c in plan.choices}
+    found: dict[str, Metric] = {
+        f"{_CHOICE}{c.query}": f"{c.executor}: {c.why}" for c in plan.choices
+    }
     found |= {f"{_SET}{n}": ", ".join(names) for n, names in enumerate(plan.sets, start=1)}
     found |= {f"{_COUNT}{name}": number for name, number in counts.items()}
     if plan.alone:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
+from itertools import chain
 from math import log2
 from typing import Any
 
@@ -126,13 +127,7 @@ def choose(
 ) -> list[Check]:
     """The checks of a run, queries in turn, so that what is cut short has seen all of them.
 
-    Args:
-        lake: the tables.
-        workload: the queries.
-        run: the hours whose results are validated.
-        results: those of these hours, as of `read_results`.
-        version: of the staged results.
-        size: how much to choose.
+    `results` are those of `read_results`, of the run's hours at a version of the staged results.
     """
     seed, share = f"{size.seed} {run.start} {run.end}", size.windows // _SHARE
     origins = staged_origins(lake.root, run, version=version)
@@ -256,21 +251,13 @@ def _groups(
 def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataFrame:
     """One row for each staged result of some hours: its place and its stratum, and no values.
 
-    Read a day at a time; texts are kept once each.
-
-    Args:
-        lake: the tables.
-        hours: whose results.
-        version: of the staged results.
-        steps: what the reference may take for a result.
+    Read a day at a time; texts are kept once each. The reference may take so many steps for one.
     """
     staged = lake.dataset(STAGED, version)
+    days = hours.rows_by_day(staged, [*_KEY, "aggregate", "log2"])
     built = built_steps(steps)
-    days = [_sized(staged.schema.empty_table(), built)]
-    days += [
-        _sized(rows, built) for rows in hours.rows_by_day(staged, [*_KEY, "aggregate", "log2"])
-    ]
-    frame: pd.DataFrame = pa.concat_tables(days).unify_dictionaries().to_pandas()
+    sized = [_sized(rows, built) for rows in chain([staged.schema.empty_table()], days)]
+    frame: pd.DataFrame = pa.concat_tables(sized).unify_dictionaries().to_pandas()
     return frame
 
 
@@ -363,7 +350,7 @@ def _drawn_events(
     attributes = sorted({key.attribute for query in queries for key in query.group_keys})
     types = frozenset().union(*(query.event_types for query in queries))
     reach = reach_of(queries, run)
-    files = files_of(lake.path("events"), version, reach).readable()
+    files = files_of(lake.path("events"), version, reach)
     drawn: list[pa.Table] = []
     for batch in events_in_order(files, reach, workload.schema, types, attributes):
         texts = [column.cast(pa.string()) for column in batch.columns]

@@ -11,7 +11,7 @@ earlier ones are, was missed, for instance while the scheduler was down.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,9 +47,7 @@ REOPENED, NOTHING_LANDED = "reopened", "nothing landed"
 class StaleHours:
     """Published hours whose windows hold events that have changed since.
 
-    Attributes:
-        own: those of the workload, neighbours together.
-        others: labels of those that were published for other workloads.
+    `own` are those of the workload, neighbours together; `others` labels of other workloads'.
     """
 
     own: tuple[Interval, ...]
@@ -65,9 +63,7 @@ class StaleHours:
 class Reopened:
     """Hours outside of a run's own that are stale or were missed.
 
-    Attributes:
-        taken: those that the run computes, each stretch aggregated and validated by itself.
-        left: those that are too many for it.
+    The run computes those that are `taken`, each stretch by itself; the others are too many for it.
     """
 
     taken: tuple[Interval, ...]
@@ -77,15 +73,14 @@ class Reopened:
         """For JSON: the stretches, as `reopened`, how many hours they and those left are, and the
         next stretch to catch up with, of some hours.
         """
-        first = self.left[:1]
+        following = [
+            Interval(part.start, min(part.end, part.start + most * HOUR)) for part in self.left[:1]
+        ]
         return {
             "reopened": [_borders(part) for part in self.taken],
             "reopened_hours": sum(part.length for part in self.taken) // HOUR,
             "hours_left": sum(part.length for part in self.left) // HOUR,
-            "catch_up": [
-                _borders(Interval(part.start, min(part.end, part.start + most * HOUR)))
-                for part in first
-            ],
+            "catch_up": [_borders(part) for part in following],
         }
 
 
@@ -94,13 +89,9 @@ def _borders(part: Interval) -> dict[str, str]:
 
 
 def stale_hours(lake: Path, workload: Workload) -> StaleHours:
-    """The stale ones among all published hours of the lake.
+    """The stale ones among all published hours of the lake, by the windows of a workload.
 
     What neither the log of `events` nor the table `history` knows may have touched everything.
-
-    Args:
-        lake: folder of the Delta tables.
-        workload: whose windows count.
 
     Raises:
         DataError: a table is missing or damaged.
@@ -108,19 +99,15 @@ def stale_hours(lake: Path, workload: Workload) -> StaleHours:
     publications = read_publications(lake).values()
     if not publications:
         return StaleHours((), ())
-    versions = {
-        parse_hour(publication.owned_hour): publication.events_version
-        for publication in publications
-    }
+    versions = {parse_hour(one.owned_hour): one.events_version for one in publications}
     touched = _touched_since(lake, {query.window for query in workload.queries}, versions)
-    awaiting = any(publication.awaited for publication in publications)
-    landed = _landed(lake) if awaiting else frozenset()
+    landed = _landed(lake) if any(one.awaited for one in publications) else frozenset()
     own = workload_fingerprint(workload)
     found: dict[bool, list[int]] = {True: [], False: []}
-    for hour, publication in zip(versions, publications, strict=True):
-        arrived = any(landed.intersection(hours_of(part)) for part in publication.awaited)
-        if hour in touched or arrived or not publication.settled:
-            found[publication.workload_fingerprint == own].append(hour)
+    for hour, one in zip(versions, publications, strict=True):
+        arrived = any(landed.intersection(hours_of(part)) for part in one.awaited)
+        if hour in touched or arrived or not one.settled:
+            found[one.workload_fingerprint == own].append(hour)
     return StaleHours(stretches(found[True]), tuple(sorted(map(hour_label, found[False]))))
 
 
@@ -147,11 +134,15 @@ def awaited_landings(
     """
     landed = _landed(lake)
     first = min(landed, default=0)
-    found = {}
-    for hour in hours:
-        reached = hours_of(reach_of(workload.queries, Interval(hour, hour + HOUR)))
-        found[hour] = stretches(each for each in reached if each > first and each not in landed)
-    return found
+    return {
+        hour: stretches(h for h in _reached(workload, hour) if h > first and h not in landed)
+        for hour in hours
+    }
+
+
+def _reached(workload: Workload, hour: int) -> Iterator[int]:
+    """The hours that the windows of an hour hold."""
+    return hours_of(reach_of(workload.queries, Interval(hour, hour + HOUR)))
 
 
 def _missed(lake: Path, workload: Workload, until: int, days: int) -> set[int]:
@@ -170,8 +161,7 @@ def _missed(lake: Path, workload: Workload, until: int, days: int) -> set[int]:
     return {
         hour
         for hour in range(max(min(ours), end - days * DAY), end, HOUR)
-        if hour not in known
-        and landed.intersection(hours_of(reach_of(workload.queries, Interval(hour, hour + HOUR))))
+        if hour not in known and landed.intersection(_reached(workload, hour))
     }
 
 
@@ -192,10 +182,7 @@ def overtaken(lake: Path, workload: Workload, parts: Iterable[Interval]) -> tupl
 def owning_hours(windows: Iterable[Window], first: int, last: int) -> set[int]:
     """The hours that own a window which holds `first`, `last` or an instant between them.
 
-    Args:
-        windows: WITHIN and SLIDE of each query.
-        first: an instant.
-        last: an instant of the same hour, not before `first`.
+    Both lie in one hour.
     """
     found = set()
     for window in windows:
@@ -251,7 +238,6 @@ def reopen_hours(
     interval: Interval,
     *,
     figures: Mapping[str, Metric],
-    run: str,
     most: int,
     days: int = 0,
 ) -> Reopened:
@@ -261,13 +247,9 @@ def reopen_hours(
         lake: the tables.
         workload: whose windows count.
         interval: the hours of the run.
-        figures: what else to record of the landing, in the same commit.
-        run: what to write into the table's history.
+        figures: what else to note of the landing.
         most: how many hours the run may take on beside its own.
         days: how many days before its own hours may have been missed.
-
-    Raises:
-        ConflictError: another run over the same interval wrote meanwhile.
     """
     hours = _missed(lake.root, workload, interval.start, days)
     hours |= {hour for part in stale_hours(lake.root, workload).own for hour in hours_of(part)}

@@ -32,63 +32,45 @@ _PLAIN_READER = 1
 PROFILED = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class EventFiles:
-    """The files that hold the events of an interval, at a version.
-
-    Attributes:
-        files: which; empty where the table cannot be read directly.
-        refusal: why it cannot; None where it can.
-    """
-
-    files: tuple[EventFile, ...]
-    refusal: str | None = None
-
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.files)
-
-    def readable(self) -> tuple[EventFile, ...]:
-        """The files.
-
-        Raises:
-            DataError: they are not to be read directly.
-        """
-        if self.refusal is not None:
-            raise DataError(
-                f"the files of events cannot be read: {self.refusal}",
-                hint="validation reads plain Parquet files; rewrite the table without the feature",
-            )
-        return self.files
+class NotPlainError(DataError):
+    """A table's log asks more of readers than to read Parquet files; `refusal` says what."""
 
 
-def files_of(root: Path, version: int | None, interval: Interval | None) -> EventFiles:
-    """The files of a table laid out like `events` that can hold events of an interval.
-
-    What the table's log asks of readers beyond plain Parquet files makes a refusal.
+def files_of(root: Path, version: int | None, interval: Interval | None) -> tuple[EventFile, ...]:
+    """The files of a table laid out like `events` that can hold events of an interval, in order.
 
     Args:
         root: the table's folder.
         version: which; None: the latest.
         interval: None: all files.
+
+    Raises:
+        NotPlainError: Arrow cannot read them.
     """
     table = deltalake.DeltaTable(str(root), version=version)
     protocol = table.protocol()
     if protocol.min_reader_version != _PLAIN_READER:
         features = ", ".join(protocol.reader_features or ()) or "none named"
-        return EventFiles((), f"its reader version is {protocol.min_reader_version} ({features})")
+        raise _not_plain(root, f"its reader version is {protocol.min_reader_version} ({features})")
     actions = pa.table(table.get_add_actions(flatten=True))
     names = ["path", "size_bytes", "partition.event_day", "min.event_time", "max.event_time"]
     known = [name for name in names if name in actions.column_names]
     found = []
     for action in actions.select(known).to_pylist():
         if "://" in action["path"] or action["path"].startswith("/"):
-            return EventFiles((), "some of its files lie elsewhere")
+            raise _not_plain(root, "some of its files lie elsewhere")
         file = _file(root, action)
-        if interval is None or (file.first < interval.end and file.last >= interval.start):
+        if interval is None or file.overlaps(interval):
             found.append(file)
-    return EventFiles(tuple(sorted(found, key=lambda file: (file.first, file.path))))
+    return tuple(sorted(found, key=lambda file: (file.first, file.path)))
+
+
+def _not_plain(root: Path, refusal: str) -> NotPlainError:
+    return NotPlainError(
+        f"the files of {root} cannot be read without Spark: {refusal}",
+        hint="turn these features of the table off and have its files written anew",
+        refusal=refusal,
+    )
 
 
 def _file(root: Path, action: dict[str, Any]) -> EventFile:
@@ -106,13 +88,7 @@ def _file(root: Path, action: dict[str, Any]) -> EventFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvents:
-    """The events of an interval that the queries of a workload name, in a table at a version.
-
-    Attributes:
-        workload: the queries.
-        interval: the interval.
-        files: where its events are.
-    """
+    """The events of an interval that the queries of a workload name, in a table at a version."""
 
     workload: Workload
     interval: Interval
@@ -127,29 +103,23 @@ class StoredEvents:
         *,
         version: int | None = None,
     ) -> Self:
-        """The events of a table laid out like `events`.
+        """The events of a table laid out like `events`, at a version, by default the latest.
 
         Args:
             table: its folder.
             workload: the queries.
             interval: which events; None: all.
-            version: None: the latest.
+            version: of the table.
 
         Raises:
             DataError: its files cannot be read without Spark, or it holds no events at all.
         """
-        found = files_of(table, version, interval)
-        if found.refusal is not None:
-            raise DataError(
-                f"the files of {table} cannot be read without Spark: {found.refusal}",
-                hint="turn these features of the table off and have its files written anew",
-            )
+        files = files_of(table, version, interval)
         if interval is None:
-            if not found.files:
+            if not files:
                 raise DataError(f"{table} holds no events")
-            ends = (max(file.last for file in found.files) + 1,)
-            interval = Interval(min(file.first for file in found.files), *ends)
-        return cls(workload, interval, found.files)
+            interval = Interval(files[0].first, max(file.last for file in files) + 1)
+        return cls(workload, interval, files)
 
     def statistics(self) -> Statistics:
         """Counts of all events; in memory are the files whose times overlap, and distinct keys."""
@@ -178,7 +148,7 @@ class StoredEvents:
         return int(np.concatenate(kept)[-number - 1]) + 1
 
     def _batches(self, interval: Interval, attributes: Sequence[str]) -> Iterator[pa.Table]:
-        files = [f for f in self.files if f.first < interval.end and f.last >= interval.start]
+        files = [file for file in self.files if file.overlaps(interval)]
         schema, types = self.workload.schema, event_types(self.workload)
         for batch in events_in_order(files, interval, schema, types, attributes):
             yield pa.Table.from_batches([batch])

@@ -6,7 +6,7 @@ Nobody else writes them: Spark and delta-rs could undo each other's commits (dec
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pydantic
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
-from elsinore.errors import DataError, ParameterError, SchemaError, SetupError
-from elsinore.lake.delta_log import arrow_dataset, clear_unfinished, write_failure
-from elsinore.lake.regions import Hours, Landings, Region
+from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
+from elsinore.lake.delta_log import arrow_dataset, write_failures
+from elsinore.lake.regions import Hours, Landings, Region, predicate_of
 from elsinore.settings import Settings
 
 #: Tries at a record that others write beside us; each takes milliseconds.
@@ -51,11 +51,7 @@ TURN = "turn"
 class Lake:
     """Tables by name, at `<root>/<name>`; a name that is not declared is refused.
 
-    Attributes:
-        cores: how many tasks work at a time.
-        root: folder of the tables.
-        stream: whose attributes are columns of `events`.
-        tables: the declared tables.
+    `events` has a column for each attribute of the stream.
     """
 
     cores: int
@@ -97,22 +93,17 @@ class Lake:
         return self.root / self.schema(table).name
 
     def version(self, table: str) -> int:
-        """The latest version of a table; read without Spark, in milliseconds.
+        """The latest version of a table.
 
         Raises:
             DataError: the table has not been created.
         """
-        return int(self._log(table).version())
+        return int(self.log(table).version())
 
     def rows(
         self, table: str, where: pc.Expression | None = None, *, columns: list[str] | None = None
     ) -> pa.Table:
-        """Rows of a small table at its latest version, read without Spark, in milliseconds.
-
-        Args:
-            table: its name.
-            where: which rows, as an Arrow expression; None: all.
-            columns: which columns; None: all.
+        """Rows of a small table at its latest version.
 
         Raises:
             DataError: the table has not been created.
@@ -120,27 +111,27 @@ class Lake:
         return self.dataset(table).to_table(columns=columns, filter=where)
 
     def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
-        """A table, at the latest version or at a pinned one, to be read without Spark.
+        """A table, at the latest version or at a pinned one, to be read by Arrow.
 
         Raises:
             DataError: the table has not been created.
         """
-        return arrow_dataset(self._log(table, version))
+        return arrow_dataset(self.log(table, version))
 
     def record(
         self,
         table: str,
         rows: Sequence[Mapping[str, Any]],
         *,
-        where: Region,
+        where: Sequence[Region],
         run: str,
     ) -> None:
-        """Make `rows` the only rows of a region in a table of records, in one commit.
+        """Make `rows` the only rows of some regions in a table of records, in one commit.
 
         Args:
             table: its name.
             rows: the declared columns; instants may be int64 microseconds.
-            where: the region, which holds all of them.
+            where: the regions, which hold all of them.
             run: what to write into the table's history beside the commit.
 
         Raises:
@@ -148,7 +139,7 @@ class Lake:
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """
-        self._record(table, rows, run, mode="overwrite", predicate=where.predicate())
+        self._record(table, rows, run, mode="overwrite", predicate=predicate_of(where))
 
     def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
         """Append rows to a table of records; see `record`."""
@@ -159,11 +150,8 @@ class Lake:
     ) -> None:
         """Make rows the only ones of some hours in a table by day, in one commit, even of none.
 
-        Args:
-            table: its name.
-            parts: its columns, in any order, with the day or without.
-            where: the hours.
-            note: what to write into the table's history beside the commit.
+        They have the table's columns in any order, with the day or without. `note` is written into
+        the table's history beside the commit.
 
         Raises:
             ParameterError: there is no such table, or it is not one of such hours.
@@ -189,13 +177,8 @@ class Lake:
     ) -> None:  # fmt: skip
         """Add rows to a table of data, or make them the only ones of some days, in one commit.
 
-        Args:
-            table: its name.
-            parts: its columns.
-            days: whose rows they replace; None: they are added.
-            seen: the version that was read to decide what to write.
-            turn: one more than the turns that it had seen then.
-            note: what to write into the table's history beside the commit.
+        `seen` is the version that was read to decide what to write, and `turn` one more than the
+        turns that it had seen. `note` is written into the table's history beside the commit.
 
         Raises:
             ConflictError: there is another version by now.
@@ -231,7 +214,7 @@ class Lake:
 
         rows = pa.RecordBatchReader.from_batches(schema, batches())
         try:
-            self._write(table, rows, 1, commit, seen=seen, how=how)
+            self._write(table, rows, commit, seen=seen, how=how)
         except Exception:
             if failures:
                 raise failures[0] from None
@@ -242,32 +225,21 @@ class Lake:
             raise ParameterError(f"{table} is a table of data")
         found = pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())
         note = {"custom_metadata": {"run": run}}
-        self._write(table, found, _TRIES, note, how=how)
-        log = self._log(table)
+        trying_again(_TRIES, 0.2)(self._write, table, found, note, how=how)
+        log = self.log(table)
         if len(log.file_uris()) > _FILES:
             # Where another one writes, too, the next one does it.
-            with failures_of(table), suppress(CommitFailedError):
+            with write_failures(table), suppress(CommitFailedError):
                 log.optimize.compact(commit_properties=deltalake.CommitProperties(**note))
 
     def _write(
-        self, table: str, rows: pa.Table | pa.RecordBatchReader, tries: int,
-        commit: Mapping[str, Any], *, seen: int | None = None, how: Mapping[str, Any],
+        self, table: str, rows: pa.Table | pa.RecordBatchReader, commit: Mapping[str, Any], *,
+        seen: int | None = None, how: Mapping[str, Any],
     ) -> None:  # fmt: skip
         """One commit; raises as `record` does."""
-        again = Retrying(
-            retry=retry_if_exception_type(CommitFailedError),
-            stop=stop_after_attempt(tries),
-            wait=wait_random(0, 0.2),
-            reraise=True,
-        )
-        properties = deltalake.CommitProperties(**commit)
-
-        def write() -> None:
-            log = self._log(table, seen)
+        log, properties = self.log(table, seen), deltalake.CommitProperties(**commit)
+        with write_failures(table):
             deltalake.write_deltalake(log, rows, commit_properties=properties, **how)
-
-        with failures_of(table):
-            again(write)
 
     def create_all(self) -> tuple[str, ...]:
         """Create the tables that do not exist, and check those that do; names of the new ones.
@@ -283,12 +255,11 @@ class Lake:
 
     def _create(self, schema: TableSchema) -> bool:
         path = self.path(schema.name)
-        clear_unfinished(path)
         if deltalake.DeltaTable.is_deltatable(str(path)):
             self._check(schema)
             return False
         statistics = {_STATISTICS: ", ".join(schema.statistics_of)} if schema.statistics_of else {}
-        with failures_of(schema.name):
+        with write_failures(schema.name):
             deltalake.DeltaTable.create(
                 str(path),
                 schema.arrow(described=True),
@@ -315,7 +286,7 @@ class Lake:
         """Give a table columns of its declaration; no file is written anew, they are NULL there."""
         schema = self.schema(table).arrow(described=True)
         fields = [deltalake.Field.from_arrow(schema.field(name)) for name in names]
-        self._log(table).alter.add_columns(fields)
+        self.log(table).alter.add_columns(fields)
 
     def difference(self, table: str) -> Difference:
         """How a table that exists differs from its declaration.
@@ -324,7 +295,7 @@ class Lake:
             DataError: the table has not been created.
         """
         declared = {name: column.type for name, column in self.schema(table).columns.items()}
-        there = {field.name: str(field.type.type) for field in self._log(table).schema().fields}
+        there = {field.name: str(field.type.type) for field in self.log(table).schema().fields}
         new = [name for name in declared if name not in there]
         others = [f"{name} ({there[name]}) is declared no more" for name in there.keys() - declared]
         others += [
@@ -336,10 +307,15 @@ class Lake:
 
     def turn(self, table: str) -> tuple[int, int]:
         """The latest version of a table, and how many turns it has seen (`change_rows`)."""
-        log = self._log(table)
+        log = self.log(table)
         return int(log.version()), int(log.transaction_version(TURN) or 0)
 
-    def _log(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
+    def log(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
+        """A table as delta-rs knows it, at the latest version or at a pinned one.
+
+        Raises:
+            DataError: the table has not been created.
+        """
         try:
             return deltalake.DeltaTable(str(self.path(table)), version=version)
         except TableNotFoundError as error:
@@ -348,15 +324,14 @@ class Lake:
             ) from error
 
 
-@contextmanager
-def failures_of(table: str) -> Iterator[None]:
-    """Raises what goes wrong with writing a table in our terms; see `write_failure`."""
-    try:
-        yield
-    except (DeltaError, OSError) as error:
-        if known := write_failure(error, table):
-            raise known from error
-        raise
+def trying_again(tries: int, pause: float) -> Retrying:
+    """Calls what may lose against other writers again, after some seconds up to `pause`."""
+    return Retrying(
+        retry=retry_if_exception_type(ConflictError),
+        stop=stop_after_attempt(tries),
+        wait=wait_random(0, pause),
+        reraise=True,
+    )
 
 
 class Difference(NamedTuple):
@@ -403,10 +378,7 @@ class TableSchema(Strict):
     """One table of the lake.
 
     Attributes:
-        name: its name, and that of its folder.
-        description: one sentence, for people.
-        partition_by: the columns it is partitioned by: the day, for a table of data; none, for
-            records of runs.
+        partition_by: the day, for a table of data; nothing, for records of runs.
         statistics_of: of a table of data, the columns by which a read tells files apart; to gather
             them of all columns takes longer than writing.
         columns: by name, in the order in which they are stored.

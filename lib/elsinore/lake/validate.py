@@ -59,6 +59,7 @@ NOTHING: Number = (None, None)
 
 #: What the reference says of one aggregate, and between which doubles it may lie (None: exact).
 _Answer = tuple[Number, Bounds | None]
+_NO_ANSWER: _Answer = (NOTHING, None)
 
 #: The aggregate of a row that says of a whole window whether it was searched.
 EVERY_AGGREGATE = "*"
@@ -75,24 +76,22 @@ BATCH = 250
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One aggregate of one result beside the reference's; bounds in microseconds.
+    """One aggregate of one result beside the reference's.
 
     Of a whole window that was to be searched for missing results there is one, without values;
-    what is missing stands beside it.
-
-    `method` is `ENUMERATED` or `COUNTED`, None for a skipped one. `reason` says why a skipped one
-    was not checked, or how two values differ; otherwise None.
+    what is missing stands beside it. `method` is `ENUMERATED` or `COUNTED`, None for a skipped one.
+    `reason` says why that was not checked, or how two values differ.
     """
 
     query: str
     group_key: str
     window: Interval
     aggregate: str
-    published: Number
-    reference: Number
-    mismatch: bool
-    method: str | None
-    reason: str | None
+    published: Number = NOTHING
+    reference: Number = NOTHING
+    mismatch: bool = False
+    method: str | None = None
+    reason: str | None = None
 
     @property
     def checked(self) -> bool:
@@ -217,7 +216,7 @@ def validate(
 ) -> Validation:
     """Check a sample of the staged results of an interval and write every check to `validations`.
 
-    It needs no Spark. The results are those of a version of the staged table, None: the latest.
+    The results are those of a version of the staged table, None: the latest.
     The same staged results, events and seed give the same rows. Mismatches raise nothing here, so
     that they can be reported first: see `require_no_mismatch`.
 
@@ -236,10 +235,9 @@ def validate(
         for item in check_all(lake, workload, checks, Budget(size.steps))
     }
     compared = sorted(once.values(), key=_place)
-    own = {"workload_fingerprint": workload_fingerprint(workload)}
-    rows = [own | item.row() for item in compared]
-    where = OfWorkload(Hours(interval), own["workload_fingerprint"])
-    lake.record(VALIDATIONS, rows, where=where, run=run)
+    own = OfWorkload(Hours(interval), workload_fingerprint(workload))
+    rows = [{"workload_fingerprint": own.workload} | item.row() for item in compared]
+    lake.record(VALIDATIONS, rows, where=[own], run=run)
     covered = _covered(workload, checks, compared)
     return Validation(pinned, count_strata(results), covered, compared)
 
@@ -389,12 +387,12 @@ def _ways(check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
 
 def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
     """A check that was not made, for every aggregate of its query."""
-    place = check.place
+    place, window = check.place, query.window.bounds(check.place.window)
     labels = [EVERY_AGGREGATE] if place.whole else [item.label for item in query.aggregates]
     return [
         Compared(
-            query.name, place.group_key, query.window.bounds(place.window), label,
-            check.published.get(label, NOTHING), NOTHING, False, None, reason,
+            query.name, place.group_key, window, label,
+            published=check.published.get(label, NOTHING), reason=reason,
         )
         for label in labels
     ]  # fmt: skip
@@ -413,11 +411,8 @@ def compare(
     if not place.whole:
         return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)
     assert check.groups is not None, "groups that are not known cannot be told from missing ones"
-    searched = Compared(
-        query.name, EVERY_GROUP, query.window.bounds(place.window), EVERY_AGGREGATE,
-        NOTHING, NOTHING, False, method, None,
-    )  # fmt: skip
-    compared = [searched]
+    window = query.window.bounds(place.window)
+    compared = [Compared(query.name, EVERY_GROUP, window, EVERY_AGGREGATE, method=method)]
     for group in sorted(found.keys() - check.groups):
         compared += _compare(query, check, group, found[group], method)
     return compared
@@ -447,19 +442,17 @@ def _answers(row: ResultRow) -> dict[str, _Answer]:
 def _compare(
     query: BoundQuery, check: Check, group: str, reference: Mapping[str, _Answer], method: str
 ) -> list[Compared]:
-    published = check.published
+    published, window = check.published, query.window.bounds(check.place.window)
     labels = dict.fromkeys([*(item.label for item in query.aggregates), *published])
-    reason = _missing(published, reference)
+    missing = _missing(published, reference)
     compared = []
     for label in labels:
-        ours = published.get(label, NOTHING)
-        theirs, bounds = reference.get(label, (NOTHING, None))
-        mismatch = reason is not None or differ(ours, theirs, bounds)
-        why = (reason or "the values differ") if mismatch else None
-        window = query.window.bounds(check.place.window)
-        compared.append(
-            Compared(query.name, group, window, label, ours, theirs, mismatch, method, why)
+        ours, (theirs, bounds) = published.get(label, NOTHING), reference.get(label, _NO_ANSWER)
+        wrong = missing or ("the values differ" if differ(ours, theirs, bounds) else None)
+        found = Compared(
+            query.name, group, window, label, ours, theirs, wrong is not None, method, wrong
         )
+        compared.append(found)
     return compared
 
 
@@ -489,8 +482,8 @@ def events_of_places(
     hull = Interval(min(w.start for w in windows), max(w.end for w in windows))
     files = [
         file
-        for file in files_of(lake.path("events"), version, hull).readable()
-        if any(file.first < window.end and window.start <= file.last for window in windows)
+        for file in files_of(lake.path("events"), version, hull)
+        if any(map(file.overlaps, windows))
     ]
     types, attributes = types_read(workload, queries), attributes_read(queries)
     found: list[list[pa.Table]] = [[] for _ in places]

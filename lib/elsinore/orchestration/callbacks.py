@@ -42,7 +42,7 @@ def raise_alert(
 ) -> None:
     """Log something that a person must look at, append it to `Settings.alerts`, tell people.
 
-    It is one line of JSON in log and file, with the fields below and `at`, ISO 8601.
+    It is one line of JSON in log and file, with these fields and `at`, ISO 8601.
 
     Args:
         kind: `task_failed`, `run_failed`, `run_late`, or of `warn`.
@@ -93,10 +93,7 @@ def _append(file: Path, line: str) -> None:
 def warn(context: Mapping[str, Any], kind: str, reason: str) -> None:
     """Raise an alert from within a task, which goes on.
 
-    Args:
-        context: of the task.
-        kind: `landing_refused`, `unread`, `provisional` or `silent`.
-        reason: what happened, in a sentence.
+    Its kind is `landing_refused`, `unread`, `provisional` or `silent`.
     """
     task = context["ti"].task_id
     raise_alert(kind, context["dag"].dag_id, context["run_id"], reason, task=task)
@@ -137,10 +134,8 @@ class TaskProgress:
     """One step in the life of a task.
 
     Attributes:
-        task: id of the task.
         state: `started`, `done`, `retried` (failed, and will be tried again) or `failed`.
         label: which of several mapped tasks it is, for people; empty for the others.
-        reason: why it failed; empty otherwise.
         exit_code: what the failure means for a command: 1 failed, 2 wrong input or set-up; 0
             otherwise.
         log: where Airflow's pages look for the log of the task's try.

@@ -39,15 +39,7 @@ AGE, DURATION = "elsinore.published.age", "elsinore.step.duration"
 def send_metrics(
     dag: str, step: str, figures: Mapping[str, Any], *, seconds: float, failed: bool
 ) -> None:
-    """Tell Airflow's metrics of a step.
-
-    Args:
-        dag: id of the DAG, a tag of each metric.
-        step: module in `jobs/`, the other tag.
-        figures: what it returned; of a step that failed, the fields of its error.
-        seconds: how long it took.
-        failed: whether it failed, a tag of the duration.
-    """
+    """Tell Airflow's metrics of a step of a DAG: its figures, or the fields of its error."""
     tags = {"dag_id": dag, "step": step}
     state = {"state": "failed" if failed else "success"}
     stats.timing(DURATION, timedelta(seconds=seconds), tags=tags | state)

@@ -18,18 +18,13 @@ from airflow.sdk.exceptions import AirflowSkipException
 from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.airflow_pages import ReportLink, base_url
 from elsinore.orchestration.callbacks import warn
-from elsinore.orchestration.house_rules import (
-    LIGHT,
-    REPORTS,
-    assets,
-    is_tested,
-)
+from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
     batches,
     context_interval,
     is_worth_replaying,
-    slice_interval,
+    run_interval,
     slices,
     workload_path,
 )
@@ -160,14 +155,8 @@ def find_plan_task(**arguments: Any) -> Any:
 
 
 def run_slices(context: Any, landed: dict[str, Any]) -> list[dict[str, str]]:
-    """What is aggregated as tasks of their own: the run's hours and those that it has re-opened.
-
-    Args:
-        context: of the task.
-        landed: figures of the job `land_events`; `reopened` are stretches of published hours that
-            changed events have re-opened.
-    """
-    reopened = [slice_interval(part) for part in landed["reopened"]]
+    """What is aggregated as tasks of their own: the run's hours and those that it has re-opened."""
+    reopened = [run_interval(**part) for part in landed["reopened"]]
     return slices([context_interval(context), *reopened], Settings.load().slices)
 
 
@@ -242,28 +231,19 @@ _BESIDE = StepProcess() if is_tested() else None
 
 
 def step_task(job: str, **arguments: Any) -> Any:
-    """A task that runs a job and has its figures as XCom, to be called or mapped over slices.
-
-    Args:
-        job: module in `jobs/`.
-        arguments: of the task.
-    """
+    """A task that runs a job and has its figures as XCom, to be called or mapped over slices."""
 
     # Figures are one value: each by itself would be a request to Airflow's API.
     @task(multiple_outputs=False, **arguments)
     def step(time_slice: dict[str, str] | None = None, **context: Any) -> dict[str, Any]:
-        return call_step(job, context, slice_interval(time_slice) if time_slice else None)
+        part = run_interval(time_slice["start"], time_slice["end"]) if time_slice else None
+        return call_step(job, context, part)
 
     return step
 
 
 def call_step(job: str, context: Mapping[str, Any], part: Interval | None = None) -> dict[str, Any]:
-    """Runs a job for a task, sends its figures as metrics, and returns them.
-
-    Args:
-        job: module in `jobs/`.
-        context: of the task.
-        part: what to work on; by default all hours of the run.
+    """Runs a job for a task over all hours of the run, or a part; sends its figures as metrics.
 
     Raises:
         ElsinoreError: what the job raises; `transient` says whether another try may help.
@@ -298,9 +278,7 @@ def context_settings(context: Mapping[str, Any]) -> Settings:
 class CatchUp(TriggerDagRunOperator):
     """Starts a run of `catch_up` over the first of the hours that this run had to leave, if any.
 
-    Args:
-        after: id of the task whose figures name them.
-        arguments: of every operator.
+    The figures of the task `after` name them.
     """
 
     def __init__(self, *, after: str, **arguments: Any) -> None:
@@ -332,10 +310,6 @@ class HoursSensor(BaseSensorOperator):
 
     Airflow's own sensors know the data interval alone, and would let a run that somebody asked for
     wait although the day that it is for is long over.
-
-    Args:
-        delta: how long after their end.
-        arguments: of every sensor.
     """
 
     def __init__(self, *, delta: timedelta, **arguments: Any) -> None:

@@ -39,16 +39,10 @@ def run_interval(
     start: str | None,
     end: str | None,
     *,
-    data_start: datetime | None,
-    data_end: datetime | None,
+    data_start: datetime | None = None,
+    data_end: datetime | None = None,
 ) -> Interval:
-    """The hours that a run works on: those asked for, or else the run's data interval.
-
-    Args:
-        start: begin as ISO text, given together with `end` or not at all.
-        end: the instant after the last hour, as ISO text.
-        data_start: begin of the data interval that the scheduler gave to the run.
-        data_end: its end.
+    """The hours that a run works on: those asked for, in ISO 8601, or else its data interval.
 
     Raises:
         ParameterError: only one of `start` and `end` is given, the data interval is missing, or
@@ -112,10 +106,14 @@ def slices(stretches: Sequence[Interval], parts: int) -> list[dict[str, str]]:
     {'start': '2013-02-08T02:00:00.000000Z', 'end': '2013-02-08T03:00:00.000000Z'}
     """
     return [
-        {"start": format_instant(part.start), "end": format_instant(part.end)}
+        _borders(part.start, part.end)
         for stretch in stretches
         for part in stretch.split(parts, grain=HOUR)
     ]
+
+
+def _borders(start: int, end: int) -> dict[str, str]:
+    return {"start": format_instant(start), "end": format_instant(end)}
 
 
 def batches(interval: Interval, hours: int | None) -> list[dict[str, str]]:
@@ -130,17 +128,7 @@ def batches(interval: Interval, hours: int | None) -> list[dict[str, str]]:
     if hours is None or interval.end - interval.start <= hours * HOUR:
         return []
     starts = range(interval.start, interval.end, hours * HOUR)
-    borders = [format_instant(border) for border in (*starts, interval.end)]
-    return [{"start": start, "end": end} for start, end in pairwise(borders)]
-
-
-def slice_interval(time_slice: Mapping[str, str]) -> Interval:
-    """The interval of what `slices` made.
-
-    Raises:
-        ParameterError: it is no interval of whole hours.
-    """
-    return run_interval(time_slice["start"], time_slice["end"], data_start=None, data_end=None)
+    return [_borders(start, end) for start, end in pairwise((*starts, interval.end))]
 
 
 def task_label(task: Any) -> str:
@@ -148,7 +136,7 @@ def task_label(task: Any) -> str:
     time_slice = getattr(task, "op_kwargs", {}).get("time_slice")
     if not isinstance(time_slice, Mapping):
         return ""
-    part = slice_interval(time_slice)
+    part = run_interval(**time_slice)
     return f"{hour_label(part.start)} to {hour_label(part.end)}"
 
 
@@ -181,13 +169,7 @@ def workload_path(settings: Settings, name: str) -> Path:
 
 
 def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:
-    """Decides on a replay from what the lake holds of its hours.
-
-    Args:
-        found: figures of the job `check_published`: `hours`, `published_hours` (of this workload),
-            and `other_queries`, the names of queries that these hours have results of and that the
-            workload does not have as they are.
-        force: replay in any case.
+    """Decides on a replay from the figures of the job `check_published`; forced in any case.
 
     Raises:
         ParameterError: results of other queries would be replaced, and nobody asked for that.

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,23 +33,20 @@ _LIBRARIES = (
 )
 
 
+#: What a job gives: plain data that JSON can hold.
+Figures = Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What every job is told.
+    """What every job is told: whole hours to work on, and the run that it belongs to.
 
-    Attributes:
-        interval: what it works on, whole hours.
-        run: the run that it belongs to; the history of tables shows it beside each commit.
-        page: address of the run in Airflow; None where it has none.
+    The history of tables shows the run beside each commit; `page` is its address in Airflow.
     """
 
     interval: Interval
     run: str
     page: str | None = None
-
-    def session(self, job: str) -> str:
-        """The name of a job's Spark session: the same whenever the job is tried again."""
-        return f"{job} {self.interval} {self.run}"
 
 
 def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The only package that knows Spark and Delta; `run` is for everybody's DataFrames."""
+"""The only package that knows Spark; `run` is for everybody's DataFrames."""
 
 from typing import TYPE_CHECKING, Any
 

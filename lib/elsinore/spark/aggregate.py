@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -16,6 +17,7 @@ from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours, day_of
+from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.spark.aggregate_route import Route, choose_route
 from elsinore.spark.aggregate_worker import (
@@ -31,7 +33,6 @@ from elsinore.spark.aggregate_worker import (
 )
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import Branch, aggregate_partitions
-from elsinore.spark.tables import SparkLake, arrow_tables
 from elsinore.template.support import require
 from elsinore.timeline import Interval
 
@@ -42,8 +43,8 @@ class Aggregated:
 
     Attributes:
         events_version: the version of `events` that was read.
-        plan_fingerprint: the static plan that it was computed under.
-        events: events that were read for its windows, of the types that the queries read.
+        plan_fingerprint: of the static plan.
+        events: how many were read for its windows, of the types that the queries read.
         windows: results, one for each (query, group, window).
         rows: rows written, one for each of their aggregates.
         route: how tasks came by their events, in words.
@@ -68,7 +69,8 @@ class Aggregated:
 
 
 def aggregate(
-    lake: SparkLake,
+    spark: SparkSession,
+    lake: Lake,
     workload: Workload,
     owned: Interval,
     *,
@@ -82,6 +84,7 @@ def aggregate(
     Events are read at the latest version when this begins, and at no other.
 
     Args:
+        spark: does the work.
         lake: the tables.
         workload: the queries.
         owned: the slice, whole hours.
@@ -97,11 +100,11 @@ def aggregate(
     require(workload.queries)
     plan = plan or RuntimePlan.of(workload.queries)
     version = lake.version("events")
+    route = choose_route(lake, workload, owned, version, parts)
+    reports: list[Counts] = []
+    note = origin(run, workload, static_plan, version, owned)
     with spark_failures():
-        route = choose_route(lake, workload, owned, version, parts)
-        rows = aggregated(lake, workload, owned, version, route, plan=plan, parts=parts)
-        reports: list[Counts] = []
-        note = origin(run, workload, static_plan, version, owned)
+        rows = aggregated(spark, lake, workload, owned, version, route, plan=plan, parts=parts)
         lake.stream_rows(STAGED, split_rows(rows, reports), where=Hours(owned), note=note)
     counts = add_up(reports)
     events, windows, written = (counts.pop(name, 0) for name in (EVENTS, WINDOWS, ROWS))
@@ -111,7 +114,8 @@ def aggregate(
 
 
 def aggregated(
-    lake: SparkLake,
+    spark: SparkSession,
+    lake: Lake,
     workload: Workload,
     owned: Interval,
     version: int,
@@ -122,48 +126,37 @@ def aggregated(
 ) -> DataFrame:
     """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_rows`."""
     if route.direct:
-        numbers = lake.spark.range(0, len(route.parts), numPartitions=len(route.parts))
+        numbers = spark.range(0, len(route.parts), numPartitions=len(route.parts))
         task = reading(workload, route.parts, plan)
-        finished = numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
-    else:
-        finished = aggregate_shuffled(lake, workload, owned, version, plan=plan, parts=parts)
-    return finished
-
-
-def split_rows(rows: DataFrame, counts: list[Counts]) -> Iterator[pa.Table]:
-    """The rows of `aggregated` without counts, as they come; the counts are added to a list."""
-    for table in arrow_tables(rows):
-        results, found = split(table)
-        counts.append(found)
-        if results.num_rows:
-            yield results
-
-
-def aggregate_shuffled(
-    lake: SparkLake,
-    workload: Workload,
-    owned: Interval,
-    version: int,
-    *,
-    plan: RuntimePlan,
-    parts: int,
-) -> DataFrame:
-    """The windows that end in `owned`, and counts; see `aggregated`."""
+        return numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
+    table = spark.read.format("delta").option("versionAsOf", version)
+    rows = table.load(str(lake.path("events")))
 
     def events_of(branch: Branch) -> DataFrame:
-        events = events_between(lake, version, reach_of(branch.queries, owned), branch.types)
-        return events.select(*engine_columns(workload.schema, branch.attributes))
+        events = events_between(rows, reach_of(branch.queries, owned), branch.types)
+        return events.select(*_engine_columns(workload.schema, branch.attributes))
 
     return aggregate_partitions(workload, plan, events_of, owned=owned, parts=parts)
 
 
-def events_between(
-    lake: SparkLake, version: int, interval: Interval, types: Collection[str]
-) -> DataFrame:
-    """Rows of the table `events` of some types in an interval, as they stood at a version."""
+def split_rows(rows: DataFrame, counts: list[Counts]) -> Iterator[pa.Table]:
+    """The rows of `aggregated` without counts, as they come; the counts are added to a list."""
+    frame: Any = rows
+    client, plan = frame.sparkSession.client, frame._plan
+    # A part at a time; `toArrow` would hold them all.
+    for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
+        if isinstance(part, pa.Table):
+            results, found = split(part)
+            counts.append(found)
+            if results.num_rows:
+                yield results
+
+
+def events_between(events: DataFrame, interval: Interval, types: Collection[str]) -> DataFrame:
+    """Rows of the table `events` of some types in an interval."""
     first, last = day_of(interval.start), day_of(interval.end - 1)
     start, end = (F.timestamp_micros(F.lit(i)) for i in (interval.start, interval.end))
-    return lake.read("events", version).where(
+    return events.where(
         F.col("event_day").between(F.lit(first), F.lit(last))
         & (F.col("event_time") >= start)
         & (F.col("event_time") < end)
@@ -171,7 +164,7 @@ def events_between(
     )
 
 
-def engine_columns(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
+def _engine_columns(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
     """`_time` in microseconds, `_type` as a code, and attributes with timestamps as integers."""
     names = F.array(*(F.lit(event_type.name) for event_type in schema.types))
     code = F.array_position(names, F.col("event_type")) - F.lit(1)

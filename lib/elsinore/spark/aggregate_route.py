@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from elsinore.lake.event_files import EventFile, reach_of
-from elsinore.lake.stored_events import files_of
+from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.spark.aggregate_worker import Part
@@ -29,12 +29,7 @@ SHUFFLED_BYTE = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How tasks come by their events.
-
-    Attributes:
-        parts: what each task reads straight from files; empty where Spark shuffles.
-        why: why Spark shuffles; None where it does not.
-    """
+    """How tasks come by their events: what each reads from files itself, or why Spark shuffles."""
 
     parts: tuple[Part, ...]
     why: str | None = None
@@ -58,26 +53,19 @@ class Route:
 def choose_route(
     lake: Lake, workload: Workload, owned: Interval, version: int, parts: int
 ) -> Route:
-    """The route that should be quickest, by the bytes that it moves.
-
-    Args:
-        lake: the tables.
-        workload: the queries.
-        owned: the slice.
-        version: of `events`.
-        parts: tasks, at most.
-    """
+    """The route that should be quickest, by the bytes that it moves; so many parts at most."""
     reached = reach_of(workload.queries, owned)
-    found = files_of(lake.path("events"), version, reached)
-    if found.refusal is not None:
-        return Route((), f"files cannot be read directly, {found.refusal}")
-    cores = lake.cores
-    if found.size > MANY_BYTES and (names := compared_in_few_windows(workload, owned, cores)):
+    try:
+        files = files_of(lake.path("events"), version, reached)
+    except NotPlainError as error:
+        return Route((), f"files cannot be read directly, {error.fields['refusal']}")
+    cores, size = lake.cores, sum(file.size for file in files)
+    if size > MANY_BYTES and (names := compared_in_few_windows(workload, owned, cores)):
         return Route((), f"{', '.join(names)} compare pairs of events in fewer windows than cores")
     reach = owned.start - reached.start + 1
-    cut = cut_into_parts(found.files, owned, reach, most=parts, cores=cores)
+    cut = cut_into_parts(files, owned, reach, most=parts, cores=cores)
     shuffles = len(branches(workload))
-    if reads_directly(cut, found.size, shuffles, cores):
+    if reads_directly(cut, size, shuffles, cores):
         return Route(cut)
     return Route((), "windows reach far beyond the parts that tasks could read by themselves")
 
@@ -103,13 +91,7 @@ def cut_into_parts(
 
     More parts keep more cores busy, but each reads again what its windows can hold of the time
     before it; taken is the number for which the busiest core reads least, the smallest of those.
-
-    Args:
-        files: what holds the events of the slice and of `reach` before it.
-        owned: the slice.
-        reach: the longest WITHIN of the queries.
-        most: parts, at most.
-        cores: how many parts are worked on at a time.
+    Files hold the events of the slice and of `reach` before it, the longest WITHIN.
     """
     numbers = range(1, min(most, owned.length) + 1)
     choices = [_cut(files, owned, reach, number) for number in numbers]
@@ -125,11 +107,7 @@ def busiest(parts: Sequence[Part], cores: int) -> float:
 def reads_directly(parts: Sequence[Part], size: int, shuffles: int, cores: int) -> bool:
     """Whether tasks should read the files of their parts, rather than Spark shuffle the events.
 
-    Args:
-        parts: the parts.
-        size: bytes of all files of the slice, each once.
-        shuffles: how many times Spark would read and shuffle them.
-        cores: how many tasks run at a time.
+    Spark would read and shuffle the files of the slice, of so many bytes, a number of times.
     """
     return busiest(parts, cores) <= SHUFFLED_BYTE * shuffles * size / cores
 
@@ -139,8 +117,8 @@ def _cut(files: Sequence[EventFile], owned: Interval, reach: int, number: int) -
     parts = []
     for start, end in pairwise(borders):
         reached = Interval(start - reach + 1, end)
-        inside = (f for f in files if f.first < reached.end and f.last >= reached.start)
-        parts.append(Part(Interval(start, end), reached, tuple(inside)))
+        inside = tuple(file for file in files if file.overlaps(reached))
+        parts.append(Part(Interval(start, end), reached, inside))
     return tuple(parts)
 
 

@@ -54,12 +54,8 @@ _SIZES = frozenset({"bytes"})
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one task computes, and from what.
-
-    Attributes:
-        owned: the windows that end here.
-        reached: what they can hold.
-        files: where that is.
+    """What one task computes: the windows that end in `owned`, of what they can hold, and where
+    that is.
     """
 
     owned: Interval
@@ -74,49 +70,38 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a task is asked for.
-
-    Attributes:
-        schema: of the events.
-        plan: who runs which queries.
-        owned: the windows that end here, and no others; None: all.
-    """
+    """What a task is asked for: the windows that end in `owned`, and no others; None: all."""
 
     schema: StreamSchema
     plan: RuntimePlan
     owned: Interval | None
 
     def partial_rows(
-        self, batches: Batches, observer: Observer, *, ordered: bool
+        self, batches: Batches, told: Counter[str], *, ordered: bool
     ) -> Iterator[pa.Table]:
         """Partial rows from all events of some partitions.
 
         Args:
             batches: `_time`, `_type` and the attributes that the queries read.
-            observer: is told what queries shared.
+            told: is given the counts of what queries shared.
             ordered: whether time never falls. Then no more events are held than the live windows
                 need, and a table has all partial rows of the windows that it has any of.
         """
+        observer = Observer(room=0, details=False)
 
         def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
             parts = [PARTIAL_SCHEMA.empty_table()]
             request = Request(owned, observe=lambda _: observer)
-            for partial in self.plan.run(event_table(self.schema, table), request):
-                parts.append(partial.cast(PARTIAL_SCHEMA))
+            for found in self.plan.run(event_table(self.schema, table), request):
+                parts.append(found.cast(PARTIAL_SCHEMA))
             yield pa.concat_tables(parts)
 
         if ordered:
             reach = max(query.window.within for query in self.plan.queries)
             yield from aggregate_in_order(batches, reach, aggregate, owned=self.owned)
-            return
-        held = [batch for batch in batches if batch.num_rows]
-        if held:
+        elif held := [batch for batch in batches if batch.num_rows]:
             yield from aggregate(pa.Table.from_batches(held), self.owned)
-
-
-def new_observer() -> Observer:
-    """One that counts, and keeps no log."""
-    return Observer(room=0, details=False)
+        told.update(observer.counts)
 
 
 def reading(workload: Workload, parts: tuple[Part, ...], plan: RuntimePlan) -> Task:
@@ -127,49 +112,47 @@ def reading(workload: Workload, parts: tuple[Part, ...], plan: RuntimePlan) -> T
     """
     types, read = types_read(workload, workload.queries), attributes_read(workload.queries)
 
+    def read_part(number: int) -> Iterator[pa.RecordBatch]:
+        part, told = parts[number], Counter({EVENTS: 0})
+        # Of the time before its windows' ends, what no earlier part counts.
+        since = (part.owned if number else part.reached).start
+        events = events_in_order(part.files, part.reached, workload.schema, types, read)
+        seen = _counting(events, told, lambda batch: pc.greater_equal(batch[TIME_COLUMN], since))
+        asked = Asked(workload.schema, plan, part.owned)
+        for rows in asked.partial_rows(seen, told, ordered=True):
+            yield from finished(workload, rows, told)
+        yield counts_of(FINISHED_SCHEMA, told)
+
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for number in (number for batch in batches for number in batch["id"].to_pylist()):
-            part, observer, told = parts[number], new_observer(), Counter({EVENTS: 0})
-            # Of the time before its windows' ends, what no earlier part counts.
-            since = part.owned.start if number else part.reached.start
-            events = events_in_order(part.files, part.reached, workload.schema, types, read)
-            asked = Asked(workload.schema, plan, part.owned)
-            counted = _counting(events, since, told)
-            for partial in asked.partial_rows(counted, observer, ordered=True):
-                yield from finished(workload, partial, told)
-            yield counts_of(FINISHED_SCHEMA, {**observer.counts, **told})
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                yield from read_part(number)
 
     return task
 
 
-def _counting(batches: Batches, since: int, told: Counter[str]) -> Iterator[pa.RecordBatch]:
-    """The batches; counts their events that do not lie before an instant."""
+def _counting(
+    batches: Batches, told: Counter[str], which: Callable[[pa.RecordBatch], pa.Array]
+) -> Iterator[pa.RecordBatch]:
+    """The batches; counts some of their events."""
     for batch in batches:
-        told[EVENTS] += pc.sum(pc.greater_equal(batch[TIME_COLUMN], since)).as_py() or 0
+        told[EVENTS] += pc.sum(which(batch)).as_py() or 0
         yield batch
 
 
 def aggregating(asked: Asked, counted: frozenset[str], *, ordered: bool) -> Task:
     """A task that makes partial rows from all events of its partitions; see `Asked`.
 
-    Args:
-        asked: what is asked for.
-        counted: event types whose events it counts.
-        ordered: as in `Asked.partial_rows`.
+    It counts the events of some types.
     """
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        observer, told = new_observer(), Counter({EVENTS: 0})
+        told = Counter({EVENTS: 0})
         codes = pa.array([asked.schema.type_codes[name] for name in counted], pa.int32())
-
-        def seen() -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                told[EVENTS] += pc.sum(pc.is_in(batch[TYPE_COLUMN], value_set=codes)).as_py() or 0
-                yield batch
-
-        for partial in asked.partial_rows(seen(), observer, ordered=ordered):
-            yield from results_of(partial)
-        yield counts_of(PARTIAL_SCHEMA, {**observer.counts, **told})
+        seen = _counting(batches, told, lambda batch: pc.is_in(batch[TYPE_COLUMN], codes))
+        for rows in asked.partial_rows(seen, told, ordered=ordered):
+            yield from results_of(rows)
+        yield counts_of(PARTIAL_SCHEMA, told)
 
     return task
 
@@ -181,17 +164,17 @@ def finishing(workload: Workload) -> Task:
         held = [batch for batch in batches if batch.num_rows]
         if not held:
             return
-        partial, counts = split(pa.Table.from_batches(held))
+        rows, counts = split(pa.Table.from_batches(held))
         told = Counter(counts)
-        yield from finished(workload, partial, told)
+        yield from finished(workload, rows, told)
         yield counts_of(FINISHED_SCHEMA, told)
 
     return task
 
 
-def finished(workload: Workload, partial: pa.Table, told: Counter[str]) -> Iterable[pa.RecordBatch]:
+def finished(workload: Workload, rows: pa.Table, told: Counter[str]) -> Iterable[pa.RecordBatch]:
     """All partial rows of some (query, group, window)s as rows of `FINISHED_SCHEMA`, counted."""
-    merged = merge_partials(partial)
+    merged = merge_partials(rows)
     long = finish_long(workload, merged)
     told.update({WINDOWS: merged.num_rows, ROWS: long.num_rows})
     names = long["query"].combine_chunks().dictionary_encode()

@@ -1,4 +1,4 @@
-"""Failures of Spark and Delta in terms of who must act: lost process, full disk, or our own error.
+"""Failures of Spark in terms of who must act: lost process, full disk, or our own error.
 
 The names are Spark's error classes. They are looked for in the whole message, since an
 error of a worker arrives wrapped in those of the task, the stage and the job.
@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deltalake.exceptions import DeltaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore import errors
 from elsinore.errors import ElsinoreError, LostWorkerError, SetupError, disk_error
-from elsinore.lake.delta_log import first_line, write_failure
+from elsinore.lake.delta_log import first_line
 
 _BROKEN = re.compile(r"Could not initialize class [\w.$]+|UnsatisfiedLinkError: [^\n]{1,60}")
 _LOST = re.compile(
@@ -47,28 +46,20 @@ def spark_failures() -> Iterator[None]:
     """Raise what Spark reports as one of the Elsinore errors, where it is known to be one.
 
     Raises:
-        ConflictError: another writer of a table got there first.
         LostWorkerError: an executor, a Python worker or the server died.
         SetupError: the server does not know us, or a disk is full or read-only.
         ElsinoreError: of the class that a Python worker raised.
     """
     try:
         yield
-    except (PySparkException, DeltaError, OSError) as error:
-        known = translate(error)
-        if known is None:
-            raise
-        raise known from error
+    except PySparkException as error:
+        if known := translate(error):
+            raise known from error
+        raise
 
 
-def translate(error: BaseException) -> ElsinoreError | None:
+def translate(error: PySparkException) -> ElsinoreError | None:
     """The error in our terms; None if it is none that is known."""
-    if isinstance(error, ElsinoreError):
-        return error
-    if isinstance(error, DeltaError | OSError):
-        return write_failure(error)
-    if not isinstance(error, PySparkException):
-        return None
     text = _describe(error)
     if known := _own(text):
         return known

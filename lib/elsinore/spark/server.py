@@ -66,13 +66,9 @@ _DRIVER = Path(__file__).with_name("server_driver.py")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers.
+    """A server that answers: its group of processes, its port, and the token that clients show.
 
-    Attributes:
-        group: its group of processes.
-        port: on the loopback address.
-        token: what clients show.
-        digest: of the library and the configuration that it was started with.
+    `digest` is of the library and the configuration that it was started with.
     """
 
     group: int
@@ -172,7 +168,7 @@ def _start(settings: Settings, command: list[str], digest: str) -> Server:
     shutil.rmtree(folder / "scratch", ignore_errors=True)
     port = _free_port()
     scratch = {"spark.local.dir": str(folder / "scratch")}
-    command = _complete(command, _LOOPBACK, port, **scratch)
+    command = _complete(command, _LOOPBACK, port, scratch)
     alive = _open_private(folder / "alive")
     fcntl.flock(alive, fcntl.LOCK_EX)
     told = [str(folder), str(alive), str(port), digest, str(settings.spark_idle_minutes * 60)]
@@ -271,11 +267,11 @@ def _command(settings: Settings) -> list[str]:
     return [program, "--master", settings.spark_master, *_options(conf)]
 
 
-def _complete(command: list[str], host: str, port: int, **conf: str) -> list[str]:
+def _complete(command: list[str], host: str, port: int, conf: Mapping[str, str]) -> list[str]:
     """The command with where the server listens, and what else it is told of its place."""
-    conf = {"spark.connect.grpc.binding.address": host, **conf}
-    conf |= {"spark.connect.grpc.binding.port": str(port)}
-    return [*command, *_options(conf), str(_DRIVER)]
+    binding = "spark.connect.grpc.binding"
+    where = {f"{binding}.address": host, f"{binding}.port": str(port)}
+    return [*command, *_options({**where, **conf}), str(_DRIVER)]
 
 
 def _environment() -> dict[str, str]:
@@ -351,15 +347,9 @@ def _find_jars(folder: Path) -> list[Path]:
 
 
 def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command: list[str]) -> int:
-    """Runs the JVM until it ends or nobody has worked with it for a while; its exit code.
+    """Runs the JVM until it ends or nobody has worked with it for some seconds; its exit code.
 
-    Args:
-        folder: with the files of the table above.
-        alive: the lock of that name, which the JVM inherits.
-        port: that the server will listen on.
-        digest: what it is made of.
-        idle: seconds without a client after which it ends.
-        command: starts the server.
+    It inherits the lock `alive`.
     """
     known = {"ELSINORE_SPARK_KEEPER": str(os.getpid())}  # to the driver (`server_driver`)
     jvm = subprocess.Popen(command, pass_fds=(alive,), env=os.environ | known)
@@ -395,7 +385,7 @@ def _wait_until_idle(folder: Path, jvm: subprocess.Popen[bytes], idle: float) ->
 
 def serve(host: str, port: int) -> None:
     """Becomes the server that the settings describe."""
-    command = _complete(_command(Settings.load()), host, port)
+    command = _complete(_command(Settings.load()), host, port, {})
     os.execve(command[0], command, _environment())  # noqa: S606
 
 

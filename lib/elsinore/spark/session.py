@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -12,32 +11,15 @@ from uuid import UUID, uuid4, uuid5
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from elsinore.errors import LostWorkerError
-from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import BrokenServerError, spark_failures
 from elsinore.spark.server import server_url, stop_server
-from elsinore.spark.tables import SparkLake
 
 #: Any constant will do: sessions are named after what they work for, below it.
 _NAMES = UUID("6f1d8f4e-5a0b-4b5e-9f0e-3d1f6b8f2c11")
 
-#: Seconds that operations of an earlier try may take to end when they were interrupted.
-_PATIENCE = 120.0
-
 #: Tries to reach a server again, after 0.05, 0.2, 0.8 and 3.2 s; by default PySpark has 10 minutes.
 _TRIES = 4
-
-
-@contextmanager
-def connected(lake: Lake, settings: Settings, name: str) -> Iterator[SparkLake]:
-    """A lake, opened without Spark, with a session of its own.
-
-    Raises:
-        ElsinoreError: see `open_session`.
-    """
-    with open_session(settings, name) as session:
-        yield SparkLake.of(lake, session)
 
 
 @contextmanager
@@ -48,7 +30,7 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
         settings: name the server; the embedded one is started if it does not run.
         name: what the session works for, such as a job over an interval in a run. What an earlier
             session of this name has left running is stopped first, for then its client is gone, or
-            not wanted any more: it cannot commit afterwards. Without a name there is none.
+            not wanted any more. Without a name there is none.
 
     Raises:
         SetupError: the server cannot be started or reached, or does not know us.
@@ -58,14 +40,10 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
         with spark_failures():
             url = server_url(settings)
             session = _named(url, f"{settings.home} {name}") if name else connect(url)
-            # PySpark hands what it checkpoints to whichever session is the thread's active one.
-            active: Any = type(session)._active_session
-            around, active.session = getattr(active, "session", None), session
             try:
                 yield session
             finally:
                 session.stop()
-                active.session = around
     except BrokenServerError:
         # One on demand is ended for good; the next try starts another.
         if not settings.spark_master.startswith("sc://"):
@@ -89,7 +67,8 @@ def _named(url: str, name: str) -> Any:
     for number in count():
         session = connect(url, uuid5(_NAMES, f"{name} {number}"))
         try:
-            _end(session)
+            session.client._get_operation_statuses()  # which makes no session
+            session.interruptAll()
         except PySparkException as error:
             if error.getCondition() == "INVALID_HANDLE.SESSION_NOT_FOUND":
                 return session
@@ -97,21 +76,3 @@ def _named(url: str, name: str) -> Any:
                 raise
         session.stop()
     raise AssertionError("numbers do not end")
-
-
-def _end(session: Any) -> None:
-    """Stops what goes on in a session, and waits until it has stopped."""
-    deadline = time.monotonic() + _PATIENCE
-    while _is_busy(session):
-        session.interruptAll()
-        if time.monotonic() > deadline:
-            raise LostWorkerError("what an earlier try has left running does not end")
-        time.sleep(0.05)
-
-
-def _is_busy(session: Any) -> bool:
-    from pyspark.sql.connect.proto import GetStatusResponse
-
-    running = GetStatusResponse.OperationStatus.OPERATION_STATE_RUNNING
-    found = session.client._get_operation_statuses().operation_statuses
-    return any(status.state == running for status in found)

@@ -1,4 +1,4 @@
-"""Tables are read by Arrow, whoever wrote their files."""
+"""Tables are read by Arrow, whoever wrote their files; those by day a day at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from elsinore.lake.delta_log import arrow_dataset
+from elsinore.lake.regions import Hours
+from elsinore.timeline import DAY, HOUR, Interval, hour_label
 
 
 @pytest.mark.parametrize("column", ["landing", "owned_hour", "query", "group_key"])
@@ -28,3 +30,17 @@ def test_rows_are_chosen_by_texts_where_delta_rs_has_deleted_some(
         assert found.head(1, filter=where).to_pylist() == left
         for file in found.get_fragments(where):
             assert file.to_table(found.schema, None, where) == pa.Table.from_pylist(left, schema)
+
+
+def test_rows_by_day_are_those_of_the_hours_in_the_order_of_days(tmp_path: Path) -> None:
+    labels = [hour_label(hour * HOUR) for hour in range(96)]
+    rows = pa.table({"owned_hour": labels, "number": range(96)})
+    days = pa.array([label[:10] for label in labels]).cast(pa.date32())
+    # Two commits, so that each day has two files; the fourth day is beyond the hours.
+    for part in (rows.append_column("owned_day", days).slice(*cut) for cut in ((0, 40), (40, 56))):
+        deltalake.write_deltalake(tmp_path, part, mode="append", partition_by=["owned_day"])
+    dataset = deltalake.DeltaTable(tmp_path).to_pyarrow_dataset()
+    hours = Hours(Interval(30 * HOUR, 50 * HOUR), (Interval(5 * HOUR, 7 * HOUR),))
+    found = [sorted(part["number"].to_pylist()) for part in hours.rows_by_day(dataset, ["number"])]
+    assert found == [[5, 6], list(range(30, 48)), [48, 49]]
+    assert list(Hours(Interval(9 * DAY, 10 * DAY)).rows_by_day(dataset)) == []

@@ -11,11 +11,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake import validate as validate_events
 from elsinore.lake.sample import EVERY_GROUP, Place
-from elsinore.lake.stored_events import EventFiles
 from elsinore.lake.tables import Lake, load_tables
 from elsinore.lake.validate import events_of_places
 from elsinore.query.bind_query import bind_workload
@@ -138,8 +136,3 @@ def test_a_place_of_too_many_events_is_not_read(
     )
     assert whole is None
     assert part is not None
-
-
-def test_a_table_that_is_no_plain_files_is_refused_by_name() -> None:
-    with pytest.raises(DataError, match="deletionVectors"):
-        EventFiles((), "its reader version is 3 (deletionVectors)").readable()

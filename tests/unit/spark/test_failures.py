@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore.errors import ConflictError, LostWorkerError, SetupError
-from elsinore.lake.delta_log import write_failure
+from elsinore.lake.delta_log import write_failures
 from elsinore.spark.failures import BrokenServerError, translate
 
 CREATED = """
@@ -81,8 +81,8 @@ def test_a_server_that_does_not_know_us_is_a_matter_of_set_up() -> None:
 
 
 def test_a_record_that_others_keep_writing_names_its_table() -> None:
-    found = write_failure(CommitFailedError("version 3 exists"), "landings")
-    assert isinstance(found, ConflictError)
-    assert str(found).startswith("another writer of landings got there first: CommitFailedError")
-    full = write_failure(OSError(28, "No space left on device"), "landings")
-    assert isinstance(full, SetupError)
+    told = "^another writer of landings got there first: CommitFailedError"
+    with pytest.raises(ConflictError, match=told), write_failures("landings"):
+        raise CommitFailedError("version 3 exists")
+    with pytest.raises(SetupError), write_failures("landings"):
+        raise OSError(28, "No space left on device")
