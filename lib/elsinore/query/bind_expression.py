@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
+from typing import TypeVar
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import Location
-from elsinore.query.expressions import (
-    Applied,
-    BoundExpression,
-    Constant,
-    Field,
-    sides_of,
-)
+from elsinore.query.expressions import Applied, BoundExpression, Constant, Field, sides_of
 from elsinore.query.resolve import BindFault, Scope
 from elsinore.query.syntax import Call, Equivalence, Expression, Literal, Operation, Reference
 from elsinore.timeline import UNITS, parse_instant
@@ -25,6 +21,8 @@ _TIMESTAMP, _BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
 _COMPARISONS = frozenset(["=", "!=", "<", "<=", ">", ">="])
 _INT64 = range(-(2**63), 2**63)
 
+_Item = TypeVar("_Item")
+_Bound = TypeVar("_Bound")
 
 #: What people write for units that must be spelt out.
 _SHORT_UNITS = {
@@ -46,16 +44,18 @@ _SHORT_UNITS = {
 }
 
 
-def unit_length(word: str) -> int | None:
-    """Microseconds of a unit, singular or plural; None for no unit at all."""
-    return UNITS.get(word) or UNITS.get(word.removesuffix("s"))
+def unit_length(scope: Scope, word: str, at: Location) -> int:
+    """Microseconds of a unit, singular or plural.
 
-
-def suggest_unit(word: str) -> str:
-    """A hint for what is no unit of time."""
-    if word in _SHORT_UNITS:
-        return f"did you mean {_SHORT_UNITS[word]}?"
-    return suggest(word, UNITS) or f"there are {', '.join(UNITS)}"
+    Raises:
+        BindFault: there is no such unit; noted in the scope.
+    """
+    length = UNITS.get(word) or UNITS.get(word.removesuffix("s"))
+    if length is None:
+        meant = f"did you mean {_SHORT_UNITS[word]}?" if word in _SHORT_UNITS else None
+        hint = meant or suggest(word, UNITS) or f"there are {', '.join(UNITS)}"
+        scope.refuse(f"{word} is no unit of time", at, hint)
+    return length
 
 
 def whole_ticks(amount: int | float, length: int) -> int | None:
@@ -103,24 +103,24 @@ def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
     return bound
 
 
-def _bind_all(
-    scope: Scope,
-    expressions: tuple[Expression, ...],
-    bind: Callable[[Scope, Expression], BoundExpression] = bind_expression,
-) -> list[BoundExpression]:
-    """All of some expressions; one that cannot be bound does not keep the others' faults back."""
+def bind_all(items: Collection[_Item], bind: Callable[[_Item], _Bound]) -> list[_Bound]:
+    """All of some items bound; one that cannot be does not keep the others' faults back.
+
+    Raises:
+        BindFault: one cannot be bound; noted in the scope.
+    """
     bound = []
-    for expression in expressions:
-        with suppress(BindFault):  # noted in the scope
-            bound.append(bind(scope, expression))
-    if len(bound) < len(expressions):
+    for item in items:
+        with suppress(BindFault):
+            bound.append(bind(item))
+    if len(bound) < len(items):
         raise BindFault
     return bound
 
 
 def _bind_call(scope: Scope, call: Call) -> BoundExpression:
     known = _is_known_call(scope, call)
-    operands = _bind_all(scope, call.arguments)
+    operands = bind_all(call.arguments, partial(bind_expression, scope))
     if not known:
         raise BindFault
     return _bind_function(scope, call, operands)
@@ -145,9 +145,7 @@ def _bind_literal(scope: Scope, literal: Literal) -> Constant:
 def _bind_duration(scope: Scope, literal: Literal) -> Constant:
     assert literal.unit is not None
     assert isinstance(literal.value, int | float)
-    length = unit_length(literal.unit)
-    if length is None:
-        scope.refuse(f"{literal.unit} is no unit of time", literal.at, suggest_unit(literal.unit))
+    length = unit_length(scope, literal.unit, literal.at)
     if not scope.schema.time_unit.is_calendar:
         scope.refuse("this stream's time has no unit; write a bare number", literal.at)
     ticks = whole_ticks(literal.value, length)
@@ -157,28 +155,23 @@ def _bind_duration(scope: Scope, literal: Literal) -> Constant:
 
 
 def _bind_reference(scope: Scope, reference: Reference) -> Field:
-    if reference.qualifier is not None:
-        found = scope.named(reference.qualifier, reference.at)
-    else:
-        found = scope.carriers(reference.attribute)
-        if not found:
-            scope.no_carrier(reference.attribute, reference.at)
-    if len(found) > 1 and not scope.all_unclear(found):
+    found = scope.meant(reference)
+    if len(found) > 1:
         name = reference.attribute
+        if scope.all_unclear(found):
+            raise BindFault
         choices = some_of(f"{p.alias}.{name}" for p in found)
         hint = f"write one of them, or [{name}] for one value in the whole trend"
-        scope.fault(f"{name} could be any of {choices}", reference.at, hint)
-    column = scope.column(found[0], reference.attribute, reference.at) if len(found) == 1 else None
-    if column is None:
-        raise BindFault
-    return Field(found[0].index, column[0], column[1], reference.following)
+        scope.refuse(f"{name} could be any of {choices}", reference.at, hint)
+    column, kind = scope.column(found[0], reference.attribute, reference.at)
+    return Field(found[0].index, column, kind, reference.following)
 
 
 def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
     match operation.name:
         case "AND" | "OR":
-            parts = tuple(_bind_all(scope, operation.operands, bind_condition))
-            return Applied(operation.name, parts)
+            parts = bind_all(operation.operands, partial(bind_condition, scope))
+            return Applied(operation.name, tuple(parts))
         case "NOT":
             return Applied("NOT", (bind_condition(scope, operation.operands[0]),))
         case "IS NULL":
@@ -192,7 +185,7 @@ def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
             if isinstance(number, int | float) and not isinstance(number, bool):
                 return _bind_literal(scope, Literal(-number, None, inner.at))
     at = operation.at
-    first, *others = _bind_all(scope, operation.operands)
+    first, *others = bind_all(operation.operands, partial(bind_expression, scope))
     match operation.name:
         case "IN":
             return Applied("OR", tuple(_compare(scope, "=", first, o, at) for o in others))
