@@ -11,15 +11,7 @@ import pyarrow as pa
 
 from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured
-from benchmarks.streams import (
-    auto,
-    counts_of,
-    events_of,
-    medians,
-    one_b_in,
-    stream_of,
-    workload_of,
-)
+from benchmarks.streams import auto, counts_of, events_of, medians, one_b_in, stream_of, workload_of
 
 EVENTS, WITHIN, B_EVERY, ROUNDS = 1_000_000, 100_000, 2_500, 3
 OVERLAPS = (1, 10, 100, 1_000)

@@ -11,7 +11,7 @@ from typing import NoReturn
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
 from elsinore.query import syntax
-from elsinore.query.automaton import adjacency
+from elsinore.query.automaton import neighbours
 from elsinore.query.bound import Position
 from elsinore.query.expressions import TIME
 from elsinore.wording import listed, some_of, suggest
@@ -64,7 +64,7 @@ class Scope:
     @cached_property
     def neighbours(self) -> frozenset[tuple[str, str]]:
         """Pairs of aliases of which the second may come right after the first."""
-        return adjacency(self.pattern).pairs
+        return neighbours(self.pattern)
 
     @cached_property
     def _unclear(self) -> frozenset[int]:
