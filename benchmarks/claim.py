@@ -58,6 +58,28 @@ class Benchmark:
         return figure / self.bar if self.at_least else self.bar / figure
 
 
+def benchmark(
+    name: str,
+    claim: str,
+    setting: str,
+    unit: str,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Callable[[Callable[[], Measured]], Benchmark]:
+    """What measures a claim, as a benchmark with at most one of two bars.
+
+    >>> benchmark("speed", "", "", "x", at_least=8.0)(lambda: Measured(0, "")).bar
+    8.0
+    """
+    bar = at_most if at_least is None else at_least
+
+    def claimed(measure: Callable[[], Measured]) -> Benchmark:
+        return Benchmark(name, claim, setting, unit, bar, at_least is not None, measure)
+
+    return claimed
+
+
 def number(value: float) -> str:
     """Three significant digits.
 
