@@ -75,10 +75,8 @@ def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
         BindFault: a name is unknown or types do not agree; noted in the scope.
     """
     if isinstance(expression, Equivalence):
-        scope.refuse(
-            "[...] holds for whole trends: it can only stand beside AND at the top of WHERE",
-            expression.at,
-        )
+        message = "[...] holds for whole trends: it can only stand beside AND at the top of WHERE"
+        scope.refuse(message, expression.at)
     match expression:
         case Literal():
             return _bind_literal(scope, expression)
@@ -119,9 +117,11 @@ def bind_all(items: Collection[_Item], bind: Callable[[_Item], _Bound]) -> list[
 
 
 def _bind_call(scope: Scope, call: Call) -> BoundExpression:
-    known = _is_known_call(scope, call)
+    before = len(scope.faults)
+    with suppress(BindFault):
+        _require_known(scope, call)
     operands = bind_all(call.arguments, partial(bind_expression, scope))
-    if not known:
+    if len(scope.faults) > before:
         raise BindFault
     return _bind_function(scope, call, operands)
 
@@ -321,40 +321,34 @@ _PARTS = frozenset(["hour", "weekday"])
 _DAY_OF_WEEK = frozenset(["dow", "isodow", "dayofweek", "day_of_week"])
 
 
-def _is_known_call(scope: Scope, call: Call) -> bool:
-    """Whether a call names a function and gives it as many operands as it takes; faults noted."""
+def _require_known(scope: Scope, call: Call) -> None:
+    """Refuse a call of no function, or with too many operands or too few."""
     name, count = call.function, len(call.arguments)
     if name not in _COUNTS:
         hint = _ELSEWHERE.get(name) or suggest(name, _COUNTS)
         hint = hint or f"there are {', '.join(sorted(_COUNTS))}"
-        scope.fault(f"there is no function {name}", call.at, hint)
-        return False
+        scope.refuse(f"there is no function {name}", call.at, hint)
     least, most = _COUNTS[name]
     if count < least or (most is not None and count > most):
         wanted = "one operand" if most == 1 else "two operands or more"
-        scope.fault(f"{name} takes {wanted}, not {count}", call.at)
-        return False
-    return _part_fits(scope, call)
+        scope.refuse(f"{name} takes {wanted}, not {count}", call.at)
+    if name == "extract":
+        _require_part(scope, call)
+    elif call.part is not None:
+        scope.refuse(f"{name} takes no FROM", call.at)
 
 
-def _part_fits(scope: Scope, call: Call) -> bool:
-    """Whether `... FROM` stands where it belongs, and names a part that there is."""
-    if call.function != "extract":
-        if call.part is not None:
-            scope.fault(f"{call.function} takes no FROM", call.at)
-        return call.part is None
+def _require_part(scope: Scope, call: Call) -> None:
+    """Refuse what names no part of an instant before FROM."""
     if call.part is None:
-        scope.fault("extract lacks FROM", call.at, "write extract(hour FROM ...)")
-        return False
+        scope.refuse("extract lacks FROM", call.at, "write extract(hour FROM ...)")
     if call.part not in _PARTS:
         hint = "did you mean weekday?" if call.part in _DAY_OF_WEEK else suggest(call.part, _PARTS)
-        scope.fault(f"extract has no {call.part}", call.at, hint or "there are hour and weekday")
-        return False
-    return True
+        scope.refuse(f"extract has no {call.part}", call.at, hint or "there are hour and weekday")
 
 
 def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) -> Applied:
-    """A call that `_is_known_call`, with its operands bound."""
+    """A call of a known function, with its operands bound."""
     at = call.at
     for operand in operands:
         if isinstance(operand, Constant) and operand.value is None:
@@ -368,36 +362,30 @@ def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) ->
             _require_one_event(scope, call.function, operands[0], at)
             return Applied(call.function, tuple(operands), AttributeType.STRING)
         case "extract":
-            return _extract(scope, call, operands[0])
+            ticks = operands[0].type is _LONG and not scope.schema.time_unit.is_calendar
+            hint = "this stream's time has no unit" if ticks else None
+            _require(scope, call, operands[0], _TIMESTAMP, hint=hint)
+            return Applied(str(call.part), tuple(operands), _LONG)
     return _choice(scope, call.function, operands, at)
 
 
 def _require_one_event(scope: Scope, what: str, operand: BoundExpression, at: Location) -> None:
     """Refuse an operand that is read from both events of a pair: its values cannot be listed."""
     if len(sides_of(operand)) > 1:
-        scope.refuse(
-            f"{what} of a text that is made of both events",
-            at,
-            f"apply {what} to the text of each event",
-        )
+        hint = f"apply {what} to the text of each event"
+        scope.refuse(f"{what} of a text that is made of both events", at, hint)
 
 
-def _require(scope: Scope, call: Call, operand: BoundExpression, *types: AttributeType) -> None:
+def _require(
+    scope: Scope,
+    call: Call,
+    operand: BoundExpression,
+    *types: AttributeType,
+    hint: str | None = None,
+) -> None:
     if operand.type not in types:
         wanted = listed(f"a {kind}" for kind in types)
-        scope.refuse(f"{call.function} takes {wanted}, not a {operand.type}", call.at)
-
-
-def _extract(scope: Scope, call: Call, operand: BoundExpression) -> Applied:
-    assert call.part is not None
-    if operand.type is not AttributeType.TIMESTAMP:
-        ticks = operand.type is AttributeType.LONG and not scope.schema.time_unit.is_calendar
-        scope.refuse(
-            f"extract takes a timestamp, not a {operand.type}",
-            call.at,
-            "this stream's time has no unit" if ticks else None,
-        )
-    return Applied(call.part, (operand,), AttributeType.LONG)
+        scope.refuse(f"{call.function} takes {wanted}, not a {operand.type}", call.at, hint)
 
 
 def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Location) -> Applied:
@@ -406,9 +394,8 @@ def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Locati
     kind = _common_type(alike)
     if kind is None:
         kinds = listed(dict.fromkeys(f"a {operand.type}" for operand in alike))
-        scope.refuse(
-            f"{name} of {kinds.replace(' or ', ' and ')}", at, "give it values of one type"
-        )
+        message = f"{name} of {kinds.replace(' or ', ' and ')}"
+        scope.refuse(message, at, "give it values of one type")
     if kind is AttributeType.BOOLEAN and name != "coalesce":
         scope.refuse(f"truth values have no order for {name}", at)
     return Applied(name, tuple(alike), kind)
@@ -441,8 +428,5 @@ def _check_escape(scope: Scope, operation: Operation, pattern: str, escape: str)
     characters = iter(pattern)
     for character in characters:
         if character == escape and next(characters, None) not in ("%", "_", escape):
-            scope.refuse(
-                f"in the LIKE pattern {escape!r} escapes nothing",
-                operation.at,
-                "it may stand before %, _ and itself",
-            )
+            message = f"in the LIKE pattern {escape!r} escapes nothing"
+            scope.refuse(message, operation.at, "it may stand before %, _ and itself")
