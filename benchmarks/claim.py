@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class Benchmark:
     bar: float | None
     at_least: bool
     measure: Callable[[], Measured]
+
+    def told(self) -> dict[str, Any]:
+        """What results and lists tell of it: all but how it is measured."""
+        return {name: value for name, value in vars(self).items() if name != "measure"}
 
     def headroom(self, figure: float) -> float | None:
         """How many times better than the bar a figure is; below 1 it falls short.

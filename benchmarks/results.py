@@ -67,10 +67,6 @@ class Result:
         return f"short, {number(1 / self.headroom)} times"
 
 
-#: What a result tells of its benchmark.
-_CLAIMED = ("name", "claim", "setting", "unit", "bar", "at_least")
-
-
 def run_benchmark(benchmark: Benchmark) -> Result:
     """Run one; a wrong answer is a result without a figure."""
     began, load = time.perf_counter(), os.getloadavg()[0]
@@ -82,7 +78,7 @@ def run_benchmark(benchmark: Benchmark) -> Result:
     else:
         found = {**vars(measured), "headroom": benchmark.headroom(measured.figure)}
     return Result(
-        **{name: getattr(benchmark, name) for name in _CLAIMED},
+        **benchmark.told(),
         **found,
         took=time.perf_counter() - began,
         machine=machine(),
