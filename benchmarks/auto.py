@@ -1,53 +1,41 @@
 """What `auto` picks, against what is quicker: each set by greta, Hamlet, order trees, or swept.
 
-`python -m benchmarks.auto [--json]` runs every case all ways and as `auto` picks, and checks that
-the rows agree. The cases are those that could refute a rule of `engine.plan`.
+Every case is run all ways and as `auto` picks. The cases are those that could refute a rule of
+`engine.plan`. `python -m benchmarks.auto [--json]`.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table
 
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from benchmarks.alone import run_alone
+from benchmarks.claim import Measured, benchmark
+from benchmarks.streams import (
+    Way,
+    comparable,
+    events_of,
+    seconds_in_turns,
+    stream_of,
+    workload_of,
+)
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.engine.sweep import aggregate_sweep, sweep_sets
-from elsinore.events import EventTable, arrow_schema
-from elsinore.query.bind_query import bind_workload
+from elsinore.events import EventTable
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
-from elsinore.results.partial import merge_partials
 from elsinore.sharing.observe import observe
 from elsinore.sharing.sharable import sets_of
-from elsinore.timeline import TimeUnit
 
 ROUNDS = 3
 #: Events of a window up to which all pairs of them are looked at in reasonable time.
 _PAIRS = 2_000
 STARTS = 100
-TYPES = ("B", *(f"S{n}" for n in range(STARTS)))
-SCHEMA = StreamSchema(
-    "bench",
-    "time",
-    TimeUnit.INTEGER,
-    "type",
-    None,
-    tuple(
-        EventType(t, tuple(Attribute(n, AttributeType.LONG) for n in ("k", "x", "y")))
-        for t in TYPES
-    ),
-)
+STREAM = stream_of(["B", *(f"S{n}" for n in range(STARTS))], "k", "x", "y")
 #: No single comparison: true for one pair in ten.
 GENERAL = "(B.x + NEXT(B).y) % 10 = 0"
 #: Another for each query.
@@ -95,12 +83,12 @@ class Case:
         conditions = " AND ".join(filter(None, (keys, self.where)))
         where = f"WHERE {conditions}" if conditions else ""
         text = (
-            f"QUERY q{{n}} RETURN {self.returns} PATTERN {self.pattern} {where} WITHIN {within}"
-            f" SLIDE {max(within // self.overlap, 1)};"
+            f"RETURN {self.returns} PATTERN {self.pattern} {where} WITHIN {within}"
+            f" SLIDE {max(within // self.overlap, 1)}"
         )
         numbers = range(self.queries)
-        texts = (text.replace("{n}", str(n)).replace("{m}", str(n % 10)) for n in numbers)
-        return bind_workload(parse_workload("".join(texts)), SCHEMA)
+        texts = [text.replace("{n}", str(n)).replace("{m}", str(n % 10)) for n in numbers]
+        return workload_of(STREAM, texts)
 
     def stream(self) -> EventTable:
         """The events."""
@@ -109,11 +97,8 @@ class Case:
         each = max(self.events // self.partitions, 1)
         kinds = np.repeat(np.tile(cycle, each // cycle.size + 1)[:each], self.partitions)
         dice = np.random.default_rng(7)
-        columns = [np.arange(kinds.size), kinds.astype(np.int32)]
-        columns += [np.tile(np.arange(self.partitions), each)]
-        columns += [dice.integers(0, 1_000, kinds.size) for _ in "xy"]
-        arrays = [pa.array(column) for column in columns]
-        return EventTable(SCHEMA, pa.Table.from_arrays(arrays, schema=arrow_schema(SCHEMA)))
+        values = {name: dice.integers(0, 1_000, kinds.size) for name in "xy"}
+        return events_of(STREAM, kinds, k=np.tile(np.arange(self.partitions), each), **values)
 
 
 CASES = (
@@ -165,24 +150,30 @@ CASES = (
 )  # fmt: skip
 
 
-def main() -> None:
-    """Run what the command line asks for."""
-    found = [measured(case) for case in CASES]
-    if "--json" in sys.argv:
-        print(json.dumps(found, indent=2))
-        return
-    table = Table(*found[0], title=f"auto and sharable sets, best of {ROUNDS} rounds, milliseconds")
-    for row in found:
-        table.add_row(*(f"{v:,.3g}" if isinstance(v, float) else str(v) for v in row.values()))
-    Console(width=180).print(table)
+@benchmark(
+    "auto",
+    "what auto picks for a workload, against the quickest executor",
+    "38 workloads, general, comparing and without edge predicates, run all ways; the worst pick",
+    "of the time of the quickest",
+    at_most=1.15,
+)
+def picks() -> Measured:
+    """The worst pick over all cases."""
+    rows = [measured(case) for case in CASES]
+    return Measured(
+        max(float(row["auto/best"]) for row in rows),
+        "the rows of all ways and of auto with each other",
+        tuple(rows),
+        "Milliseconds of the processor; `counting` and `choosing` come on top, once for a run.",
+    )
 
 
-def measured(case: Case) -> dict[str, object]:
+def measured(case: Case) -> dict[str, float | str]:
     """Times of one case by each executor and as `auto` picks."""
     workload, events = case.workload(), case.stream()
     statistics = observe(workload, events)
     plan, greta = compile_plan(workload, statistics), RuntimePlan.of(workload.queries)
-    ways: dict[str, Callable[[], Any]] = {"greta": partial(_run, greta, events)}
+    ways: dict[str, Callable[[], list[pa.Table]]] = {"greta": partial(_run, greta, events)}
     sets = sets_of(workload).sets
     if sets and case.window <= _PAIRS:
         hamlet = RuntimePlan.of(workload.queries, sets=sets)
@@ -193,18 +184,19 @@ def measured(case: Case) -> dict[str, object]:
     if swept := sweep_sets(workload.queries).sets:
         ways["sweep"] = lambda: [aggregate_sweep(found, events) for found in swept]
     executors = list(ways)
-    ways |= {
-        "auto": partial(_run, plan, events),
+    ways["auto"] = partial(_run, plan, events)
+    rows = [comparable(way()) for way in ways.values()]
+    assert all(other == rows[0] for other in rows), case.name
+    timed: dict[str, Way] = {
+        **ways,
         "counting": lambda: observe(workload, events),
         "choosing": lambda: compile_plan(workload, statistics),
     }
-    rows = [_normal(ways[name]()) for name in (*executors, "auto")]
-    assert all(other == rows[0] for other in rows), case.name
-    times = best(ways)
+    times = {name: min(spent) for name, spent in seconds_in_turns(timed, ROUNDS).items()}
     fastest = min(times[name] for name in executors)
     return {
         "case": case.name,
-        **{name: times[name] / 1e6 if name in times else "" for name in
+        **{name: times[name] * 1e3 if name in times else "" for name in
            ("greta", "hamlet", "order", "sweep", "auto", "counting", "choosing")},
         "picks": "order" if plan.ordered else ", ".join({c.executor: 0 for c in plan.choices}),
         "auto/best": times["auto"] / fastest,
@@ -215,21 +207,5 @@ def _run(plan: RuntimePlan, events: EventTable) -> list[pa.Table]:
     return list(plan.run(events))
 
 
-def best(ways: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
-    """Nanoseconds of the processor, the ways run in turns; so what else runs does not count."""
-    found = dict.fromkeys(ways, float("inf"))
-    for _ in range(ROUNDS):
-        for name, run in ways.items():
-            began = time.process_time_ns()
-            run()
-            found[name] = min(found[name], time.process_time_ns() - began)
-    return found
-
-
-def _normal(tables: Sequence[pa.Table]) -> list[tuple[object, ...]]:
-    rows = merge_partials(pa.concat_tables(tables)).to_pylist()
-    return sorted((r["query"], r["group"], r["window_start"], tuple(r["counts"])) for r in rows)
-
-
 if __name__ == "__main__":
-    main()
+    run_alone(picks)

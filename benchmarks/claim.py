@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Benchmark:
     at_least: bool
     measure: Callable[[], Measured]
 
+    def told(self) -> dict[str, Any]:
+        """What results and lists tell of it: all but how it is measured."""
+        return {name: value for name, value in vars(self).items() if name != "measure"}
+
     def headroom(self, figure: float) -> float | None:
         """How many times better than the bar a figure is; below 1 it falls short.
 
@@ -56,6 +61,28 @@ class Benchmark:
         if self.bar is None:
             return None
         return figure / self.bar if self.at_least else self.bar / figure
+
+
+def benchmark(
+    name: str,
+    claim: str,
+    setting: str,
+    unit: str,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Callable[[Callable[[], Measured]], Benchmark]:
+    """What measures a claim, as a benchmark with at most one of two bars.
+
+    >>> benchmark("speed", "", "", "x", at_least=8.0)(lambda: Measured(0, "")).bar
+    8.0
+    """
+    bar = at_most if at_least is None else at_least
+
+    def claimed(measure: Callable[[], Measured]) -> Benchmark:
+        return Benchmark(name, claim, setting, unit, bar, at_least is not None, measure)
+
+    return claimed
 
 
 def number(value: float) -> str:

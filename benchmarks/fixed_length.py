@@ -10,17 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
-from benchmarks.streams import events_of, medians, stream_of
+from benchmarks.claim import Measured, benchmark
+from benchmarks.streams import comparable, events_of, medians, stream_of, workload_of
 from elsinore.engine.plan import SWEEP, Executor, plan_for
 from elsinore.events import EventTable
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
-from elsinore.results.partial import merge_partials
 
 EVENTS, KINDS, ROUNDS = 200_000, "ABCDE", 3
 STREAM = stream_of(KINDS, "k", "v")
@@ -45,10 +41,10 @@ class Case(NamedTuple):
             kinds = (KINDS[(number + at) % len(KINDS)] for at in range(self.length))
             pattern = ", ".join(f"{kind} x{at}" for at, kind in enumerate(kinds))
             texts.append(
-                f"QUERY q{number} RETURN {self.returned} PATTERN SEQ({pattern}) {self.where}"
-                f" WITHIN {self.within} SLIDE {self.within // self.overlap};"
+                f"RETURN {self.returned} PATTERN SEQ({pattern}) {self.where}"
+                f" WITHIN {self.within} SLIDE {self.within // self.overlap}"
             )
-        return bind_workload(parse_workload("\n".join(texts)), STREAM)
+        return workload_of(STREAM, texts)
 
 
 CASES = (
@@ -65,7 +61,14 @@ CASES = (
 )
 
 
-def measure() -> Measured:
+@benchmark(
+    "fixed-length",
+    "what auto picks for queries of fixed length is the quicker of segments and sweep",
+    "10 queries of 3 events over 200,000 events of five types; 10 cases",
+    "times the quickest",
+    at_most=1.2,
+)
+def fixed_length() -> Measured:
     """Time each case by both and as `auto` picks, in turns; the pick is the lesser of two times."""
     rows: list[dict[str, float | str]] = []
     events = _events()
@@ -76,7 +79,7 @@ def measure() -> Measured:
             for name in (Executor.ASEQ, Executor.SWEEP, Executor.AUTO)
         }
         ways = {str(name): lambda plan=plan: [*plan.run(events)] for name, plan in plans.items()}
-        results = [_normal(way()) for way in ways.values()]
+        results = [comparable(way()) for way in ways.values()]
         assert results[0] == results[1] == results[2] != [], case.name
         seconds = medians(ways, ROUNDS)
         picks = plans[Executor.AUTO].choices[0].executor
@@ -96,23 +99,5 @@ def _events() -> EventTable:
     return events_of(STREAM, kinds, k=dice.integers(0, 50, EVENTS), v=dice.integers(0, 100, EVENTS))
 
 
-def _normal(tables: list[pa.Table]) -> list[tuple[object, ...]]:
-    rows = merge_partials(pa.concat_tables(tables)).to_pylist()
-    return sorted(
-        (r["query"], r["group"], r["window_start"], tuple(r["counts"]), tuple(r["minima"]))
-        for r in rows
-    )
-
-
-BENCHMARK = Benchmark(
-    "fixed-length",
-    "what auto picks for queries of fixed length is the quicker of segments and sweep",
-    "10 queries of 3 events over 200,000 events of five types; 10 cases",
-    "times the quickest",
-    1.2,
-    False,
-    measure,
-)
-
 if __name__ == "__main__":
-    run_alone(BENCHMARK)
+    run_alone(fixed_length)

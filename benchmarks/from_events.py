@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -25,7 +24,8 @@ from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
+from benchmarks.claim import Measured, benchmark
+from benchmarks.streams import Way, medians
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import RuntimePlan, compile_plan
@@ -69,7 +69,15 @@ class Ground:
         stop_server(self.settings)
 
 
-def measure() -> Measured:
+@benchmark(
+    "from-events",
+    "from `events` to published results, against Spark's reading, shuffling and sorting them",
+    "20 queries, SEQ(x, y+) and SEQ(x, y, z) by zone within 10 minutes, over one day of 10 million"
+    " events in 24 files; 2 cores",
+    "of the time of Spark alone",
+    at_most=0.5,
+)
+def from_events() -> Measured:
     """Median seconds of the pipeline's steps and of Spark alone, in turns."""
     number = int(sys.argv[sys.argv.index("--events") + 1]) if "--events" in sys.argv else EVENTS
     with TemporaryDirectory() as folder:
@@ -79,20 +87,14 @@ def measure() -> Measured:
         published = _publish(ground)
         assert published.rows == done.rows > 0
         _check(ground)
-        ways: dict[str, Callable[[], object]] = {
+        ways: dict[str, Way] = {
             "aggregate": lambda: aggregate_day(ground),
             "publish": lambda: _publish(ground),
             "by Spark's shuffle": lambda: _shuffled(ground),
             "Spark alone": lambda: _spark_alone(ground),
         }
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(ROUNDS):
-            for name, way in ways.items():
-                began = time.perf_counter()
-                way()
-                seconds[name].append(time.perf_counter() - began)
+        took = medians(ways, ROUNDS, time.perf_counter)
         ground.close()
-    took = {name: median(found) for name, found in seconds.items()}
     ours = took["aggregate"] + took["publish"]
     return Measured(
         ours / took["Spark alone"],
@@ -242,16 +244,5 @@ def _check(ground: Ground) -> None:
     assert there.sort_by(order).to_pylist() == rows.select(names).sort_by(order).to_pylist() != []
 
 
-BENCHMARK = Benchmark(
-    "from-events",
-    "from `events` to published results, against Spark's reading, shuffling and sorting them",
-    "20 queries, SEQ(x, y+) and SEQ(x, y, z) by zone within 10 minutes, over one day of 10 million"
-    " events in 24 files; 2 cores",
-    "of the time of Spark alone",
-    0.5,
-    False,
-    measure,
-)
-
 if __name__ == "__main__":
-    run_alone(BENCHMARK)
+    run_alone(from_events)

@@ -13,26 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
-from benchmarks.streams import medians
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from benchmarks.claim import Measured, benchmark
+from benchmarks.streams import events_of, medians, stream_of, workload_of
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.events import EventTable, arrow_schema
-from elsinore.query.bind_query import bind_workload
-from elsinore.query.bound import BoundQuery
-from elsinore.query.parse import parse_workload
-from elsinore.timeline import TimeUnit
+from elsinore.events import EventTable
 
 ROUNDS = 5
 TYPES = "ABNM"
-SCHEMA = StreamSchema(
-    "bench",
-    "time",
-    TimeUnit.INTEGER,
-    "type",
-    None,
-    tuple(EventType(t, tuple(Attribute(n, AttributeType.LONG) for n in ("k", "x"))) for t in TYPES),
-)
+STREAM = stream_of(TYPES, "k", "x")
 #: Trends of `A+` over 50 events.
 FIFTY = 2**50 - 1
 #: 50 events of a window in which B can only follow those A that come after the NOT's match.
@@ -50,68 +38,56 @@ class Case:
 
     name: str
     query: str
-    events: int
     trends: int
     types: str = "A"
+    events: int = 500_000
     keys: int = 1
     spacing: int = 1
 
 
 CASES = (
-    Case("plain: A+", "PATTERN A+ WITHIN 50", 500_000, FIFTY),
-    Case("grouped by 1,000 keys", "PATTERN A+ GROUP-BY k WITHIN 50000", 500_000, FIFTY, keys=1_000),
-    Case(
-        "NOT of one event",
-        "PATTERN SEQ(A+, NOT N, B) WITHIN 50",
-        500_000,
-        2**48 - 2**24,
-        BARRED_ONCE,
+    Case("plain: A+", "PATTERN A+ WITHIN 50", FIFTY),
+    Case("grouped by 1,000 keys", "PATTERN A+ GROUP-BY k WITHIN 50000", FIFTY, keys=1_000),
+    Case("NOT of one event", "PATTERN SEQ(A+, NOT N, B) WITHIN 50", 2**48 - 2**24, BARRED_ONCE),
+    Case("NOT of two events", "PATTERN SEQ(A+, NOT SEQ(N, M), B) WITHIN 50", 2**47 - 2**24,
+         BARRED_BY_TWO),
+    Case("leading NOT", "PATTERN SEQ(NOT N, A+) WITHIN 50", 2**49 - 2**25,
+         "A" * 24 + "N" + "A" * 25),
+    Case("OR: (A OR B)+", "PATTERN (A OR B)+ WITHIN 50", FIFTY, "AB"),
+    Case("options: SEQ(A*, B?)", "PATTERN SEQ(A*, B?) WITHIN 50", FIFTY, "A" * 49 + "B"),
+    Case("ambiguous", "PATTERN SEQ(A a+, A b+) WITHIN 50", FIFTY - 50),
+    *(
+        Case(name, f"PATTERN A+ WITHIN 50 SEMANTICS {name}", 50 * 51 // 2)
+        for name in ("skip-till-next-match", "contiguous")
     ),
-    Case(
-        "NOT of two events",
-        "PATTERN SEQ(A+, NOT SEQ(N, M), B) WITHIN 50",
-        500_000,
-        2**47 - 2**24,
-        BARRED_BY_TWO,
-    ),
-    Case(
-        "leading NOT",
-        "PATTERN SEQ(NOT N, A+) WITHIN 50",
-        500_000,
-        2**49 - 2**25,
-        "A" * 24 + "N" + "A" * 25,
-    ),
-    Case("OR: (A OR B)+", "PATTERN (A OR B)+ WITHIN 50", 500_000, FIFTY, "AB"),
-    Case("options: SEQ(A*, B?)", "PATTERN SEQ(A*, B?) WITHIN 50", 500_000, FIFTY, "A" * 49 + "B"),
-    Case("ambiguous", "PATTERN SEQ(A a+, A b+) WITHIN 50", 500_000, FIFTY - 50),
-    Case(
-        "skip-till-next-match",
-        "PATTERN A+ WITHIN 50 SEMANTICS skip-till-next-match",
-        500_000,
-        50 * 51 // 2,
-    ),
-    Case("contiguous", "PATTERN A+ WITHIN 50 SEMANTICS contiguous", 500_000, 50 * 51 // 2),
-    Case("edge predicate", "PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 50", 100_000, FIFTY),
+    Case("edge predicate", "PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 50", FIFTY, events=100_000),
     *(
         Case(
             f"windows overlap {overlap:,} times",
             f"PATTERN A+ WITHIN 1000 SLIDE {1000 // overlap}",
-            500_000 // overlap + 1_000,
             FIFTY,
+            events=500_000 // overlap + 1_000,
             spacing=20,
         )
         for overlap in (1, 10, 100, 1_000)
     ),
-    Case("128 bit", "PATTERN A+ WITHIN 100", 100_000, 2**100 - 1),
-    Case("256 bit", "PATTERN A+ WITHIN 250", 100_000, 2**250 - 1),
-    Case("1,024 bit", "PATTERN A+ WITHIN 1000", 100_000, 2**1_000 - 1),
-    Case("4,096 bit", "PATTERN A+ WITHIN 4000", 100_000, 2**4_000 - 1),
+    *(
+        Case(f"{bits:,} bit", f"PATTERN A+ WITHIN {size}", 2**size - 1, events=100_000)
+        for bits, size in ((128, 100), (256, 250), (1_024, 1_000), (4_096, 4_000))
+    ),
+)  # fmt: skip
+
+
+@benchmark(
+    "greta-cost",
+    "what an event costs greta, by construct",
+    "one query each, 100,000 to 500,000 events",
+    "ns an event",
 )
-
-
-def measure() -> Measured:
+def cost_by_construct() -> Measured:
     """Run all cases in turns, check them: nanoseconds an event, and the ratio to plain."""
-    prepared = [(case, _query(case), _events(case)) for case in CASES]
+    queries = workload_of(STREAM, [case.query for case in CASES]).queries
+    prepared = [(c, query, _events(c)) for c, query in zip(CASES, queries, strict=True)]
     for case, query, events in prepared:
         _check(case, aggregate_query(query, events))  # compiles, or loads what was compiled
     ways = {case.name: partial(aggregate_query, query, events) for case, query, events in prepared}
@@ -126,17 +102,10 @@ def measure() -> Measured:
     )
 
 
-def _query(case: Case) -> BoundQuery:
-    text = f"QUERY q RETURN COUNT(*) {case.query};"
-    return bind_workload(parse_workload(text), SCHEMA).queries[0]
-
-
 def _events(case: Case) -> EventTable:
     number = np.arange(case.events)
-    kinds = np.array([TYPES.index(kind) for kind in case.types], np.int32)
-    columns = [number * case.spacing, kinds[number % kinds.size], number % case.keys, number]
-    arrays = [pa.array(column) for column in columns]
-    return EventTable(SCHEMA, pa.Table.from_arrays(arrays, schema=arrow_schema(SCHEMA)))
+    kinds = np.array([TYPES.index(kind) for kind in case.types])[number % len(case.types)]
+    return events_of(STREAM, kinds, number * case.spacing, k=number % case.keys, x=number)
 
 
 def _check(case: Case, rows: pa.Table) -> None:
@@ -146,15 +115,5 @@ def _check(case: Case, rows: pa.Table) -> None:
     assert all(row["counts"] == [str(case.trends)] for row in inside), case.name
 
 
-BENCHMARK = Benchmark(
-    "greta-cost",
-    "what an event costs greta, by construct",
-    "one query each, 100,000 to 500,000 events",
-    "ns an event",
-    None,
-    False,
-    measure,
-)
-
 if __name__ == "__main__":
-    run_alone(BENCHMARK)
+    run_alone(cost_by_construct)

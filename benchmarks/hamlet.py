@@ -1,6 +1,7 @@
 """Hamlet: shared against greta and not shared, over burst lengths and numbers of queries.
 
-Every answer is checked against greta's.
+Each query is `SEQ(Si, B+)` with a start type of its own; a burst of B follows one event of each
+start type. Every answer is checked against greta's.
 `python -m benchmarks.hamlet [--sweep] [--json]`; `--calibrate` prints the costs for
 `engine/hamlet/costs.json`.
 """
@@ -11,50 +12,145 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.alone import run_alone
+from benchmarks.claim import Measured, benchmark
 from benchmarks.hamlet_calibrate import calibrated
-from benchmarks.hamlet_cases import Case, bar_cases, prepared, sweep_cases
 from benchmarks.hamlet_decisions import decision_seconds
+from benchmarks.streams import comparable, events_of, stream_of, workload_of
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, NEVER
 from elsinore.engine.hamlet.observe import Observer
+from elsinore.events import EventTable
+from elsinore.sharing.sharable import SharableSet, sharable_set
 
-__all__ = ["bar_cases", "measured", "sweep_cases"]
-
-ROUNDS = 5
-
+ROUNDS, MOST_QUERIES = 5, 100
 WAYS = {"always": ALWAYS, "never": NEVER, "dynamic": DYNAMIC}
+STREAM = stream_of(["B", *(f"S{n}" for n in range(MOST_QUERIES))], "x", "y")
+CHECKED = "every row, shared, not shared and dynamic, with greta's"
+
+#: No single comparison: true for one pair in ten.
+GENERAL: tuple[str, ...] = ("(B.x + NEXT(B).y) % 10 = 0",)
+#: Four of them, each for a quarter of the queries.
+SEVERAL = tuple(f"(B.x + NEXT(B).y) % 10 = {n}" for n in range(4))
+#: Predicates on single events: half of the queries take all, the others miss one in 100 or in 4.
+LOCAL: tuple[str, ...] = ("B.x >= 0", "B.x >= 10", "B.x >= 0", "B.y >= 250")
+#: Both.
+LOCAL_AND_GENERAL = tuple(f"{local} AND {GENERAL[0]}" for local in LOCAL)
 
 
-def main() -> None:
-    """Run what the command line asks for."""
-    if "--calibrate" in sys.argv:
-        print(json.dumps(calibrated(), indent=2))
-        return
-    cases = sweep_cases() if "--sweep" in sys.argv else bar_cases()
-    found = [measured(case, against_greta="--sweep" not in sys.argv) for case in cases]
-    if "--json" in sys.argv:
-        print(json.dumps(found, indent=2))
-        return
-    table = Table(*found[0], title=f"Hamlet, least of {ROUNDS} rounds, microseconds an event")
-    for row in found:
-        table.add_row(*(f"{v:,.3g}" if isinstance(v, float) else str(v) for v in row.values()))
-    Console(width=200).print(table)
+@dataclass(frozen=True)
+class Case:
+    """`queries` queries over `bursts` bursts of `length` events, `per_window` of them a window.
+
+    The queries take their conditions in turn from `where`, if there are any.
+    """
+
+    name: str
+    where: tuple[str, ...]
+    queries: int
+    length: int
+    bursts: int
+    per_window: int = 1
+
+    @property
+    def events(self) -> int:
+        """Events of the stream."""
+        return self.bursts * (self.length + self.queries)
+
+    @property
+    def within(self) -> int:
+        """Length of the tumbling windows."""
+        return self.per_window * (self.length + self.queries)
 
 
-def measured(case: Case, *, against_greta: bool) -> dict[str, object]:
+def bar_cases() -> list[Case]:
+    """The bar of spec section 8, and collapsed states beside it."""
+    return [
+        Case("general edge predicate", GENERAL, 20, 100, 100, 4),
+        Case("general edge predicate, one burst a window", GENERAL, 20, 100, 200),
+        Case("no predicate", (), 20, 40, 2_000),
+        Case("no predicate, wide counts", (), 20, 100, 200, 4),
+    ]
+
+
+def sweep_cases() -> list[Case]:
+    """Burst lengths 1 to 1,000, 2 to 100 queries, with and without predicates of several kinds."""
+    few, many = (1, 3, 10, 50), (1, 3, 10, 50, 200, 1_000)
+    kinds: tuple[tuple[str, tuple[str, ...], int, tuple[int, ...]], ...] = (
+        ("plain", (), 40_000, few),
+        ("edge", GENERAL, 6_000, many),
+        ("local", LOCAL, 40_000, few),
+        ("several edges", SEVERAL, 6_000, many[:-1]),
+        ("local, edge", LOCAL_AND_GENERAL, 6_000, many[:-1]),
+    )
+    return [
+        Case(f"{kind} k={k} b={b}", where, k, b, max(total // (b + k), 4))
+        for kind, where, total, lengths in kinds
+        for k in (2, 20, 100)
+        for b in lengths
+    ]
+
+
+@benchmark(
+    "shared-edges",
+    "general edge predicates, 20 queries, bursts of 100: shared against not shared",
+    "20 queries SEQ(S, B+) with (B.x + NEXT(B).y) % 10 = 0, four bursts of 100 a window",
+    "times faster than greta",
+    at_least=8.0,
+)
+def shared_edges() -> Measured:
+    """Times faster than greta, over the cases of the bar; the first one is the bar's."""
+    rows = [measured(case, against_greta=True) for case in bar_cases()]
+    return Measured(float(rows[0]["greta/dynamic"]), CHECKED, tuple(rows), "Of the first case.")
+
+
+@benchmark(
+    "dynamic",
+    "dynamic sharing against the better of always and never",
+    "2 to 100 queries, bursts of 1 to 1,000 events, with a general edge predicate and without",
+    "times the better of both",
+    at_most=1.05,
+)
+def dynamic() -> Measured:
+    """Dynamic over the better of always and never, the worst of burst lengths and query counts."""
+    rows = [measured(case, against_greta=False) for case in sweep_cases()]
+    worst = max(rows, key=lambda row: float(row["dynamic/best"]))
+    return Measured(
+        float(worst["dynamic/best"]), CHECKED, tuple(rows), f"The worst case: {worst['case']}."
+    )
+
+
+@benchmark(
+    "hamlet",
+    "Hamlet's decisions burst by burst, against the better of always and never sharing",
+    "sets of 5 to 50 queries over bursts; the worst case",
+    "of the time of the better",
+)
+def decisions() -> Measured:
+    """The case in which deciding burst by burst costs most."""
+    rows = [measured(case, against_greta=True) for case in bar_cases()]
+    return Measured(
+        max(float(row["dynamic/best"]) for row in rows),
+        "all rows with greta's",
+        tuple(rows),
+        "Microseconds of the processor an event; the ratio is of the kernels alone.",
+    )
+
+
+def measured(case: Case, *, against_greta: bool) -> dict[str, float | str]:
     """The least processor time of one case, its ratios, and what the run decided.
 
     `always`, `never`, `dynamic` and `greta` are whole runs, `kernels` the kernels of the dynamic
     one; `dynamic/best` compares the kernels alone, `decisions` is their share of the dynamic run.
     """
     found, events = prepared(case)
-    expected = normal(pa.concat_tables([aggregate_query(q, events) for q in found.queries]))
+    expected = comparable(aggregate_query(q, events) for q in found.queries)
     runs: dict[str, Callable[[Observer], pa.Table]] = {
         name: lambda seen, way=way: aggregate_set(  # type: ignore[misc]
             found, events, decisions=way, observer=seen
@@ -66,11 +162,12 @@ def measured(case: Case, *, against_greta: bool) -> dict[str, object]:
             [aggregate_query(q, events) for q in found.queries]
         )
     for name, run in runs.items():
-        assert normal(run(Observer(room=0))) == expected, f"{case.name}: {name} gives other rows"
+        rows = comparable([run(Observer(room=0))])
+        assert rows == expected, f"{case.name}: {name} gives other rows"
     whole, kernels = least(runs)
     observer = Observer(room=0)
     aggregate_set(found, events, observer=observer)
-    row: dict[str, object] = {"case": case.name}
+    row: dict[str, float | str] = {"case": case.name}
     row |= {name: seconds / case.events * 1e6 for name, seconds in whole.items()}
     row["kernels"] = kernels["dynamic"] / case.events * 1e6
     if against_greta:
@@ -98,12 +195,23 @@ def least(
     return whole, kernels
 
 
-def normal(rows: pa.Table) -> list[tuple[object, ...]]:
-    """Rows that compare."""
-    return sorted(
-        (row["query"], row["window_start"], tuple(row["counts"])) for row in rows.to_pylist()
-    )
+def prepared(case: Case) -> tuple[SharableSet, EventTable]:
+    """The queries and the events of a case."""
+    texts = []
+    for n in range(case.queries):
+        where = f"WHERE {case.where[n % len(case.where)]}" if case.where else ""
+        texts.append(f"PATTERN SEQ(S{n}, B+) {where} WITHIN {case.within}")
+    found = sharable_set(workload_of(STREAM, texts).queries)
+    assert found is not None
+    dice = np.random.default_rng(7)
+    cycle = np.concatenate([np.arange(1, case.queries + 1), np.zeros(case.length, int)])
+    kinds = np.tile(cycle, case.bursts)
+    values = {name: dice.integers(0, 1_000, kinds.size) for name in "xy"}
+    return found, events_of(STREAM, kinds, **values)
 
 
 if __name__ == "__main__":
-    main()
+    if "--calibrate" in sys.argv:
+        print(json.dumps(calibrated(), indent=2))
+    else:
+        run_alone(*([dynamic] if "--sweep" in sys.argv else [shared_edges, decisions]))

@@ -9,24 +9,24 @@ kernels alone is fitted as amounts times costs, what cycles and windows cost in 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-import pyarrow as pa
 from scipy.optimize import nnls
 
-from benchmarks.hamlet_cases import SCHEMA
+from benchmarks.streams import events_of, stream_of, workload_of
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import Decisions
 from elsinore.engine.hamlet.observe import Observer
-from elsinore.events import EventTable, arrow_schema
+from elsinore.events import EventTable
 from elsinore.kernels.hamlet_ways import BESIDE, SHARED
-from elsinore.query.bind_query import bind_workload
-from elsinore.query.parse import parse_workload
 from elsinore.sharing.sharable import SharableSet, sharable_set
 
 ROUNDS = 5
+
+STREAM = stream_of(["B", "S0"], "x", "y")
 
 #: A fitted time is trusted down to so many nanoseconds a cycle.
 SMALLEST = 50.0
@@ -64,11 +64,15 @@ class Shape:
         return max(int(LONG_ENOUGH / cycle / self.cycles), 5)
 
 
+#: Amounts by name, of a shape run one way on a rung.
+AmountsOf = Callable[[Shape, int, int], dict[str, float]]
+
+
 def calibrated() -> dict[str, object]:
     """What `costs.json` holds."""
-    plain = _fit(_plain_shapes(), _plain_amounts, 1)
-    edges = _fit(_edge_shapes(), _edge_amounts, 1)
-    wide = _fit(_wide_shapes(), _wide_amounts, None)
+    plain = _fit(_plain_shapes(), _plain_amounts, range(1, 2))
+    edges = _fit(_edge_shapes(), _edge_amounts, range(1, 2))
+    wide = _fit(_wide_shapes(), _wide_amounts, range(2, 9))
     kept = {name: cost for name, cost in (plain | edges).items() if not name.startswith("(")}
     return {
         "measured": f"python -m benchmarks.hamlet --calibrate, processor time of the kernels, "
@@ -154,16 +158,14 @@ def _wide_amounts(shape: Shape, way: int, limbs: int) -> dict[str, float]:
     return amounts
 
 
-def _fit(shapes: Iterable[Shape], amounts_of: object, limbs: int | None) -> dict[str, float]:
-    """Nanoseconds by name, none below zero."""
+def _fit(shapes: Iterable[Shape], amounts_of: AmountsOf, rungs: range) -> dict[str, float]:
+    """Nanoseconds by name, none below zero, of runs on some rungs."""
     rows: list[dict[str, float]] = []
     times: list[float] = []
-    for shape in shapes:
-        for way in (SHARED, BESIDE):
-            for rung, seconds in _seconds(shape, way).items():
-                if (limbs is None) == (rung == 1) or (limbs is None and rung > 8):
-                    continue
-                rows.append(amounts_of(shape, way, rung))  # type: ignore[operator]
+    for shape, way in product(shapes, (SHARED, BESIDE)):
+        for rung, seconds in _seconds(shape, way).items():
+            if rung in rungs:
+                rows.append(amounts_of(shape, way, rung))
                 times.append(seconds * 1e9 / shape.windows / shape.cycles)
     names = sorted({name for row in rows for name in row})
     matrix = np.array([[row.get(name, 0.0) for name in names] for row in rows])
@@ -191,7 +193,7 @@ def _prepared(shape: Shape) -> tuple[SharableSet, EventTable]:
     """Queries and events; `B.x` is 1 for events that half of the queries miss, `B.y` is any."""
     edge = f"(B.time * 7 + B.y + NEXT(B).y) % {shape.one_in} = 0" if shape.one_in else ""
     within = shape.cycles * (shape.length + 1)
-    texts = ""
+    texts = []
     for n in range(shape.queries):
         conditions = [edge] if edge else []
         if shape.runs > 1:
@@ -199,16 +201,13 @@ def _prepared(shape: Shape) -> tuple[SharableSet, EventTable]:
         elif shape.missed and n % 2:
             conditions.append("B.x = 0")
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        texts += f"QUERY q{n} RETURN COUNT(*) PATTERN SEQ(S0, B+) {where} WITHIN {within};"
-    found = sharable_set(bind_workload(parse_workload(texts), SCHEMA).queries)
+        texts.append(f"PATTERN SEQ(S0, B+) {where} WITHIN {within}")
+    found = sharable_set(workload_of(STREAM, texts).queries)
     assert found is not None
-    burst = np.arange(shape.length)
     missed = np.zeros(shape.length, np.int64)
     missed[np.linspace(0, shape.length - 1, shape.missed).astype(int)] = 1
     cycles = shape.windows * shape.cycles
-    kinds = np.tile(np.concatenate([[1], np.zeros(burst.size, int)]), cycles)
-    values = np.tile(np.concatenate([[0], missed]), cycles)
-    columns = [np.arange(kinds.size), kinds.astype(np.int32), values]
-    columns.append(np.random.default_rng(5).integers(0, 1_000, kinds.size))
-    table = pa.Table.from_arrays([pa.array(c) for c in columns], schema=arrow_schema(SCHEMA))
-    return found, EventTable(SCHEMA, table)
+    kinds = np.tile(np.concatenate([[1], np.zeros(shape.length, int)]), cycles)
+    x = np.tile(np.concatenate([[0], missed]), cycles)
+    y = np.random.default_rng(5).integers(0, 1_000, kinds.size)
+    return found, events_of(STREAM, kinds, x=x, y=y)

@@ -17,13 +17,16 @@ from math import log2
 import numpy as np
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
+from benchmarks.claim import Benchmark, Measured, benchmark
 from benchmarks.streams import auto, counts_of, events_of, medians, stream_of, workload_of
 
 EVENTS, BLOCK, ROUNDS = 1_000_000, 1_000, 3
 #: Windows that are timed before it is decided whether to time the next size, up to so many seconds.
 SIZES, PATIENCE = (10_000, 20_000, 40_000, 100_000, EVENTS), 20.0
 STREAM = stream_of("A", "v")
+
+#: So many values.
+Values = Callable[[int], np.ndarray]
 
 
 def wide(size: int) -> np.ndarray:
@@ -38,7 +41,7 @@ def narrow(size: int) -> np.ndarray:
     return np.concatenate(blocks[::-1])
 
 
-def measure(values_of: Callable[[int], np.ndarray]) -> Measured:
+def measure(values_of: Values) -> Measured:
     """Time growing windows; each count is compared with that of a Fenwick tree of integers."""
     rows: list[dict[str, float | str]] = []
     for size in SIZES:
@@ -104,23 +107,24 @@ def increasing_subsequences(values: list[int]) -> int:
     return total
 
 
-def _benchmark(name: str, claim: str, how: str, bar: float) -> Benchmark:
-    values_of = wide if name.endswith("wide") else narrow
+def _claimed(name: str, claim: str, how: str, bar: float, values: Values) -> Benchmark:
     setting = f"A+ WHERE A.v < NEXT(A).v, COUNT(*), one window of 1,000,000 events; {how}"
-    return Benchmark(name, claim, setting, "s", bar, False, partial(measure, values_of))
+    return benchmark(name, claim, setting, "s", at_most=bar)(partial(measure, values))
 
 
-NARROW = _benchmark(
+NARROW = _claimed(
     "increasing-narrow",
     "1,000,000 events under v < NEXT(v), counts fit 128 bits",
     "trends stay within blocks of 1,000",
     0.2,
+    narrow,
 )
-WIDE = _benchmark(
+WIDE = _claimed(
     "increasing-wide",
     "1,000,000 events under v < NEXT(v), counts of 2,900 bits",
     "values in random order",
     3.0,
+    wide,
 )
 
 if __name__ == "__main__":

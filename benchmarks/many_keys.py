@@ -11,14 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
+from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import auto, events_of, medians, stream_of, workload_of
 
 EVENTS, OF_A_WINDOW, OF_A_KEY, ROUNDS = 10_000_000, 10_000, 10, 3
 STREAM = stream_of("A", "k")
 
 
-def measure() -> Measured:
+@benchmark(
+    "many-keys",
+    "a million keys of ten events against a thousand keys of ten thousand",
+    "A+ GROUP-BY k over 10,000,000 events; in each window 1,000 keys have ten events each, which"
+    " are the same in all windows, or new ones in each",
+    "times a thousand keys",
+    at_most=2.0,
+)
+def many_keys() -> Measured:
     """The same windows and rows; only how often a key comes back differs."""
     number = np.arange(EVENTS)
     here = number % (OF_A_WINDOW // OF_A_KEY)
@@ -54,16 +62,5 @@ def _check_groups(rows: pa.Table, keys: np.ndarray) -> None:
     assert np.array_equal(windows[order], np.repeat(np.arange(len(wanted)), wanted.shape[1]))
 
 
-BENCHMARK = Benchmark(
-    "many-keys",
-    "a million keys of ten events against a thousand keys of ten thousand",
-    "A+ GROUP-BY k over 10,000,000 events; in each window 1,000 keys have ten events each, which"
-    " are the same in all windows, or new ones in each",
-    "times a thousand keys",
-    2.0,
-    False,
-    measure,
-)
-
 if __name__ == "__main__":
-    run_alone(BENCHMARK)
+    run_alone(many_keys)

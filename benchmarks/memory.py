@@ -7,24 +7,20 @@ Two processes read streams of different length and let go of them; their peaks a
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
-from benchmarks.streams import events_of, stream_of, workload_of
+from benchmarks.claim import Measured, benchmark
+from benchmarks.streams import batch_runner, events_of, peak_megabytes, stream_of, workload_of
 from elsinore.engine.in_order import aggregate_in_order
-from elsinore.engine.plan import Request, compile_plan
+from elsinore.engine.plan import compile_plan
 from elsinore.events import EventTable
 from elsinore.sharing.observe import observe
-from elsinore.timeline import Interval
 
 SIZES = (2_000_000, 16_000_000)
 QUERIES, LENGTH, BATCH = 20, 30, 100_000
@@ -33,7 +29,14 @@ STREAM = stream_of(["B", *(f"S{n}" for n in range(QUERIES))])
 WITHIN = QUERIES + LENGTH
 
 
-def measure() -> Measured:
+@benchmark(
+    "memory",
+    "memory is bounded by a pane and the live windows, not by the input",
+    "20 queries SEQ(x, B+) over 2 and 16 million events that come in batches",
+    "times the peak with an eighth of the events",
+    at_most=1.04,
+)
+def memory() -> Measured:
     """Peak memory of a process for each size."""
     rows = []
     for size in SIZES:
@@ -60,22 +63,18 @@ def aggregate(size: int) -> dict[str, float]:
     workload = workload_of(STREAM, queries)
     plan = compile_plan(workload, observe(workload, _events(0)))
 
-    def rows_of(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-        yield from plan.run(EventTable(STREAM, table), Request(owned))
-
     batches = (
         batch
         for first in range(0, size, BATCH)
         for batch in _events(first).table.combine_chunks().to_batches()
     )
     rows = 0
-    for table in aggregate_in_order(batches, WITHIN, rows_of):
+    for table in aggregate_in_order(batches, WITHIN, batch_runner(plan, STREAM)):
         counts = pc.unique(pc.list_flatten(table.column("counts"))).to_pylist()
         assert counts in ([], [str(2**LENGTH - 1)])
         rows += table.num_rows
     assert rows == size // WITHIN * QUERIES
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"events": size, "rows": rows, "peak MB": peak}
+    return {"events": size, "rows": rows, "peak MB": peak_megabytes()}
 
 
 def _events(first: int) -> EventTable:
@@ -83,18 +82,8 @@ def _events(first: int) -> EventTable:
     return events_of(STREAM, np.tile(window, BATCH // WITHIN), first + np.arange(BATCH))
 
 
-BENCHMARK = Benchmark(
-    "memory",
-    "memory is bounded by a pane and the live windows, not by the input",
-    "20 queries SEQ(x, B+) over 2 and 16 million events that come in batches",
-    "times the peak with an eighth of the events",
-    1.04,
-    False,
-    measure,
-)
-
 if __name__ == "__main__":
     if "--size" in sys.argv:
         print(json.dumps(aggregate(int(sys.argv[-1]))))
     else:
-        run_alone(BENCHMARK)
+        run_alone(memory)

@@ -12,27 +12,24 @@ events, from which `engine.climb.BY_ORDER` was chosen.
 
 from __future__ import annotations
 
-import json
-import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 import pyarrow as pa
 from numba import njit
-from rich.console import Console
-from rich.table import Table
 
 import elsinore.engine.climb as ladder
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from benchmarks.alone import run_alone
+from benchmarks.claim import Measured, benchmark
+from benchmarks.increasing import increasing_subsequences
+from benchmarks.streams import Way, comparable, events_of, medians, stream_of, workload_of
+from elsinore.catalog.stream import AttributeType
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.events import EventTable, arrow_schema
-from elsinore.query.bind_query import bind_workload
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
-from elsinore.query.parse import parse_workload
-from elsinore.timeline import TimeUnit
 
 ROUNDS = 3
 EVENTS = 1_000_000
@@ -42,26 +39,7 @@ WORDS = 45
 SMALL = 3_000
 WINDOWS = (16, 24, 32, 48, 64, 96, 128, 256)
 WINDOW_EVENTS = 100_000
-SCHEMA = StreamSchema(
-    "bench",
-    "time",
-    TimeUnit.INTEGER,
-    "type",
-    None,
-    (EventType("A", (Attribute("v", AttributeType.DOUBLE),)),),
-)
-
-
-@dataclass(frozen=True)
-class Times:
-    """Seconds of several rounds, on the clock and on the processor."""
-
-    clock: list[float]
-    cpu: list[float]
-
-    def medians(self) -> tuple[float, float]:
-        """The medians of both."""
-        return statistics.median(self.clock), statistics.median(self.cpu)
+STREAM = stream_of("A", "v", of=AttributeType.DOUBLE)
 
 
 @njit(cache=True)
@@ -115,53 +93,58 @@ def _bare_wide(ranks, words):  # type: ignore[no-untyped-def]
     return total
 
 
-def main() -> None:
-    """Run all cases, print seconds."""
-    rows = one_window()
-    even = [_small_windows(window) for window in WINDOWS]
-    if "--json" in sys.argv:
-        print(json.dumps({"one_window": rows, "small_windows": even}))
-        return
-    _print(rows, even)
-
-
-def one_window() -> list[dict[str, float | str]]:
-    """Bits, elapsed and CPU seconds of each case; the cases take turns and are checked."""
+@benchmark(
+    "order",
+    "a comparison by order, against a bare tree of as many words",
+    "A+ under A.v < NEXT(A).v over one window of a million events in random order",
+    "of the time of the bare tree",
+)
+def by_order() -> Measured:
+    """The random permutation, whose count has 2,851 bits, beside the blocks; in turns."""
     sys.set_int_max_str_digits(0)
     blocks, mixed = _blocks(), _permutation(EVENTS)
     _check_small()
+    bare = f"permutation: bare tree, {WORDS} words"
     cases: dict[str, Callable[[], int]] = {
         "blocks: bare tree, one word": lambda: _as_int(_bare(blocks)),
         "blocks: bare tree, two words": lambda: _as_int(_bare_wide(blocks, 2)),
         "blocks: the query": _counting(blocks),
         "permutation: bare tree, one word": lambda: _as_int(_bare(mixed)),
-        f"permutation: bare tree, {WORDS} words": lambda: _as_int(_bare_wide(mixed, WORDS)),
+        bare: lambda: _as_int(_bare_wide(mixed, WORDS)),
         "permutation: the query": _counting(mixed),
     }
     counts: dict[str, int] = {}
-    times = {name: Times([], []) for name in cases}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
     for _ in range(ROUNDS):
         for name, case in cases.items():
             clock, cpu = time.perf_counter(), time.process_time()
             counts[name] = case()
-            times[name].cpu.append(time.process_time() - cpu)
-            times[name].clock.append(time.perf_counter() - clock)
+            times[name].append((time.perf_counter() - clock, time.process_time() - cpu))
     _check(counts)
-    return [
-        {"case": name, "bits": counts[name].bit_length(), "seconds": clock, "cpu_seconds": cpu}
-        for name, (clock, cpu) in ((name, found.medians()) for name, found in times.items())
-    ]
+    clocks, cpus = ({n: median(t[i] for t in found) for n, found in times.items()} for i in (0, 1))
+    rows: list[dict[str, float | str]] = [
+        {"case": name, "bits": counts[name].bit_length(), "seconds": clocks[name],
+         "cpu_seconds": cpus[name]}
+        for name in cases
+    ]  # fmt: skip
+    return Measured(
+        cpus["permutation: the query"] / cpus[bare],
+        "the count by the bare tree, and a smaller one by Python's integers",
+        tuple(rows),
+    )
 
 
-def _print(rows: list[dict[str, float | str]], even: list[dict[str, float]]) -> None:
-    table = Table("case", "bits", "s", "CPU s", title=f"{EVENTS:,} events, median of {ROUNDS}")
-    for row in rows:
-        table.add_row(*(f"{v:,.3f}" if isinstance(v, float) else str(v) for v in row.values()))
-    Console().print(table)
-    table = Table("events a window", "pairs, ns an event", "trees", title="random values")
-    for each in even:
-        table.add_row(*(f"{value:,.0f}" for value in each.values()))
-    Console().print(table)
+@benchmark(
+    "pairs-or-trees",
+    "events of a window from which on trees are quicker than pairs",
+    "A+ under A.v < NEXT(A).v over random values in tumbling windows of 16 to 256 events",
+    "events",
+)
+def pairs_or_trees() -> Measured:
+    """What `engine.climb.BY_ORDER` was chosen by."""
+    rows = [_small_windows(window) for window in WINDOWS]
+    quicker = [row["window"] for row in rows if row["trees, ns"] < row["pairs, ns"]]
+    return Measured(min(quicker, default=float("inf")), "all rows with each other", tuple(rows))
 
 
 def _blocks() -> np.ndarray:
@@ -174,14 +157,11 @@ def _permutation(size: int) -> np.ndarray:
 
 
 def _query(within: int) -> BoundQuery:
-    text = f"QUERY q RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v WITHIN {within};"
-    return bind_workload(parse_workload(text), SCHEMA).queries[0]
+    return workload_of(STREAM, [f"PATTERN A+ WHERE A.v < NEXT(A).v WITHIN {within}"]).queries[0]
 
 
 def _events(values: np.ndarray) -> EventTable:
-    columns = [np.arange(values.size), np.zeros(values.size, np.int32), values.astype(np.float64)]
-    arrays = [pa.array(column) for column in columns]
-    return EventTable(SCHEMA, pa.Table.from_arrays(arrays, schema=arrow_schema(SCHEMA)))
+    return events_of(STREAM, np.zeros(values.size, int), v=values.astype(float))
 
 
 def _counting(values: np.ndarray) -> Callable[[], int]:
@@ -196,18 +176,7 @@ def _as_int(words: np.ndarray) -> int:
 def _check_small() -> None:
     """Query and bare loop against a tree of Python's integers."""
     values = _permutation(SMALL)
-    tree = [0] * (SMALL + 1)
-    total = 0
-    for rank in values.tolist():
-        found, i = 1, rank
-        while i > 0:
-            found += tree[i]
-            i &= i - 1
-        total += found
-        i = rank + 1
-        while i <= SMALL:
-            tree[i] += found
-            i += i & -i
+    total = increasing_subsequences(values.tolist())
     assert _counting(values)() == total
     assert _as_int(_bare_wide(values, WORDS)) == total
     assert int(_bare(values)[0]) == total % 2**64
@@ -226,20 +195,22 @@ def _small_windows(window: int) -> dict[str, float]:
     """Nanoseconds an event in tumbling windows, by pairs and by trees; their rows are equal."""
     query = _query(window)
     events = _events(np.random.default_rng(2).random(WINDOW_EVENTS))
-    seconds: dict[int, list[float]] = {window + 1: [], 1: []}
-    found = []
-    chosen = ladder.BY_ORDER
-    for _ in range(ROUNDS):
-        for by_order, spent in seconds.items():
+
+    def way(by_order: int) -> Way:
+        def run() -> pa.Table:
             ladder.BY_ORDER = by_order
-            began = time.process_time()
-            found.append(aggregate_query(query, events))
-            spent.append(time.process_time() - began)
+            return aggregate_query(query, events)
+
+        return run
+
+    ways = {"pairs, ns": way(window + 1), "trees, ns": way(1)}
+    chosen = ladder.BY_ORDER
+    pairs, trees = (comparable([run()]) for run in ways.values())
+    assert pairs == trees
+    seconds = medians(ways, ROUNDS)
     ladder.BY_ORDER = chosen
-    assert all(table.equals(found[0]) for table in found)
-    pairs, trees = (statistics.median(s) / WINDOW_EVENTS * 1e9 for s in seconds.values())
-    return {"window": window, "pairs_ns": pairs, "trees_ns": trees}
+    return {"window": window, **{name: s / WINDOW_EVENTS * 1e9 for name, s in seconds.items()}}
 
 
 if __name__ == "__main__":
-    main()
+    run_alone(by_order, pairs_or_trees)

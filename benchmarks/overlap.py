@@ -10,23 +10,22 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
-from benchmarks.streams import (
-    auto,
-    counts_of,
-    events_of,
-    medians,
-    one_b_in,
-    stream_of,
-    workload_of,
-)
+from benchmarks.claim import Measured, benchmark
+from benchmarks.streams import auto, counts_of, events_of, medians, one_b_in, stream_of, workload_of
 
 EVENTS, WITHIN, B_EVERY, ROUNDS = 1_000_000, 100_000, 2_500, 3
 OVERLAPS = (1, 10, 100, 1_000)
 STREAM = stream_of("AB")
 
 
-def measure() -> Measured:
+@benchmark(
+    "overlap",
+    "WITHIN 1,000 times SLIDE against tumbling",
+    "SEQ(A, B+), 1,000,000 events, windows of 100,000 with about 40 B; panes of 100 events",
+    "times tumbling",
+    at_most=2.0,
+)
+def overlapping() -> Measured:
     """Time all overlaps in turns."""
     kinds = one_b_in(B_EVERY, EVENTS)
     events = events_of(STREAM, kinds)
@@ -65,15 +64,5 @@ def check(rows: pa.Table, kinds: np.ndarray, slide: int) -> None:
     assert counts_of(rows) == wanted
 
 
-BENCHMARK = Benchmark(
-    "overlap",
-    "WITHIN 1,000 times SLIDE against tumbling",
-    "SEQ(A, B+), 1,000,000 events, windows of 100,000 with about 40 B; panes of 100 events",
-    "times tumbling",
-    2.0,
-    False,
-    measure,
-)
-
 if __name__ == "__main__":
-    run_alone(BENCHMARK)
+    run_alone(overlapping)

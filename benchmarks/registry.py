@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-from benchmarks import (
-    fixed_length,
-    from_events,
-    greta_cost,
-    hamlet_authors,
-    increasing,
-    many_keys,
-    many_queries,
-    memory,
-    overlap,
-    records,
-    segment_costs,
-    shared_edges,
-    sharon,
-    start_up,
-    static_plan,
-    two_cores,
-)
+from benchmarks import auto, hamlet, increasing, many_queries, order, sharon, two_cores
 from benchmarks.claim import Benchmark
+from benchmarks.fixed_length import fixed_length
+from benchmarks.from_events import from_events
+from benchmarks.greta_cost import cost_by_construct
+from benchmarks.hamlet_authors import authors_setting
+from benchmarks.many_keys import many_keys
+from benchmarks.memory import memory
+from benchmarks.overlap import overlapping
+from benchmarks.segment_costs import fitted
+from benchmarks.start_up import start_up
+from benchmarks.static_plan import STATIC_PLAN
 
 BENCHMARKS: tuple[Benchmark, ...] = (
-    many_queries.BURSTS,
-    many_queries.ALTERNATING,
-    hamlet_authors.BENCHMARK,
+    many_queries.bursts,
+    many_queries.alternating,
+    authors_setting,
     increasing.NARROW,
     increasing.WIDE,
-    shared_edges.SHARED,
-    shared_edges.DYNAMIC,
-    overlap.BENCHMARK,
+    hamlet.shared_edges,
+    hamlet.dynamic,
+    overlapping,
     sharon.FEW,
     sharon.MANY,
     sharon.OWN_CHOICE,
-    fixed_length.BENCHMARK,
-    static_plan.BENCHMARK,
-    from_events.BENCHMARK,
-    two_cores.HOT_KEY,
-    two_cores.CORES,
-    memory.BENCHMARK,
-    many_keys.BENCHMARK,
-    start_up.BENCHMARK,
-    greta_cost.BENCHMARK,
-    segment_costs.BENCHMARK,
-    records.AUTO,
-    records.HAMLET,
-    records.ORDER,
+    fixed_length,
+    STATIC_PLAN,
+    from_events,
+    two_cores.hot_key,
+    two_cores.two_cores,
+    memory,
+    many_keys,
+    start_up,
+    cost_by_construct,
+    fitted,
+    auto.picks,
+    hamlet.decisions,
+    order.by_order,
 )

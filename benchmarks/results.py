@@ -70,31 +70,20 @@ class Result:
 def run_benchmark(benchmark: Benchmark) -> Result:
     """Run one; a wrong answer is a result without a figure."""
     began, load = time.perf_counter(), os.getloadavg()[0]
-    figure, headroom, note = None, None, ""
-    rows: tuple[Mapping[str, Any], ...] = ()
+    found: dict[str, Any] = {"figure": None, "headroom": None, "note": "", "rows": ()}
     try:
         measured = benchmark.measure()
     except AssertionError as error:
-        checked = f"wrong answer: {error}"[:500]
+        found["checked"] = f"wrong answer: {error}"[:500]
     else:
-        figure, headroom = measured.figure, benchmark.headroom(measured.figure)
-        checked, note, rows = measured.checked, measured.note, measured.rows
+        found = {**vars(measured), "headroom": benchmark.headroom(measured.figure)}
     return Result(
-        benchmark.name,
-        benchmark.claim,
-        benchmark.setting,
-        benchmark.unit,
-        benchmark.bar,
-        benchmark.at_least,
-        figure,
-        headroom,
-        checked,
-        note,
-        rows,
-        time.perf_counter() - began,
-        machine(),
-        load,
-        f"{datetime.now(UTC):%Y-%m-%d}",
+        **benchmark.told(),
+        **found,
+        took=time.perf_counter() - began,
+        machine=machine(),
+        load=load,
+        day=f"{datetime.now(UTC):%Y-%m-%d}",
     )
 
 

@@ -47,11 +47,7 @@ def show_list(*, as_lines: bool) -> None:
     for benchmark in BENCHMARKS:
         last = kept.get(benchmark.name)
         if as_lines:
-            about = {
-                "name": benchmark.name, "claim": benchmark.claim, "setting": benchmark.setting,
-                "unit": benchmark.unit, "bar": benchmark.bar, "at_least": benchmark.at_least,
-                "last": None if last is None else as_json(last),
-            }  # fmt: skip
+            about = benchmark.told() | {"last": None if last is None else as_json(last)}
             print(json.dumps(about))
         else:
             print(f"{benchmark.name:<18} {benchmark.claim}: {_standing(benchmark, last)}")

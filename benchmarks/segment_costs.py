@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
-from benchmarks.sharon import SCHEMA, WITHIN, Case, make_events, make_workload
+from benchmarks.claim import Measured, benchmark
+from benchmarks.sharon import STREAM, WITHIN, Case, make_events, make_workload
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import at_symbols, key_codes, make_entries
 from elsinore.engine.segments.aggregate import run_segments
@@ -33,7 +33,13 @@ CASES = tuple(
 )
 
 
-def measure() -> Measured:
+@benchmark(
+    "segment-costs",
+    "what the work of segment programs costs, for the choice of what is shared",
+    "A-Seq of 20 to 120 queries, windows that overlap 1 to 40 times; the figure is the fit's error",
+    "largest relative error",
+)
+def fitted() -> Measured:
     """Measured constants beside those in use."""
     lines, seconds = [], []
     for case in CASES:
@@ -56,8 +62,8 @@ def measure() -> Measured:
 def _amounts(lowered: Lowered, events: EventTable) -> tuple[float, float, float]:
     """1, operations and lanes an event."""
     codes = np.asarray(events.table["_type"])
-    counts = np.bincount(codes, minlength=len(SCHEMA.types)) / codes.size
-    share = [counts[SCHEMA.type_codes[symbol.type]] for symbol in lowered.symbols]
+    counts = np.bincount(codes, minlength=len(STREAM.types)) / codes.size
+    share = [counts[STREAM.type_codes[symbol.type]] for symbol in lowered.symbols]
     often = np.repeat(share, np.diff(lowered.program.op_starts))
     ops = lowered.program.ops
     lanes = np.where(ops[:, SOURCE_ROW] < 0, 1, ops[:, WIDTH])
@@ -67,7 +73,7 @@ def _amounts(lowered: Lowered, events: EventTable) -> tuple[float, float, float]
 def _never_matching() -> tuple[Lowered, EventTable]:
     """The last case without the events that begin its patterns."""
     workload = make_workload(CASES[-1])
-    first = {SCHEMA.type_codes[query.positions[0].type] for query in workload.queries}
+    first = {STREAM.type_codes[query.positions[0].type] for query in workload.queries}
     events = make_events(CASES[-1])
     kept = ~np.isin(np.asarray(events.table["_type"]), list(first))
     return lower_segments(workload.queries, ()), replace(events, table=events.table.filter(kept))
@@ -88,15 +94,5 @@ def _nanoseconds(lowered: Lowered, events: EventTable) -> float:
     return best / len(events) * 1e9
 
 
-BENCHMARK = Benchmark(
-    "segment-costs",
-    "what the work of segment programs costs, for the choice of what is shared",
-    "A-Seq of 20 to 120 queries, windows that overlap 1 to 40 times; the figure is the fit's error",
-    "largest relative error",
-    None,
-    False,
-    measure,
-)
-
 if __name__ == "__main__":
-    run_alone(BENCHMARK)
+    run_alone(fitted)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -27,9 +26,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
-from benchmarks.streams import medians
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from benchmarks.claim import Measured, benchmark
+from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import at_symbols, key_codes, make_entries
 from elsinore.engine.segments import aggregate_segments
@@ -37,31 +35,19 @@ from elsinore.engine.segments.aggregate import run_segments, shared_segments
 from elsinore.engine.segments.choose import choose_segments
 from elsinore.engine.segments.costs import predict
 from elsinore.engine.weights import weigh_events
-from elsinore.events import EventTable, arrow_schema
+from elsinore.events import EventTable
 from elsinore.lowering.segments import lower_segments
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.parse import parse_workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
-from elsinore.timeline import TimeUnit
 
 ROUNDS = 7
 ITEMS, CUSTOMERS = 50, 20
 WITHIN, SLIDE = 1_200_000, 60_000  # milliseconds
 METHODS = ("aseq", "greedy", "optimal", "own choice")
-SCHEMA = StreamSchema(
-    "bench",
-    "time",
-    TimeUnit.INTEGER,
-    "type",
-    None,
-    tuple(
-        EventType(f"I{item}", (Attribute("customer", AttributeType.LONG),)) for item in range(ITEMS)
-    ),
-)
+STREAM = stream_of([f"I{item}" for item in range(ITEMS)], "customer")
 
 
 @dataclass(frozen=True)
@@ -117,16 +103,14 @@ def speedup(queries: int) -> Measured:
 def own_choice(cases: tuple[Case, ...] = CASES) -> Measured:
     """Own choice over the quickest of the others, the worst case."""
     results = [run_case(case) for case in cases]
-    behind = {str(result.case): _behind(result) for result in results}
+    behind = {
+        str(each.case): each.proper["own choice"] / min(each.proper[n] for n in METHODS[:-1])
+        for each in results
+    }
     worst = max(behind, key=behind.__getitem__)
     return Measured(
         behind[worst], CHECKED, tuple(map(row_of, results)), f"{NOTE} The worst case: {worst}."
     )
-
-
-def _behind(result: Result) -> float:
-    proper = result.proper
-    return proper["own choice"] / min(proper[name] for name in METHODS[:-1])
 
 
 def row_of(result: Result) -> dict[str, float | str]:
@@ -158,10 +142,13 @@ def run_case(case: Case) -> Result:
     assert expected.num_rows
     for shared in plans.values():
         assert _sorted(aggregate_segments(workload.queries, events, shared)).equals(expected)
-    proper = {name: _prepared(workload, events, shared) for name, shared in plans.items()}
-    whole = {name: _whole(workload, events, shared) for name, shared in plans.items()}
-    alone = {query.name: _alone(query, events) for query in workload.queries}
-    proper["one by one"] = lambda: [task() for task in alone.values()]
+    proper = {name: _prepared(workload.queries, events, plan) for name, plan in plans.items()}
+    whole: dict[str, Way] = {
+        name: partial(aggregate_segments, workload.queries, events, plan)
+        for name, plan in plans.items()
+    }
+    alone = [_prepared((query,), events, None) for query in workload.queries]
+    proper["one by one"] = lambda: [task() for task in alone]
     return Result(case, medians(proper, ROUNDS), medians(whole, ROUNDS), len(events))
 
 
@@ -173,49 +160,34 @@ def make_workload(case: Case) -> Workload:
     heads = [dice.sample(items, head) for _ in range(case.chains)]
     tails = [dice.sample(items, case.length - head) for _ in range(case.chains)]
     texts = []
-    for number in range(case.queries):
+    for _ in range(case.queries):
         pattern = dice.choice(heads) + dice.choice(tails)
         if dice.random() < 0.3:
             pattern[dice.randrange(case.length)] = dice.randrange(ITEMS)
         names = ", ".join(f"I{item} e{place}" for place, item in enumerate(pattern))
-        texts.append(
-            f"QUERY q{number} RETURN COUNT(*) PATTERN SEQ({names}) WHERE [customer]"
-            f" WITHIN {WITHIN} SLIDE {case.slide};"
-        )
-    return bind_workload(parse_workload("\n".join(texts)), SCHEMA)
+        clauses = f"WHERE [customer] WITHIN {WITHIN} SLIDE {case.slide}"
+        texts.append(f"PATTERN SEQ({names}) {clauses}")
+    return workload_of(STREAM, texts)
 
 
 def make_events(case: Case) -> EventTable:
     """Seeded purchases over one and a half windows."""
     dice = np.random.default_rng(case.window_events)
     size = case.window_events * 3 // 2
-    columns = [
-        pa.array(np.sort(dice.integers(0, WITHIN * 3 // 2, size))),
-        pa.array(dice.integers(0, ITEMS, size).astype(np.int32)),
-        pa.array(dice.integers(0, CUSTOMERS, size)),
-    ]
-    return EventTable(SCHEMA, pa.Table.from_arrays(columns, schema=arrow_schema(SCHEMA)))
+    times = np.sort(dice.integers(0, WITHIN * 3 // 2, size))
+    kinds = dice.integers(0, ITEMS, size)
+    return events_of(STREAM, kinds, times, customer=dice.integers(0, CUSTOMERS, size))
 
 
 def _prepared(
-    workload: Workload, events: EventTable, shared: list[list[Segment]] | None
-) -> Callable[[], object]:
-    lowered = lower_segments(workload.queries, shared or ())
+    queries: tuple[BoundQuery, ...], events: EventTable, shared: list[list[Segment]] | None
+) -> Way:
+    lowered = lower_segments(queries, shared or ())
     columns = EventColumns(events)
     codes = key_codes(lowered.chains[0].query, columns)
     entries = at_symbols(make_entries(lowered.standings, codes, columns))
     weights = weigh_events(lowered.weights, columns)
     return lambda: list(run_segments(lowered, entries, weights, None))
-
-
-def _alone(query: BoundQuery, events: EventTable) -> Callable[[], object]:
-    return _prepared(Workload(events.schema, (query,)), events, None)
-
-
-def _whole(
-    workload: Workload, events: EventTable, shared: list[list[Segment]] | None
-) -> Callable[[], object]:
-    return lambda: aggregate_segments(workload.queries, events, shared)
 
 
 def _sorted(table: pa.Table) -> pa.Table:
@@ -227,26 +199,22 @@ _SETTING = (
     " e-commerce setting"
 )
 FEW, MANY = (
-    Benchmark(
+    benchmark(
         f"sharon-{queries}",
         f"Sharon against A-Seq, {queries} queries",
         f"{queries}{_SETTING}",
         "times faster than A-Seq",
-        bar,
-        True,
-        partial(speedup, queries),
-    )
+        at_least=bar,
+    )(partial(speedup, queries))
     for queries, bar in ((20, 5.0), (120, 18.0))
 )
-OWN_CHOICE = Benchmark(
+OWN_CHOICE = benchmark(
     "sharon-choice",
     "this engine's own choice is behind neither A-Seq nor Sharon's plans",
     "20 to 120 queries, length 10 to 30, 200,000 to 1,200,000 events a window, tumbling or not",
     "times the quickest other",
-    1.05,
-    False,
-    own_choice,
-)
+    at_most=1.05,
+)(own_choice)
 
 if __name__ == "__main__":
     quick = partial(own_choice, QUICK)

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
+from benchmarks.claim import Measured, benchmark
 
 ROUNDS = 5
 EXAMPLE = Path(__file__).parents[1] / "docs" / "example"
@@ -24,7 +24,14 @@ COMMAND = (
 )  # fmt: skip
 
 
-def measure() -> Measured:
+@benchmark(
+    "start-up",
+    "the first query of a new process",
+    "`elsinore run` over the README's example, interpreter and imports included",
+    "s",
+    at_most=2.0,
+)
+def start_up() -> Measured:
     """Elapsed seconds of `elsinore run` over the example of the README."""
     rows = []
     for executor in ("auto", "greta"):
@@ -55,15 +62,5 @@ def _timed(executor: str) -> tuple[float, float]:
     return seconds, used - before.children_user - before.children_system
 
 
-BENCHMARK = Benchmark(
-    "start-up",
-    "the first query of a new process",
-    "`elsinore run` over the README's example, interpreter and imports included",
-    "s",
-    2.0,
-    False,
-    measure,
-)
-
 if __name__ == "__main__":
-    run_alone(BENCHMARK)
+    run_alone(start_up)

@@ -10,27 +10,23 @@ weight, GWMIN, all subsets, bound. The time limit is 60 s.
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from benchmarks.alone import run_alone
-from benchmarks.claim import Benchmark, Measured
-from elsinore.catalog.stream import EventType, StreamSchema
-from elsinore.query.bind_query import bind_workload
+from benchmarks.claim import Measured, benchmark
+from benchmarks.streams import peak_megabytes, stream_of, workload_of
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import TimeUnit
 
 LENGTH = 10
 WINDOW = 1_000
@@ -39,49 +35,22 @@ TIME_LIMIT = 60.0
 Draw = Callable[[np.random.Generator], list[int]]
 
 
-@dataclass(frozen=True)
-class Row:
-    """Figures of one workload; seconds are those of the whole way from workload to plan.
-
-    `processor_seconds` are those of the optimal plan that other processes have no part in.
-    """
-
-    kind: str
-    queries: int
-    candidates: int
-    gwmin_seconds: float
-    optimal_seconds: float
-    processor_seconds: float
-    gwmin: float
-    optimal: float
-    gap: float
-    proven: bool
-    megabytes: float
-
-
 def measure(sizes: tuple[int, ...] = (1_000,)) -> Measured:
     """Plan workloads of each kind; scores are shares of the optimal plan's."""
-    found = [_measure(kind, draw, size) for size in sizes for kind, draw in KINDS.items()]
-    rows: tuple[dict[str, float | str], ...] = tuple(
-        {
-            "queries": f"{row.queries:,} {row.kind}", "candidates": row.candidates,
-            "gwmin s": row.gwmin_seconds,
-            "optimal s": row.optimal_seconds, "CPU s": row.processor_seconds,
-            "gwmin": row.gwmin / row.optimal,
-            "gap": row.gap, "proven": "yes" if row.proven else "no", "peak MB": row.megabytes,
-        }
-        for row in found
-    )  # fmt: skip
-    slowest = max(row.optimal_seconds if row.proven else TIME_LIMIT for row in found)
+    found = [_planned(kind, draw, size) for size in sizes for kind, draw in KINDS.items()]
     return Measured(
-        slowest,
+        max(slowest for _, slowest in found),
         "every plan against its workload, scores in order, bounds",
-        rows,
+        tuple(row for row, _ in found),
         "Elapsed time from workload to plan, the slowest of three kinds of workload.",
     )
 
 
-def _measure(kind: str, draw: Draw, size: int) -> Row:
+def _planned(kind: str, draw: Draw, size: int) -> tuple[dict[str, float | str], float]:
+    """The figures of one workload, and how long its optimal plan took, or might take.
+
+    `CPU s` are those of the optimal plan that other processes have no part in.
+    """
     workload, statistics = _workload(draw, size), _statistics()
     found: dict[Finder, tuple[StaticPlan, float, float]] = {}
     for finder in (Finder.GWMIN, Finder.OPTIMAL):
@@ -95,35 +64,30 @@ def _measure(kind: str, draw: Draw, size: int) -> Row:
     scores = [gwmin.guaranteed_weight, gwmin.score, optimal.score, optimal.bound]
     assert all(low <= high * (1 + 1e-6) for low, high in pairwise(scores))
     assert optimal.score <= optimal.bound
-    return Row(
-        kind, size, len(optimal.candidates), first, second, processor, gwmin.score,
-        optimal.score, optimal.bound / optimal.score - 1, optimal.proven,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    )  # fmt: skip
+    row: dict[str, float | str] = {
+        "queries": f"{size:,} {kind}", "candidates": len(optimal.candidates),
+        "gwmin s": first, "optimal s": second, "CPU s": processor,
+        "gwmin": gwmin.score / optimal.score, "gap": optimal.bound / optimal.score - 1,
+        "proven": "yes" if optimal.proven else "no", "peak MB": peak_megabytes(),
+    }  # fmt: skip
+    return row, second if optimal.proven else TIME_LIMIT
 
 
 TYPES = 100
 _SIDE = 10
-_SCHEMA = StreamSchema(
-    "bench", "time", TimeUnit.INTEGER, "type", None,
-    tuple(EventType(f"T{number}", ()) for number in range(TYPES)),
-)  # fmt: skip
+_STREAM = stream_of([f"T{number}" for number in range(TYPES)])
 
 
 def _statistics() -> Statistics:
     rng = np.random.default_rng(2)
-    rates = {t.name: 10 ** rng.uniform(-0.5, 0.5) for t in _SCHEMA.types}
+    rates = {t.name: 10 ** rng.uniform(-0.5, 0.5) for t in _STREAM.types}
     return Statistics.given(WINDOW, rates)
 
 
 def _workload(draw: Draw, size: int) -> Workload:
     rng = np.random.default_rng(1)
     patterns = (", ".join(f"T{n}" for n in draw(rng)) for _ in range(size))
-    text = "\n".join(
-        f"QUERY q{number} RETURN COUNT(*) PATTERN SEQ({pattern}) WITHIN {WINDOW};"
-        for number, pattern in enumerate(patterns)
-    )
-    return bind_workload(parse_workload(text), _SCHEMA)
+    return workload_of(_STREAM, [f"PATTERN SEQ({each}) WITHIN {WINDOW}" for each in patterns])
 
 
 def _even(rng: np.random.Generator) -> list[int]:
@@ -157,16 +121,14 @@ def _route(rng: np.random.Generator) -> list[int]:
 
 KINDS: dict[str, Draw] = {"even": _even, "zipf": _zipf, "routes": _route}
 
-BENCHMARK = Benchmark(
+STATIC_PLAN = benchmark(
     "static-plan",
     "a static plan, proven optimal, for 1,000 queries",
     "1,000 queries of length 10 over even types, over types by Zipf's law, and of routes",
     "s",
-    10.0,
-    False,
-    measure,
-)
+    at_most=10.0,
+)(measure)
 
 if __name__ == "__main__":
     largest = partial(measure, (1_000, 10_000))
-    run_alone(replace(BENCHMARK, measure=largest) if "--largest" in sys.argv else BENCHMARK)
+    run_alone(replace(STATIC_PLAN, measure=largest) if "--largest" in sys.argv else STATIC_PLAN)

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import resource
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.engine.plan import Executor, Request, plan_for
+from elsinore.engine.in_order import Aggregate
+from elsinore.engine.plan import Executor, Request, RuntimePlan, plan_for
 from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
+from elsinore.results.partial import merge_partials
 from elsinore.timeline import Interval, TimeUnit
 
 Way = Callable[[], object]
 
 
-def stream_of(types: Iterable[str], *attributes: str) -> StreamSchema:
-    """A stream of integer times whose types all have the same long attributes."""
-    own = tuple(Attribute(name, AttributeType.LONG) for name in attributes)
+def stream_of(
+    types: Iterable[str], *attributes: str, of: AttributeType = AttributeType.LONG
+) -> StreamSchema:
+    """A stream of integer times whose types all have the same attributes, of one type."""
+    own = tuple(Attribute(name, of) for name in attributes)
     kinds = tuple(EventType(kind, own) for kind in types)
     return StreamSchema("bench", "time", TimeUnit.INTEGER, "type", None, kinds)
 
 
 def workload_of(stream: StreamSchema, queries: Sequence[str]) -> Workload:
-    """Queries `q0`, `q1`, ... that count trends; each text begins with PATTERN."""
-    texts = (f"QUERY q{number} RETURN COUNT(*) {text};" for number, text in enumerate(queries))
+    """Queries `q0`, `q1`, ...; a text begins with RETURN, or with PATTERN and counts trends."""
+    texts = (
+        f"QUERY q{number} {'' if text.startswith('RETURN') else 'RETURN COUNT(*) '}{text};"
+        for number, text in enumerate(queries)
+    )
     return bind_workload(parse_workload("\n".join(texts)), stream)
 
 
@@ -55,10 +63,19 @@ def auto(
     return lambda: pa.concat_tables(plan.run(events, Request(owned)))
 
 
-def medians(
+def batch_runner(plan: RuntimePlan, stream: StreamSchema) -> Aggregate:
+    """What `aggregate_in_order` asks for the rows of each batch."""
+
+    def rows_of(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
+        yield from plan.run(EventTable(stream, table), Request(owned))
+
+    return rows_of
+
+
+def seconds_in_turns(
     ways: Mapping[str, Way], rounds: int, clock: Callable[[], float] = time.process_time
-) -> dict[str, float]:
-    """Median seconds of each way, run in turns.
+) -> dict[str, list[float]]:
+    """Seconds of each round of each way, run in turns.
 
     CPU time by default, so that other work on the machine counts little.
     """
@@ -68,7 +85,29 @@ def medians(
             began = clock()
             way()
             seconds[name].append(clock() - began)
+    return seconds
+
+
+def medians(
+    ways: Mapping[str, Way], rounds: int, clock: Callable[[], float] = time.process_time
+) -> dict[str, float]:
+    """Median seconds of each way, as `seconds_in_turns`."""
+    seconds = seconds_in_turns(ways, rounds, clock)
     return {name: median(found) for name, found in seconds.items()}
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def comparable(tables: Iterable[pa.Table]) -> list[tuple[object, ...]]:
+    """Partial rows of several tables, merged, in one order."""
+    rows = merge_partials(pa.concat_tables(list(tables))).to_pylist()
+    return sorted(
+        (r["query"], r["group"], r["window_start"], tuple(r["counts"]), tuple(r["minima"]))
+        for r in rows
+    )
 
 
 def counts_of(rows: pa.Table) -> dict[tuple[str, str, int], int]:

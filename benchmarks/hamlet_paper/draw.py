@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.hamlet_paper.experiments import Experiment, Point
 from benchmarks.hamlet_paper.measure import EXECUTORS, Found
+from benchmarks.pages import picture
 
 #: Colours and marks that differ without colour too.
 _STYLES = {
@@ -22,20 +23,13 @@ _STYLES = {
 
 def draw(experiment: Experiment, points: list[Point], path: Path) -> None:
     """Write the picture; the same results give the same bytes."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    style = {"svg.hashsalt": "elsinore", "svg.fonttype": "none", "font.size": 8}
-    with mpl.rc_context(style):
-        figure = Figure(figsize=(8.6, 2.6), layout="constrained")
+    with picture(path, 8.6, 2.6, size=8, fonts="none") as figure:
         panels = figure.subplots(1, 3)
         _panel(panels[0], experiment, points, "ms a window", _milliseconds(experiment))
         _panel(panels[1], experiment, points, "events a second", _throughput)
         _panel(panels[2], experiment, points, "MB more at the peak", _megabytes, log=False)
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def _panel(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 import statistics
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,11 +10,12 @@ from pathlib import Path
 from benchmarks.hamlet_paper.draw import draw
 from benchmarks.hamlet_paper.experiments import Experiment, Point
 from benchmarks.hamlet_paper.measure import EXECUTORS, Found
+from benchmarks.pages import replace_results, table
+from benchmarks.results import machine
 
 _DOCS = Path(__file__).parents[2] / "docs"
 _PAGE = _DOCS / "hamlet.md"
 _PICTURES = "pictures"
-_BEGIN, _END = "<!-- results: begin -->", "<!-- results: end -->"
 
 Results = Sequence[tuple[Experiment, list[Point]]]
 
@@ -32,7 +30,7 @@ def print_tables(results: Results) -> None:
 def write_page(results: Results, *, rounds: int, slow: float, limit: int) -> None:
     """Put tables and pictures between the marks of the page; the text around them stays."""
     parts = [
-        f"{_machine()}; medians of {rounds} processes,"
+        f"{machine()}, one core used; medians of {rounds} processes,"
         f" or of one that takes more than {slow:g} s. An executor that takes more than {limit} s"
         " is given up, at this point and at all later ones.",
         "",
@@ -50,10 +48,7 @@ def write_page(results: Results, *, rounds: int, slow: float, limit: int) -> Non
             *table_of(experiment, points),
             "",
         ]
-    page = _PAGE.read_text(encoding="utf-8")
-    before, after = page.split(_BEGIN)[0], page.split(_END)[1]
-    text = "\n".join([_BEGIN, *parts, _END])
-    _PAGE.write_text(before + text + after, encoding="utf-8")
+    replace_results(_PAGE, parts)
 
 
 def table_of(experiment: Experiment, points: list[Point]) -> list[str]:
@@ -65,7 +60,7 @@ def table_of(experiment: Experiment, points: list[Point]) -> list[str]:
     head += [f"{name}, MB" for name in names]
     if experiment.counts:
         head += ["bursts", "of them shared", "snapshots", "snapshots, static"]
-    lines = [head, ["---"] * len(head)]
+    lines = []
     for point in points:
         found = [point.found.get(name) for name in names]
         line = [f"{point.value:g}" if point.value < 1 else f"{point.value:,.0f}"]
@@ -77,7 +72,7 @@ def table_of(experiment: Experiment, points: list[Point]) -> list[str]:
             line += [f"{counts['bursts']:,}", f"{counts['shared'] / counts['bursts']:.0%}"]
             line += [f"{snapshots(point.found[n].counts):,}" for n in ("hamlet", "hamlet-static")]
         lines.append(line)
-    return ["| " + " | ".join(line) + " |" for line in lines]
+    return list(table(head, lines))
 
 
 def _ratio(found: Found, base: Found) -> float:
@@ -99,10 +94,3 @@ def _cell(found: Found | None, value_of: Callable[[Found], float]) -> str:
         return "–"
     value = value_of(found)
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value >= 1 else f"{value:.2f}"
-
-
-def _machine() -> str:
-    info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    model = re.search(r"model name\s*:\s*(.+)", info)
-    name = model.group(1) if model else platform.processor()
-    return f"{name}, {os.cpu_count()} cores, one used; Python {platform.python_version()}"

@@ -16,6 +16,7 @@ EDGE = "T.speed > NEXT(T).speed AND T.price < NEXT(T).price"
 _AROUND = ("Request", "Pickup", *MIDDLE_TYPES)
 
 
+@cache
 def first_workload(
     queries: int, keys: str, *, edge: str = "", own: tuple[str, ...] = ("",), flat: int = 0
 ) -> Workload:
@@ -33,11 +34,6 @@ def first_workload(
         flat: where above 0, each query is flattened, as the paper does for Sharon: to queries of
             fixed length for 1, 2 ... `flat` events T. They are named `<query>_<length>`.
     """
-    return _bind_first(queries, keys, edge, own, flat)
-
-
-@cache
-def _bind_first(queries: int, keys: str, edge: str, own: tuple[str, ...], flat: int) -> Workload:
     texts = []
     for number in range(queries):
         begin = _AROUND[number % len(_AROUND)]

@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.results import machine
 from benchmarks.scale.cell import Cell, measure
 from benchmarks.scale.cluster import Slice, compare
-from benchmarks.scale.page import Found, machine, print_tables, write_page
+from benchmarks.scale.page import Found, print_tables, write_page
 
 EVENTS, QUERIES, CORES = (1_000_000, 10_000_000, 100_000_000), (1, 10, 100, 1_000), (1, 2)
 SLICE = 2_000_000
@@ -62,7 +64,7 @@ def main() -> None:
             kept["machine"],
         )
     else:
-        here = machine()
+        here = f"{machine()}, {os.getloadavg()[1]:.1f} processes busy before"
         cells = measure_grid(quick=asked.quick, limit=asked.limit)
         slices: list[Slice] = []
         if not asked.quick:

@@ -10,7 +10,6 @@ counts 2**30 - 1 trends or 9,950, every other has no row.
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -21,12 +20,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.streams import events_of, stream_of, workload_of
+from benchmarks.streams import batch_runner, events_of, peak_megabytes, stream_of, workload_of
 from elsinore.engine.in_order import aggregate_in_order
-from elsinore.engine.plan import Executor, Request, plan_for
+from elsinore.engine.plan import Executor, plan_for
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
-from elsinore.timeline import Interval
 
 WINDOW, STARTS, BURST, LEVELS = 10_000, 20, 30, 50
 #: Windows of a batch.
@@ -117,11 +115,8 @@ def run_part(events: int, queries: int, part: int, parts: int) -> dict[str, floa
     """What one process does: the windows of its part of the time."""
     bound = workload(queries)
     sample = _events(0, BATCH)
-    plan = plan_for(Executor.AUTO, bound, sample)
+    rows_of = batch_runner(plan_for(Executor.AUTO, bound, sample), STREAM)
     making = [0.0, 0.0]
-
-    def rows_of(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-        yield from plan.run(EventTable(STREAM, table), Request(owned))
 
     def batches(low: int, high: int) -> Iterator[pa.RecordBatch]:
         for first in range(low, high, BATCH):
@@ -142,11 +137,10 @@ def run_part(events: int, queries: int, part: int, parts: int) -> dict[str, floa
         rows += table.num_rows
     took = time.perf_counter() - began[0], time.process_time() - began[1]
     assert rows == expected_rows(low, high, queries)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "seconds": took[0] - making[0],
         "processor": took[1] - making[1],
-        "peak": peak,
+        "peak": peak_megabytes(),
         "rows": rows,
     }
 

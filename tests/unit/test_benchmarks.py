@@ -15,9 +15,8 @@ import pytest
 from benchmarks import hamlet_authors, increasing, many_queries, overlap, streams
 from benchmarks import run as runner
 from benchmarks.claim import Benchmark, Measured
-from benchmarks.draw_results import draw_results
 from benchmarks.registry import BENCHMARKS
-from benchmarks.report import as_page
+from benchmarks.report import as_page, draw_results
 from benchmarks.results import KEPT, load, run_benchmark, save
 from elsinore.cli import main as bench
 from elsinore.cli.main import run_command

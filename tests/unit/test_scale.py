@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.scale import cell, page
+from benchmarks import pages
+from benchmarks.scale import cell
 from benchmarks.scale.cell import Cell, expected_rows, run_part
 from benchmarks.scale.cluster import Slice
 from benchmarks.scale.page import Found, write_page
@@ -49,7 +50,7 @@ def _with_burst(events, burst, *given):  # type: ignore[no-untyped-def]
 
 
 def test_the_page_keeps_the_text_around_what_was_measured(tmp_path: Path) -> None:
-    (tmp_path / "scale.md").write_text(f"before\n{page._BEGIN}\nold\n{page._END}\nafter\n")
+    (tmp_path / "scale.md").write_text(f"before\n{pages._BEGIN}\nold\n{pages._END}\nafter\n")
     slices = [Slice("local", 100, 7, 2_700, 1.5, "ab" * 32)]
     write_page(Found(CELLS, slices, "a machine"), tmp_path)
     text = (tmp_path / "scale.md").read_text()

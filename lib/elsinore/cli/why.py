@@ -31,7 +31,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some, print_length
 from elsinore.query.syntax import Conjunction
-from elsinore.reference.list_trends import list_trends
+from elsinore.reference.trends import list_trends
 from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import Settings

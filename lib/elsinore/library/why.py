@@ -18,7 +18,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.event import columns_read
-from elsinore.reference.list_trends import list_trends
+from elsinore.reference.trends import list_trends
 from elsinore.reference.two_step import labelled
 from elsinore.results.published import group_text, same_group
 from elsinore.timeline import Interval, format_instant, instant_of, parse_instant

@@ -111,15 +111,11 @@ def _in_a_row(parts: list[Automaton]) -> Automaton:
 
 
 def _followed_by(left: Automaton, right: Automaton) -> Automaton:
-    crossing = {
-        (p, e): one_after_another(out, into)
-        for p, out in left.last.items()
-        for e, into in right.first.items()
-    }
+    pairs = _merged(left.pairs, right.pairs)
     return Automaton(
         _merged(left.first, _past(left.empty, right.first)),
         _merged(right.last, _past(right.empty, left.last)),
-        _merged(_merged(left.pairs, right.pairs), crossing),
+        _merged(pairs, _crossing(left, right)),
         one_after_another(left.empty, right.empty),
     )
 
@@ -134,12 +130,17 @@ def _either(left: Automaton, right: Automaton) -> Automaton:
 
 
 def _repeated(body: Automaton) -> Automaton:
-    again = {
+    pairs = _merged(body.pairs, _crossing(body, body))
+    return Automaton(body.first, body.last, pairs, body.empty)
+
+
+def _crossing(left: Automaton, right: Automaton) -> dict[Pair, Ways]:
+    """Ways from the ends of one to the beginnings of the other."""
+    return {
         (p, e): one_after_another(out, into)
-        for p, out in body.last.items()
-        for e, into in body.first.items()
+        for p, out in left.last.items()
+        for e, into in right.first.items()
     }
-    return Automaton(body.first, body.last, _merged(body.pairs, again), body.empty)
 
 
 def _merged(left: Mapping[Place, Ways], right: Mapping[Place, Ways]) -> dict[Place, Ways]:
@@ -157,26 +158,13 @@ def _past(empty: Ways, ends: Mapping[int, Ways]) -> dict[int, Ways]:
 # ---- neighbours, whatever NOT lies on the way
 
 
-@dataclass(frozen=True, slots=True)
-class Adjacency:
-    """Aliases that may begin (`first`) and end (`last`) a match, and pairs `(p, e)` of neighbours.
+def neighbours(pattern: syntax.Pattern) -> frozenset[tuple[str, str]]:
+    """Pairs of aliases of which the second may come right after the first, inside of NOT too.
 
-    `nullable` says whether the pattern also matches no event at all. Negated parts contribute the
-    pairs inside of them, but neither beginning nor end.
-    """
-
-    first: frozenset[str]
-    last: frozenset[str]
-    pairs: frozenset[tuple[str, str]]
-    nullable: bool
-
-
-def adjacency(pattern: syntax.Pattern) -> Adjacency:
-    """The adjacency of a pattern whose occurrences have distinct aliases.
+    The occurrences of the pattern have distinct aliases.
 
     >>> from elsinore.query.syntax import EventPattern as E, KleenePlus, Sequence
-    >>> found = adjacency(KleenePlus(Sequence((KleenePlus(E("A", "A")), E("B", "B")))))
-    >>> sorted(found.pairs)
+    >>> sorted(neighbours(KleenePlus(Sequence((KleenePlus(E("A", "A")), E("B", "B"))))))
     [('A', 'A'), ('A', 'B'), ('B', 'A')]
     """
     aliases = [leaf.alias for leaf in syntax.event_patterns(pattern)]
@@ -189,12 +177,7 @@ def adjacency(pattern: syntax.Pattern) -> Adjacency:
 
     sides = pattern.parts if isinstance(pattern, syntax.Conjunction) else (pattern,)
     found = [automaton(side, number.__getitem__, enter) for side in sides]
-    return Adjacency(
-        frozenset(aliases[position] for side in found for position in side.first),
-        frozenset(aliases[position] for side in found for position in side.last),
-        frozenset((aliases[p], aliases[e]) for part in found + inside for p, e in part.pairs),
-        any(side.empty for side in found),
-    )
+    return frozenset((aliases[p], aliases[e]) for part in found + inside for p, e in part.pairs)
 
 
 def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[str]]:
@@ -208,7 +191,7 @@ def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[str]]:
     [['a']]
     """
     onward: dict[str, set[str]] = {leaf.alias: set() for leaf in syntax.event_patterns(pattern)}
-    for earlier, later in adjacency(pattern).pairs:
+    for earlier, later in neighbours(pattern):
         onward[earlier].add(later)
     for middle, beyond in onward.items():  # Warshall's transitive closure
         for reached in onward.values():

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
+from typing import TypeVar
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import Location
-from elsinore.query.expressions import (
-    Applied,
-    BoundExpression,
-    Constant,
-    Field,
-    sides_of,
-)
+from elsinore.query.expressions import Applied, BoundExpression, Constant, Field, sides_of
 from elsinore.query.resolve import BindFault, Scope
 from elsinore.query.syntax import Call, Equivalence, Expression, Literal, Operation, Reference
 from elsinore.timeline import UNITS, parse_instant
@@ -25,6 +21,8 @@ _TIMESTAMP, _BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
 _COMPARISONS = frozenset(["=", "!=", "<", "<=", ">", ">="])
 _INT64 = range(-(2**63), 2**63)
 
+_Item = TypeVar("_Item")
+_Bound = TypeVar("_Bound")
 
 #: What people write for units that must be spelt out.
 _SHORT_UNITS = {
@@ -46,16 +44,18 @@ _SHORT_UNITS = {
 }
 
 
-def unit_length(word: str) -> int | None:
-    """Microseconds of a unit, singular or plural; None for no unit at all."""
-    return UNITS.get(word) or UNITS.get(word.removesuffix("s"))
+def unit_length(scope: Scope, word: str, at: Location) -> int:
+    """Microseconds of a unit, singular or plural.
 
-
-def suggest_unit(word: str) -> str:
-    """A hint for what is no unit of time."""
-    if word in _SHORT_UNITS:
-        return f"did you mean {_SHORT_UNITS[word]}?"
-    return suggest(word, UNITS) or f"there are {', '.join(UNITS)}"
+    Raises:
+        BindFault: there is no such unit; noted in the scope.
+    """
+    length = UNITS.get(word) or UNITS.get(word.removesuffix("s"))
+    if length is None:
+        meant = f"did you mean {_SHORT_UNITS[word]}?" if word in _SHORT_UNITS else None
+        hint = meant or suggest(word, UNITS) or f"there are {', '.join(UNITS)}"
+        scope.refuse(f"{word} is no unit of time", at, hint)
+    return length
 
 
 def whole_ticks(amount: int | float, length: int) -> int | None:
@@ -75,10 +75,8 @@ def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
         BindFault: a name is unknown or types do not agree; noted in the scope.
     """
     if isinstance(expression, Equivalence):
-        scope.refuse(
-            "[...] holds for whole trends: it can only stand beside AND at the top of WHERE",
-            expression.at,
-        )
+        message = "[...] holds for whole trends: it can only stand beside AND at the top of WHERE"
+        scope.refuse(message, expression.at)
     match expression:
         case Literal():
             return _bind_literal(scope, expression)
@@ -103,25 +101,27 @@ def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
     return bound
 
 
-def _bind_all(
-    scope: Scope,
-    expressions: tuple[Expression, ...],
-    bind: Callable[[Scope, Expression], BoundExpression] = bind_expression,
-) -> list[BoundExpression]:
-    """All of some expressions; one that cannot be bound does not keep the others' faults back."""
+def bind_all(items: Collection[_Item], bind: Callable[[_Item], _Bound]) -> list[_Bound]:
+    """All of some items bound; one that cannot be does not keep the others' faults back.
+
+    Raises:
+        BindFault: one cannot be bound; noted in the scope.
+    """
     bound = []
-    for expression in expressions:
-        with suppress(BindFault):  # noted in the scope
-            bound.append(bind(scope, expression))
-    if len(bound) < len(expressions):
+    for item in items:
+        with suppress(BindFault):
+            bound.append(bind(item))
+    if len(bound) < len(items):
         raise BindFault
     return bound
 
 
 def _bind_call(scope: Scope, call: Call) -> BoundExpression:
-    known = _is_known_call(scope, call)
-    operands = _bind_all(scope, call.arguments)
-    if not known:
+    before = len(scope.faults)
+    with suppress(BindFault):
+        _require_known(scope, call)
+    operands = bind_all(call.arguments, partial(bind_expression, scope))
+    if len(scope.faults) > before:
         raise BindFault
     return _bind_function(scope, call, operands)
 
@@ -145,9 +145,7 @@ def _bind_literal(scope: Scope, literal: Literal) -> Constant:
 def _bind_duration(scope: Scope, literal: Literal) -> Constant:
     assert literal.unit is not None
     assert isinstance(literal.value, int | float)
-    length = unit_length(literal.unit)
-    if length is None:
-        scope.refuse(f"{literal.unit} is no unit of time", literal.at, suggest_unit(literal.unit))
+    length = unit_length(scope, literal.unit, literal.at)
     if not scope.schema.time_unit.is_calendar:
         scope.refuse("this stream's time has no unit; write a bare number", literal.at)
     ticks = whole_ticks(literal.value, length)
@@ -157,28 +155,23 @@ def _bind_duration(scope: Scope, literal: Literal) -> Constant:
 
 
 def _bind_reference(scope: Scope, reference: Reference) -> Field:
-    if reference.qualifier is not None:
-        found = scope.named(reference.qualifier, reference.at)
-    else:
-        found = scope.carriers(reference.attribute)
-        if not found:
-            scope.no_carrier(reference.attribute, reference.at)
-    if len(found) > 1 and not scope.all_unclear(found):
+    found = scope.meant(reference)
+    if len(found) > 1:
         name = reference.attribute
+        if scope.all_unclear(found):
+            raise BindFault
         choices = some_of(f"{p.alias}.{name}" for p in found)
         hint = f"write one of them, or [{name}] for one value in the whole trend"
-        scope.fault(f"{name} could be any of {choices}", reference.at, hint)
-    column = scope.column(found[0], reference.attribute, reference.at) if len(found) == 1 else None
-    if column is None:
-        raise BindFault
-    return Field(found[0].index, column[0], column[1], reference.following)
+        scope.refuse(f"{name} could be any of {choices}", reference.at, hint)
+    column, kind = scope.column(found[0], reference.attribute, reference.at)
+    return Field(found[0].index, column, kind, reference.following)
 
 
 def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
     match operation.name:
         case "AND" | "OR":
-            parts = tuple(_bind_all(scope, operation.operands, bind_condition))
-            return Applied(operation.name, parts)
+            parts = bind_all(operation.operands, partial(bind_condition, scope))
+            return Applied(operation.name, tuple(parts))
         case "NOT":
             return Applied("NOT", (bind_condition(scope, operation.operands[0]),))
         case "IS NULL":
@@ -192,7 +185,7 @@ def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
             if isinstance(number, int | float) and not isinstance(number, bool):
                 return _bind_literal(scope, Literal(-number, None, inner.at))
     at = operation.at
-    first, *others = _bind_all(scope, operation.operands)
+    first, *others = bind_all(operation.operands, partial(bind_expression, scope))
     match operation.name:
         case "IN":
             return Applied("OR", tuple(_compare(scope, "=", first, o, at) for o in others))
@@ -328,40 +321,34 @@ _PARTS = frozenset(["hour", "weekday"])
 _DAY_OF_WEEK = frozenset(["dow", "isodow", "dayofweek", "day_of_week"])
 
 
-def _is_known_call(scope: Scope, call: Call) -> bool:
-    """Whether a call names a function and gives it as many operands as it takes; faults noted."""
+def _require_known(scope: Scope, call: Call) -> None:
+    """Refuse a call of no function, or with too many operands or too few."""
     name, count = call.function, len(call.arguments)
     if name not in _COUNTS:
         hint = _ELSEWHERE.get(name) or suggest(name, _COUNTS)
         hint = hint or f"there are {', '.join(sorted(_COUNTS))}"
-        scope.fault(f"there is no function {name}", call.at, hint)
-        return False
+        scope.refuse(f"there is no function {name}", call.at, hint)
     least, most = _COUNTS[name]
     if count < least or (most is not None and count > most):
         wanted = "one operand" if most == 1 else "two operands or more"
-        scope.fault(f"{name} takes {wanted}, not {count}", call.at)
-        return False
-    return _part_fits(scope, call)
+        scope.refuse(f"{name} takes {wanted}, not {count}", call.at)
+    if name == "extract":
+        _require_part(scope, call)
+    elif call.part is not None:
+        scope.refuse(f"{name} takes no FROM", call.at)
 
 
-def _part_fits(scope: Scope, call: Call) -> bool:
-    """Whether `... FROM` stands where it belongs, and names a part that there is."""
-    if call.function != "extract":
-        if call.part is not None:
-            scope.fault(f"{call.function} takes no FROM", call.at)
-        return call.part is None
+def _require_part(scope: Scope, call: Call) -> None:
+    """Refuse what names no part of an instant before FROM."""
     if call.part is None:
-        scope.fault("extract lacks FROM", call.at, "write extract(hour FROM ...)")
-        return False
+        scope.refuse("extract lacks FROM", call.at, "write extract(hour FROM ...)")
     if call.part not in _PARTS:
         hint = "did you mean weekday?" if call.part in _DAY_OF_WEEK else suggest(call.part, _PARTS)
-        scope.fault(f"extract has no {call.part}", call.at, hint or "there are hour and weekday")
-        return False
-    return True
+        scope.refuse(f"extract has no {call.part}", call.at, hint or "there are hour and weekday")
 
 
 def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) -> Applied:
-    """A call that `_is_known_call`, with its operands bound."""
+    """A call of a known function, with its operands bound."""
     at = call.at
     for operand in operands:
         if isinstance(operand, Constant) and operand.value is None:
@@ -375,36 +362,30 @@ def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) ->
             _require_one_event(scope, call.function, operands[0], at)
             return Applied(call.function, tuple(operands), AttributeType.STRING)
         case "extract":
-            return _extract(scope, call, operands[0])
+            ticks = operands[0].type is _LONG and not scope.schema.time_unit.is_calendar
+            hint = "this stream's time has no unit" if ticks else None
+            _require(scope, call, operands[0], _TIMESTAMP, hint=hint)
+            return Applied(str(call.part), tuple(operands), _LONG)
     return _choice(scope, call.function, operands, at)
 
 
 def _require_one_event(scope: Scope, what: str, operand: BoundExpression, at: Location) -> None:
     """Refuse an operand that is read from both events of a pair: its values cannot be listed."""
     if len(sides_of(operand)) > 1:
-        scope.refuse(
-            f"{what} of a text that is made of both events",
-            at,
-            f"apply {what} to the text of each event",
-        )
+        hint = f"apply {what} to the text of each event"
+        scope.refuse(f"{what} of a text that is made of both events", at, hint)
 
 
-def _require(scope: Scope, call: Call, operand: BoundExpression, *types: AttributeType) -> None:
+def _require(
+    scope: Scope,
+    call: Call,
+    operand: BoundExpression,
+    *types: AttributeType,
+    hint: str | None = None,
+) -> None:
     if operand.type not in types:
         wanted = listed(f"a {kind}" for kind in types)
-        scope.refuse(f"{call.function} takes {wanted}, not a {operand.type}", call.at)
-
-
-def _extract(scope: Scope, call: Call, operand: BoundExpression) -> Applied:
-    assert call.part is not None
-    if operand.type is not AttributeType.TIMESTAMP:
-        ticks = operand.type is AttributeType.LONG and not scope.schema.time_unit.is_calendar
-        scope.refuse(
-            f"extract takes a timestamp, not a {operand.type}",
-            call.at,
-            "this stream's time has no unit" if ticks else None,
-        )
-    return Applied(call.part, (operand,), AttributeType.LONG)
+        scope.refuse(f"{call.function} takes {wanted}, not a {operand.type}", call.at, hint)
 
 
 def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Location) -> Applied:
@@ -413,9 +394,8 @@ def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Locati
     kind = _common_type(alike)
     if kind is None:
         kinds = listed(dict.fromkeys(f"a {operand.type}" for operand in alike))
-        scope.refuse(
-            f"{name} of {kinds.replace(' or ', ' and ')}", at, "give it values of one type"
-        )
+        message = f"{name} of {kinds.replace(' or ', ' and ')}"
+        scope.refuse(message, at, "give it values of one type")
     if kind is AttributeType.BOOLEAN and name != "coalesce":
         scope.refuse(f"truth values have no order for {name}", at)
     return Applied(name, tuple(alike), kind)
@@ -448,8 +428,5 @@ def _check_escape(scope: Scope, operation: Operation, pattern: str, escape: str)
     characters = iter(pattern)
     for character in characters:
         if character == escape and next(characters, None) not in ("%", "_", escape):
-            scope.refuse(
-                f"in the LIKE pattern {escape!r} escapes nothing",
-                operation.at,
-                "it may stand before %, _ and itself",
-            )
+            message = f"in the LIKE pattern {escape!r} escapes nothing"
+            scope.refuse(message, operation.at, "it may stand before %, _ and itself")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query import syntax
-from elsinore.query.bind_expression import bind_condition, suggest_unit, unit_length, whole_ticks
+from elsinore.query.bind_expression import bind_all, bind_condition, unit_length, whole_ticks
 from elsinore.query.bound import (
     AggregateFunction,
     BoundAggregate,
@@ -21,100 +23,23 @@ from elsinore.query.bound import (
     Workload,
 )
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, sides_of
-from elsinore.query.faults import in_text_order
 from elsinore.query.print_query import print_query
 from elsinore.query.resolve import BindFault, Scope, check_pattern, normal_form
 from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
 from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
 from elsinore.wording import some_of, suggest
 
-# ---- WHERE: conjuncts sorted into equivalence keys, local and edge predicates
 
+def in_text_order(faults: Iterable[Diagnostic], text: str = "") -> list[Diagnostic]:
+    """Faults of one text by line and column, each once, with its line where the text is given."""
+    lines = text.split("\n")
 
-@dataclass
-class Conditions:
-    """What WHERE says, by class of predicate (GRETA section 6)."""
+    def place(fault: Diagnostic) -> tuple[int, int]:
+        at = fault.location
+        return (at.line or 0, at.column or 0) if at is not None else (0, 0)
 
-    equivalences: list[syntax.Reference] = field(default_factory=list)
-    local: list[LocalPredicate] = field(default_factory=list)
-    edges: list[EdgePredicate] = field(default_factory=list)
-
-
-def bind_where(scope: Scope, where: syntax.Expression | None) -> Conditions:
-    """The conditions of a WHERE clause; faults are noted in the scope."""
-    conditions = Conditions()
-    for conjunct in _conjuncts(where):
-        if isinstance(conjunct, syntax.Equivalence):
-            conditions.equivalences += conjunct.keys
-            continue
-        try:
-            bound = bind_condition(scope, conjunct)
-        except BindFault:
-            continue
-        # AND was taken apart before; BETWEEN is two conditions where each stands on its own.
-        parts: tuple[BoundExpression, ...] = (bound,)
-        if isinstance(bound, Applied) and bound.name == "AND":
-            apart = all(False in sides_of(part) for part in bound.operands)
-            parts = bound.operands if apart else parts
-        for part in parts:
-            _classify(scope, part, conjunct, conditions)
-    return conditions
-
-
-def _conjuncts(where: syntax.Expression | None) -> list[syntax.Expression]:
-    if where is None:
-        return []
-    if isinstance(where, syntax.Operation) and where.name == "AND":
-        return [conjunct for part in where.operands for conjunct in _conjuncts(part)]
-    return [where]
-
-
-def _classify(
-    scope: Scope, condition: BoundExpression, written: syntax.Expression, conditions: Conditions
-) -> None:
-    now = {field.position for field in fields_of(condition) if not field.following}
-    later = {field.position for field in fields_of(condition) if field.following}
-    if not now and not later:
-        scope.fault("this condition reads no attribute of any event", written.at)
-    elif len(now) > 1 or len(later) > 1:
-        names = some_of(sorted(scope.positions[i].alias for i in now | later))
-        scope.fault(
-            f"this condition is about {names} at once",
-            written.at,
-            _about_several(written),
-        )
-    elif not later:
-        conditions.local.append(LocalPredicate(now.pop(), condition))
-    elif not now:
-        scope.fault("NEXT(...) stands alone", written.at, "compare it with the event before it")
-    else:
-        _add_edge(scope, EdgePredicate(now.pop(), later.pop(), condition), written, conditions)
-
-
-def _about_several(written: syntax.Expression) -> str:
-    """What to write for a condition about events that need not be adjacent."""
-    sides = written.operands if isinstance(written, syntax.Operation) else ()
-    names = {side.attribute for side in sides if isinstance(side, syntax.Reference)}
-    if isinstance(written, syntax.Operation) and written.name == "=" and len(names) == 1:
-        return f"write [{names.pop()}] for one value in the whole trend"
-    return "a condition reads one event, or an event and the NEXT(...) one"
-
-
-def _add_edge(
-    scope: Scope, edge: EdgePredicate, written: syntax.Expression, conditions: Conditions
-) -> None:
-    earlier, later = (scope.positions[i].alias for i in (edge.earlier, edge.later))
-    if scope.well_shaped and (earlier, later) not in scope.adjacency.pairs:
-        scope.fault(
-            f"{later} never comes right after {earlier} in this pattern",
-            written.at,
-            "an edge predicate is about adjacent events",
-        )
-    else:
-        conditions.edges.append(edge)
-
-
-# ---- whole queries
+    found = sorted(dict.fromkeys(faults), key=place)
+    return [replace(f, source=lines[place(f)[0] - 1]) if text and place(f)[0] else f for f in found]
 
 
 def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Workload:
@@ -146,10 +71,12 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
     """
     scope = Scope(schema, normal_form(query.pattern))
     check_pattern(scope)
-    conditions = bind_where(scope, query.where)
-    keys = _bind_keys(scope, query.group_by, conditions.equivalences)
+    equivalences, predicates = _bind_where(scope, query.where)
+    keys = _bind_keys(scope, query.group_by, equivalences)
     aggregates = _bind_returns(scope, query)
-    window = _bind_window(scope, query)
+    window = None
+    with suppress(BindFault):
+        window = _bind_window(scope, query)
     if scope.faults or window is None:
         raise QueryError.of(in_text_order(scope.faults))
     text = print_query(replace(query, pattern=scope.pattern))
@@ -159,8 +86,8 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
         fingerprint=_fingerprint(text, scope),
         pattern=scope.pattern,
         positions=scope.positions,
-        local_predicates=tuple(conditions.local),
-        edge_predicates=tuple(conditions.edges),
+        local_predicates=tuple(p for p in predicates if isinstance(p, LocalPredicate)),
+        edge_predicates=tuple(p for p in predicates if isinstance(p, EdgePredicate)),
         keys=keys,
         aggregates=aggregates,
         window=window,
@@ -175,6 +102,77 @@ def _fingerprint(text: str, scope: Scope) -> str:
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
+# ---- WHERE: conjuncts sorted into equivalence keys, local and edge predicates
+
+
+def _bind_where(
+    scope: Scope, where: syntax.Expression | None
+) -> tuple[list[syntax.Reference], list[LocalPredicate | EdgePredicate]]:
+    """The equivalence keys of a WHERE clause and its predicates; faults are noted in the scope."""
+    equivalences: list[syntax.Reference] = []
+    predicates: list[LocalPredicate | EdgePredicate] = []
+    for conjunct in _conjuncts(where):
+        if isinstance(conjunct, syntax.Equivalence):
+            equivalences += conjunct.keys
+            continue
+        parts: tuple[BoundExpression, ...] = ()
+        with suppress(BindFault):
+            parts = _apart(bind_condition(scope, conjunct))
+        for part in parts:
+            with suppress(BindFault):
+                predicates.append(_classified(scope, part, conjunct))
+    return equivalences, predicates
+
+
+def _conjuncts(where: syntax.Expression | None) -> list[syntax.Expression]:
+    if where is None:
+        return []
+    if isinstance(where, syntax.Operation) and where.name == "AND":
+        return [conjunct for part in where.operands for conjunct in _conjuncts(part)]
+    return [where]
+
+
+def _apart(bound: BoundExpression) -> tuple[BoundExpression, ...]:
+    """BETWEEN as two conditions where each stands on its own; AND was taken apart before."""
+    match bound:
+        case Applied("AND", parts) if all(False in sides_of(part) for part in parts):
+            return parts
+    return (bound,)
+
+
+def _classified(
+    scope: Scope, condition: BoundExpression, written: syntax.Expression
+) -> LocalPredicate | EdgePredicate:
+    """A condition as the predicate that it is (GRETA section 6)."""
+    now = {field.position for field in fields_of(condition) if not field.following}
+    later = {field.position for field in fields_of(condition) if field.following}
+    if not now and not later:
+        scope.refuse("this condition reads no attribute of any event", written.at)
+    if len(now) > 1 or len(later) > 1:
+        names = some_of(sorted(scope.positions[i].alias for i in now | later))
+        message = f"this condition is about {names} at once"
+        scope.refuse(message, written.at, _about_several(written))
+    if not later:
+        return LocalPredicate(now.pop(), condition)
+    if not now:
+        scope.refuse("NEXT(...) stands alone", written.at, "compare it with the event before it")
+    edge = EdgePredicate(now.pop(), later.pop(), condition)
+    earlier, following = (scope.positions[i].alias for i in (edge.earlier, edge.later))
+    if scope.well_shaped and (earlier, following) not in scope.neighbours:
+        message = f"{following} never comes right after {earlier} in this pattern"
+        scope.refuse(message, written.at, "an edge predicate is about adjacent events")
+    return edge
+
+
+def _about_several(written: syntax.Expression) -> str:
+    """What to write for a condition about events that need not be adjacent."""
+    sides = written.operands if isinstance(written, syntax.Operation) else ()
+    names = {side.attribute for side in sides if isinstance(side, syntax.Reference)}
+    if isinstance(written, syntax.Operation) and written.name == "=" and len(names) == 1:
+        return f"write [{names.pop()}] for one value in the whole trend"
+    return "a condition reads one event, or an event and the NEXT(...) one"
+
+
 # ---- keys
 
 
@@ -185,44 +183,33 @@ def _bind_keys(
     found: dict[tuple[str, frozenset[int]], Key] = {}
     names = Counter(reference.attribute for reference in group_by)
     for reference in group_by:
-        key = _bind_key(scope, reference, equivalence=False)
-        if key is not None:
+        with suppress(BindFault):
+            key = _bind_key(scope, reference)
             plain = names[reference.attribute] == 1 or reference.qualifier is None
             label = reference.attribute if plain else f"{reference.qualifier}.{key.attribute}"
             found[key.attribute, key.positions] = replace(key, group_label=label)
     for reference in equivalences:
-        key = _bind_key(scope, reference, equivalence=True)
-        if key is not None:
+        with suppress(BindFault):
+            key = _bind_key(scope, reference)
             place = key.attribute, key.positions
             found[place] = replace(found.get(place, key), equivalence=True)
     return tuple(found.values())
 
 
-def _bind_key(scope: Scope, reference: syntax.Reference, *, equivalence: bool) -> Key | None:
+def _bind_key(scope: Scope, reference: syntax.Reference) -> Key:
     """The key of one attribute; a scoped one is carried by the named positions alone."""
     attribute, at = reference.attribute, reference.at
     if reference.following:
-        scope.fault("NEXT(...) cannot be a key", at)
-        return None
+        scope.refuse("NEXT(...) cannot be a key", at)
+    carriers = scope.meant(reference)
     if reference.qualifier is not None:
-        carriers = scope.named(reference.qualifier, at)
-        columns = [scope.column(position, attribute, at) for position in carriers]
-        if not columns or None in columns:
-            return None
-    else:
-        carriers = scope.carriers(attribute)
-    if not carriers:
-        scope.no_carrier(attribute, at)
-        return None
+        scope.column(carriers[0], attribute, at)  # all of them are of one type
     if scope.well_shaped and all(position.negated for position in carriers):
-        scope.fault(f"no event of a trend carries {attribute}", at)
-        return None
+        scope.refuse(f"no event of a trend carries {attribute}", at)
     kind = scope.schema.attributes.get(attribute)
     if kind is None:
-        scope.fault(f"{attribute} cannot be a key", at, "windows are by time: WITHIN and SLIDE")
-        return None
-    positions = frozenset(position.index for position in carriers)
-    return Key(attribute, kind, positions, equivalence, None)
+        scope.refuse(f"{attribute} cannot be a key", at, "windows are by time: WITHIN and SLIDE")
+    return Key(attribute, kind, frozenset(position.index for position in carriers))
 
 
 # ---- RETURN
@@ -231,69 +218,61 @@ def _bind_key(scope: Scope, reference: syntax.Reference, *, equivalence: bool) -
 def _bind_returns(scope: Scope, query: syntax.Query) -> tuple[BoundAggregate, ...]:
     groups = {(key.qualifier, key.attribute) for key in query.group_by}
     groups |= {(None, key.attribute) for key in query.group_by}
-    aggregates: dict[str, BoundAggregate] = {}
+    found: dict[str, BoundAggregate] = {}
+    aggregates = [item for item in query.returns if isinstance(item, syntax.Aggregate)]
     for item in query.returns:
-        if isinstance(item, syntax.Reference):
-            if (item.qualifier, item.attribute) not in groups:
-                hint = suggest(item.attribute, [key.attribute for key in query.group_by])
-                hint = hint or f"add GROUP-BY {item.attribute}"
-                scope.fault(f"{item.attribute} is not in GROUP-BY", item.at, hint)
-            continue
-        if item.label in aggregates:
-            scope.fault(f"{item.label} is returned twice", item.at)
-        bound = _bind_aggregate(scope, item)
-        if bound is not None:
-            aggregates[bound.label] = bound
-    if not any(isinstance(item, syntax.Aggregate) for item in query.returns):
+        if isinstance(item, syntax.Aggregate):
+            if item.label in found:
+                scope.fault(f"{item.label} is returned twice", item.at)
+            with suppress(BindFault):
+                found[item.label] = _bind_aggregate(scope, item)
+        elif (item.qualifier, item.attribute) not in groups:
+            hint = suggest(item.attribute, [key.attribute for key in query.group_by])
+            hint = hint or f"add GROUP-BY {item.attribute}"
+            scope.fault(f"{item.attribute} is not in GROUP-BY", item.at, hint)
+    if not aggregates:
         scope.fault("RETURN names no aggregate", query.at, "COUNT(*) counts the trends")
     if isinstance(scope.pattern, syntax.Conjunction):
-        for item in query.returns:
-            if isinstance(item, syntax.Aggregate) and item.label.upper() != "COUNT(*)":
+        for item in aggregates:
+            if item.label.upper() != "COUNT(*)":
                 scope.fault("a pattern with AND has no aggregate but COUNT(*)", item.at)
-    return tuple(aggregates.values())
+    return tuple(found.values())
 
 
-def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate | None:
+def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
     if item.function not in AggregateFunction.__members__:
         known = list(AggregateFunction.__members__)
         hint = suggest(item.function, known, 0.75) or f"there are {', '.join(known)}"
         scope.fault(f"there is no aggregate {item.function}", item.at, hint)
-        # What else is wrong in its parentheses is noted too.
-        carriers = scope.named(item.target, item.at) if item.target != "*" else ()
-        if carriers and item.attribute is not None:
-            scope.column(carriers[0], item.attribute, item.at)
-        return None
+        if item.target != "*":  # what else is wrong in its parentheses is noted too
+            carriers = scope.named(item.target, item.at)
+            if item.attribute is not None:
+                scope.column(carriers[0], item.attribute, item.at)
+        raise BindFault
     function = AggregateFunction[item.function]
     counting = function is AggregateFunction.COUNT
     if item.target == "*":
         if not counting:
-            scope.fault(f"{item.function} needs an attribute", item.at, "as in SUM(A.price)")
-            return None
+            scope.refuse(f"{item.function} needs an attribute", item.at, "as in SUM(A.price)")
         return BoundAggregate(item.label, function, frozenset(), None, AttributeType.LONG)
     named = scope.named(item.target, item.at)
     carriers = tuple(p for p in named if not (scope.well_shaped and p.negated))
-    if named and not carriers:
-        scope.fault(f"{item.target} is part of no trend: it stands under NOT", item.at)
-        return None
-    if not carriers or counting != (item.attribute is None):
-        if carriers:
-            numbers = _numbers_of(scope, carriers[0])
-            name = f"{item.function}({item.target}.{(numbers or ['attribute'])[0]})"
-            wanted = f"COUNT({item.target})" if counting else name
-            scope.fault(f"{item.label} is no aggregate", item.at, f"write {wanted}")
-        return None
+    if not carriers:
+        scope.refuse(f"{item.target} is part of no trend: it stands under NOT", item.at)
+    numbers = _numbers_of(scope, carriers[0])
+    if counting != (item.attribute is None):
+        inside = item.target if counting else f"{item.target}.{(numbers or ['attribute'])[0]}"
+        hint = f"write {item.function}({inside})"
+        scope.refuse(f"{item.label} is no aggregate", item.at, hint)
     positions = frozenset(position.index for position in carriers)
     if item.attribute is None:
         return BoundAggregate(item.label, function, positions, None, AttributeType.LONG)
-    column = scope.column(carriers[0], item.attribute, item.at)
-    if column is None:
-        return None
+    column, kind = scope.column(carriers[0], item.attribute, item.at)
     extreme = function in (AggregateFunction.MIN, AggregateFunction.MAX)
-    if not (column[1].is_number or (extreme and column[1] is AttributeType.TIMESTAMP)):
-        hint = f"numbers are {some_of(_numbers_of(scope, carriers[0])) or 'none of its attributes'}"
-        scope.fault(f"{item.function} of a {column[1]} has no meaning", item.at, hint)
-        return None
-    return BoundAggregate(item.label, function, positions, column[0], column[1])
+    if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
+        hint = f"numbers are {some_of(numbers) or 'none of its attributes'}"
+        scope.refuse(f"{item.function} of a {kind} has no meaning", item.at, hint)
+    return BoundAggregate(item.label, function, positions, column, kind)
 
 
 def _numbers_of(scope: Scope, position: Position) -> list[str]:
@@ -305,44 +284,32 @@ def _numbers_of(scope: Scope, position: Position) -> list[str]:
 # ---- WITHIN and SLIDE
 
 
-def _bind_window(scope: Scope, query: syntax.Query) -> Window | None:
+def _bind_window(scope: Scope, query: syntax.Query) -> Window:
     if query.within is None:
-        scope.fault("there is no WITHIN clause", query.at, "as in WITHIN 10 minutes")
-        return None
-    within = _ticks(scope, query.within, "WITHIN")
-    slide = _ticks(scope, query.slide, "SLIDE") if query.slide else within
-    if within is None or slide is None:
-        return None
-    if slide > within:
-        assert query.slide is not None
-        scope.fault("SLIDE is longer than WITHIN: events in the gaps are lost", query.slide.at)
-        return None
-    return Window(within, slide)
+        scope.refuse("there is no WITHIN clause", query.at, "as in WITHIN 10 minutes")
+    clauses = [("WITHIN", query.within), *([("SLIDE", query.slide)] if query.slide else [])]
+    within, *slides = bind_all(clauses, lambda clause: _ticks(scope, *clause))
+    if query.slide and slides[0] > within:
+        message = "SLIDE is longer than WITHIN: events in the gaps are lost"
+        scope.refuse(message, query.slide.at)
+    return Window(within, slides[0] if slides else within)
 
 
-def _ticks(scope: Scope, duration: syntax.Duration, clause: str) -> int | None:
+def _ticks(scope: Scope, clause: str, duration: syntax.Duration) -> int:
     unit = scope.schema.time_unit
     if duration.unit is None:
         if unit not in NUMBER_LENGTHS:
-            scope.fault(f"{clause} needs a unit", duration.at, "as in 10 minutes")
-            return None
+            scope.refuse(f"{clause} needs a unit", duration.at, "as in 10 minutes")
         length = NUMBER_LENGTHS[unit]
     elif unit is TimeUnit.INTEGER:
-        scope.fault("this stream's time has no unit; write a bare number", duration.at)
-        return None
+        scope.refuse("this stream's time has no unit; write a bare number", duration.at)
     else:
-        length = unit_length(duration.unit) or 0
-        if not length:
-            hint = suggest_unit(duration.unit)
-            scope.fault(f"{duration.unit} is no unit of time", duration.at, hint)
-            return None
+        length = unit_length(scope, duration.unit, duration.at)
     ticks = whole_ticks(duration.amount, length)
     if ticks is None or ticks <= 0:
-        scope.fault(f"{clause} must be positive, in whole microseconds", duration.at)
-        return None
+        scope.refuse(f"{clause} must be positive, in whole microseconds", duration.at)
     longest = LONGEST_CALENDAR if unit.is_calendar else LONGEST
     if ticks > longest:
         most = f"{longest // DAY} days" if unit.is_calendar else f"{longest}"
-        scope.fault(f"{clause} is too long: at most {most}", duration.at)
-        return None
+        scope.refuse(f"{clause} is too long: at most {most}", duration.at)
     return ticks

@@ -64,8 +64,8 @@ class Key:
     attribute: str
     type: AttributeType
     positions: frozenset[int]
-    equivalence: bool
-    group_label: str | None
+    equivalence: bool = False
+    group_label: str | None = None
 
 
 class AggregateFunction(StrEnum):

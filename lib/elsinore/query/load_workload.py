@@ -6,9 +6,8 @@ from pathlib import Path
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
-from elsinore.query.bind_query import bind_workload
+from elsinore.query.bind_query import bind_workload, in_text_order
 from elsinore.query.bound import Workload
-from elsinore.query.faults import in_text_order
 from elsinore.query.parse import MAX_TEXT, parse_statements
 
 #: No character takes more than four bytes in UTF-8.

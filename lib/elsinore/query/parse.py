@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from itertools import islice, pairwise
-from typing import Any
+from itertools import accumulate, islice, pairwise
+from typing import NoReturn
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -72,30 +72,16 @@ def find_too_deep(tree: Tree[Token]) -> Tree[Token] | None:
 
 # ---- what to tell the author of a statement that does not parse
 
-#: What people call the tokens that the grammar may expect; keywords are called what they are.
+#: What people call the tokens that are no word and no sign of the grammar.
 _TOKEN_NAMES = {
+    **dict.fromkeys(("INTEGER", "DECIMAL", "NEGATIVE"), "a number"),
     "NAME": "a name",
     "TEXT": "a 'string'",
-    "INTEGER": "a number",
-    "DECIMAL": "a number",
-    "NEGATIVE": "a number",
     "COMPARE": "a comparison",
     "GROUP_BY": "GROUP-BY",
     "ANY_MATCH": "skip-till-any-match",
     "NEXT_MATCH": "skip-till-next-match",
     "CONTIGUOUS": "contiguous",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "COMMA": "','",
-    "DOT": "'.'",
-    "PLUS": "'+'",
-    "MINUS": "'-'",
-    "STAR": "'*'",
-    "SLASH": "'/'",
-    "PERCENT": "'%'",
-    "QMARK": "'?'",
     "$END": "';'",
 }
 _CLAUSES = "GROUP-BY", "SEMANTICS", "WHERE", "WITHIN"
@@ -136,7 +122,7 @@ def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | N
     `text` is the statement with its comments and strings blanked out, at their places.
     """
     offset, found, expected = _facts(error, text)
-    names = sorted({_TOKEN_NAMES.get(name, name) for name in expected})
+    names = sorted({_TOKEN_NAMES.get(name) or _as_written(name) for name in expected})
     if text[offset : offset + 1] in _SIGNS:
         return offset, f"found {found}", _SIGNS[text[offset]]
     if elsewhere := from_elsewhere(text, offset, found):
@@ -152,6 +138,12 @@ def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | N
         message = f"found {word!r} before {found}; expected {keyword}"
         return start, message, f"did you mean {keyword}?"
     return offset, f"found {found}{wanted}", hint or _missing(text[:offset], found, names)
+
+
+def _as_written(terminal: str) -> str:
+    """A keyword, or a sign in quotes."""
+    text = str(_parser().get_terminal(terminal).pattern.value)
+    return terminal if text.isalpha() else f"'{text}'"
 
 
 def _in_groups(names: list[str]) -> list[str]:
@@ -231,7 +223,8 @@ _ONE_CLAUSE = "join conditions by AND; list attributes with ','"
 
 # ---- statements
 
-Locate = Callable[[int, int], Location]
+#: Where an offset into the whole text is.
+Locate = Callable[[int], Location]
 
 #: Statements end with ";", which means nothing inside a comment or a string. A string with doubled
 #: quotes is several pieces side by side.
@@ -271,114 +264,89 @@ def parse_workload(text: str, file: str = "<text>") -> tuple[Query, ...]:
 
 def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...], list[Diagnostic]]:
     """The queries of the statements that parse, and the faults of those that do not."""
-    start = Location(file, 1, 1)
     if len(text) > MAX_TEXT:
-        return (), [Diagnostic(f"the text is larger than {MAX_TEXT} characters", start)]
-    surrogate = _SURROGATE.search(text)
-    if surrogate is not None:
-        _, line, column = _placed(text, surrogate.start(), surrogate.end())
-        return (), [Diagnostic("half of a character (a surrogate)", Location(file, line, column))]
+        message = f"the text is larger than {MAX_TEXT} characters"
+        return (), [Diagnostic(message, Location(file, 1, 1))]
+    locate = _locator(text, file)
+    if surrogate := _SURROGATE.search(text):
+        place = locate(surrogate.start())
+        return (), [Diagnostic("half of a character (a surrogate)", place)]
     statements = list(islice(_statements(text), MAX_QUERIES + 1))
     if len(statements) > MAX_QUERIES:
-        text, *place = statements[-1]
-        begin = _Statement(text, file, *place).at(len(text) - len(text.lstrip()))
-        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", begin)]
+        start, last = statements[-1]
+        place = locate(start + len(last) - len(last.lstrip()))
+        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", place)]
     queries: list[Query] = []
     faults: list[Diagnostic] = []
-    for statement, line, column in statements:
-        found, wrong = _Statement(statement, file, line, column).parsed()
+    for start, statement in statements:
+        found, wrong = _parsed(statement, start, locate)
         queries += found
         faults += wrong
     if not queries and not faults:
-        faults.append(
-            Diagnostic("there is no query", start, "as in QUERY name RETURN COUNT(*) ...")
-        )
+        hint = "as in QUERY name RETURN COUNT(*) ..."
+        faults.append(Diagnostic("there is no query", locate(0), hint))
     return tuple(queries), faults
 
 
-def _statements(text: str) -> Iterator[tuple[str, int, int]]:
-    """Each statement without its ";" and the line and column where it starts."""
-    start = counted = 0
-    line = 1
-    blank = True
+def _locator(text: str, file: str) -> Locate:
+    """Where an offset into a text is."""
+    lines = [*accumulate((len(line) + 1 for line in text.split("\n")), initial=0)]
+
+    def locate(offset: int) -> Location:
+        line = bisect_right(lines, offset)
+        return Location(file, line, offset - lines[line - 1] + 1)
+
+    return locate
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Where each statement starts, and its text without its ";"."""
+    start, blank = 0, True
     for piece in _PIECE.finditer(text):
         token = piece.group()
         if token == ";":
             if not blank:
-                line += text.count("\n", counted, start)
-                counted = start
-                yield text[start : piece.start()], line, start - text.rfind("\n", 0, start)
+                yield start, text[start : piece.start()]
             start, blank = piece.end(), True
         elif not token.startswith("--") and token.strip():
             blank = False
     if not blank:
-        yield _placed(text, start, len(text))
+        yield start, text[start:]
 
 
-def _placed(text: str, start: int, end: int) -> tuple[str, int, int]:
-    line = text.count("\n", 0, start) + 1
-    return text[start:end], line, start - (text.rfind("\n", 0, start) + 1) + 1
+def _parsed(text: str, start: int, locate: Locate) -> tuple[list[Query], list[Diagnostic]]:
+    """The query of a statement, or its faults; both where it is several for want of a `;`."""
+    if too_large := _find_too_large(text):
+        offset, message = too_large
+        return [], [Diagnostic(message, locate(start + offset))]
+    try:
+        tree = _parser().parse(text)
+        return [SyntaxBuilder(start, locate).build(tree)], []
+    except UnexpectedInput as error:
+        clear = _PIECE.sub(_blank, text)
+        if begins := list(_later_queries(clear)):
+            return _several(text, begins, start, locate)
+        offset, message, hint = describe_fault(error, clear)
+        return [], [Diagnostic(message, locate(start + offset), hint)]
+    except BuildFault as fault:
+        return [], [fault.diagnostic]
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """The text of one statement, and where in a file it starts."""
-
-    text: str
-    file: str
-    line: int
-    column: int
-
-    def parsed(self) -> tuple[list[Query], list[Diagnostic]]:
-        """Its query, or its faults; both where it is several for want of a `;`."""
-        if too_large := _find_too_large(self.text):
-            offset, message = too_large
-            return [], [Diagnostic(message, self.at(offset))]
-        try:
-            return [self._query()], []
-        except UnexpectedInput as error:
-            clear = _PIECE.sub(_blank, self.text)
-            begins = list(_later_queries(clear))
-            if begins:
-                return self._several(begins)
-            offset, message, hint = describe_fault(error, clear)
-            return [], [Diagnostic(message, self.at(offset), hint)]
-        except BuildFault as fault:
-            return [], [fault.diagnostic]
-
-    def _query(self) -> Query:
-        tree = _parser().parse(self.text)
-        too_deep = find_too_deep(tree)
-        if too_deep is not None:
-            place = self._locate(too_deep.meta.line, too_deep.meta.column)
-            raise BuildFault(Diagnostic(f"nested deeper than {MAX_NESTING} levels", place))
-        return SyntaxBuilder(self._locate).build(tree)
-
-    def _several(self, begins: list[int]) -> tuple[list[Query], list[Diagnostic]]:
-        """The statement taken apart where further queries begin."""
-        queries: list[Query] = []
-        faults: list[Diagnostic] = []
-        for start, stop in pairwise([0, *begins, len(self.text)]):
-            place = self.at(start)
-            if start:
-                message = "found QUERY; expected ';' before it"
-                faults.append(Diagnostic(message, place, "queries end with ';'"))
-            line, column = place.line or 1, place.column or 1
-            found, wrong = _Statement(self.text[start:stop], self.file, line, column).parsed()
-            queries += found
-            faults += wrong
-        return queries, faults
-
-    def at(self, offset: int) -> Location:
-        """Where an offset into it is."""
-        _, line, column = _placed(self.text, offset, offset)
-        return self._locate(line, column)
-
-    def _locate(self, at_line: int, at_column: int) -> Location:
-        first = at_line == 1
-        return Location(
-            self.file, self.line + at_line - 1, at_column + (self.column - 1 if first else 0)
-        )
+def _several(
+    text: str, begins: list[int], start: int, locate: Locate
+) -> tuple[list[Query], list[Diagnostic]]:
+    """A statement taken apart where further queries begin."""
+    queries: list[Query] = []
+    faults: list[Diagnostic] = []
+    for first, stop in pairwise([0, *begins, len(text)]):
+        place = start + first
+        if first:
+            message = "found QUERY; expected ';' before it"
+            faults.append(Diagnostic(message, locate(place), "queries end with ';'"))
+        found, wrong = _parsed(text[first:stop], place, locate)
+        queries += found
+        faults += wrong
+    return queries, faults
 
 
 def _blank(piece: re.Match[str]) -> str:
@@ -411,20 +379,16 @@ _OF_ONE: dict[str, Callable[..., syntax.Pattern]] = {
     "star": syntax.KleeneStar,
     "maybe": syntax.Maybe,
 }
-#: Operations by the grammar's name, and whether NOT is written inside.
+#: Operations by the grammar's name, where that says which.
 _OPERATIONS = {
-    "minus": ("neg", False),
-    "inversion": ("NOT", False),
-    "conjunction": ("AND", False),
-    "disjunction": ("OR", False),
-    "is_null": ("IS NULL", False),
-    "is_not_null": ("IS NULL", True),
-    "is_in": ("IN", False),
-    "is_not_in": ("IN", True),
-    "between": ("BETWEEN", False),
-    "not_between": ("BETWEEN", True),
-    "is_like": ("LIKE", False),
-    "is_not_like": ("LIKE", True),
+    "minus": "neg",
+    "inversion": "NOT",
+    "conjunction": "AND",
+    "disjunction": "OR",
+    "is_null": "IS NULL",
+    "is_in": "IN",
+    "between": "BETWEEN",
+    "is_like": "LIKE",
 }
 
 
@@ -437,26 +401,29 @@ class BuildFault(Exception):
 
 
 class SyntaxBuilder:
-    """Builds syntax nodes; `locate` maps line and column of the statement to the file's."""
+    """Builds the syntax nodes of a statement that starts somewhere in a text."""
 
-    def __init__(self, locate: Callable[[int, int], Location]) -> None:
+    def __init__(self, start: int, locate: Locate) -> None:
+        self._start = start
         self._locate = locate
 
     def build(self, tree: Tree[Token]) -> syntax.Query:
         """The query of a `start` tree.
 
         Raises:
-            BuildFault: a clause occurs twice, or a number is beyond all doubles.
+            BuildFault: it is nested too deep, a clause occurs twice, or a number is beyond all
+                doubles.
         """
+        too_deep = find_too_deep(tree)
+        if too_deep is not None:
+            self._refuse(f"nested deeper than {MAX_NESTING} levels", too_deep)
         name, returned, pattern, *rest = tree.children
         clauses: dict[str, Tree[Token]] = {}
         for clause in rest:
             kind = str(clause.data)
             if kind in clauses:
                 title = kind.split("_", maxsplit=1)[0].upper()
-                raise BuildFault(
-                    Diagnostic(f"a second {title} clause", self._at(clause), _ONE_CLAUSE)
-                )
+                self._refuse(f"a second {title} clause", clause, _ONE_CLAUSE)
             clauses[kind] = clause
         where, group_by = clauses.get("where_clause"), clauses.get("group_clause")
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
@@ -518,20 +485,10 @@ class SyntaxBuilder:
         if kind == "call":
             function, *part = (str(c).lower() for c in node.children if isinstance(c, Token))
             return syntax.Call(function, parts, part[0] if part else None, at)
-        return self._operation(kind, node, parts, at)
-
-    def _operation(
-        self, kind: str, node: Tree[Token], parts: tuple[Any, ...], at: Location
-    ) -> syntax.Operation:
-        match kind:
-            case "arithmetic":
-                return syntax.Operation(str(node.children[1]), parts, at)
-            case "comparison":
-                sign = str(node.children[1])
-                return syntax.Operation(_COMPARISONS.get(sign, sign), parts, at)
-        name, inverted = _OPERATIONS[kind]
+        sign = next((str(c).upper() for c in node.children if isinstance(c, Token)), "")
+        name = _OPERATIONS.get(kind) or _COMPARISONS.get(sign, sign)
         operation = syntax.Operation(name, parts, at)
-        return syntax.Operation("NOT", (operation,), at) if inverted else operation
+        return syntax.Operation("NOT", (operation,), at) if sign == "NOT" else operation
 
     def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
         at = self._at(node)
@@ -548,7 +505,7 @@ class SyntaxBuilder:
         whole = not any(sign in text for sign in ".eE")
         value = int(text) if whole else float(text)
         if math.isinf(value):
-            raise BuildFault(Diagnostic(f"{text[:25]} is beyond all doubles", self._at(node)))
+            self._refuse(f"{text[:25]} is beyond all doubles", node)
         return value, unit[0].lower() if unit else None
 
     def _reference(self, node: Tree[Token]) -> syntax.Reference:
@@ -561,6 +518,8 @@ class SyntaxBuilder:
         )
 
     def _at(self, node: Tree[Token]) -> Location:
-        if node.meta.empty:  # NULL, TRUE and FALSE leave no token behind
-            return self._locate(1, 1)
-        return self._locate(node.meta.line, node.meta.column)
+        # NULL, TRUE and FALSE leave no token behind
+        return self._locate(self._start + (0 if node.meta.empty else node.meta.start_pos))
+
+    def _refuse(self, message: str, node: Tree[Token], hint: str | None = None) -> NoReturn:
+        raise BuildFault(Diagnostic(message, self._at(node), hint))

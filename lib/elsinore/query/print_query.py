@@ -10,14 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query import syntax
-from elsinore.query.expressions import (
-    TIME,
-    Applied,
-    BoundExpression,
-    Constant,
-    Field,
-    operands_of,
-)
+from elsinore.query.expressions import TIME, Applied, BoundExpression, Constant, Field, operands_of
 from elsinore.timeline import UNITS, format_instant
 
 #: How NOT is written with the operators that take it inside, which keeps what is printed from
@@ -145,7 +138,7 @@ def _print_reference(reference: syntax.Reference) -> str:
 
 
 def _print_duration(duration: syntax.Duration) -> str:
-    return f"{duration.amount} {duration.unit}" if duration.unit else str(duration.amount)
+    return _print_literal(duration.amount, duration.unit)
 
 
 # ---- bound conditions, for people

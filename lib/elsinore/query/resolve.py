@@ -11,7 +11,7 @@ from typing import NoReturn
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
 from elsinore.query import syntax
-from elsinore.query.automaton import Adjacency, adjacency
+from elsinore.query.automaton import neighbours
 from elsinore.query.bound import Position
 from elsinore.query.expressions import TIME
 from elsinore.wording import listed, some_of, suggest
@@ -62,9 +62,9 @@ class Scope:
         )
 
     @cached_property
-    def adjacency(self) -> Adjacency:
-        """Which occurrences may follow each other."""
-        return adjacency(self.pattern)
+    def neighbours(self) -> frozenset[tuple[str, str]]:
+        """Pairs of aliases of which the second may come right after the first."""
+        return neighbours(self.pattern)
 
     @cached_property
     def _unclear(self) -> frozenset[int]:
@@ -83,10 +83,24 @@ class Scope:
         """Whether faults are noted already of all of some positions."""
         return all(p.index in self._unclear for p in positions)
 
+    def meant(self, reference: syntax.Reference) -> tuple[Position, ...]:
+        """The positions that are named, or else those that carry the attribute; at least one.
+
+        Raises:
+            BindFault: there is none, or one that is named is unclear.
+        """
+        if reference.qualifier is not None:
+            return self.named(reference.qualifier, reference.at)
+        found = self.carriers(reference.attribute)
+        if not found:
+            self._no_carrier(reference.attribute, reference.at)
+        return found
+
     def named(self, name: str, at: Location) -> tuple[Position, ...]:
         """The positions of an alias, or of a type that the pattern names.
 
-        Empty where there is none, which is noted as a fault, and where one of them is unclear.
+        Raises:
+            BindFault: there is none, or one of them is unclear.
         """
         found = tuple(p for p in self.positions if p.alias == name)
         found = found or tuple(p for p in self.positions if p.type == name)
@@ -95,23 +109,25 @@ class Scope:
             carriers = self.carriers(name)
             hint = f"write {listed(f'{p.alias}.{name}' for p in carriers)}" if carriers else None
             hint = hint or suggest(name, known) or f"it has {some_of(known)}"
-            self.fault(f"the pattern has no {name}", at, hint)
-        return () if any(p.index in self._unclear for p in found) else found
+            self.refuse(f"the pattern has no {name}", at, hint)
+        if any(p.index in self._unclear for p in found):
+            raise BindFault
+        return found
 
     def carriers(self, attribute: str) -> tuple[Position, ...]:
         """The positions whose types have an attribute."""
         types = self.schema.carriers(attribute)
         return tuple(p for p in self.positions if p.type in types)
 
-    def no_carrier(self, attribute: str, at: Location) -> None:
-        """Note that no type of the pattern has an attribute, unless an unknown type may have it."""
+    def _no_carrier(self, attribute: str, at: Location) -> NoReturn:
+        """Refuse what no type of the pattern has; silently where an unknown type may have it."""
         types, by_name = {p.type for p in self.positions}, self.schema.by_name
         if attribute in self.schema.attributes and not types <= by_name.keys():
-            return
+            raise BindFault
         known = {a for name in types if name in by_name for a in by_name[name].by_name}
         hint = self._own_field(attribute, self.positions[0]) or suggest(attribute, sorted(known))
         hint = hint or f"they have {some_of(sorted(known))}; strings stand in single quotes"
-        self.fault(f"no event type of the pattern has an attribute {attribute}", at, hint)
+        self.refuse(f"no event type of the pattern has an attribute {attribute}", at, hint)
 
     def _own_field(self, name: str, position: Position) -> str | None:
         """What to write for a field of raw events that every event has."""
@@ -124,22 +140,27 @@ class Scope:
             return "an id is an attribute only if the schema lists it under the type, too"
         return None
 
-    def column(
-        self, position: Position, attribute: str, at: Location
-    ) -> tuple[str, AttributeType] | None:
-        """Column name and type of an attribute at a position; None (and a fault) if it has none."""
+    def column(self, position: Position, attribute: str, at: Location) -> tuple[str, AttributeType]:
+        """Column name and type of an attribute at a position.
+
+        Raises:
+            BindFault: its type has no such attribute.
+        """
         known = self.schema.by_name[position.type].by_name
         if attribute in known:
             return attribute, known[attribute].type
-        if attribute == "time":
-            calendar = self.schema.time_unit.is_calendar
-            return TIME, AttributeType.TIMESTAMP if calendar else AttributeType.LONG
+        if attribute != "time":
+            self._refuse_attribute(position, attribute, at)
+        calendar = self.schema.time_unit.is_calendar
+        return TIME, AttributeType.TIMESTAMP if calendar else AttributeType.LONG
+
+    def _refuse_attribute(self, position: Position, attribute: str, at: Location) -> NoReturn:
+        known = self.schema.by_name[position.type].by_name
         hint = self._own_field(attribute, position) or suggest(attribute, [*known, "time"])
         if others := self.carriers(attribute):
             hint = f"write {listed(f'{p.alias}.{attribute}' for p in others)}"
         hint = hint or f"it has {some_of([*known, 'time'])}"
-        self.fault(f"{position.type} has no attribute {attribute}", at, hint)
-        return None
+        self.refuse(f"{position.type} has no attribute {attribute}", at, hint)
 
 
 def _negations(pattern: syntax.Pattern) -> list[syntax.Negation]:

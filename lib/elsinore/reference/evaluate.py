@@ -12,12 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query.expressions import (
-    Applied,
-    BoundExpression,
-    Constant,
-    Field,
-)
+from elsinore.query.expressions import Applied, BoundExpression, Constant, Field
 from elsinore.reference.event import Event
 from elsinore.timeline import DAY, HOUR
 

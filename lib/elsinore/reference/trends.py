@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from elsinore.errors import UnsupportedQueryError
+from elsinore.errors import BudgetError, UnsupportedQueryError
+from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction, Pattern
-from elsinore.reference.keys import ABSENT, KeyValues
+from elsinore.reference.budget import Budget, Meter
+from elsinore.reference.event import read_events
+from elsinore.reference.keys import ABSENT, Keys, KeyValues
 from elsinore.reference.match import Match, Matcher
+from elsinore.timeline import Interval
 
 #: Indices of a trend's events: what a trend *is*.
 Trend = tuple[int, ...]
@@ -69,6 +74,40 @@ def refuse_ambiguous(query: BoundQuery) -> None:
         executor="twostep",
         reasons=(reason,),
     )
+
+
+#: Steps of the search, some microseconds each.
+STEPS = 200_000
+
+
+def list_trends(
+    query: BoundQuery, events: EventTable, window: Interval, wanted: Callable[[Group], bool]
+) -> tuple[list[Trend], str | None]:
+    """The trends of a window whose group is wanted, in the order in which they are found.
+
+    Args:
+        query: no AND: that counts pairs of trends.
+        events: those of the window.
+        window: one of the query's.
+        wanted: says of a group whether it is.
+
+    Returns:
+        The trends; and why they are not all, None where they are.
+    """
+    meter = Meter(query.name, Budget(STEPS))
+    meter.window = window.start // query.window.slide
+    matcher = Matcher(query, Keys(query, events.schema), read_events(query, events), meter)
+    found: dict[Trend, None] = {}
+    try:
+        for match in matcher.trends(query.pattern):
+            if wanted(group_of(query, match.values)):
+                found.setdefault(trend_of(match))
+    except BudgetError:
+        return list(found), f"there are more trends than {STEPS} steps can build"
+    return list(found), None
+
+
+# ---- pairs of trends
 
 
 #: Each trend of one side with the key values that its matches have.

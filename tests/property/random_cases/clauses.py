@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from elsinore.query.syntax import (
-    Aggregate,
-    Conjunction,
-    Duration,
-    Reference,
-    Semantics,
-)
+from elsinore.query.syntax import Aggregate, Conjunction, Duration, Reference, Semantics
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import TYPES, Shape
 from tests.property.random_cases.signed import SIGNED

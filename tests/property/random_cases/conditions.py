@@ -6,14 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from elsinore.query.parse import parse_workload
-from elsinore.query.syntax import (
-    Call,
-    Equivalence,
-    EventPattern,
-    Expression,
-    Operation,
-    Reference,
-)
+from elsinore.query.syntax import Call, Equivalence, EventPattern, Expression, Operation, Reference
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import TWO_KEYS, TYPES, Shape, draw_keys
 

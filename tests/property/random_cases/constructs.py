@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import combinations, combinations_with_replacement, product
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.query.automaton import adjacency
+from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import (
     Conjunction,
@@ -152,33 +152,35 @@ def _holds_row(parts: list[Pattern], looped: list[Sequence]) -> bool:
                     return True
                 open_since = True
             elif open_since:
-                open_since = adjacency(part).nullable
+                open_since = bool(_automaton(part).empty)
     return False
+
+
+def _automaton(pattern: Pattern) -> Automaton:
+    """Of positions numbered from left to right, whatever NOT lies on the way."""
+    aliases = [leaf.alias for leaf in event_patterns(pattern)]
+    return automaton(pattern, aliases.index, lambda _: 0)
 
 
 def _is_ambiguous(pattern: Pattern) -> bool:
     """Whether types alone leave two different ways to match one sequence of events."""
-    graph = adjacency(pattern)
-    types = {leaf.alias: leaf.type for leaf in event_patterns(pattern)}
-    nexts: dict[str, list[str]] = {}
-    for earlier, later in graph.pairs:
-        nexts.setdefault(earlier, []).append(later)
+    graph = _automaton(pattern)
+    types = [leaf.type for leaf in event_patterns(pattern)]
 
-    def alike(lefts: frozenset[str] | list[str], rights: frozenset[str] | list[str]) -> set[str]:
-        return {f"{p} {q}" for p, q in product(lefts, rights) if types[p] == types[q]}
+    def alike(lefts: Iterable[int], rights: Iterable[int]) -> set[tuple[int, int]]:
+        return {(p, q) for p, q in product(lefts, rights) if types[p] == types[q]}
 
-    arrows: dict[str, set[str]] = {}
+    arrows: dict[tuple[int, int], set[tuple[int, int]]] = {}
     pending = list(alike(graph.first, graph.first))
     while pending:
         pair = pending.pop()
         if pair not in arrows:
-            p, q = pair.split()
-            arrows[pair] = alike(nexts.get(p, []), nexts.get(q, []))
+            arrows[pair] = alike(*map(graph.successors, pair))
             pending += arrows[pair]
-    ending = {pair for pair in arrows if set(pair.split()) <= graph.last}
+    ending = {pair for pair in arrows if set(pair) <= graph.last.keys()}
     while more := {pair for pair in arrows if arrows[pair] & ending} - ending:
         ending |= more
-    return any(p != q for p, q in (pair.split() for pair in ending))
+    return any(p != q for p, q in ending)
 
 
 def _negation_body(body: Pattern) -> set[str]:

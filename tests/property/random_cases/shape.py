@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from elsinore.query.automaton import adjacency
+from elsinore.query.automaton import neighbours
 from elsinore.query.syntax import EventPattern, Negation, Pattern, Reference, parts_of
 from tests.property.random_cases.dice import Dice
 
@@ -59,7 +59,7 @@ class Shape:
     def pairs(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Aliases of neighbours: those of trends, and those within NOT."""
         inside = {leaf.alias for leaf in self.positive}
-        found = sorted(adjacency(self.pattern).pairs)
+        found = sorted(neighbours(self.pattern))
         return [p for p in found if p[0] in inside], [p for p in found if p[0] not in inside]
 
     def types_once(self) -> set[str]:

@@ -11,10 +11,7 @@ import pytest
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, of_query
-from elsinore.query.expressions import (
-    fields_of,
-    rebuild,
-)
+from elsinore.query.expressions import fields_of, rebuild
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_bound
 from elsinore.windows import Window

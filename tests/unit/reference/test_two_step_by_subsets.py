@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from elsinore.events import EventTable
-from elsinore.query.automaton import adjacency
+from elsinore.query.automaton import neighbours
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Semantics
 from elsinore.reference.two_step import two_step
@@ -154,7 +154,7 @@ def test_next_match_counts_the_subsets_that_skip_nothing_of_use(
     shape, stream = case
     text = f"RETURN COUNT(*) PATTERN {shape.text} WITHIN 100 SEMANTICS {Semantics.NEXT}"
     query = bound_query(text, SCHEMA)
-    follows = adjacency(query.pattern).pairs  # an alias is its type here
+    follows = neighbours(query.pattern)  # an alias is its type here
     regex = re.compile(shape.regex)
     assert counted(query, stream) == sum(
         regex.fullmatch(word(chain)) is not None
