@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.cli.plan import read_statistics
-from elsinore.engine.profile.measure import measure
+from elsinore.engine.profile import measure
 from elsinore.errors import DataError, ParameterError, PlanError
 from elsinore.lake.plans import FoundPlan, load_plan, plan_run
 from elsinore.lake.run_metrics import find_text, note_metrics
