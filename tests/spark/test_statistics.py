@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from elsinore.cli.plan import read_statistics
-from elsinore.engine.profile.measure import measure
+from elsinore.engine.profile import measure
 from elsinore.errors import DataError, ParameterError, PlanError
 from elsinore.lake.plans import FoundPlan, load_plan, plan_run
 from elsinore.lake.run_metrics import find_text, note_metrics

@@ -137,13 +137,7 @@ def _listed(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 def aggregate_ordered(
     lowered: OrderedSet, columns: EventColumns, owned: Interval | None = None
 ) -> pa.Table:
-    """Unfinished rows (`results.partial`) of the queries over all events.
-
-    Args:
-        lowered: the queries.
-        columns: the events.
-        owned: only the windows that end in this interval; None for every window.
-    """
+    """Unfinished rows (`results.partial`) of the windows that end in `owned`, or of all."""
     merged = lowered.found.merged
     codes = key_codes(merged.queries[0], columns)
     entries = make_entries(merged.standings, codes, columns)

@@ -12,7 +12,7 @@ from elsinore.kernels.orders import Domains, Orders, fill_domains, fill_ranks
 from elsinore.kernels.propagate import propagate
 from elsinore.kernels.rows import Rows, rows_for, widened_rows
 from elsinore.kernels.upkeep import find_upkeep
-from elsinore.kernels.work import Work, entries_to_hold, make_work, widened
+from elsinore.kernels.work import make_work, widened
 from elsinore.lowering.conditions import Order, Side
 
 #: Entries of a window from which on trees are quicker than pairs. CPU nanoseconds an event of `A+`
@@ -102,7 +102,7 @@ def _rung(
 ) -> tuple[Totals, np.ndarray]:
     rows = rows_for(graph, spans.shape[0], limbs)
     outgrown = np.zeros(spans.shape[0], np.bool_)
-    work = make_work(graph, entries_to_hold(graph, spans, orders), limbs, orders)
+    work = make_work(graph, spans, limbs, orders)
     propagate(graph, spans, work, rows, outgrown)
     if limbs == 1:  # plain doubles overflow; the sums of the next rung have wide exponents
         outgrown |= ~np.isfinite(rows.sums).all(axis=1)
@@ -111,30 +111,21 @@ def _rung(
 
 def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> Totals:
     """One window of a plain graph: where its counts outgrow a rung it goes on with the next."""
-    work, rows = _begin(graph, span, orders, 1)
+    work, rows = make_work(graph, span, 1, orders), rows_for(graph, 1, 1)
     outgrown = np.zeros(1, np.bool_)
     limbs = 1
     while True:
         propagate(graph, span, work, rows, outgrown)
-        if limbs == 1 and not _finite(work, rows):
+        kept = rows, work.states, work.entries, work.trees.rows
+        if limbs == 1 and not all(np.isfinite(each.sums).all() for each in kept):
             limbs = 2
-            work, rows = _begin(graph, span, orders, limbs)
+            work, rows = make_work(graph, span, limbs, orders), rows_for(graph, 1, limbs)
         elif outgrown[0]:
             passed = (work.cursor[0] - span[0, 0] + 1) / (span[0, 1] - span[0, 0])
             limbs = _wider(limbs, float(passed), work.trees.rows.ranks.shape[0])
             work, rows = widened(graph, work, limbs), widened_rows(rows, limbs)
         else:
             return Totals(span, rows)
-
-
-def _begin(graph: Graph, span: np.ndarray, orders: Orders, limbs: int) -> tuple[Work, Rows]:
-    work = make_work(graph, entries_to_hold(graph, span, orders), limbs, orders)
-    return work, rows_for(graph, 1, limbs)
-
-
-def _finite(work: Work, rows: Rows) -> bool:
-    kept = rows, work.states, work.entries, work.trees.rows
-    return all(bool(np.isfinite(each.sums).all()) for each in kept)
 
 
 def _wider(limbs: int, passed: float, nodes: int) -> int:

@@ -72,7 +72,6 @@ class EventColumns:
     """
 
     events: EventTable
-    _ready: dict[str, Column] = field(default_factory=dict)
     _made: dict[Hashable, Any] = field(default_factory=dict)
 
     @classmethod
@@ -89,14 +88,13 @@ class EventColumns:
 
     def column(self, name: str) -> Column:
         """A column by attribute name, or the time as `expressions.TIME`."""
-        if name not in self._ready:
-            if name == TIME:
-                times = np.asarray(self.events.table[TIME_COLUMN])
-                self._ready[name] = Column(times, np.ones(len(times), bool))
-            else:
-                kind = self.events.schema.attributes[name]
-                self._ready[name] = _from_arrow(self.events.table[name], kind)
-        return self._ready[name]
+        return self.once((Column, name), lambda: self._column(name))
+
+    def _column(self, name: str) -> Column:
+        if name == TIME:
+            times = np.asarray(self.events.table[TIME_COLUMN])
+            return Column(times, np.ones(len(times), bool))
+        return _from_arrow(self.events.table[name], self.events.schema.attributes[name])
 
     @property
     def times(self) -> np.ndarray:

@@ -171,17 +171,18 @@ def admitted(admission: Admission, columns: EventColumns, rows: np.ndarray) -> n
 
 def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarray) -> Column:
     """The values of an expression for the events at `rows`."""
+    return work_out(expression, lambda field: columns.column(field.attribute).take(rows), rows.size)
 
-    def inner(operand: BoundExpression) -> Column:
-        return evaluate(operand, columns, rows)
 
+def work_out(expression: BoundExpression, read: Callable[[Field], Column], size: int) -> Column:
+    """`size` values of an expression, given those of each attribute that it reads."""
     match expression:
         case Constant():
-            return _constant(expression, rows.size)
-        case Field(attribute=attribute):
-            return columns.column(attribute).take(rows)
+            return _constant(expression, size)
+        case Field():
+            return read(expression)
         case Applied():
-            return _applied(expression, inner)
+            return _applied(expression, lambda operand: work_out(operand, read, size))
 
 
 def _applied(expression: Applied, inner: Callable[[BoundExpression], Column]) -> Column:

@@ -106,20 +106,14 @@ class _Held:
 
     def table(self, end: int | None) -> pa.Table:
         """The events before an instant; None: all."""
-        schema = self.batches[0][0].schema
-        if end is None:
-            return pa.Table.from_batches((batch for batch, _ in self.batches), schema=schema)
-        cuts = (batch.slice(0, _before(times, end)) for batch, times in self.batches)
-        return pa.Table.from_batches(cuts, schema=schema)
+        cuts = (
+            batch if end is None else batch.slice(0, int(np.searchsorted(times, end)))
+            for batch, times in self.batches
+        )
+        return pa.Table.from_batches(cuts, schema=self.batches[0][0].schema)
 
     def keep_from(self, instant: int) -> None:
         """Let go of the events before an instant."""
-        cuts = ((batch, times, _before(times, instant)) for batch, times in self.batches)
-        self.batches = [
-            (batch.slice(cut), times[cut:]) for batch, times, cut in cuts if cut < times.size
-        ]
+        cuts = [(*held, int(np.searchsorted(held[1], instant))) for held in self.batches]
+        self.batches = [(b.slice(cut), times[cut:]) for b, times, cut in cuts if cut < times.size]
         self.new = 0
-
-
-def _before(times: np.ndarray, instant: int) -> int:
-    return int(np.searchsorted(times, instant))

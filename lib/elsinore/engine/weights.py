@@ -96,7 +96,4 @@ def weigh_events(
 
 def stack_rows(columns: list[np.ndarray], width: int, kind: type) -> np.ndarray:
     """Columns of `width` values as the rows of one array, also where there is none."""
-    stacked: np.ndarray = np.empty((len(columns), width), kind)
-    for row, column in enumerate(columns):
-        stacked[row] = column
-    return stacked
+    return np.array(columns, kind).reshape(len(columns), width)

@@ -12,7 +12,8 @@ from elsinore.kernels.compiled import inlined, kernel
 INT64_MIN = np.iinfo(np.int64).min
 INT64_MAX = np.iinfo(np.int64).max
 
-PLUS, MINUS, TIMES, DIVIDE, REMAINDER = range(5)
+#: Integers know the first four, doubles all.
+PLUS, MINUS, TIMES, REMAINDER, DIVIDE = range(5)
 
 _HOUR = 3_600_000_000
 _DAY = 24 * _HOUR

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.compiled import kernel
+from elsinore.kernels.graph import Graph
 
 
 class Orders(NamedTuple):
@@ -47,18 +48,12 @@ class Orders(NamedTuple):
         return self._replace(shifts=self.shifts[chosen], sizes=self.sizes[chosen])
 
 
-def no_orders(transitions: int, states: int) -> Orders:
+def no_orders(graph: Graph) -> Orders:
     """Every condition is answered by pairs."""
-    return Orders(
-        np.full(transitions, -1, np.int64),
-        np.full(transitions, -1, np.int64),
-        np.zeros(states + 1, np.int64),
-        np.zeros(0, np.bool_),
-        np.zeros((0, 0), np.int32),
-        np.zeros((0, 0), np.int32),
-        np.zeros(0, np.int64),
-        np.zeros(0, np.int64),
-    )
+    none = np.full(graph.transition_from.size, -1, np.int64)
+    starts = np.zeros(graph.starts.size + 1, np.int64)
+    ranks, numbers = np.zeros((0, 0), np.int32), np.zeros(0, np.int64)
+    return Orders(none, none, starts, np.zeros(0, np.bool_), ranks, ranks, numbers, numbers)
 
 
 class Domains(NamedTuple):

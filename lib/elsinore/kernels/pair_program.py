@@ -13,12 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.arithmetic import (
-    DIVIDE,
     INT64_MIN,
-    MINUS,
-    PLUS,
-    REMAINDER,
-    TIMES,
     double_arithmetic,
     hour_of,
     long_arithmetic,
@@ -40,7 +35,7 @@ class Op(IntEnum):
     later event has closed the earlier one for this closing slot. IS_TRUE: true where true, false
     where false or NULL. LEAST, GREATEST: NULL operands are skipped, NaN ranks above all numbers.
     COALESCE: the first if known, else the second. HOUR, WEEKDAY: of microseconds in UTC, weekday
-    by ISO (Monday is 1).
+    by ISO (Monday is 1). Arithmetic is in the order of `arithmetic`.
     """
 
     EARLIER_L = 0
@@ -78,8 +73,8 @@ class Op(IntEnum):
     ADD_D = 30
     SUBTRACT_D = 31
     MULTIPLY_D = 32
-    DIVIDE_D = 33
-    REMAINDER_D = 34
+    REMAINDER_D = 33
+    DIVIDE_D = 34
     LEAST_L = 35
     GREATEST_L = 36
     COALESCE_L = 37
@@ -87,18 +82,6 @@ class Op(IntEnum):
     GREATEST_D = 39
     COALESCE_D = 40
 
-
-_EARLIER_D, _LATER_L, _LATER_D = int(Op.EARLIER_D), int(Op.LATER_L), int(Op.LATER_D)
-_REACHES, _OPEN = int(Op.REACHES), int(Op.OPEN)
-_TO_DOUBLE, _NEGATE_L, _NEGATE_D = int(Op.TO_DOUBLE), int(Op.NEGATE_L), int(Op.NEGATE_D)
-_NOT, _IS_NULL, _IS_TRUE = int(Op.NOT), int(Op.IS_NULL), int(Op.IS_TRUE)
-_ABS_L, _ABS_D, _HOUR_L = int(Op.ABS_L), int(Op.ABS_D), int(Op.HOUR_L)
-_AND, _OR, _EQUAL_L, _EQUAL_D = int(Op.AND), int(Op.OR), int(Op.EQUAL_L), int(Op.EQUAL_D)
-_ADD_L, _SUBTRACT_L, _MULTIPLY_L = int(Op.ADD_L), int(Op.SUBTRACT_L), int(Op.MULTIPLY_L)
-_ADD_D, _SUBTRACT_D, _MULTIPLY_D = int(Op.ADD_D), int(Op.SUBTRACT_D), int(Op.MULTIPLY_D)
-_DIVIDE_D = int(Op.DIVIDE_D)
-_LEAST_L, _GREATEST_L, _COALESCE_L = int(Op.LEAST_L), int(Op.GREATEST_L), int(Op.COALESCE_L)
-_LEAST_D, _GREATEST_D, _COALESCE_D = int(Op.LEAST_D), int(Op.GREATEST_D), int(Op.COALESCE_D)
 
 #: Comparisons in the order of their operations; what is none of these is "at most".
 _EQUAL, _UNEQUAL, _LESS = range(3)
@@ -152,17 +135,17 @@ def pair_holds(program, columns, stack, earlier, later, low):
     top = 0
     for step in range(program.shape[0]):
         op = program[step, 0]
-        if op <= _LATER_D:
+        if op <= Op.LATER_D:
             slot = program[step, 1]
-            entry = later if op >= _LATER_L else earlier
-            if op % 2 == _EARLIER_D:  # the odd ones are doubles
+            entry = later if op >= Op.LATER_L else earlier
+            if op % 2 == Op.EARLIER_D:  # the odd ones are doubles
                 doubles[top] = columns.slots_d[slot, entry]
             else:
                 longs[top] = columns.slots_l[slot, entry]
             sure[top] = columns.known[slot, entry]
             top += 1
-        elif op <= _OPEN:
-            if op == _REACHES:
+        elif op <= Op.OPEN:
+            if op == Op.REACHES:
                 floor = columns.floors[program[step, 1], later - low]
                 longs[top] = columns.times[earlier] >= floor
             else:
@@ -170,7 +153,7 @@ def pair_holds(program, columns, stack, earlier, later, low):
                 longs[top] = columns.times[later] <= closed
             sure[top] = True
             top += 1
-        elif op < _AND:
+        elif op < Op.AND:
             unary(op, top - 1, stack)
         else:
             top -= 1
@@ -182,28 +165,28 @@ def pair_holds(program, columns, stack, earlier, later, low):
 def unary(op, a, stack):
     """Change stack place a."""
     longs, doubles, sure = stack
-    if op == _TO_DOUBLE:
+    if op == Op.TO_DOUBLE:
         doubles[a] = np.float64(longs[a])
-    elif op == _NOT:
+    elif op == Op.NOT:
         longs[a] = 1 - longs[a]
-    elif op == _IS_NULL:
+    elif op == Op.IS_NULL:
         longs[a] = 0 if sure[a] else 1
         sure[a] = True
-    elif op == _IS_TRUE:
+    elif op == Op.IS_TRUE:
         longs[a] = 1 if sure[a] and longs[a] != 0 else 0
         sure[a] = True
-    elif op == _NEGATE_D:
+    elif op == Op.NEGATE_D:
         doubles[a] = -doubles[a]
-    elif op == _ABS_D:
+    elif op == Op.ABS_D:
         doubles[a] = abs(doubles[a])
-    elif op == _NEGATE_L:
+    elif op == Op.NEGATE_L:
         sure[a] = sure[a] and longs[a] != INT64_MIN
         longs[a] = -longs[a]
-    elif op == _ABS_L:
+    elif op == Op.ABS_L:
         sure[a] = sure[a] and longs[a] != INT64_MIN
         longs[a] = abs(longs[a])
     else:
-        longs[a] = hour_of(longs[a]) if op == _HOUR_L else weekday_of(longs[a])
+        longs[a] = hour_of(longs[a]) if op == Op.HOUR_L else weekday_of(longs[a])
 
 
 @inlined
@@ -211,22 +194,22 @@ def binary(op, a, b, stack):
     """Combine stack places a and b into a."""
     longs, doubles, sure = stack
     both = sure[a] and sure[b]
-    if op <= _OR:
-        unit = 0 if op == _AND else 1  # the truth value that decides alone
+    if op <= Op.OR:
+        unit = 0 if op == Op.AND else 1  # the truth value that decides alone
         decided = (sure[a] and longs[a] == unit) or (sure[b] and longs[b] == unit)
         sure[a] = both or decided
         longs[a] = unit if decided else 1 - unit
-    elif op < _EQUAL_D:
-        longs[a] = compare(op - _EQUAL_L, longs[a], longs[b])
+    elif op < Op.EQUAL_D:
+        longs[a] = compare(op - Op.EQUAL_L, longs[a], longs[b])
         sure[a] = both
-    elif op < _ADD_L:
+    elif op < Op.ADD_L:
         sure[a] = both and doubles[a] == doubles[a] and doubles[b] == doubles[b]
-        longs[a] = compare(op - _EQUAL_D, doubles[a], doubles[b])
-    elif op < _ADD_D:
-        longs[a], fits = long_arithmetic(_sign_of_long(op), longs[a], longs[b])
+        longs[a] = compare(op - Op.EQUAL_D, doubles[a], doubles[b])
+    elif op < Op.ADD_D:
+        longs[a], fits = long_arithmetic(op - Op.ADD_L, longs[a], longs[b])
         sure[a] = both and fits
-    elif op < _LEAST_L:
-        doubles[a], fits = double_arithmetic(_sign_of_double(op), doubles[a], doubles[b])
+    elif op < Op.LEAST_L:
+        doubles[a], fits = double_arithmetic(op - Op.ADD_D, doubles[a], doubles[b])
         sure[a] = both and fits
     else:
         _choose(op, a, b, stack)
@@ -239,34 +222,14 @@ def _choose(op, a, b, stack):
     if not sure[b]:
         return
     stays = sure[a]
-    if stays and op < _COALESCE_L:
-        stays = takes_left(op == _GREATEST_L, longs[a], longs[b])
-    elif stays and op > _COALESCE_L and op < _COALESCE_D:
-        stays = takes_left(op == _GREATEST_D, doubles[a], doubles[b])
+    if stays and op < Op.COALESCE_L:
+        stays = takes_left(op == Op.GREATEST_L, longs[a], longs[b])
+    elif stays and op > Op.COALESCE_L and op < Op.COALESCE_D:
+        stays = takes_left(op == Op.GREATEST_D, doubles[a], doubles[b])
     if not stays:
         longs[a] = longs[b]
         doubles[a] = doubles[b]
         sure[a] = True
-
-
-@inlined
-def _sign_of_long(op):
-    if op == _ADD_L:
-        return PLUS
-    if op == _SUBTRACT_L:
-        return MINUS
-    return TIMES if op == _MULTIPLY_L else REMAINDER
-
-
-@inlined
-def _sign_of_double(op):
-    if op == _ADD_D:
-        return PLUS
-    if op == _SUBTRACT_D:
-        return MINUS
-    if op == _MULTIPLY_D:
-        return TIMES
-    return DIVIDE if op == _DIVIDE_D else REMAINDER
 
 
 @inlined

@@ -70,10 +70,6 @@ def find_pairs(graph, pairs, number, candidates, count, later, low):
 # ---- the commonest program, one comparison, without its interpreter: 5 ns a pair, its addition
 # ---- included, against 13
 
-_EARLIER_L, _EARLIER_D = int(Op.EARLIER_L), int(Op.EARLIER_D)
-_LATER_L, _LATER_D = int(Op.LATER_L), int(Op.LATER_D)
-_EQUAL_L, _EQUAL_D, _AT_MOST_D = int(Op.EQUAL_L), int(Op.EQUAL_D), int(Op.AT_MOST_D)
-
 
 @inlined
 def is_comparison(program):
@@ -83,29 +79,25 @@ def is_comparison(program):
     first, second, last = program[0, 0], program[1, 0], program[2, 0]
     if first > second:
         first, second = second, first
-    sides = (first == _EARLIER_L and second == _LATER_L) or (
-        first == _EARLIER_D and second == _LATER_D
+    sides = (first == Op.EARLIER_L and second == Op.LATER_L) or (
+        first == Op.EARLIER_D and second == Op.LATER_D
     )
-    return sides and last >= _EQUAL_L and last <= _AT_MOST_D
+    return sides and last >= Op.EQUAL_L and last <= Op.AT_MOST_D
 
 
 @inlined
 def scan_comparison(program, columns, candidates, count, later, hits):
     """Write the candidates that compare as asked to `hits`; how many they are."""
-    flipped = program[0, 0] >= _LATER_L
+    flipped = program[0, 0] >= Op.LATER_L
     own, other = (program[1, 1], program[0, 1]) if flipped else (program[0, 1], program[1, 1])
     op, known = program[2, 0], columns.known
     if not known[other, later]:
         return 0
-    if op < _EQUAL_D:
-        return _scan(
-            op - _EQUAL_L, flipped, columns.slots_l[own], columns.slots_l[other, later], known[own],
-            candidates, count, hits,
-        )  # fmt: skip
-    return _scan(
-        op - _EQUAL_D, flipped, columns.slots_d[own], columns.slots_d[other, later], known[own],
-        candidates, count, hits,
-    )  # fmt: skip
+    if op < Op.EQUAL_D:
+        values, bound = columns.slots_l[own], columns.slots_l[other, later]
+        return _scan(op - Op.EQUAL_L, flipped, values, bound, known[own], candidates, count, hits)
+    numbers, limit = columns.slots_d[own], columns.slots_d[other, later]
+    return _scan(op - Op.EQUAL_D, flipped, numbers, limit, known[own], candidates, count, hits)
 
 
 @inlined

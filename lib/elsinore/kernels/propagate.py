@@ -42,7 +42,7 @@ def propagate(
     Args:
         graph: a `Graph`.
         spans: int64[R, 4], see `entries.fill_spans`.
-        work: scratch from `make_work` for at least `entries_to_hold`.
+        work: scratch from `make_work` for these spans.
         totals: `Rows` of R rows to write to.
         outgrown: bool[R], set where a count needs more limbs than there are; such a window's totals
             mean nothing.

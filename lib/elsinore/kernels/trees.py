@@ -28,7 +28,16 @@ from elsinore.kernels.rows import (
     make_rows,
     widths_of,
 )
-from elsinore.kernels.words import BLOCK, Cells, add_path, add_words, blocks_for, sum_path, to_words
+from elsinore.kernels.words import (
+    BITS,
+    BLOCK,
+    Cells,
+    add_path,
+    add_words,
+    blocks_for,
+    sum_path,
+    to_words,
+)
 
 #: Nodes that are multiples of this are few enough to stay in a near cache.
 _NEAR = 512
@@ -245,23 +254,22 @@ def _move(words, used, width, target, wider):
             target[cell * wider + k] = words[cell * width + k]
 
 
-@kernel
-def _lift(counts, words, used, width, row, limb):
-    for node in range(counts.shape[0]):
-        for k in range(counts.shape[1]):
-            if counts[node, k] != 0:
-                cell = node * counts.shape[1] + k
-                limb[0] = np.uint64(counts[node, k])
-                used[cell] = to_words(limb, row)
-                for word in range(used[cell] * BLOCK):
-                    words[cell * width + word] = row[word]
+def _lift(trees: Trees, wide: Trees) -> None:
+    """Write counts of 64 bits to cells: two words of each that is not 0."""
+    counts = trees.rows.counts.ravel()
+    filled = np.flatnonzero(counts)
+    cells = wide.words.reshape(counts.size, wide.width)
+    cells[filled, :BLOCK] = 0
+    cells[filled, 0] = counts[filled] & ((1 << BITS) - 1)
+    cells[filled, 1] = counts[filled] >> BITS
+    wide.used[filled] = 1
 
 
 def widened_trees(graph: Graph, orders: Orders, trees: Trees, limbs: int) -> Trees:
     """The same trees, with room for counts of more limbs; at least 2."""
     wide = make_trees(graph, orders, limbs)
     if trees.width == 0:
-        _lift(trees.rows.counts, wide.words, wide.used, wide.width, wide.row, wide.limbs[:1])
+        _lift(trees, wide)
     elif wide.width > trees.width:
         _move(trees.words, trees.used, trees.width, wide.words, wide.width)
         wide = wide._replace(used=trees.used)

@@ -15,8 +15,6 @@ from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Orders
 from elsinore.kernels.pair_program import Op
 
-_PUSHES = frozenset({Op.EARLIER_L, Op.EARLIER_D, Op.LATER_L, Op.LATER_D, Op.REACHES, Op.OPEN})
-
 
 class Upkeep(NamedTuple):
     """Read-only tables beside a `Graph`; J slides, L open lists, W ways out.
@@ -56,12 +54,12 @@ class Upkeep(NamedTuple):
     retires: np.ndarray
 
 
-def find_upkeep(graph: Graph, orders: Orders | None = None) -> Upkeep:
+def find_upkeep(graph: Graph, orders: Orders) -> Upkeep:
     """The upkeep of a graph, but for what is kept in trees."""
     states, sources = graph.starts.size, graph.transition_from
     programmed = graph.transition_program >= 0
     floored = ~programmed & (graph.transition_floor >= 0)
-    ordered = np.zeros_like(programmed) if orders is None else orders.transition_tree >= 0
+    ordered = orders.transition_tree >= 0
     programmed &= ~ordered
     listed = np.zeros(states, np.bool_)
     listed[sources[programmed]] = True
@@ -137,7 +135,7 @@ def _needed_slots(program: list[list[int]]) -> set[int]:
     """Closing slots that must be open wherever a program is true."""
     stack: list[set[int]] = []
     for op, argument in program:
-        if op in _PUSHES:
+        if op <= Op.OPEN:
             stack.append({argument} if op == Op.OPEN else set())
         elif op in (Op.AND, Op.OR):
             right = stack.pop()

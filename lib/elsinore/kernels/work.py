@@ -48,26 +48,23 @@ class Work(NamedTuple):
     cursor: np.ndarray
 
 
-def entries_to_hold(graph: Graph, spans: np.ndarray, orders: Orders | None = None) -> int:
-    """The `buffer` that `make_work` needs for some spans: entries of a window, or of an instant.
+def make_work(graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None = None) -> Work:
+    """Scratch for some spans of a graph.
 
     Args:
         graph: the graph.
         spans: int64[R, 4], see `entries.fill_spans`; at least one.
+        limbs: width of the counts.
         orders: what is answered by order; None for nothing.
     """
-    if not find_upkeep(graph, orders).plain:
-        return int((spans[:, 1] - spans[:, 0]).max())
-    changes = np.flatnonzero(np.diff(graph.times)) + 1
-    borders = np.concatenate([[0], changes, [graph.times.size]])
-    return int(np.diff(borders).max())
-
-
-def make_work(graph: Graph, buffer: int, limbs: int, orders: Orders | None = None) -> Work:
-    """Scratch for a graph; `buffer` is the number of entries to hold at once."""
+    orders = no_orders(graph) if orders is None else orders
     upkeep = find_upkeep(graph, orders)
-    if orders is None:
-        orders = no_orders(graph.transition_from.size, graph.starts.size)
+    if upkeep.plain:
+        changes = np.flatnonzero(np.diff(graph.times)) + 1
+        borders = np.concatenate([[0], changes, [graph.times.size]])
+        buffer = int(np.diff(borders).max())
+    else:
+        buffer = int((spans[:, 1] - spans[:, 0]).max())
     states, width = graph.starts.size, 0 if upkeep.plain else buffer
     return Work(
         upkeep,

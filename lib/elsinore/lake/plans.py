@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from elsinore.engine.profile.measure import measure
+from elsinore.engine.profile import measure
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from elsinore.engine.profile.measure import measure
+from elsinore.engine.profile import measure
 from elsinore.events import EventTable
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import Workload

@@ -6,20 +6,27 @@ left is a few steps per pair (`kernels.pair_program`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import UnsupportedQueryError
 from elsinore.kernels.pair_program import MAX_STACK, Op
-from elsinore.query.expressions import (
-    Applied,
-    BoundExpression,
-    sides_of,
+from elsinore.query.expressions import Applied, BoundExpression, operands_of, sides_of
+from elsinore.template.template import (
+    TREND,
+    Condition,
+    Every,
+    Floor,
+    Holds,
+    Never,
+    Open,
+    Reaches,
+    Some,
+    Template,
 )
-from elsinore.template.template import Condition, Every, Floor, Holds, Never, Open, Reaches, Some
 
 _DOUBLE = AttributeType.DOUBLE
 #: What takes two operands; more of them are a chain.
@@ -48,12 +55,6 @@ _OF_ONE = {
     "hour": (Op.HOUR_L, Op.HOUR_L),
     "weekday": (Op.WEEKDAY_L, Op.WEEKDAY_L),
 }
-_UNARY = frozenset(
-    [Op.TO_DOUBLE, Op.NOT, Op.IS_NULL, Op.IS_TRUE]
-    + [op for pair in _OF_ONE.values() for op in pair]
-)
-_PUSHING = frozenset([Op.EARLIER_L, Op.EARLIER_D, Op.LATER_L, Op.LATER_D, Op.REACHES, Op.OPEN])
-
 Steps = list[tuple[int, int]]
 
 
@@ -115,7 +116,7 @@ def _height(steps: Steps) -> int:
     """The places that a program takes on the stack."""
     height = highest = 0
     for op, _ in steps:
-        height += 1 if op in _PUSHING else 0 if op in _UNARY else -1
+        height += 1 if op <= Op.OPEN else 0 if op < Op.AND else -1
         highest = max(highest, height)
     return highest
 
@@ -136,23 +137,23 @@ class _Lowering:
             case Never(part):
                 return [*self.condition(part), (Op.IS_TRUE, 0), (Op.NOT, 0)]
             case Holds(expression):
-                return self._lower(expression)
+                return self.expression(expression)
             case Reaches(floor):
                 return [(Op.REACHES, self.target.floor(floor))]
             case Open(slot):
                 return [(Op.OPEN, slot)]
 
-    def _lower(self, node: BoundExpression) -> Steps:
+    def expression(self, node: BoundExpression) -> Steps:
         if len(sides_of(node)) < 2:
-            return [self._slot(node)]
+            return [self.slot(node)]
         match node:
             case Applied("AND" | "OR" as name, parts):
                 op = Op.AND if name == "AND" else Op.OR
-                return _chained([self._lower(part) for part in parts], op)
+                return _chained([self.expression(part) for part in parts], op)
             case Applied("NOT", (operand,)):
-                return [*self._lower(operand), (Op.NOT, 0)]
+                return [*self.expression(operand), (Op.NOT, 0)]
             case Applied("IS NULL", (operand,)):
-                return [*self._lower(operand), (Op.IS_NULL, 0)]
+                return [*self.expression(operand), (Op.IS_NULL, 0)]
             case Applied(name, (operand,), kind) if name in _OF_ONE:
                 double = kind is _DOUBLE
                 return [*self._operand(operand, double), (_OF_ONE[name][double], 0)]
@@ -170,10 +171,10 @@ class _Lowering:
         return _chained([self._operand(operand, double) for operand in operands], op)
 
     def _operand(self, node: BoundExpression, double: bool) -> Steps:
-        steps = self._lower(node)
+        steps = self.expression(node)
         return [*steps, (Op.TO_DOUBLE, 0)] if double and node.type is not _DOUBLE else steps
 
-    def _slot(self, node: BoundExpression) -> tuple[int, int]:
+    def slot(self, node: BoundExpression) -> tuple[int, int]:
         later = True in sides_of(node)  # a constant is read from the earlier event, as good as any
         slot = Slot(self.later if later else self.earlier, node)
         number = self.target.slots.setdefault(slot, len(self.target.slots))
@@ -191,13 +192,6 @@ def _chained(parts: list[Steps], op: Op) -> Steps:
 
 
 # ---- comparisons, which order statistics answer
-
-_EARLIER = (Op.EARLIER_L, Op.EARLIER_D)
-_LATER = (Op.LATER_L, Op.LATER_D)
-_EQUAL = (Op.EQUAL_L, Op.EQUAL_D)
-_LESS = (Op.LESS_L, Op.LESS_D)
-_AT_MOST = (Op.AT_MOST_L, Op.AT_MOST_D)
-_UNEQUAL = (Op.UNEQUAL_L, Op.UNEQUAL_D)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,95 +229,85 @@ class Order:
     strict: bool
 
 
-def order_of(steps: Steps) -> Order | None:
-    """The order that a pair program asks for; None where it is more than one comparison.
-
-    Beside the comparison there may be truths about one of the two events, joined by AND.
-    """
-    parts = _conjuncts(steps)
-    single = [part[0] for part in parts if len(part) == 1]
-    compared = [order for order in map(_comparison, parts) if order is not None]
-    if len(compared) != 1 or len(single) != len(parts) - 1:
-        return None
-    (order,) = compared
-    earlier = tuple(sorted(slot for op, slot in single if op == Op.EARLIER_L))
-    later = tuple(sorted(slot for op, slot in single if op == Op.LATER_L))
-    if len(earlier) + len(later) != len(single):
-        return None
-    return replace(
-        order,
-        earlier=replace(order.earlier, only=earlier),
-        later=replace(order.later, only=later),
-    )
+#: What a comparison says with its sides swapped, and what its negation does: both are unknown for
+#: NULL and NaN.
+_SWAPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _conjuncts(steps: Steps) -> list[Steps]:
-    """The parts that a program joins by AND at its end; others are one part."""
-    stack: list[list[Steps]] = []
-    for step in steps:
-        op = step[0]
-        if op <= Op.OPEN:
-            stack.append([[step]])
-        elif op < Op.AND:
-            stack[-1] = [[*_chained(stack[-1], Op.AND), step]]
-        else:
-            right, left = stack.pop(), stack.pop()
-            both = [[*_chained(left, Op.AND), *_chained(right, Op.AND), step]]
-            stack.append(left + right if op == Op.AND else both)
-    return stack[0]
-
-
-def _comparison(steps: Steps) -> Order | None:
-    """The order that a comparison asks for; None for anything else.
-
-    `NOT a < b` is `a >= b`, since both are unknown for NULL and NaN.
-    """
-    negated = steps[-1][0] == Op.NOT
-    rest = list(steps[:-1] if negated else steps)
-    if len(rest) < 3:
-        return None
-    op = rest.pop()[0]
-    sides: list[tuple[int, Side]] = []
-    while rest:
-        widened = rest[-1][0] == Op.TO_DOUBLE
-        if widened:
-            rest.pop()
-        if not rest or rest[-1][0] not in _EARLIER + _LATER:
-            return None
-        pushed, slot = rest.pop()
-        sides.append((pushed, Side(slot, pushed in (Op.EARLIER_D, Op.LATER_D), widened)))
-    if len(sides) != 2 or (sides[0][0] in _EARLIER) == (sides[1][0] in _EARLIER):
-        return None
-    (_, second), (pushed, first) = sides
-    flipped = pushed in _LATER
-    earlier, later = (second, first) if flipped else (first, second)
-    if op in (_UNEQUAL if negated else _EQUAL):
-        return Order(earlier, later, equal=True, falling=False, strict=False)
-    if op in _LESS + _AT_MOST:
-        strict = (op in _LESS) != negated
-        return Order(earlier, later, equal=False, falling=flipped != negated, strict=strict)
-    return None
-
-
-def find_orders(
-    arrays: Mapping[str, np.ndarray], programs: list[Steps]
-) -> tuple[tuple[int, Order], ...]:
-    """The transitions that trees can answer, by number.
+def find_orders(template: Template, programs: Programs) -> tuple[tuple[int, Order], ...]:
+    """The transitions of a lowered template that trees can answer, by number.
 
     NOT's own transitions are left to pairs, and states whose events close one by one.
-
-    Args:
-        arrays: the states, transitions and ways out of a layout.
-        programs: the steps of each program.
     """
-    later = np.repeat(np.arange(arrays["starts"].size), np.diff(arrays["transition_start"]))
-    closing = np.diff(arrays["open_start"]) > 0
+    closing = {way.earlier for way in template.ways_out}
     found = []
-    for number, program in enumerate(arrays["transition_program"].tolist()):
-        earlier = arrays["transition_from"][number]
-        of_trends = arrays["guard_of"][later[number]] < 0
-        if program >= 0 and of_trends and not closing[earlier]:
-            order = order_of(programs[program])
+    for number, arrow in enumerate(template.transitions):
+        of_trends = template.states[arrow.later].guard == TREND
+        if arrow.condition and of_trends and arrow.earlier not in closing:
+            order = _order(_Lowering(programs, arrow.earlier, arrow.later), arrow.condition)
             if order is not None:
                 found.append((number, order))
     return tuple(found)
+
+
+def _order(lowering: _Lowering, condition: Condition) -> Order | None:
+    """The order that a condition asks for; None where it is more than one comparison.
+
+    Beside the comparison there may be truths about one of the two events, joined by AND.
+    """
+    only: tuple[set[int], set[int]] = set(), set()
+    compared = []
+    for part in _conjuncts(condition):
+        if not isinstance(part, BoundExpression):
+            return None
+        if len(sides_of(part)) == 2:
+            compared.append(part)
+        else:
+            only[True in sides_of(part)].add(lowering.slot(part)[1])
+    found = _comparison(compared[0]) if len(compared) == 1 else None
+    if found is None:
+        return None
+    operator, values = found
+    double = any(value.type is _DOUBLE for value in values)
+    earlier, later = (
+        Side(
+            slot=lowering.slot(value)[1],
+            doubles=value.type is _DOUBLE,
+            widened=double and value.type is not _DOUBLE,
+            only=tuple(sorted(asked)),
+        )
+        for value, asked in zip(values, only, strict=True)
+    )
+    return Order(earlier, later, operator == "=", operator[0] == ">", operator in ("<", ">"))
+
+
+def _conjuncts(condition: Condition | BoundExpression) -> Iterator[Condition | BoundExpression]:
+    """The parts that are joined by AND; what reads one event alone is one part."""
+    match condition:
+        case Every(parts):
+            for part in parts:
+                yield from _conjuncts(part)
+        case Holds(expression):
+            yield from _conjuncts(expression)
+        case Applied("AND", operands) if len(sides_of(condition)) == 2:
+            for operand in operands:
+                yield from _conjuncts(operand)
+        case _:
+            yield condition
+
+
+def _comparison(
+    node: BoundExpression,
+) -> tuple[str, tuple[BoundExpression, BoundExpression]] | None:
+    """The operator and its sides, the earlier event's first; None where trees cannot compare so."""
+    negated = isinstance(node, Applied) and node.name == "NOT"
+    match operands_of(node)[0] if negated else node:
+        case Applied(operator, (left, right)) if operator in _COMPARISONS:
+            operator = _NEGATED[operator] if negated else operator
+            if operator == "!=" or any(len(sides_of(side)) == 2 for side in (left, right)):
+                return None
+            if True in sides_of(left):
+                return _SWAPPED[operator], (right, left)
+            return operator, (left, right)
+    return None

@@ -36,7 +36,7 @@ def lay_out(template: Template) -> Layout:
     programs = Programs()
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)
-    orders = find_orders(arrays, programs.programs)
+    orders = find_orders(template, programs)
     arrays |= programs.arrays | _floors(tuple(programs.floors))
     return Layout(arrays, tuple(programs.slots), orders)
 

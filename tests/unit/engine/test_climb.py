@@ -11,7 +11,7 @@ from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Orders, fill_domains
-from elsinore.kernels.work import entries_to_hold
+from elsinore.kernels.work import Work, make_work
 from elsinore.lowering.carriers import carriers_of
 from elsinore.template.build import build_templates
 from tests.golden_cases import bound_query, stream_schema
@@ -72,11 +72,12 @@ def test_no_more_entries_are_held_than_are_looked_at_again(
     events = EventTable.of(SCHEMA, [("A", time, {"x": time}) for time in (1, 2, 2, 2, 3)])
     held: list[int] = []
 
-    def watched(graph: Graph, spans: np.ndarray, orders: Orders | None = None) -> int:
-        held.append(entries_to_hold(graph, spans, orders))
-        return held[-1]
+    def watched(graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None = None) -> Work:
+        work = make_work(graph, spans, limbs, orders)
+        held.append(work.entries.counts.shape[0])
+        return work
 
-    monkeypatch.setattr(ladder, "entries_to_hold", watched)
+    monkeypatch.setattr(ladder, "make_work", watched)
     for least in (10**9, 1):
         monkeypatch.setattr(ladder, "BY_ORDER", least)
         assert greta(query, events)

@@ -108,9 +108,14 @@ def steps_of(condition: Condition) -> list[tuple[Op, int]]:
     raise AssertionError(condition)
 
 
+def in_order(transitions: list[Step]) -> list[Step]:
+    """Transitions as a graph has them."""
+    return sorted(transitions, key=lambda step: (step.later, step.earlier))
+
+
 def _graph(case: Case) -> Graph:
     size, entries = len(case.guard_of), case.entries
-    transitions = sorted(case.transitions, key=lambda t: (t.later, t.earlier))
+    transitions = in_order(case.transitions)
     ways = sorted(case.ways, key=lambda way: way.earlier)
     conditions = [step.condition for step in (*transitions, *ways)]
     programs = [steps_of(condition) for condition in conditions if condition]

@@ -16,11 +16,11 @@ from elsinore.kernels.orders import Orders
 from elsinore.kernels.propagate import propagate
 from elsinore.kernels.rows import Rows, rows_for
 from elsinore.kernels.upkeep import find_upkeep
-from elsinore.kernels.work import entries_to_hold, make_work
-from elsinore.lowering.conditions import Order, find_orders
+from elsinore.kernels.work import make_work
+from elsinore.lowering.conditions import Order, Side
 from tests.draws import draws
 from tests.unit.kernels.brute_force import Expected, Window
-from tests.unit.kernels.cases import Case, Entry, Step
+from tests.unit.kernels.cases import Case, Entry, Step, in_order
 from tests.unit.kernels.random_cases import random_case
 
 EVERY = -(2**60), 2**60
@@ -33,7 +33,7 @@ def aggregate(
     """The aggregates of each window; none of them may be outgrown."""
     totals = rows_for(graph, spans.shape[0], limbs)
     outgrown = np.ones(spans.shape[0], np.bool_)
-    work = make_work(graph, entries_to_hold(graph, spans, orders), limbs, orders)
+    work = make_work(graph, spans, limbs, orders)
     propagate(graph, spans, work, totals, outgrown)
     assert not outgrown.any()
     return [_read(totals, row) for row in range(spans.shape[0])]
@@ -56,11 +56,21 @@ def enumerated(case: Case, spans: np.ndarray) -> list[Expected]:
     ]
 
 
-def ordered(graph: Graph) -> tuple[tuple[int, Order], ...]:
+def ordered(case: Case) -> tuple[tuple[int, Order], ...]:
     """The transitions of a graph that trees can answer."""
-    borders = zip(graph.program_start[:-1], graph.program_start[1:], strict=True)
-    programs = [[tuple(step) for step in graph.program[a:b].tolist()] for a, b in borders]
-    return find_orders(graph._asdict(), programs)
+    longs, doubles = Side(0, False, False), Side(1, True, False)
+    less = {("less_l",): longs, ("less_d",): doubles}
+    closing = {way.earlier for way in case.ways}
+    found = []
+    for number, step in enumerate(in_order(case.transitions)):
+        if case.guard_of[step.later] < 0 and step.earlier not in closing:
+            match step.condition:
+                case ("less_l" | "less_d",):
+                    side = less[step.condition]
+                    found.append((number, Order(side, side, False, False, True)))
+                case ("not", operand) if operand in less:  # at least
+                    found.append((number, Order(less[operand], less[operand], False, True, False)))
+    return tuple(found)
 
 
 @pytest.mark.parametrize(
@@ -71,16 +81,16 @@ def test_random_graphs(by_order: bool, limbs: int) -> None:
     for seed in range(ORDERED_SEEDS if by_order else SEEDS):
         case = random_case(seed)
         graph = case.graph()
-        if by_order and not ordered(graph):
+        if by_order and not ordered(case):
             continue
         for within, slide in ((12, 12), (7, 3)):
             spans = find_spans(case.offsets(), graph.times, within, slide, *EVERY)
-            orders = rank_orders(graph, ordered(graph), spans) if by_order else None
+            orders = rank_orders(graph, ordered(case), spans) if by_order else None
             expected = enumerated(case, spans)
             found = aggregate(graph, spans, limbs, orders)
             assert found == expected, f"seed {seed}, within {within}"
             seen += sum(found.trends > 0 for found in expected)
-            plain += by_order and find_upkeep(graph, orders).plain
+            plain += orders is not None and find_upkeep(graph, orders).plain
     assert seen > (100 if by_order else SEEDS)
     assert plain > 10 or not by_order
 
@@ -88,9 +98,9 @@ def test_random_graphs(by_order: bool, limbs: int) -> None:
 def test_ranks_are_dense_within_each_domain() -> None:
     values = [7, 3, None, 7, 9, 1]
     entries = [Entry(time, 0, x=value) for time, value in enumerate(values)]
-    graph = Case([entries], [-1], {0: -1}, {0: -1}, [Step(0, 0, ("less_l",))]).graph()
+    case = Case([entries], [-1], {0: -1}, {0: -1}, [Step(0, 0, ("less_l",))])
     spans = np.array([[0, 4, 0, 0], [4, 6, 0, 1]])
-    orders = rank_orders(graph, ordered(graph), spans)
+    orders = rank_orders(case.graph(), ordered(case), spans)
     assert orders.shifts.tolist() == [0, 0]
     assert orders.sizes.tolist() == [2, 2]
     assert orders.ranks.tolist() == [[2, 1, 0, 2, 2, 1]]

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.engine.profile.edge_sample import ANCHORS, PARTNERS
-from elsinore.engine.profile.measure import measure
+from elsinore.engine.profile import SAMPLE, measure
 from elsinore.errors import PlanError
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
@@ -91,18 +90,18 @@ def _growing(count: int) -> tuple[Workload, list[tuple[str, int, dict[str, int]]
 
 
 def test_of_many_pairs_a_sample_is_looked_at() -> None:
-    count = 2 * ANCHORS
+    count = 2_000
     workload, events = _growing(count)
     values = np.array([attributes["x"] for _, _, attributes in events])
     found = measure(EventTable.of(stream("AB"), events), workload, Interval(0, count)).edges[0]
     assert found.pairs == count * (count - 1) // 2
-    assert found.pairs > ANCHORS * PARTNERS >= found.sampled
+    assert found.pairs > SAMPLE == found.sampled
     passing = sum(int((values[i + 1 :] > values[i]).sum()) for i in range(count))
     assert found.share == pytest.approx(passing / found.pairs, abs=0.02)
 
 
 def test_the_order_of_events_does_not_matter() -> None:
-    workload, events = _growing(2 * ANCHORS)
+    workload, events = _growing(2_000)
     forth, back = (
         measure(EventTable.of(stream("AB"), order), workload, Interval(0, len(events)))
         for order in (events, events[::-1])

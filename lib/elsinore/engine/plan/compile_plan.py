@@ -1,18 +1,19 @@
-"""Decides who runs what: the segments, sweeps and sets that pay.
+"""Decides who runs what: by rules, which `benchmarks.auto` measures, and segments by their costs.
 
 Queries that are equal but for what they return are run once (`alike`), so one of them is weighed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import log2
 from typing import NamedTuple
 
+from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.plan.alike import alike
-from elsinore.engine.plan.runtime_plan import RuntimePlan
-from elsinore.engine.plan.sets import SetChoice, choose_sets
-from elsinore.engine.plan.units import SEGMENTS, SWEEP, TWOSTEP, Choice
+from elsinore.engine.plan.runtime_plan import RuntimePlan, places_within
+from elsinore.engine.plan.units import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP, Choice
 from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.engine.segments.choose import choose_segments
 from elsinore.engine.segments.costs import predict
@@ -20,6 +21,7 @@ from elsinore.lowering.sweep import sweep_refusals, sweep_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.sharable import SharableSet, sets_of, sharable_sets
 from elsinore.sharing.statistics import Statistics
 from elsinore.template.support import aseq_refusals, greta_refusals
 
@@ -34,7 +36,7 @@ def compile_plan(
 
     What the sweep can do it does (`_swept_queries`). Of the others those of fixed length share
     segments where that pays; under a static plan only what that shares. Those with a common Kleene
-    sub-pattern share order trees or run by Hamlet (`choose_sets`). Without statistics it is not
+    sub-pattern share order trees or run by Hamlet (`_choose_sets`). Without statistics it is not
     known what pays: then all that the static plan shares is shared.
 
     Args:
@@ -51,7 +53,7 @@ def compile_plan(
     fixed = Workload(workload.schema, tuple(q for q in rest if not aseq_refusals(q)))
     pairs = Workload(workload.schema, tuple(q for q in rest if aseq_refusals(q)))
     segments = _choose_segments(fixed, statistics, static_plan)
-    sets = choose_sets(pairs, statistics)
+    sets = _choose_sets(pairs, statistics)
     choices: dict[str, Choice] = {}
     for each in classes:
         own = _choice(each.run, swept, segments, sets)
@@ -83,7 +85,9 @@ def _choose_segments(
     fixed: Workload, statistics: Statistics | None, static_plan: StaticPlan | None
 ) -> _Segments:
     """What queries of fixed length share: what pays, of what the static plan shares if there is."""
-    planned = None if static_plan is None else _planned(static_plan, fixed)
+    planned = (
+        None if static_plan is None else places_within(shared_segments(static_plan), fixed.queries)
+    )
     if statistics is None:
         return _Segments(planned or [])
     shared = choose_segments(fixed, statistics, planned)
@@ -93,15 +97,8 @@ def _choose_segments(
     return _Segments(shared, alone, together) if together < alone else _Segments([], alone, alone)
 
 
-def _planned(plan: StaticPlan, queries: Workload) -> Sequence[Sequence[Segment]]:
-    """The segments of a plan, as far as two of the queries or more share them."""
-    known = queries.by_name
-    planned = [[p for p in places if p.query in known] for places in shared_segments(plan)]
-    return [places for places in planned if len(places) > 1]
-
-
 def _choice(
-    query: BoundQuery, swept: Mapping[str, str], segments: _Segments, sets: SetChoice
+    query: BoundQuery, swept: Mapping[str, str], segments: _Segments, sets: _Sets
 ) -> Choice:
     name = query.name
     if name in swept:
@@ -168,3 +165,92 @@ def _expected_bits(query: BoundQuery, statistics: Statistics) -> float:
         keys = [key.attribute for key in query.keys if position.index in key.positions]
         bits += log2(max(1.0, statistics.rate(position.type, query.window.within, keys)))
     return bits
+
+
+# ---- which sharable sets run together, and how
+
+
+@dataclass
+class _Sets:
+    """The sharable sets of some queries, and why each query is run as it is.
+
+    Attributes:
+        ordered: sets that share order trees.
+        hamlet: sets that run by Hamlet; all sets are disjoint.
+        by_query: who runs each query, and why; those that run by themselves, too.
+    """
+
+    ordered: list[SharableSet] = field(default_factory=list)
+    hamlet: list[SharableSet] = field(default_factory=list)
+    by_query: dict[str, Choice] = field(default_factory=dict)
+
+    def alone(self, beside: Iterable[tuple[BoundQuery, str]]) -> None:
+        """Adds queries that run by themselves."""
+        for query, why in beside:
+            self.by_query[query.name] = Choice(query.name, GRETA, why)
+
+    def add(self, found: SharableSet, executor: str, text: str) -> None:
+        """Adds the queries of a set; `{}` in the text is what they have in common."""
+        kinds = sorted({found.merged.states[state].type for state in found.merged.kleene})
+        number = len(found.queries) - 1
+        others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
+        for query in found.queries:
+            self.by_query[query.name] = Choice(query.name, executor, text.replace("{}", others))
+
+
+def _choose_sets(workload: Workload, statistics: Statistics | None) -> _Sets:
+    """Every sharable set runs by Hamlet, but where conditions on pairs are single comparisons.
+
+    Hamlet works out the pairs of events once for all queries. A comparison needs no pairs: greta's
+    trees take the logarithm of a window's events instead of their number, and share it, too, among
+    queries that take the same events in the same windows. What cannot share trees runs query by
+    query where windows are large; without statistics they count as small.
+    """
+    sharing, choice = sets_of(workload), _Sets()
+    choice.alone(sharing.beside)
+    for found in sharing.sets:
+        if only_compares(found):
+            _choose_by_order(found, statistics, choice)
+        else:
+            choice.hamlet.append(found)
+            choice.add(found, HAMLET, "shares {}")
+    return choice
+
+
+def _choose_by_order(found: SharableSet, statistics: Statistics | None, choice: _Sets) -> None:
+    """Adds a set that only compares values."""
+    ordered = ordered_sets(found)
+    taken = {query.name for part in ordered for query in part.queries}
+    left = sharable_sets([query for query in found.queries if query.name not in taken])
+    choice.ordered.extend(ordered)
+    for part in ordered:
+        choice.add(part, GRETA, "shares {} and the order of values")
+    alone = "no other query shares its order of values: windows, events or aggregates differ"
+    choice.alone((query, alone) for query, _ in left.beside)
+    for part in left.sets:
+        events = 0.0 if statistics is None else _events_of_window(part, statistics)
+        if events > _by_trees(len(part.queries)):
+            large = f"compares values in windows of about {events:,.0f} events"
+            choice.add(part, GRETA, f"could share {{}}, but {large}")
+        else:
+            choice.hamlet.append(part)
+            choice.add(part, HAMLET, "shares {}")
+
+
+def _by_trees(queries: int) -> int:
+    """Events of a partition's window from which on trees, query by query, are quicker than pairs.
+
+    Milliseconds by greta and Hamlet over 60,000 events in windows that overlap 4 times: 2 queries
+    in windows of 400 events 10.4 and 10.9, of 2,000 14.9 and 176; 20 queries 90 and 14.5, 106 and
+    407.
+    """
+    return 40 * (queries + 8)
+
+
+def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
+    """The mean number of events that a query of a set has in a window of a partition, at most."""
+    partitions = statistics.partition_count(found.merged.keys)
+    return max(
+        sum(statistics.rate(name, query.window.within) for name in query.event_types) / partitions
+        for query in found.queries
+    )

@@ -70,12 +70,11 @@ class RuntimePlan:
         alone: float = 0.0,
         together: float = 0.0,
     ) -> RuntimePlan:
-        """The plan that shares what is named.
+        """The plan that shares what is named; the rows do not depend on it.
 
         Collapsed queries are swept; those of fixed length run in one pass, with the segments that
-        they share; `ordered` share order trees; the queries of a set run by Hamlet; each of the
-        others runs by itself. Of names that are not here, or cannot share, nothing is made. The
-        rows do not depend on any of it.
+        they share; each of the others runs by itself. Of names that are not here, or cannot share,
+        nothing is made.
 
         Args:
             queries: what is asked for.
@@ -97,10 +96,7 @@ class RuntimePlan:
             units += _taken(rest, map(SweepUnit.of, found))
         fixed = [query for query in rest.values() if not aseq_refusals(query)]
         if fixed:
-            known = {query.name for query in fixed}
-            here = [[place for place in places if place.query in known] for places in segments]
-            shared = [places for places in here if len(places) > 1]
-            units += _taken(rest, [SegmentsUnit.of(fixed, shared)])
+            units += _taken(rest, [SegmentsUnit.of(fixed, places_within(segments, fixed))])
         for held in ordered:
             # As their classes are run, which may return more than the queries that were named.
             parts = (part for found in _still(held, rest) for part in ordered_sets(found))
@@ -207,6 +203,15 @@ class RuntimePlan:
             swept = sum(map(len, self.sweeps))
             parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")
         return " and ".join(parts) if parts else "nothing is shared"
+
+
+def places_within(
+    segments: Iterable[Iterable[Segment]], queries: Iterable[BoundQuery]
+) -> list[list[Segment]]:
+    """Segments as far as two of some queries or more share them."""
+    names = {query.name for query in queries}
+    found = ([place for place in places if place.query in names] for places in segments)
+    return [places for places in found if len(places) > 1]
 
 
 def _taken(rest: dict[str, BoundQuery], units: Iterable[Unit]) -> Iterator[Unit]:

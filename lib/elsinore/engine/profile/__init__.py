@@ -1,1 +1,0 @@
-"""Measures events at hand, on columns, for `elsinore.sharing.profile`."""
