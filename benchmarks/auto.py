@@ -21,8 +21,8 @@ from rich.table import Table
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
+from elsinore.engine.linear import aggregate_sweep, sweep_sets
 from elsinore.engine.plan import RuntimePlan, compile_plan
-from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from elsinore.engine.linear import sweep_refusals, sweep_sets
 from elsinore.engine.plan import (
     GRETA,
     HAMLET,
@@ -18,7 +19,6 @@ from elsinore.engine.plan import (
     compile_plan,
 )
 from elsinore.engine.plan.alike import alike
-from elsinore.engine.sweep import sweep_refusals, sweep_sets
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload

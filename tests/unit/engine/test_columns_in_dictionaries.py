@@ -9,8 +9,8 @@ import pytest
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
+from elsinore.engine.linear import aggregate_sweep, sweep_sets
 from elsinore.engine.plan import RuntimePlan
-from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload

@@ -11,8 +11,8 @@ import pytest
 
 from elsinore.cli.main import run_command
 from elsinore.engine.compile_kernels import compile_kernels, run_steps
+from elsinore.engine.linear import sweep_sets
 from elsinore.engine.plan import Executor
-from elsinore.engine.sweep import sweep_sets
 from elsinore.errors import ElsinoreError
 from elsinore.events import EventTable
 from elsinore.kernels.compiled import compiled_kernels

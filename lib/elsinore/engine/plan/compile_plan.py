@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
+from elsinore.engine.linear.choose import choose_segments
+from elsinore.engine.linear.costs import predict
+from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan.alike import alike
 from elsinore.engine.plan.runtime_plan import RuntimePlan
 from elsinore.engine.plan.sets import SetChoice, choose_sets
 from elsinore.engine.plan.units import SEGMENTS, SWEEP, TWOSTEP, Choice
-from elsinore.engine.segments.aggregate import shared_segments
-from elsinore.engine.segments.choose import choose_segments
-from elsinore.engine.segments.costs import predict
 from elsinore.lowering.sweep import sweep_refusals, sweep_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
