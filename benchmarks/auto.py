@@ -190,7 +190,7 @@ def measured(case: Case) -> dict[str, object]:
     if ordered := [part for each in filter(only_compares, sets) for part in ordered_sets(each)]:
         trees = RuntimePlan.of(workload.queries, ordered=ordered)
         ways["order"] = partial(_run, trees, events)
-    if swept := sweep_sets(workload.queries).sets:
+    if swept := sweep_sets(workload.queries):
         ways["sweep"] = lambda: [aggregate_sweep(found, events) for found in swept]
     executors = list(ways)
     ways |= {

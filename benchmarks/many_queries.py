@@ -94,7 +94,7 @@ def _measured(cases: dict[str, _Case], *, alternating: bool) -> Measured:
 
 def kernel_of(workload: Workload, events: EventTable) -> Way:
     """The sweep of events that lie ready as columns, without the rows' texts."""
-    (found,) = sweep_sets(workload.queries).sets
+    (found,) = sweep_sets(workload.queries)
     columns, window = EventColumns(events), workload.queries[0].window
     entries = make_entries(found.standings, {}, columns)  # no query has a key
     lowered = lower_window(found, window, entries.classes)

@@ -157,7 +157,7 @@ def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[W
         yield Way(name, plan)
         yield Way(f"{name} with little room", plan, constants=little)
     swept = [query for query in queries if not sweep_refusals(query)]
-    plan = _plan(map(SweepUnit.of, sweep_sets(swept).sets))
+    plan = _plan(map(SweepUnit.of, sweep_sets(swept)))
     yield Way("sweep", plan)
     yield Way("sweep by panes", plan, {"panes": True})
     yield Way("sweep without panes, in threads", plan, {"panes": False, "threads": 3})

@@ -79,7 +79,7 @@ def _stream(size: int) -> EventTable:
 
 
 def _sweep(query: str, events: EventTable, panes: bool | None = None) -> None:
-    for found in sweep_sets(_queries(query)).sets:
+    for found in sweep_sets(_queries(query)):
         aggregate_sweep(found, events, panes=panes)
 
 

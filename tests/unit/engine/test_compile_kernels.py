@@ -64,7 +64,7 @@ def _answer(workload: Workload, events: EventTable, executor: Executor) -> None:
     """What an executor must refuse is no matter here."""
     try:
         if executor is Executor.SWEEP:
-            sets = [found.queries for found in sweep_sets(workload.queries).sets]
+            sets = [found.queries for found in sweep_sets(workload.queries)]
             for queries in sets:
                 swept = Workload(workload.schema, queries)
                 answer(swept, events, executor, Budget(1))

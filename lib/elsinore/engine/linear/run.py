@@ -127,13 +127,14 @@ def take_rows(found: Found) -> Swept:
 def _integers(longs: np.ndarray) -> np.ndarray:
     """Digits (`kernels.sweep_numbers`) as int64[R, K]; as Python's, by way of bytes, if need be."""
     used = int(longs[..., 0].max(initial=0)) + 1  # the highest one is for the sign
+    if used <= 2:
+        return longs[..., 1].copy()
     digits = longs[..., 1 : 1 + used].reshape(-1, used).copy()
     while (carries := digits[:, :-1] >> DIGIT).any():
         digits[:, :-1] -= carries << DIGIT
         digits[:, 1:] += carries
     if not digits[:, 2:].any() and np.abs(digits[:, 1:]).max(initial=0) < _SPARE:
-        values = digits[:, 0] if used == 1 else digits[:, 0] + (digits[:, 1] << DIGIT)
-        return values.reshape(longs.shape[:2])
+        return (digits[:, 0] + (digits[:, 1] << DIGIT)).reshape(longs.shape[:2])
     held = digits.view(np.uint8).reshape(-1, used, 8)[:, :, : DIGIT // 8].tobytes()
     each = used * DIGIT // 8
     values = [

@@ -141,7 +141,7 @@ def _swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None)
         if not sweep_refusals(query)
         and (aseq_refusals(query) or (statistics and _is_quicker(query, statistics)))
     }
-    for found in sweep_sets([query for query in queries if query.name in reasons]).sets:
+    for found in sweep_sets([query for query in queries if query.name in reasons]):
         others = len(found.queries) - 1
         for query in found.queries if others else ():
             reasons[query.name] += f"; with {others} other{'s' if others > 1 else ''}"

@@ -85,7 +85,7 @@ def _units(
     if executor is Executor.GRETA:
         return map(_alone, queries)
     if executor is Executor.SWEEP:
-        return map(SweepUnit.of, sweep_sets(queries).sets)
+        return map(SweepUnit.of, sweep_sets(queries))
     if executor in _DECISIONS:
         sharing, decisions = sharable_sets(queries), _DECISIONS[executor]
         beside = (_alone(query) for query, _ in sharing.beside)
