@@ -24,8 +24,8 @@ from benchmarks.streams import (
     workload_of,
 )
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
+from elsinore.engine.linear import aggregate_sweep, sweep_sets
 from elsinore.engine.plan import RuntimePlan, compile_plan
-from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import observe
@@ -181,7 +181,7 @@ def measured(case: Case) -> dict[str, float | str]:
     if ordered := [part for each in filter(only_compares, sets) for part in ordered_sets(each)]:
         trees = RuntimePlan.of(workload.queries, ordered=ordered)
         ways["order"] = partial(_run, trees, events)
-    if swept := sweep_sets(workload.queries).sets:
+    if swept := sweep_sets(workload.queries):
         ways["sweep"] = lambda: [aggregate_sweep(found, events) for found in swept]
     executors = list(ways)
     ways["auto"] = partial(_run, plan, events)

@@ -23,9 +23,9 @@ from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, auto, events_of, medians, stream_of, workload_of
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import make_entries
-from elsinore.engine.sweep import sweep_sets
-from elsinore.engine.sweep.aggregate import events_to_sweep, make_runs
-from elsinore.engine.sweep.run import run_sweep
+from elsinore.engine.linear import sweep_sets
+from elsinore.engine.linear.run import read_events, run_sweep
+from elsinore.engine.linear.sweep import make_runs
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.lowering.sweep_tables import lower_window
@@ -111,12 +111,12 @@ def _measured(cases: dict[str, _Case], *, alternating: bool) -> Measured:
 
 def kernel_of(workload: Workload, events: EventTable) -> Way:
     """The sweep of events that lie ready as columns, without the rows' texts."""
-    (found,) = sweep_sets(workload.queries).sets
+    (found,) = sweep_sets(workload.queries)
     columns, window = EventColumns(events), workload.queries[0].window
     entries = make_entries(found.standings, {}, columns)  # no query has a key
     lowered = lower_window(found, window, entries.classes)
     weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
-    swept = events_to_sweep(lowered, entries, weights)
+    swept = read_events(lowered.classes, entries, weights)
     (runs,) = make_runs(entries, window, None, 1)
     return lambda: run_sweep(lowered.tables, swept, runs, window)
 

@@ -1,4 +1,4 @@
-"""Measures what the work of segment programs costs, for `engine.segments.costs.SegmentCosts`.
+"""Measures what the work of segment programs costs, for `engine.linear.costs.SegmentCosts`.
 
 A-Seq runs with 20 to 120 queries and windows that overlap 1 to 40 times; the time of its kernel per
 event is fitted, by least squares over the relative error, to `fixed + operations * operation +
@@ -17,12 +17,12 @@ from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.sharon import STREAM, WITHIN, Case, make_events, make_workload
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import at_symbols, key_codes, make_entries
-from elsinore.engine.segments.aggregate import run_segments
-from elsinore.engine.segments.costs import MEASURED
+from elsinore.engine.entries import key_codes, make_entries
+from elsinore.engine.linear.costs import MEASURED
+from elsinore.engine.linear.segments import run_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
-from elsinore.kernels.segments import SOURCE_ROW, WIDTH
+from elsinore.kernels.segments import Op
 from elsinore.lowering.segments import Lowered, lower_segments
 
 ROUNDS = 7
@@ -64,9 +64,8 @@ def _amounts(lowered: Lowered, events: EventTable) -> tuple[float, float, float]
     codes = np.asarray(events.table["_type"])
     counts = np.bincount(codes, minlength=len(STREAM.types)) / codes.size
     share = [counts[STREAM.type_codes[symbol.type]] for symbol in lowered.symbols]
-    often = np.repeat(share, np.diff(lowered.program.op_starts))
-    ops = lowered.program.ops
-    lanes = np.where(ops[:, SOURCE_ROW] < 0, 1, ops[:, WIDTH])
+    often = np.array(share)[lowered.symbol_of]
+    lanes = lowered.program.ops[:, Op.WIDTH]
     return 1.0, float(often.sum()), float((often * lanes).sum())
 
 
@@ -83,8 +82,8 @@ def _nanoseconds(lowered: Lowered, events: EventTable) -> float:
     """Best time an event."""
     columns = EventColumns(events)
     codes = key_codes(lowered.chains[0].query, columns)
-    entries = at_symbols(make_entries(lowered.standings, codes, columns))
-    weights = weigh_events(lowered.weights, columns)
+    entries = make_entries(lowered.standings, codes, columns)
+    weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
     best = float("inf")
     for _ in range(ROUNDS):
         began = time.process_time()

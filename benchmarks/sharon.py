@@ -29,11 +29,10 @@ from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import at_symbols, key_codes, make_entries
-from elsinore.engine.segments import aggregate_segments
-from elsinore.engine.segments.aggregate import run_segments, shared_segments
-from elsinore.engine.segments.choose import choose_segments
-from elsinore.engine.segments.costs import predict
+from elsinore.engine.entries import key_codes, make_entries
+from elsinore.engine.linear.choose import choose_segments
+from elsinore.engine.linear.costs import predict
+from elsinore.engine.linear.segments import aggregate_segments, run_segments, shared_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.lowering.segments import lower_segments
@@ -185,8 +184,8 @@ def _prepared(
     lowered = lower_segments(queries, shared or ())
     columns = EventColumns(events)
     codes = key_codes(lowered.chains[0].query, columns)
-    entries = at_symbols(make_entries(lowered.standings, codes, columns))
-    weights = weigh_events(lowered.weights, columns)
+    entries = make_entries(lowered.standings, codes, columns)
+    weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
     return lambda: list(run_segments(lowered, entries, weights, None))
 
 

@@ -27,9 +27,9 @@ from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
+from elsinore.engine.linear import aggregate_segments
+from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import AloneUnit, HamletUnit, Request, RuntimePlan
-from elsinore.engine.segments import aggregate_segments
-from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget

@@ -18,9 +18,9 @@ from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
+from elsinore.engine.linear import aggregate_sweep, sweep_refusals, sweep_sets
 from elsinore.engine.plan import AloneUnit, Executor, HamletUnit, Request, RuntimePlan, plan_for
 from elsinore.engine.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
-from elsinore.engine.sweep import aggregate_sweep, sweep_refusals, sweep_sets
 from elsinore.events import EventTable
 from elsinore.kernels.hamlet_ways import BESIDE
 from elsinore.query.bound import BoundQuery, Workload
@@ -33,7 +33,7 @@ from tests.property.random_cases.dice import Dice
 from tests.property.random_workloads import random_plan
 
 _SETS = importlib.import_module("elsinore.engine.hamlet.aggregate_set")
-_SWEEP = importlib.import_module("elsinore.engine.sweep.run")
+_RUN = importlib.import_module("elsinore.engine.linear.run")
 
 
 @dataclass(frozen=True)
@@ -149,16 +149,18 @@ def _ordered(queries: Sequence[BoundQuery]) -> list[Any]:
 
 def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[Way]:
     """Fixed lengths with and without segments; what asks nothing of pairs, swept."""
+    little = [(_RUN, "_ROWS", 3), (_RUN, "_OUTGROWN", 2)]
     fixed = [query for query in queries if not aseq_refusals(query)]
     for name in ("aseq", *("sharon at random",) * plans) if fixed else ():
         shared = [] if name == "aseq" else random_plan(dice, fixed)
-        yield Way(name, _plan([SegmentsUnit.of(fixed, shared)]))
+        plan = _plan([SegmentsUnit.of(fixed, shared)])
+        yield Way(name, plan)
+        yield Way(f"{name} with little room", plan, constants=little)
     swept = [query for query in queries if not sweep_refusals(query)]
-    plan = _plan(map(SweepUnit.of, sweep_sets(swept).sets))
+    plan = _plan(map(SweepUnit.of, sweep_sets(swept)))
     yield Way("sweep", plan)
     yield Way("sweep by panes", plan, {"panes": True})
     yield Way("sweep without panes, in threads", plan, {"panes": False, "threads": 3})
-    little = [(_SWEEP, "_ROWS", 3), (_SWEEP, "_OUTGROWN", 2)]
     yield Way("sweep with little room", plan, constants=little)
 
 

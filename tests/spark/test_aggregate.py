@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import RuntimePlan
-from elsinore.engine.segments.aggregate import shared_segments
 from elsinore.errors import ConflictError, DataError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.lake.event_files import reach_of

@@ -21,8 +21,7 @@ from elsinore.engine.aggregate_ordered import aggregate_ordered, lower_ordered
 from elsinore.engine.climb import BY_ITSELF
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.segments import aggregate_segments
-from elsinore.engine.sweep import aggregate_sweep, sweep_sets
+from elsinore.engine.linear import aggregate_segments, aggregate_sweep, sweep_sets
 from elsinore.events import EventTable
 from elsinore.kernels.compiled import QuickCache
 from elsinore.query.bind_query import bind_workload
@@ -80,7 +79,7 @@ def _stream(size: int) -> EventTable:
 
 
 def _sweep(query: str, events: EventTable, panes: bool | None = None) -> None:
-    for found in sweep_sets(_queries(query)).sets:
+    for found in sweep_sets(_queries(query)):
         aggregate_sweep(found, events, panes=panes)
 
 

@@ -21,7 +21,6 @@ from elsinore.engine.key_codes import KeyCodes, join_keys, joined_texts
 from elsinore.engine.sorting import ascending
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.kernels.entries import count_owners, group_events, is_sorted
-from elsinore.kernels.segments_steps import EntryColumns
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Admission, Kind, Place, Standings
 
@@ -272,6 +271,20 @@ def _distinct(frames: list[pd.DataFrame], keys: Iterable[str]) -> pd.DataFrame:
 
 
 # ---- entries at single places
+
+
+class EntryColumns(NamedTuple):
+    """M entries in the order of partition and time.
+
+    Attributes:
+        times: int64[M]; rows: int64[M], the event of each; symbols: int32[M].
+        offsets: int64[P + 1], where each partition begins.
+    """
+
+    times: np.ndarray
+    rows: np.ndarray
+    symbols: np.ndarray
+    offsets: np.ndarray
 
 
 def at_symbols(entries: Entries[int]) -> EntryColumns:

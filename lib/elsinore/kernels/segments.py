@@ -1,4 +1,4 @@
-"""Runs segment programs: prefix counts of many queries, advanced event by event.
+"""Runs segment programs: prefix counts of many queries, advanced burst by burst.
 
 A-Seq (Sharon section 3.2) keeps, for each prefix of a pattern and each START event that has not
 expired, a count; an event of position j adds the counts of the prefix before it. Here a count is
@@ -7,6 +7,9 @@ expire together: a row of as many lanes as windows are open at once, added as on
 shared segments (section 3.3) stand side by side in one row: one addition for all queries that
 share it. All that is kept is linear, so COUNT(X) and SUM ride in lanes of their own; MIN and MAX
 ride as (min, min) in lanes of ranks.
+
+The events and their bursts are those of the sweep (`sweep_program`), and so are the rows that are
+written; where the sweep begins each window anew, here windows are lanes.
 """
 
 from __future__ import annotations
@@ -16,48 +19,94 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined, kernel, outlined
+from elsinore.kernels.compiled import inlined, outlined, unlocked
 from elsinore.kernels.segments_lanes import (
-    DIGIT,
     LIMIT,
-    add_lanes,
+    add_plane,
+    add_up,
     any_trend,
     as_double,
     make_room,
     weigh_lanes,
 )
-
-#: Columns of `Program.ops`.
-KIND, TARGET, SOURCE, WIDTH, TARGET_ROW, SOURCE_ROW, WEIGHT, WINDOW, SCRATCH = range(9)
-
-
-class Kind(IntEnum):
-    """What an operation does; C, D and R are lanes of counts, doubles and ranks."""
-
-    ADD = 0  # C += m * C
-    START = 1  # C of the newest window += m
-    WEIGH = 2  # C += weight * C
-    START_WEIGHED = 3  # C of the newest window += weight
-    ADD_DOUBLES = 4  # D += m * D
-    WEIGH_DOUBLES = 5  # D += weight * C
-    START_DOUBLES = 6  # D of the newest window += weight
-    LOWER = 7  # R = min(R, R)
-    LOWER_OWN = 8  # R = min(R, own rank) where C counts any
-    START_OWN = 9  # R of the newest window = min(R, own rank)
-
-
-_ADD, _START, _WEIGH, _START_W, _ADD_D, _WEIGH_D, _START_D, _LOWER, _LOWER_OWN, _START_OWN = map(
-    int, Kind
+from elsinore.kernels.sweep_numbers import is_zero
+from elsinore.kernels.sweep_program import (
+    LONG,
+    RANK,
+    End,
+    State,
+    Total,
+    burst_at,
+    instant_at,
+    single,
+    weigh,
 )
+
+#: Weights of a burst that may add up to more are added event by event.
+_HEAVY = 2.0**61
+_NO_RANK = np.iinfo(np.int64).max
+_END_OF_TIME = np.iinfo(np.int64).max
+
+#: What an operation does; C, D and R are lanes of counts, doubles and ranks of a row.
+ADD = 0  # C += m * C
+WEIGH = 1  # C += weight * C
+ADD_DOUBLES = 2  # D += m * D
+WEIGH_DOUBLES = 3  # D += weight * C
+LOWER = 4  # R = min(R, R)
+LOWER_OWN = 5  # R = min(R, own rank) where C counts any
+
+#: The row, of one lane, that START reads: one trend, always.
+START = 0
+
+
+class Op(IntEnum):
+    """Columns of `Program.ops`.
+
+    WEIGHT is a place in `Weighed.weights`, or a column of doubles. An operation that reads `START`
+    has a window clause, which tells the lane of the target; the others have the one after the last.
+    """
+
+    KIND, TARGET, SOURCE, WIDTH, TARGET_ROW, SOURCE_ROW = range(6)
+    WEIGHT, WINDOW, SCRATCH, SCRATCH_ROW = range(6, 10)
+
+
+class EventClass(IntEnum):
+    """Columns of `Program.classes`.
+
+    Where its operations begin and end; whether any reads what one before it writes; whether none
+    reads what another one writes, so that its events at several instants may be taken together;
+    whether any needs the weights of events.
+    """
+
+    BEGIN, END, STAGED, APART, WEIGHTED = range(5)
+
+
+class Clause(IntEnum):
+    """Columns of `Program.windows`.
+
+    WITHIN, SLIDE, open windows at once, first and last window asked for; its queries, and its
+    columns of lanes.
+    """
+
+    WITHIN, SLIDE, OPEN, FIRST, LAST, QUERY, QUERY_END, COLUMN, COLUMN_END = range(9)
+
+
+class Clock(IntEnum):
+    """Columns of clocks: the newest window that has begun, its lane, the next to close."""
+
+    NEWEST, LANE, CLOSING = range(3)
+
+
+#: Columns of `Program.columns`, and of `Program.ends` beside those of `End`, where cells are lanes.
+KIND, LANE = range(2)
+ROW = len(End)
 
 
 class Lanes(NamedTuple):
     """The state of one partition; R rows, and after them one row of scratch an operation.
 
     Attributes:
-        counts: int64[planes, *], see `segments_lanes`.
-        doubles: float64[*].
-        ranks: int64[*].
+        counts: int64[planes, *], see `segments_lanes`; doubles: float64[*]; ranks: int64[*].
         count_starts, double_starts, rank_starts: int64[R + O + 1], where each row begins.
         limbs: int64[R + O], planes that a row has taken.
         bounds: float64[R + O], see `segments_lanes`; 0 for a row that counts nothing.
@@ -74,139 +123,161 @@ class Lanes(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What events do, by symbol; Y symbols, O operations, W window clauses, Q queries.
+    """What events do, by class; O operations, W window clauses, Q queries.
 
     Attributes:
         rows: R, the number of rows without scratch.
-        ops: int64[O, 9], columns as above.
-        op_starts: int64[Y + 1], where each symbol's operations begin.
-        staged: bool[Y]: some operation reads what another one of the symbol writes.
-        windows: int64[W, 5]: WITHIN, SLIDE, open windows at once, first and last window asked for.
-        count_columns, double_columns, rank_columns: int64[*], where columns of lanes begin, by
-            window clause; count_column_starts, ...: int64[W + 1].
-        finals: int64[Q, 8], the queries' last positions, by window clause: see
-            `Final`.
-        final_starts: int64[W + 1].
+        classes: int64[*, 5], see `EventClass`.
+        ops: int64[*, 10], see `Op`; a class has its own lines of them.
+        windows: int64[W, 9], see `Clause`.
+        columns: int64[*, 2], the kind (`sweep_program.LONG` and so on) and the first lane of all
+            columns of lanes, by window clause.
+        totals: int64[Q, 4], see `sweep_program.Total`, by window clause.
+        ends: int64[*, 4], see `End` and `ROW`.
     """
 
     rows: int
+    classes: np.ndarray
     ops: np.ndarray
-    op_starts: np.ndarray
-    staged: np.ndarray
     windows: np.ndarray
-    count_columns: np.ndarray
-    double_columns: np.ndarray
-    rank_columns: np.ndarray
-    count_column_starts: np.ndarray
-    double_column_starts: np.ndarray
-    rank_column_starts: np.ndarray
-    finals: np.ndarray
-    final_starts: np.ndarray
+    columns: np.ndarray
+    totals: np.ndarray
+    ends: np.ndarray
 
 
-class Found(NamedTuple):
-    """Result rows to write to: `(partition, window, query)`, digits of counts, doubles, ranks."""
-
-    keys: np.ndarray
-    counts: np.ndarray
-    doubles: np.ndarray
-    ranks: np.ndarray
-
-
-@kernel
-def run_steps(program, lanes, steps, first, last, clocks, copied, found):
-    """Run the partitions `first` to `last - 1`; all lanes are clear before and after.
+@unlocked
+def run_lanes(program, lanes, events, offsets, clocks, weighed, found):
+    """Write the rows of all windows of all partitions, as far as there is room.
 
     Args:
         program: what events do.
-        lanes: the state.
-        steps: the events, see `segments_steps`.
-        first: the first partition.
-        last: the partition to stop before.
-        clocks: int64[W, 4], scratch, see `Clock`.
-        copied: int64[Y], scratch of -1.
-        found: rows to write to; the caller has seen to it that there are enough.
+        lanes: the state, clear at first and in the end.
+        events: see `sweep_program`.
+        offsets: int64[P + 1], where each partition begins.
+        clocks: int64[W + 1, 3], see `Clock`; the last one stands still.
+        weighed: scratch.
+        found: what is written.
 
     Returns:
-        The number of rows written.
+        Whether all is done; if not, go on with rows to spare.
     """
-    written = 0
-    end_of_time = np.iinfo(np.int64).max
-    for partition in range(first, last):
-        begin, end = steps.group_offsets[partition], steps.group_offsets[partition + 1]
-        if begin == end:
+    state, rows = found.state, np.int64(0)
+    partition, i = state[State.RUN], state[State.ENTRY]
+    while partition < offsets.size - 1:
+        end = offsets[partition + 1]
+        if not state[State.BEGUN]:
+            i = offsets[partition]
+            if i == end:
+                partition += 1
+                continue
+            _start_clocks(program, clocks, events.times[i])
+            state[State.BEGUN] = 1
+        while True:
+            time = events.times[i] if i < end else _END_OF_TIME
+            rows, upcoming = _tick(program, lanes, time, clocks, partition, found, rows)
+            if upcoming < time:
+                state[State.RUN], state[State.ENTRY], state[State.ROWS] = partition, i, rows
+                return False
+            if i == end:
+                break
+            i = _apply_events(program, lanes, events, i, end, upcoming, clocks, weighed)
+        _clear_rows(program, lanes)
+        partition += 1
+        state[State.BEGUN] = 0
+    state[State.RUN], state[State.ROWS] = partition, rows
+    return True
+
+
+# ---- what events do
+
+
+@inlined
+def _apply_events(program, lanes, events, first, after, end, clocks, weighed):
+    """Apply the events before `end` to the lanes; the first entry at or after `end`."""
+    i = first
+    while i < after and events.times[i] < end:
+        number = events.class_of[events.codes[i]]
+        if number < 0:
+            i += 1
             continue
-        clocks[:, Clock.RUNS] = 0
-        next_tick = np.iinfo(np.int64).min
-        for group in range(begin, end):
-            time = steps.instants[group]
-            if time >= next_tick:
-                written, next_tick = tick(program, lanes, time, clocks, partition, found, written)
-            step, after = steps.groups[group], steps.groups[group + 1]
-            symbol = steps.symbols[step]
-            if after == step + 1 and not program.staged[symbol]:
-                for op in range(program.op_starts[symbol], program.op_starts[symbol + 1]):
-                    _apply(program, lanes, steps, step, op, clocks, False)
-            else:
-                _apply_staged(program, lanes, steps, step, after, group, clocks, copied)
-        written, _ = tick(program, lanes, end_of_time, clocks, partition, found, written)
-        reset_partition(program, lanes)
-    return written
+        if program.classes[number, EventClass.APART]:
+            burst = burst_at(events, i, after, end)
+        else:
+            burst = instant_at(events, i, after)
+        if _is_simple(program, events, number, burst, weighed):
+            _run_operations(program, lanes, number, burst.length, clocks, weighed, False)
+        else:
+            _apply_staged(program, lanes, events, burst, clocks, weighed)
+        i = burst.after
+    return i
+
+
+@inlined
+def _is_simple(program, events, number, burst, weighed):
+    """Whether one run of the operations of its class will do for a burst; it is weighed then."""
+    if burst.length == 0 or program.classes[number, EventClass.STAGED]:
+        return False
+    if program.classes[number, EventClass.WEIGHTED]:
+        weigh(events, burst, weighed, _NO_RANK)
+        for n in range(weighed.heavy.size if burst.length > 1 else 0):
+            if weighed.heavy[n] >= _HEAVY:
+                return False
+    return True
 
 
 @outlined
-def _apply_staged(program, lanes, steps, step, after, group, clocks, copied):
-    """Read all sources of an instant before any target is written."""
-    for i in range(step, after):
-        symbol = steps.symbols[i]
-        if copied[symbol] != group:
-            copied[symbol] = group
-            for op in range(program.op_starts[symbol], program.op_starts[symbol + 1]):
-                _copy_source(program, lanes, op)
-    for i in range(step, after):
-        symbol = steps.symbols[i]
-        for op in range(program.op_starts[symbol], program.op_starts[symbol + 1]):
-            _apply(program, lanes, steps, i, op, clocks, True)
+def _apply_staged(program, lanes, events, burst, clocks, weighed):
+    """Apply each event of a burst; all sources are read before any target is written."""
+    for i in range(burst.first, burst.after):
+        number = events.class_of[events.codes[i]]
+        if number >= 0:
+            _copy_sources(program, lanes, number)
+    for i in range(burst.first, burst.after):
+        number = events.class_of[events.codes[i]]
+        if number >= 0:
+            if program.classes[number, EventClass.WEIGHTED]:
+                weigh(events, single(i), weighed, _NO_RANK)
+            _run_operations(program, lanes, number, np.int64(1), clocks, weighed, True)
 
 
 @inlined
-def _copy_source(program, lanes, op):
-    kind, source = program.ops[op, KIND], program.ops[op, SOURCE]
-    row, width = program.ops[op, SOURCE_ROW], program.ops[op, WIDTH]
-    scratch = program.ops[op, SCRATCH]
-    if row < 0:
-        return
-    lanes.bounds[program.rows + op] = lanes.bounds[row]
-    lanes.limbs[program.rows + op] = lanes.limbs[row]
-    if lanes.bounds[row] == 0.0:
-        return
-    to, origin, size = np.uintp(scratch), np.uintp(source), np.uintp(width)
-    if kind == _ADD_D:
-        for lane in range(size):
-            lanes.doubles[to + lane] = lanes.doubles[origin + lane]
-    elif kind == _LOWER:
-        for lane in range(size):
-            lanes.ranks[to + lane] = lanes.ranks[origin + lane]
-    else:
-        for plane in range(np.uintp(lanes.limbs[row])):
+def _copy_sources(program, lanes, number):
+    """Copy what the operations of a class read to their rows of scratch."""
+    begin, end = program.classes[number, EventClass.BEGIN], program.classes[number, EventClass.END]
+    for n in range(begin, end):
+        op = program.ops[n]
+        row, copy = op[Op.SOURCE_ROW], op[Op.SCRATCH_ROW]
+        lanes.bounds[copy], lanes.limbs[copy] = lanes.bounds[row], lanes.limbs[row]
+        if lanes.bounds[row] == 0.0:
+            continue
+        to, origin, size = np.uintp(op[Op.SCRATCH]), np.uintp(op[Op.SOURCE]), np.uintp(op[Op.WIDTH])
+        if op[Op.KIND] == ADD_DOUBLES:
             for lane in range(size):
-                lanes.counts[plane, to + lane] = lanes.counts[plane, origin + lane]
+                lanes.doubles[to + lane] = lanes.doubles[origin + lane]
+        elif op[Op.KIND] == LOWER:
+            for lane in range(size):
+                lanes.ranks[to + lane] = lanes.ranks[origin + lane]
+        else:
+            for plane in range(np.uintp(lanes.limbs[row])):
+                for lane in range(size):
+                    lanes.counts[plane, to + lane] = lanes.counts[plane, origin + lane]
 
 
 @inlined
-def _apply(program, lanes, steps, step, op, clocks, staged):
-    """One operation for one step; `staged` reads the copy of the source."""
-    ops = program.ops
-    kind, target, width = ops[op, KIND], ops[op, TARGET], ops[op, WIDTH]
-    target_row = ops[op, TARGET_ROW]
-    source, source_row = ops[op, SOURCE], ops[op, SOURCE_ROW]
-    if source_row >= 0:
-        if staged:
-            source, source_row = ops[op, SCRATCH], program.rows + op
+def _run_operations(program, lanes, number, count, clocks, weighed, staged):
+    """Run the operations of a class for so many events; `staged` reads the copies of sources."""
+    begin, end = program.classes[number, EventClass.BEGIN], program.classes[number, EventClass.END]
+    for n in range(begin, end):
+        op = program.ops[n]
+        source_row = op[Op.SCRATCH_ROW] if staged else op[Op.SOURCE_ROW]
         if lanes.bounds[source_row] == 0.0:
-            return
-    if kind == _ADD:
-        count = steps.counts[step]
+            continue
+        source = op[Op.SCRATCH] if staged else op[Op.SOURCE]
+        target = op[Op.TARGET] + clocks[op[Op.WINDOW], Clock.LANE]
+        if op[Op.KIND] != ADD:
+            _weigh_operation(lanes, op, target, source, source_row, count, weighed)
+            continue
+        target_row = op[Op.TARGET_ROW]
         added = lanes.bounds[source_row] * count
         if lanes.bounds[target_row] + added >= LIMIT or added >= LIMIT / 2:
             added = make_room(
@@ -216,57 +287,35 @@ def _apply(program, lanes, steps, step, op, clocks, staged):
         lanes.bounds[target_row] += added
         limbs = lanes.limbs[source_row]
         lanes.limbs[target_row] = max(lanes.limbs[target_row], limbs)
-        add_lanes(lanes.counts, target, source, width, limbs, count)
-    elif kind == _START:
-        count = steps.counts[step]
-        if lanes.bounds[target_row] + count >= LIMIT:
-            make_room(
-                lanes.counts, lanes.count_starts, lanes.limbs, lanes.bounds,
-                target_row, -1, np.float64(count),
-            )  # fmt: skip
-        lanes.bounds[target_row] += count
-        lanes.counts[0, target + clocks[ops[op, WINDOW], Clock.LANE]] += count
-    else:
-        _apply_weighed(program, lanes, steps, step, op, clocks, source, source_row)
+        for plane in range(np.uintp(limbs)):
+            add_plane(lanes.counts, plane, target, plane, source, op[Op.WIDTH], count)
 
 
 @outlined
-def _apply_weighed(  # noqa: C901 (one case a kind)
-    program, lanes, steps, step, op, clocks, source, source_row
-):
+def _weigh_operation(lanes, op, target, source, source_row, count, weighed):
     """The operations of sums and extremes."""
-    ops = program.ops
-    kind, target, width, number = (
-        ops[op, KIND], ops[op, TARGET], ops[op, WIDTH], ops[op, WEIGHT],
-    )  # fmt: skip
-    if source_row < 0:
-        target += clocks[ops[op, WINDOW], Clock.LANE]
-    if kind in (_WEIGH, _START_W):
-        weight = steps.counts[step] if number < 0 else steps.longs[number, step]
-        if weight != 0:
+    kind, width, number = op[Op.KIND], op[Op.WIDTH], op[Op.WEIGHT]
+    if kind == WEIGH:
+        if weighed.weights[number] != 0:
             weigh_lanes(
                 lanes.counts, lanes.count_starts, lanes.limbs, lanes.bounds,
-                ops[op, TARGET_ROW], source_row, target, source, width, weight,
+                op[Op.TARGET_ROW], source_row, target, source, width, weighed.weights[number],
             )  # fmt: skip
-    elif kind == _ADD_D:
-        count = np.float64(steps.counts[step])
+    elif kind == ADD_DOUBLES:
         for lane in range(np.uintp(width)):
-            lanes.doubles[np.uintp(target) + lane] += count * lanes.doubles[np.uintp(source) + lane]
-    elif kind == _WEIGH_D:
-        _weigh_doubles(lanes, target, source, source_row, width, steps.doubles[number, step])
-    elif kind == _START_D:
-        lanes.doubles[target] += steps.doubles[number, step]
-    elif kind == _LOWER:
+            more = lanes.doubles[np.uintp(source) + lane]
+            lanes.doubles[np.uintp(target) + lane] += np.float64(count) * more
+    elif kind == WEIGH_DOUBLES:
+        _weigh_doubles(lanes, target, source, source_row, width, weighed.sums[number])
+    elif kind == LOWER:
         to, origin = np.uintp(target), np.uintp(source)
         for lane in range(np.uintp(width)):
             lanes.ranks[to + lane] = min(lanes.ranks[to + lane], lanes.ranks[origin + lane])
-    elif kind == _LOWER_OWN:
-        rank = steps.ranks[number, step]
+    else:
+        rank = weighed.weights[number]
         for lane in range(width):
             if any_trend(lanes.counts, source + lane, lanes.limbs[source_row]):
                 lanes.ranks[target + lane] = min(lanes.ranks[target + lane], rank)
-    else:
-        lanes.ranks[target] = min(lanes.ranks[target], steps.ranks[number, step])
 
 
 @inlined
@@ -284,131 +333,99 @@ def _weigh_doubles(lanes, target, source, source_row, width, weight):
 # The lane of a START event is that of the newest window that had begun by then. A window's row is
 # the sum over the lanes of that window and of all that began after it, taken at the window's end.
 
-#: Columns of `Program.windows`.
-WITHIN, SLIDE, OPEN, FIRST, LAST = range(5)
-_NO_RANK = np.iinfo(np.int64).max
 
-
-class Clock(IntEnum):
-    """Columns of clocks: newest window begun, its lane, whether the clock runs, next to close."""
-
-    NEWEST, LANE, RUNS, CLOSING = range(4)
-
-
-class Final(IntEnum):
-    """Columns of `Program.finals`; of counts, doubles and ranks the first lane and the columns."""
-
-    WINDOW, ROW, COUNT_LANE, COUNTS, DOUBLE_LANE, DOUBLES, RANK_LANE, RANKS = range(8)
+@inlined
+def _start_clocks(program, clocks, time):
+    """Let clocks begin at an instant, with nothing to close and nothing to clear."""
+    for w in range(program.windows.shape[0]):
+        clocks[w, Clock.NEWEST] = time // program.windows[w, Clause.SLIDE]
+        clocks[w, Clock.CLOSING] = clocks[w, Clock.NEWEST] + 1
 
 
 @outlined
-def tick(program, lanes, time, clocks, partition, found, written):
+def _tick(program, lanes, time, clocks, partition, found, rows):
     """Move all clocks to an instant.
 
     Returns:
-        The number of rows written by now, and the next instant at which a window begins or ends.
+        The number of rows written by now, and the next instant at which a window begins or ends;
+        one before this instant where there was no room for a window's rows.
     """
-    last_instant = np.iinfo(np.int64).max
-    upcoming = last_instant
+    upcoming = _END_OF_TIME
     for w in range(program.windows.shape[0]):
-        within, slide, lanes_open = (
-            program.windows[w, WITHIN], program.windows[w, SLIDE], program.windows[w, OPEN],
-        )  # fmt: skip
-        newest = clocks[w, Clock.NEWEST]
+        clause, clock = program.windows[w], clocks[w]
+        within, slide, newest = clause[Clause.WITHIN], clause[Clause.SLIDE], clock[Clock.NEWEST]
+        closing = clock[Clock.CLOSING]
+        while closing <= newest and closing * slide + within <= time:
+            if clause[Clause.FIRST] <= closing <= clause[Clause.LAST]:
+                queries = clause[Clause.QUERY_END] - clause[Clause.QUERY]
+                if rows + queries > found.keys.shape[0]:
+                    clock[Clock.CLOSING] = closing
+                    return rows, time - 1
+                rows = _close(program, lanes, clause, closing, newest, partition, found, rows)
+            closing += 1
+        clock[Clock.CLOSING] = closing
+        if time == _END_OF_TIME:
+            continue
         number = time // slide
-        if clocks[w, Clock.RUNS] == 0:
-            clocks[w, Clock.RUNS] = 1
-        else:
-            closing = clocks[w, Clock.CLOSING]
-            while closing <= newest and (time == last_instant or closing * slide + within <= time):
-                if program.windows[w, FIRST] <= closing <= program.windows[w, LAST]:
-                    written = _close(program, lanes, w, closing, newest, partition, found, written)
-                closing += 1
-            if time == last_instant:
-                continue
-            for opened in range(max(newest + 1, number - lanes_open + 1), number + 1):
-                _clear_lane(program, lanes, w, opened % lanes_open)
-        clocks[w, Clock.NEWEST] = number
-        clocks[w, Clock.LANE] = number % lanes_open
-        closing = (time - within) // slide + 1
-        clocks[w, Clock.CLOSING] = closing
+        for opened in range(max(newest, number - clause[Clause.OPEN]) + 1, number + 1):
+            _clear_lane(program, lanes, clause, opened % clause[Clause.OPEN])
+        clock[Clock.NEWEST], clock[Clock.LANE] = number, number % clause[Clause.OPEN]
+        clock[Clock.CLOSING] = closing = (time - within) // slide + 1
         upcoming = min(upcoming, (number + 1) * slide, closing * slide + within)
-    return written, upcoming
+    return rows, upcoming
 
 
 @inlined
-def _close(program, lanes, window, number, newest, partition, found, written):
+def _close(program, lanes, clause, number, newest, partition, found, rows):
     """Write the rows of a window's queries that have a trend."""
-    lanes_open = program.windows[window, OPEN]
-    for q in range(program.final_starts[window], program.final_starts[window + 1]):
-        row, base = program.finals[q, Final.ROW], program.finals[q, Final.COUNT_LANE]
+    width = clause[Clause.OPEN]
+    for query in range(clause[Clause.QUERY], clause[Clause.QUERY_END]):
+        total = program.totals[query]
+        row = program.ends[total[Total.BEGIN], ROW]
         if lanes.bounds[row] == 0.0:
             continue
-        limbs = lanes.limbs[row]
-        if not _total(lanes, base, limbs, number, newest, lanes_open, found.counts[written, 0]):
+        limbs, longs, key = lanes.limbs[row], found.longs[rows], found.keys[rows]
+        base = program.ends[total[Total.BEGIN], End.CELL]
+        add_up(lanes.counts, base, limbs, width, number, newest, longs[0])
+        if is_zero(longs, 0):
             continue
-        key = found.keys[written]
-        key[0], key[1], key[2] = partition, number, q
-        for k in range(1, program.finals[q, Final.COUNTS]):
-            first = base + k * lanes_open
-            _total(lanes, first, limbs, number, newest, lanes_open, found.counts[written, k])
-        for k in range(program.finals[q, Final.DOUBLES]):
-            value = 0.0
-            for begun in range(number, newest + 1):
-                lane = program.finals[q, Final.DOUBLE_LANE] + k * lanes_open + begun % lanes_open
-                value += lanes.doubles[lane]
-            found.doubles[written, k] = value
-        for k in range(program.finals[q, Final.RANKS]):
-            rank = _NO_RANK
-            for begun in range(number, newest + 1):
-                lane = program.finals[q, Final.RANK_LANE] + k * lanes_open + begun % lanes_open
-                rank = min(rank, lanes.ranks[lane])
-            found.ranks[written, k] = rank
-        written += 1
-    return written
+        key[0], key[1], key[2] = partition, number, query
+        for n in range(total[Total.NEXT_BEGIN], total[Total.NEXT_END]):
+            base, column = program.ends[n, End.CELL], program.ends[n, End.COLUMN]
+            if program.ends[n, End.KIND] == LONG:
+                add_up(lanes.counts, base, limbs, width, number, newest, longs[column])
+            elif program.ends[n, End.KIND] == RANK:
+                for begun in range(number, newest + 1):
+                    rank = lanes.ranks[base + begun % width]
+                    found.ranks[rows, column] = min(found.ranks[rows, column], rank)
+            else:
+                for begun in range(number, newest + 1):
+                    found.sums[rows, column, 0] += lanes.doubles[base + begun % width]
+        rows += 1
+    return rows
 
 
 @inlined
-def _total(lanes, base, limbs, number, newest, lanes_open, out):
-    """Sum lanes into digits of 30 bits, the last one signed; whether it is not 0."""
-    out[:] = 0
-    for plane in range(limbs):
-        for begun in range(number, newest + 1):
-            value = lanes.counts[plane, base + begun % lanes_open]
-            high = value >> DIGIT
-            out[plane] += value - (high << DIGIT)
-            out[plane + 1] += high
-    some = False
-    for digit in range(out.size - 1):
-        carried = out[digit] >> DIGIT
-        out[digit] -= carried << DIGIT
-        out[digit + 1] += carried
-        some |= out[digit] != 0
-    return some or out[out.size - 1] != 0
-
-
-@inlined
-def _clear_lane(program, lanes, window, lane):
+def _clear_lane(program, lanes, clause, lane):
     """Forget the START events of an expired lane."""
-    low, high = program.count_column_starts[window], program.count_column_starts[window + 1]
     planes = 1
     for row in range(program.rows):
         planes = max(planes, lanes.limbs[row])
-    for plane in range(planes):
-        for column in range(low, high):
-            lanes.counts[plane, program.count_columns[column] + lane] = 0
-    low, high = program.double_column_starts[window], program.double_column_starts[window + 1]
-    for column in range(low, high):
-        lanes.doubles[program.double_columns[column] + lane] = 0.0
-    low, high = program.rank_column_starts[window], program.rank_column_starts[window + 1]
-    for column in range(low, high):
-        lanes.ranks[program.rank_columns[column] + lane] = _NO_RANK
+    for n in range(clause[Clause.COLUMN], clause[Clause.COLUMN_END]):
+        kind, cleared = program.columns[n, KIND], program.columns[n, LANE] + lane
+        if kind == LONG:
+            for plane in range(planes):
+                lanes.counts[plane, cleared] = 0
+        elif kind == RANK:
+            lanes.ranks[cleared] = _NO_RANK
+        else:
+            lanes.doubles[cleared] = 0.0
 
 
 @outlined
-def reset_partition(program, lanes):
+def _clear_rows(program, lanes):
     """Clear the rows that were written, so that the next partition can begin."""
-    for row in range(program.rows):
+    for row in range(START + 1, program.rows):
         if lanes.bounds[row] == 0.0:
             continue
         for plane in range(lanes.limbs[row]):

@@ -1,7 +1,7 @@
 """Lanes of segment programs: rows of counts side by side, as wide as each row needs.
 
 Counts stand in planes of an int64[planes, lanes] array: the value of a lane is the sum of
-`plane[p] * 2**(30 p)` over the planes that its row has taken so far. Additions do not carry, so
+`plane[p] * 2**(28 p)` over the planes that its row has taken so far. Additions do not carry, so
 that they are plain vector additions; a row is settled (carried over, and given one more plane where
 need be) when a bound on its lanes, kept as one number a row, says that a lane might wrap.
 """
@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.sweep_numbers import HALF, trim
 
 #: Bits of each plane but a row's last.
-DIGIT = 30
+DIGIT = HALF
 _BASE = 2.0**DIGIT
 _MASK = 2**DIGIT - 1
 
@@ -46,7 +47,8 @@ def settle(counts, starts, limbs, bounds, row, tall):
             largest = max(largest, abs(counts[at, lane]))
         if largest < tall or top + 1 == counts.shape[0]:
             break
-        _carry_up(counts, top, low, high)
+        counts[top + 1, low:high] = 0  # a row of scratch may have left something there
+        _carry(counts, top, low, high)
         top += 1
     limbs[row] = top + 1
     bounds[row] = np.float64(largest) if top == 0 else max(np.float64(largest), _BASE)
@@ -61,24 +63,14 @@ def _carry(counts, plane, low, high):
         counts[above, lane] += carried
 
 
-@inlined
-def _carry_up(counts, plane, low, high):
-    """Carry into a plane that is new to the row; a row of scratch may have left something there."""
-    at, above = np.uintp(plane), np.uintp(plane + 1)
-    for lane in range(np.uintp(low), np.uintp(high)):
-        carried = counts[at, lane] >> DIGIT
-        counts[at, lane] -= carried << DIGIT
-        counts[above, lane] = carried
-
-
 @outlined
 def make_room(counts, starts, limbs, bounds, target, source, factor):
     """Settle rows until `target += factor * source` fits; the bound of what is added.
 
-    `factor` is below 2**30 in magnitude. `source` is -1 for additions of the factor itself.
+    `factor` is below 2**30 in magnitude.
     """
-    added = factor if source < 0 else bounds[source] * factor
-    if source >= 0 and added >= LIMIT / 2:
+    added = bounds[source] * factor
+    if added >= LIMIT / 2:
         settle(counts, starts, limbs, bounds, source, _TALL)
         added = bounds[source] * factor
         if added >= LIMIT / 2:
@@ -90,56 +82,41 @@ def make_room(counts, starts, limbs, bounds, target, source, factor):
 
 
 @inlined
-def add_lanes(counts, target, source, width, limbs, factor):
-    """`target lanes += factor * source lanes`, plane by plane.
+def add_plane(counts, to_plane, target, plane, source, width, factor):
+    """`target lanes += factor * source lanes`, of one plane each.
 
     Indices are unsigned: a signed one may count from the end, and the loop is then not vectorised
     (1.9 ns a lane against 0.15).
     """
+    up, at = np.uintp(to_plane), np.uintp(plane)
     to, origin, size = np.uintp(target), np.uintp(source), np.uintp(width)
-    for plane in range(np.uintp(limbs)):
-        if factor == 1:
-            for lane in range(size):
-                counts[plane, to + lane] += counts[plane, origin + lane]
-        else:
-            for lane in range(size):
-                counts[plane, to + lane] += factor * counts[plane, origin + lane]
+    if factor == 1:
+        for lane in range(size):
+            counts[up, to + lane] += counts[at, origin + lane]
+    else:
+        for lane in range(size):
+            counts[up, to + lane] += factor * counts[at, origin + lane]
 
 
 @outlined
 def weigh_lanes(
     counts, starts, limbs, bounds, target_row, source_row, target, source, width, weight
 ):
-    """`target lanes += weight * source lanes` for a weight of any size, digit by digit.
-
-    `source_row` is -1 to add the weight itself to the one lane `target`.
-    """
+    """`target lanes += weight * source lanes`; the weight is taken apart into digits."""
     digit = 0
     while True:
         small = -(2**DIGIT) < weight < 2**DIGIT
         factor = weight if small else weight & _MASK
         size = np.float64(abs(factor))
         bounds[target_row] += make_room(counts, starts, limbs, bounds, target_row, source_row, size)
-        taken = 1
-        if source_row < 0:
-            counts[digit, target] += factor
-        else:
-            taken = limbs[source_row]
-            for plane in range(min(taken, counts.shape[0] - digit)):
-                _add_plane(counts, plane + digit, target, plane, source, width, factor)
+        taken = limbs[source_row]
+        for plane in range(min(taken, counts.shape[0] - digit)):
+            add_plane(counts, plane + digit, target, plane, source, width, factor)
         limbs[target_row] = max(limbs[target_row], min(taken + digit, counts.shape[0]))
         if small:
             return
         weight >>= DIGIT
         digit += 1
-
-
-@inlined
-def _add_plane(counts, to_plane, target, plane, source, width, factor):
-    up, at = np.uintp(to_plane), np.uintp(plane)
-    to, origin = np.uintp(target), np.uintp(source)
-    for lane in range(np.uintp(width)):
-        counts[up, to + lane] += factor * counts[at, origin + lane]
 
 
 @inlined
@@ -158,3 +135,36 @@ def as_double(counts, lane, limbs):
     for plane in range(limbs - 1, -1, -1):
         value = value * _BASE + np.float64(counts[plane, lane])
     return value
+
+
+def digits_for(planes: int) -> int:
+    """Digits of `sweep_numbers` that hold the sum of any lanes of so many planes."""
+    return (planes + 3) // 2 + 1
+
+
+@inlined
+def add_up(counts, base, limbs, lanes, first, last, number):
+    """Write the sum of lanes to a clear number (`sweep_numbers`), two planes to a digit.
+
+    Args:
+        counts: int64[planes, lanes].
+        base: the first lane of a column.
+        limbs: planes that its row has taken.
+        lanes: how many lanes the column has.
+        first: the first window to add up; window w has the lane `w % lanes`.
+        last: the last one.
+        number: int64[1 + D], see `digits_for`.
+    """
+    carried = np.int64(0)
+    for plane in range(limbs + 3):
+        low, high = carried, np.int64(0)
+        if plane < limbs:
+            for begun in range(first, last + 1):
+                value = counts[plane, base + begun % lanes]
+                low += value & _MASK
+                high += value >> DIGIT
+        carried = high + (low >> DIGIT)
+        number[1 + plane // 2] += (low & _MASK) << DIGIT * (plane % 2)
+    top = limbs + 3
+    number[1 + top // 2] += carried << DIGIT * (top % 2)
+    trim(number, number.size - 1)

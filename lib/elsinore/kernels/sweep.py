@@ -65,11 +65,13 @@ from elsinore.kernels.sweep_program import (
     Size,
     State,
     Total,
+    Weighed,
     WindowRun,
     burst_at,
     doublings_of,
     factor_of,
     single,
+    weigh,
 )
 
 #: Counts stay below this, so that the sum of a few still fits 64 bits.
@@ -311,7 +313,7 @@ def _carry(program, events, p, burst, work, read, no_rank):
         return
     _reach(heads, rows, p, SIDES[COUNT], read.numbers, work.reached, spare)
     if heads[p, WEIGHTED]:
-        _weigh(events, burst, work, no_rank)
+        weigh(events, burst, Weighed(work.weights, work.sum_weights, work.heavy), no_rank)
         if heads[p, SIDES[LONG] + SLOTS]:
             _reach(heads, rows, p, SIDES[LONG], read.numbers, work.others, spare)
             _add_longs(program, events, p, burst, work)
@@ -339,35 +341,6 @@ def _has_room(cells, program, p, work, burst):
                 measure(program.blocks, cells, work.bounds)
         return False
     return True
-
-
-@outlined
-def _weigh(events, burst, work, no_rank):
-    """What a burst's events weigh together: their number, sums of weights, and least ranks."""
-    first, after, longs = burst.first, burst.after, events.longs.shape[0]
-    code, taken = events.codes[first], 0
-    for i in range(first, after):
-        taken += events.codes[i] == code
-    work.weights[0], work.heavy[0] = taken, np.float64(taken)
-    for k in range(longs):
-        weight, size = np.int64(0), 0.0
-        for i in range(first, after):
-            if events.codes[i] == code:
-                weight += events.longs[k, i]
-                size += abs(np.float64(events.longs[k, i]))
-        work.weights[k + 1], work.heavy[k + 1] = weight, size
-    for k in range(events.doubles.shape[0]):
-        total = 0.0
-        for i in range(first, after):
-            if events.codes[i] == code:
-                total += events.doubles[k, i]
-        work.sum_weights[k] = total
-    for k in range(events.ranks.shape[0]):
-        lowest = no_rank
-        for i in range(first, after):
-            if events.codes[i] == code:
-                lowest = min(lowest, events.ranks[k, i])
-        work.weights[longs + 1 + k] = lowest
 
 
 @outlined

@@ -21,11 +21,11 @@ from elsinore.kernels.wide import add_scaled, normal
 
 #: Bits of a digit, and of its halves.
 DIGIT = 56
-_HALF = 28
+HALF = 28
 #: A digit may be multiplied by this.
 SMALL = 60
 _MASK = (1 << DIGIT) - 1
-_HALF_MASK = (1 << _HALF) - 1
+_HALF_MASK = (1 << HALF) - 1
 
 
 # ---- one number, or a run of them
@@ -165,10 +165,16 @@ def _settle(number, line, size):
     for i in range(1, size - 1):
         out[i] = (source[i] & _MASK) + (source[i - 1] >> DIGIT)
     out[size - 1] = source[size - 1] + (source[size - 2] >> DIGIT)
-    while size > 0 and (out[size - 1] == 0 or (out[size - 1] == -1 and size > 1)):
-        if out[size - 1] == -1:
-            out[size - 1] = 0
-            out[size - 2] -= 1 << DIGIT
+    trim(number, size)
+
+
+@inlined
+def trim(number, size):
+    """Note how many of the first `size` digits are in use; the highest one takes the sign."""
+    while size > 0 and (number[size] == 0 or (number[size] == -1 and size > 1)):
+        if number[size] == -1:
+            number[size] = 0
+            number[size - 1] -= 1 << DIGIT
         size -= 1
     number[0] = size
 
@@ -243,19 +249,19 @@ def add_multiple(number, other, factor, shift, spare):
     rest, line, product = np.int64(factor), spare[0], spare[2]
     for part in range(3):
         low = rest & _HALF_MASK if part < 2 else rest
-        rest >>= _HALF
+        rest >>= HALF
         length = other[0]
         if low == 0 or length == 0:
             continue
         more, out = other[1 : 1 + length], line[: length + 3]
         out[:] = 0
         for i in range(length):
-            high = (more[i] >> _HALF) * low
-            out[i] += (more[i] & _HALF_MASK) * low + ((high & _HALF_MASK) << _HALF)
-            out[i + 1] += high >> _HALF
+            high = (more[i] >> HALF) * low
+            out[i] += (more[i] & _HALF_MASK) * low + ((high & _HALF_MASK) << HALF)
+            out[i + 1] += high >> HALF
         _forget(product)
         _settle(product, line, length + 3)
-        add_shifted(number, product, shift + part * _HALF, 0, line)
+        add_shifted(number, product, shift + part * HALF, 0, line)
 
 
 # ---- sums of doubles

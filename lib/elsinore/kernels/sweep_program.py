@@ -176,9 +176,7 @@ class Work(NamedTuple):
         before, sums_before, ranks_before: as they were before an instant.
         reached, others, others_sums, others_ranks: by slot, what reaches counts, and what reaches
             other cells.
-        weights: int64[*], what a burst weighs by column of integers, then its least ranks.
-        sum_weights: float64[*], what it weighs by column of doubles.
-        heavy: float64[*], upper bounds of the sizes of `weights`.
+        weights, sum_weights, heavy: what a burst weighs, see `Weighed`.
         bounds: float64[B], an upper bound of the counts of each block, in 64 bits.
         outgrown: bool[1], whether the window outgrew 64 bits.
         spare: see `sweep_numbers`.
@@ -224,7 +222,6 @@ def make_work(program: Program, events: Events, digits: int = 0) -> Work:
     """Scratch for a program, with integers of so many digits."""
     ones, _, cells, sums, ranks, _, _ = program.sizes.tolist()
     slots = [int(program.heads[:, side + SLOTS].max(initial=0)) + 1 for side in SIDES]
-    columns = events.longs.shape[0] + 1 + events.ranks.shape[0]
     work = Work(
         make_numbers((cells,), digits),
         make_sums((sums,), digits),
@@ -236,9 +233,7 @@ def make_work(program: Program, events: Events, digits: int = 0) -> Work:
         make_numbers((slots[LONG],), digits),
         make_sums((slots[DOUBLE],), digits),
         np.zeros(slots[RANK], np.int64),
-        np.zeros(columns, np.int64),
-        np.zeros(events.doubles.shape[0]),
-        np.zeros(columns),
+        *make_weighed(events),
         np.zeros(program.blocks.size - 1),
         np.zeros(1, np.bool_),
         np.zeros((3, 1 + digits), np.int64),
@@ -273,10 +268,9 @@ class Burst(NamedTuple):
 def burst_at(events, first, after, end):
     """The burst that begins at an entry."""
     onward, length = _run_at(events, first, after, end)
-    rising = length > 0
-    if not rising:
-        onward, length = _instant_at(events, first, after)
-    return Burst(first, onward, length, rising)
+    if length > 0:
+        return Burst(first, onward, length, True)
+    return instant_at(events, first, after)
 
 
 @inlined
@@ -329,8 +323,8 @@ def _run_at(events, first, after, end):
 
 
 @outlined
-def _instant_at(events, first, after):
-    """Where the events of one time end, and how many; 0 if they are not all alike."""
+def instant_at(events, first, after):
+    """The events of one time."""
     time, code = events.times[first], events.codes[first]
     i, length, alike = first, 0, True
     while i < after and events.times[i] == time:
@@ -338,4 +332,58 @@ def _instant_at(events, first, after):
             length += 1
             alike &= events.codes[i] == code
         i += 1
-    return i, length if alike else 0
+    return Burst(first, i, length if alike else 0, False)
+
+
+# ---- weights
+
+
+class Weighed(NamedTuple):
+    """What a burst's events weigh together.
+
+    Attributes:
+        weights: int64[*], their number, sums of weights by column of integers, and least ranks.
+        sums: float64[*], by column of doubles.
+        heavy: float64[*], upper bounds of the sizes of `weights`.
+    """
+
+    weights: np.ndarray
+    sums: np.ndarray
+    heavy: np.ndarray
+
+
+def make_weighed(events: Events) -> Weighed:
+    """Room for the weights of bursts."""
+    columns = events.longs.shape[0] + 1 + events.ranks.shape[0]
+    return Weighed(
+        np.zeros(columns, np.int64), np.zeros(events.doubles.shape[0]), np.zeros(columns)
+    )
+
+
+@outlined
+def weigh(events, burst, weighed, no_rank):
+    """Weigh the events of a burst."""
+    first, after, longs = burst.first, burst.after, events.longs.shape[0]
+    code, taken = events.codes[first], 0
+    for i in range(first, after):
+        taken += events.codes[i] == code
+    weighed.weights[0], weighed.heavy[0] = taken, np.float64(taken)
+    for k in range(longs):
+        weight, size = np.int64(0), 0.0
+        for i in range(first, after):
+            if events.codes[i] == code:
+                weight += events.longs[k, i]
+                size += abs(np.float64(events.longs[k, i]))
+        weighed.weights[k + 1], weighed.heavy[k + 1] = weight, size
+    for k in range(events.doubles.shape[0]):
+        total = 0.0
+        for i in range(first, after):
+            if events.codes[i] == code:
+                total += events.doubles[k, i]
+        weighed.sums[k] = total
+    for k in range(events.ranks.shape[0]):
+        lowest = no_rank
+        for i in range(first, after):
+            if events.codes[i] == code:
+                lowest = min(lowest, events.ranks[k, i])
+        weighed.weights[longs + 1 + k] = lowest

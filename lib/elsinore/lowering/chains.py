@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
-from elsinore.lowering.carriers import Carrier, carriers_of
+from elsinore.kernels.segments import START
+from elsinore.lowering.carriers import Carrier, Weight, carriers_of
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.sharing.candidates import Segment, signature
+
+#: What counts the trends themselves: no event adds to it.
+_TRENDS = Carrier(Weight.EVENT, frozenset(), None)
+
+#: Numbers of counts, doubles and ranks.
+Widths = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Column:
     """A carrier in lanes of its own; it is 0 (or no rank) before its first position.
 
-    `number` is the carrier's place among those of its kind in partial rows.
+    `number` is the column's place among those of its kind in rows.
     """
 
     carrier: Carrier
@@ -24,8 +30,8 @@ class Column:
 
     @property
     def first(self) -> int:
-        """The first position whose events it counts."""
-        return min(self.carrier.positions)
+        """The first position that it is there at."""
+        return min(self.carrier.positions, default=0)
 
     def within(self, start: int, stop: int) -> tuple[object, ...]:
         """What the column is to the positions `start` to `stop - 1`, counted from `start`."""
@@ -42,34 +48,25 @@ class Chain:
         symbols: numbers of the symbols, by position.
         window: number of the window clause.
         open: windows that are open at once; each column has as many lanes.
-        counts, doubles, ranks: columns beside the count of trends, by their first positions, so
-            that what a position has is the beginning of what the next one has.
+        kinds: columns of counts, that of trends first, doubles and ranks; by their first positions,
+            so that what a position has is the beginning of what the next one has.
     """
 
     query: BoundQuery
     symbols: tuple[int, ...]
     window: int
     open: int
-    counts: tuple[Column, ...]
-    doubles: tuple[Column, ...]
-    ranks: tuple[Column, ...]
+    kinds: tuple[tuple[Column, ...], ...]
 
-    def columns(self, position: int) -> tuple[int, int, int]:
-        """How many columns of counts (trends included), doubles and ranks a position has."""
-        kinds = (self.counts, self.doubles, self.ranks)
-        counts, doubles, ranks = (sum(c.first <= position for c in kind) for kind in kinds)
-        return 1 + counts, doubles, ranks
+    def columns(self, position: int) -> Widths:
+        """How many columns of each kind a position has."""
+        counts, doubles, ranks = (sum(c.first <= position for c in kind) for kind in self.kinds)
+        return counts, doubles, ranks
 
     def content(self, start: int, stop: int) -> tuple[object, ...]:
         """What its columns are to some positions: equal contents of equal sources are equal."""
-        live = self.columns(stop - 1)
-        kinds = (self.counts[: live[0] - 1], self.doubles[: live[1]], self.ranks[: live[2]])
-        return tuple(tuple(c.within(start, stop) for c in kind) for kind in kinds)
-
-    @cached_property
-    def last(self) -> int:
-        """The last position."""
-        return len(self.symbols) - 1
+        live = zip(self.kinds, self.columns(stop - 1), strict=True)
+        return tuple(tuple(c.within(start, stop) for c in kind[:number]) for kind, number in live)
 
 
 @dataclass(frozen=True)
@@ -129,8 +126,9 @@ def make_chains(
 
 
 def _chain(query: BoundQuery, symbols: tuple[int, ...], window: int, lanes: int) -> Chain:
-    counts, doubles, ranks = map(_ordered, carriers_of(query).kinds)
-    return Chain(query, symbols, window, lanes, counts, doubles, ranks)
+    counts, doubles, ranks = carriers_of(query).kinds
+    kinds = [(_TRENDS, False), *counts], doubles, ranks
+    return Chain(query, symbols, window, lanes, tuple(map(_ordered, kinds)))
 
 
 def _ordered(carriers: Iterable[tuple[Carrier, bool]]) -> tuple[Column, ...]:
@@ -145,9 +143,6 @@ def _ordered(carriers: Iterable[tuple[Carrier, bool]]) -> tuple[Column, ...]:
 # as its columns, so that one vector addition advances all of them. Where the prefix before the
 # segment is the same for several queries (it is empty, or shared itself) they share the slot as
 # well: that part is worked out once.
-
-#: Lanes of counts, doubles and ranks.
-Widths = tuple[int, int, int]
 
 
 @dataclass(eq=False)
@@ -278,11 +273,11 @@ def _shared_places(chain: Chain, start: int, block: Block, before: list[Place]) 
 
 
 def _number(blocks: list[Block]) -> None:
-    """Number the rows, and let the slots stand side by side."""
-    row = 0
+    """Number the rows after that of `START`, and let the slots stand side by side."""
+    row = START
     for block in blocks:
-        block.rows = list(range(row, row + 1 + len(block.symbols)))
-        row = block.rows[-1] + 1
+        block.rows = list(range(row + 1, row + 2 + len(block.symbols)))
+        row = block.rows[-1]
         at = [0, 0, 0]
         for slot in block.ordered:
             slot.offsets = at[0], at[1], at[2]

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from elsinore.kernels.segments import Kind, Program
+from elsinore.kernels.segments import (
+    ADD,
+    ADD_DOUBLES,
+    LOWER,
+    LOWER_OWN,
+    START,
+    WEIGH,
+    WEIGH_DOUBLES,
+    Op,
+    Program,
+)
+from elsinore.kernels.sweep_program import LONG
 from elsinore.lowering.carriers import Weight, WeightColumns
 from elsinore.lowering.chains import (
     Block,
     Chain,
-    Column,
     Place,
     Places,
     Symbol,
@@ -26,33 +36,32 @@ from elsinore.query.bound import BoundQuery
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.merged import Admission, Standing, Standings
 
-#: Number of the weight that is 1 for each event.
-_EVENT = -1
 _COUNTS, _DOUBLES, _RANKS = range(3)
-#: What an operation reads lanes of, by its kind; it writes the same but for weighing.
-_READ = {Kind.ADD_DOUBLES: _DOUBLES, Kind.LOWER: _RANKS}
+#: The operations that add a row to another, by kind of lanes, and those that weigh counts.
+_ADDING = ADD, ADD_DOUBLES, LOWER
+_WEIGHING = WEIGH, WEIGH_DOUBLES, LOWER_OWN
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lowered:
-    """A program with the meaning of its numbers.
+    """Operations with the meaning of their numbers; equal to itself alone.
 
     Attributes:
-        program: what the kernel reads.
-        chains: the queries in the order of `program.finals`.
+        program: what the kernel reads, but for event classes; each operation once.
+        symbol_of: int64[O], the symbol of each operation.
+        chains: the queries in the order of `program.totals`.
         symbols: the symbols by number.
-        weights: the weights by number.
-        runs: bool[Y]: symbols whose events at several instants may be one step.
-        starts: int64 beginnings of each row, and of each operation's scratch, in the lanes of
-            counts, doubles and ranks.
+        weights: the weights by number; column 0 is 1 for each event.
+        starts: int64[3, R + O + 1], beginnings of each row, and of each operation's scratch, in the
+            lanes of counts, doubles and ranks.
     """
 
     program: Program
+    symbol_of: np.ndarray
     chains: list[Chain]
     symbols: list[Symbol]
     weights: WeightColumns
-    runs: np.ndarray
-    starts: tuple[np.ndarray, np.ndarray, np.ndarray]
+    starts: np.ndarray
 
     @cached_property
     def standings(self) -> Standings[int]:
@@ -73,24 +82,8 @@ class Lowered:
         )
 
 
-@dataclass(frozen=True)
-class _Op:
-    """An operation before lanes have numbers; `order` is the position, later ones come first."""
-
-    symbol: int
-    order: int
-    kind: Kind
-    target_row: int
-    target: int
-    source_row: int = -1
-    source: int = -1
-    width: int = 1
-    weight: int = _EVENT
-    window: int = -1
-
-
 def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]) -> Lowered:
-    """The program of queries with the same keys, under the segments that they share.
+    """The operations of queries with the same keys, under the segments that they share.
 
     Without shared segments this is A-Seq.
     """
@@ -98,51 +91,92 @@ def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segm
     chains.sort(key=lambda chain: chain.window)
     places = find_places(chains, shared)
     starts = _row_starts(places.blocks)
-    weights = WeightColumns()
-    writer = _Writer(starts, weights)
+    writer = _Writer(starts, len(windows))
     for chain in chains:
         writer.write(chain, places)
-    ops = sorted(writer.ops, key=lambda op: (op.symbol, -op.order))
-    scratch, ends = _scratch(ops, starts)
-    return Lowered(
-        Program(
-            rows=len(starts[0]) - 1,
-            ops=np.array([_line(op, at) for op, at in zip(ops, scratch, strict=True)], np.int64)
-            .reshape(-1, 9),
-            op_starts=_counted([op.symbol for op in ops], len(symbols)),
-            staged=_staged(ops, len(symbols)),
-            windows=np.array([(w, s, -(-w // s), 0, 0) for w, s in windows], np.int64),
-            **_columns(places, starts, len(windows)),
-            finals=_finals(chains, places, starts),
-            final_starts=_counted([chain.window for chain in chains], len(windows)),
-        ),
-        chains,
-        symbols,
-        weights,
-        _runs(ops, len(symbols)),
-        ends,
-    )  # fmt: skip
-
-
-_Starts = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def _row_starts(blocks: Sequence[Block]) -> _Starts:
-    """Where each row begins, and after them the end, for counts, doubles and ranks."""
-    widths = [
-        [sum(slot.widths[kind] for slot in block.slots.values()) for kind in range(3)]
-        for block in blocks
-        for _ in block.rows
+    # Later positions come first: most operations read what is not written yet.
+    ops = sorted(writer.ops, key=lambda op: -op.position)
+    columns = _columns(places, starts)
+    totals, ends = _totals(chains, places, writer)
+    queries_of, columns_of = (
+        np.searchsorted(owners, np.arange(len(windows) + 1)).tolist()
+        for owners in ([chain.window for chain in chains], [window for window, *_ in columns])
+    )
+    clauses = [
+        (within, slide, -(-within // slide), 0, 0, *queries_of[w : w + 2], *columns_of[w : w + 2])
+        for w, (within, slide) in enumerate(windows)
     ]
-    totals = np.zeros((len(widths) + 1, 3), np.int64)
-    np.cumsum(np.array(widths, np.int64), axis=0, out=totals[1:])
-    return totals[:, 0].copy(), totals[:, 1].copy(), totals[:, 2].copy()
+    lines, starts = _with_scratch(ops, starts, len(writer.weights.longs))
+    program = Program(
+        rows=starts.shape[1] - 1 - len(ops),
+        classes=np.empty((0, 0), np.int64),
+        ops=lines,
+        windows=np.array(clauses, np.int64),
+        columns=np.array([column[1:] for column in columns], np.int64),
+        totals=np.array(totals, np.int64),
+        ends=np.array(ends, np.int64),
+    )
+    symbol_of = np.array([op.symbol for op in ops], np.int64)
+    return Lowered(program, symbol_of, chains, symbols, writer.weights, starts)
+
+
+@lru_cache(maxsize=32)
+def lower_classes(lowered: Lowered, classes: tuple[frozenset[int], ...]) -> Program:
+    """The program for classes of events, each with the symbols at which they stand.
+
+    Kept, since the same operations meet the same classes again and again.
+    """
+    lines, table = [], []
+    end = 0
+    for symbols in classes:
+        ops = lowered.program.ops[np.isin(lowered.symbol_of, list(symbols))]
+        read, written = ops[:, Op.SOURCE_ROW].tolist(), ops[:, Op.TARGET_ROW].tolist()
+        apart = set(read).isdisjoint(written)
+        staged = not apart and any(row in written[:n] for n, row in enumerate(read))
+        weighted = bool(np.isin(ops[:, Op.KIND], _WEIGHING).any())
+        begin, end = end, end + len(read)
+        lines.append(ops)
+        table.append((begin, end, staged, apart, weighted))
+    return lowered.program._replace(ops=np.concatenate(lines), classes=np.array(table, np.int64))
+
+
+# ---- operations
+
+
+@dataclass(frozen=True)
+class _Op:
+    """An operation without scratch, see `kernels.segments.Op`; its weight is a column of a kind."""
+
+    symbol: int
+    position: int
+    kind: int
+    target_row: int
+    target: int
+    source_row: int
+    source: int
+    width: int
+    window: int
+    weight: int = 0
+
+    @property
+    def read(self) -> int:
+        """The kind of lanes that it reads."""
+        return _ADDING.index(self.kind) if self.kind in _ADDING else _COUNTS
 
 
 @dataclass
 class _Writer:
-    starts: _Starts
-    weights: WeightColumns
+    """Writes operations, each once.
+
+    Attributes:
+        starts: where rows begin.
+        no_window: the number after that of the last window clause.
+        advanced: the rows of shared segments that have their operations.
+    """
+
+    starts: np.ndarray
+    no_window: int
+    weights: WeightColumns = field(default_factory=lambda: WeightColumns({(Weight.EVENT, None): 0}))
     ops: dict[_Op, None] = field(default_factory=dict)
     advanced: set[int] = field(default_factory=set)
 
@@ -152,20 +186,29 @@ class _Writer:
         for position, (symbol, place) in enumerate(zip(chain.symbols, found, strict=True)):
             source = found[position - 1] if position else None
             if source is None:
-                target = self._lane(place, _COUNTS)
-                self._put(_Op(symbol, 0, Kind.START, place.row, target, window=chain.window))
+                target = self.lane(place, _COUNTS)
+                self._put(symbol, 0, ADD, place, target, *self._trends(chain, source))
             elif place.block.symbols and source.block is place.block and source.step < place.step:
                 self._advance(symbol, position, source, place)
             else:
                 self._add(chain, symbol, position, source, place)
             self._weigh(chain, symbol, position, source, place)
 
-    def _lane(self, place: Place, kind: int, column: int = 0) -> int:
-        first = int(self.starts[kind][place.row])
+    def lane(self, place: Place, kind: int, column: int = 0) -> int:
+        """The first lane of a column at a place."""
+        first = int(self.starts[kind, place.row])
         return first + place.slot.offsets[kind] + column * place.slot.chain.open
 
-    def _put(self, op: _Op) -> None:
-        self.ops[op] = None
+    def _put(
+        self, symbol: int, position: int, kind: int, place: Place, target: int, *source: int
+    ) -> None:
+        self.ops[_Op(symbol, position, kind, place.row, target, *source)] = None
+
+    def _trends(self, chain: Chain, source: Place | None) -> tuple[int, int, int, int]:
+        """Row, lane, width and window clause of the counts that a position reads."""
+        if source is None:
+            return START, 0, 1, chain.window
+        return source.row, self.lane(source, _COUNTS), chain.open, self.no_window
 
     def _advance(self, symbol: int, position: int, source: Place, place: Place) -> None:
         """One addition for all slots of a block, or for those whose source is in its first row.
@@ -175,125 +218,95 @@ class _Writer:
         if place.row in self.advanced:
             return
         self.advanced.add(place.row)
-        slots = place.block.ordered
-        if source.step == 0:
-            slots = [slot for slot in slots if slot.own_source]
-        for kind, what in enumerate((Kind.ADD, Kind.ADD_DOUBLES, Kind.LOWER)):
+        slots = [slot for slot in place.block.ordered if source.step or slot.own_source]
+        for kind, what in enumerate(_ADDING):
             width = sum(slot.widths[kind] for slot in slots)
-            target, origin = int(self.starts[kind][place.row]), int(self.starts[kind][source.row])
+            target, origin = (int(self.starts[kind, each.row]) for each in (place, source))
             if width:
-                op = _Op(symbol, position, what, place.row, target, source.row, origin, width)
-                self._put(op)
-
-    def _weight(self, column: Column, kind: int) -> int:
-        """The number of what events add to a column."""
-        if column.carrier.weight is Weight.EVENT:
-            return _EVENT
-        return self.weights.number(kind, column.carrier, column.largest)
+                reading = source.row, origin, width, self.no_window
+                self._put(symbol, position, what, place, target, *reading)
 
     def _add(self, chain: Chain, symbol: int, position: int, source: Place, place: Place) -> None:
-        for kind, what in enumerate((Kind.ADD, Kind.ADD_DOUBLES, Kind.LOWER)):
+        for kind, what in enumerate(_ADDING):
             width = chain.columns(position - 1)[kind] * chain.open
             if width:
-                target, origin = self._lane(place, kind), self._lane(source, kind)
-                self._put(_Op(symbol, position, what, place.row, target, source.row, origin, width))
+                reading = source.row, self.lane(source, kind), width, self.no_window
+                self._put(symbol, position, what, place, self.lane(place, kind), *reading)
 
     def _weigh(
         self, chain: Chain, symbol: int, position: int, source: Place | None, place: Place
     ) -> None:
         """What the events of a position themselves bring to the carriers."""
-        kinds = (
-            (chain.counts, 1, Kind.START_WEIGHED, Kind.WEIGH),
-            (chain.doubles, 0, Kind.START_DOUBLES, Kind.WEIGH_DOUBLES),
-            (chain.ranks, 0, Kind.START_OWN, Kind.LOWER_OWN),
+        trends = self._trends(chain, source)
+        for kind, what in enumerate(_WEIGHING):
+            for number, column in enumerate(chain.kinds[kind]):
+                if position in column.carrier.positions:
+                    weight = self.weights.number(kind, column.carrier, column.largest)
+                    target = self.lane(place, kind, number)
+                    self._put(symbol, position, what, place, target, *trends, weight)
+
+
+# ---- tables
+
+
+def _row_starts(blocks: Sequence[Block]) -> np.ndarray:
+    """int64[3, R + 1]: where each row begins, and after them the end; the first one is `START`."""
+    widths = [[1, 0, 0]]
+    for block in blocks:
+        slots = block.slots.values()
+        row = [sum(slot.widths[kind] for slot in slots) for kind in range(3)]
+        widths += [row] * len(block.rows)
+    return np.cumsum([[0, 0, 0], *widths], axis=0, dtype=np.int64).T.copy()
+
+
+def _with_scratch(
+    ops: Sequence[_Op], starts: np.ndarray, longs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The lines of `Program.ops`, and the beginnings of all rows with a row of scratch each.
+
+    Ranks are weighed after `longs` columns of integers.
+    """
+    rows, ends = starts.shape[1] - 1, starts[:, -1].copy()
+    lines, scratch = np.empty((len(ops), len(Op)), np.int64), []
+    for n, op in enumerate(ops):
+        weight = op.weight + (longs if op.kind == LOWER_OWN else 0)
+        lines[n] = (
+            op.kind, op.target, op.source, op.width, op.target_row, op.source_row,
+            weight, op.window, ends[op.read], rows + n,
+        )  # fmt: skip
+        ends[op.read] += op.width
+        scratch.append(ends.copy())
+    return lines, np.column_stack([starts, *scratch])
+
+
+def _columns(places: Places, starts: np.ndarray) -> list[tuple[int, int, int]]:
+    """The window clause, the kind and the first lane of every column of lanes."""
+    return sorted(
+        (
+            slot.chain.window,
+            LONG + kind,
+            int(starts[kind, row]) + slot.offsets[kind] + n * slot.chain.open,
         )
-        for kind, (columns, before, starting, following) in enumerate(kinds):
-            for number, column in enumerate(columns):
-                if position not in column.carrier.positions:
-                    continue
-                target = self._lane(place, kind, before + number)
-                weight = self._weight(column, kind)
-                if source is None:
-                    op = _Op(symbol, 0, starting, place.row, target, weight=weight,
-                             window=chain.window)  # fmt: skip
-                else:
-                    trends = self._lane(source, _COUNTS)
-                    op = _Op(symbol, position, following, place.row, target, source.row, trends,
-                             chain.open, weight)  # fmt: skip
-                self._put(op)
+        for block in places.blocks
+        for row in block.rows
+        for slot in block.slots.values()
+        for kind in range(3)
+        for n in range(slot.columns[kind])
+    )
 
 
-def _line(op: _Op, scratch: int) -> tuple[int, ...]:
-    return (
-        op.kind, op.target, op.source, op.width, op.target_row, op.source_row, op.weight, op.window,
-        scratch,
-    )  # fmt: skip
-
-
-def _scratch(ops: Sequence[_Op], starts: _Starts) -> tuple[list[int], _Starts]:
-    """Where each operation's copy of its source begins, and the beginnings of all rows with it."""
-    ends = [[int(start) for start in kind] for kind in starts]
-    places = []
-    for op in ops:
-        read = _READ.get(op.kind, _COUNTS)
-        places.append(ends[read][-1])
-        for kind in range(3):
-            width = op.width if kind == read and op.source_row >= 0 else 0
-            ends[kind].append(ends[kind][-1] + width)
-    counts, doubles, ranks = (np.array(kind, np.int64) for kind in ends)
-    return places, (counts, doubles, ranks)
-
-
-def _counted(numbers: Sequence[int], size: int) -> np.ndarray:
-    """Beginnings of each number's run in a sorted sequence."""
-    counts = np.bincount(np.array(numbers, np.int64), minlength=size)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _staged(ops: Sequence[_Op], symbols: int) -> np.ndarray:
-    """Symbols with an operation that reads a row which one before it has written."""
-    staged = np.zeros(symbols, np.bool_)
-    written: dict[int, set[int]] = {}
-    for op in ops:
-        rows = written.setdefault(op.symbol, set())
-        staged[op.symbol] |= op.source_row in rows
-        rows.add(op.target_row)
-    return staged
-
-
-def _runs(ops: Sequence[_Op], symbols: int) -> np.ndarray:
-    """Symbols with no operation that reads a row which another of theirs writes."""
-    written: dict[int, set[int]] = {}
-    for op in ops:
-        written.setdefault(op.symbol, set()).add(op.target_row)
-    runs = np.ones(symbols, np.bool_)
-    for op in ops:
-        runs[op.symbol] &= op.source_row not in written[op.symbol]
-    return runs
-
-
-def _columns(places: Places, starts: _Starts, windows: int) -> dict[str, np.ndarray]:
-    """Where every column of lanes begins, by window clause."""
-    found: dict[str, np.ndarray] = {}
-    for kind, name in enumerate(("count", "double", "rank")):
-        columns = sorted(
-            (slot.chain.window, int(starts[kind][row]) + slot.offsets[kind] + n * slot.chain.open)
-            for block in places.blocks
-            for row in block.rows
-            for slot in block.slots.values()
-            for n in range(slot.columns[kind])
-        )
-        found[f"{name}_columns"] = np.array([at for _, at in columns], np.int64)
-        found[f"{name}_column_starts"] = _counted([window for window, _ in columns], windows)
-    return found
-
-
-def _finals(chains: Sequence[Chain], places: Places, starts: _Starts) -> np.ndarray:
-    lines = []
+def _totals(
+    chains: Sequence[Chain], places: Places, writer: _Writer
+) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """What makes up a row of each query: the lanes of its last position, those of trends first."""
+    totals: list[tuple[int, ...]] = []
+    ends: list[tuple[int, ...]] = []
     for chain in chains:
-        place = places.of[chain.query.name][-1]
-        lanes = [int(starts[kind][place.row]) + place.slot.offsets[kind] for kind in range(3)]
-        numbers = chain.columns(chain.last)
-        pairs = [number for pair in zip(lanes, numbers, strict=True) for number in pair]
-        lines.append([chain.window, place.row, *pairs])
-    return np.array(lines, np.int64)
+        place, begin = places.of[chain.query.name][-1], len(ends)
+        ends += [
+            (writer.lane(place, kind, n), LONG + kind, column.number, place.row)
+            for kind, columns in enumerate(chain.kinds)
+            for n, column in enumerate(columns)
+        ]
+        totals.append((begin, begin + 1, begin + 1, len(ends)))
+    return totals, ends

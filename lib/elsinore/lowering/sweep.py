@@ -139,35 +139,18 @@ class SweepSet:
         return standings_of(self.queries, self.templates)
 
 
-@dataclass(frozen=True)
-class Sweeps:
-    """What of a workload can be swept.
-
-    Attributes:
-        sets: disjoint sets of queries.
-        beside: the other queries, with the reason why each cannot.
-    """
-
-    sets: tuple[SweepSet, ...]
-    beside: tuple[tuple[BoundQuery, str], ...]
-
-
-def sweep_sets(queries: Sequence[BoundQuery]) -> Sweeps:
-    """Partition queries into sets that are swept together and those that cannot be swept."""
-    beside: list[tuple[BoundQuery, str]] = []
+def sweep_sets(queries: Sequence[BoundQuery]) -> tuple[SweepSet, ...]:
+    """The sets of queries that are swept together; queries that cannot be swept are in none."""
     alike: dict[object, list[tuple[BoundQuery, Template]]] = {}
     for query in queries:
-        found = sweep_template(query)
-        if isinstance(found, str):
-            beside.append((query, found))
-        else:
-            alike.setdefault(partition_signature(query, found), []).append((query, found))
-    sets = []
-    for members in alike.values():
-        for first in range(0, len(members), LARGEST_SET):
-            part = members[first : first + LARGEST_SET]
-            sets.append(SweepSet(tuple(q for q, _ in part), tuple(t for _, t in part)))
-    return Sweeps(tuple(sets), tuple(beside))
+        template = sweep_template(query)
+        if isinstance(template, Template):
+            alike.setdefault(partition_signature(query, template), []).append((query, template))
+    return tuple(
+        SweepSet(*zip(*members[first : first + LARGEST_SET], strict=True))
+        for members in alike.values()
+        for first in range(0, len(members), LARGEST_SET)
+    )
 
 
 def sweep_refusals(query: BoundQuery) -> tuple[str, ...]:

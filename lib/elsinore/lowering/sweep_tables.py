@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TypeVar
 
 import numpy as np
 
@@ -29,8 +28,6 @@ from elsinore.kernels.sweep_program import (
 from elsinore.lowering.carriers import Weight, WeightColumns, carriers_of
 from elsinore.lowering.sweep import Member, Place, SweepSet, place_cells
 from elsinore.windows import Window
-
-Slot = TypeVar("Slot", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -55,40 +52,6 @@ class RowWriter:
         """Write rows; where they end."""
         self.rows += [(*row, 0, 0, 0, 0, 0)[:ROW] for row in rows]
         return len(self.rows)
-
-
-def write_side(
-    slots: Sequence[Slot],
-    cells: Mapping[Slot, int],
-    sources: Callable[[int, Slot], list[int]],
-    loops: Callable[[Slot], bool],
-    owns: Callable[[Slot], list[tuple[int, ...]]],
-    writer: RowWriter,
-) -> list[int]:
-    """Write links, runs and own additions of slots of one kind; their part of the program's head.
-
-    Args:
-        slots: in the order of their cells.
-        cells: the cell of each.
-        sources: the cells that may precede events at a slot, given its number too.
-        loops: whether events at a slot may follow each other.
-        owns: `(slot of counts, cell, whether it loops, column)`, what events add themselves.
-        writer: where to.
-    """
-    begin = len(writer.rows)
-    pairs = [(slot, c) for slot, each in enumerate(slots) for c in sources(slot, each)]
-    after_links = writer.write(diagonals(pairs))
-    marks = [(cells[each] - slot, int(loops(each))) for slot, each in enumerate(slots)]
-    after_runs = writer.write(
-        (first, marks[first][0] + first, last - first, marks[first][1])
-        for first, last in alike(marks)
-    )
-    added = [found for each in slots for found in owns(each)]
-    shifts = [(row[0] - n, row[1] - n, *row[2:]) for n, row in enumerate(added)]
-    after_owns = writer.write(
-        (*added[first][:2], last - first, *added[first][2:]) for first, last in alike(shifts)
-    )
-    return [len(slots), begin, after_links, after_runs, after_owns]
 
 
 def alike(marks: Sequence[Hashable]) -> list[tuple[int, int]]:
@@ -153,29 +116,33 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
     borders = [0, *(ones + first for first, _ in alike(depths)), ones + len(cells)]
     blocks = Blocks(borders)
     end = ones + len(cells)
-    carried = [
-        _carried_cells(members, order, kind, end if kind == LONG else 0)
-        for kind in (LONG, DOUBLE, RANK)
-    ]
+    bases = {COUNT: ones, LONG: end, DOUBLE: 0, RANK: 0}
+    carried = [_carried_cells(members, order, kind, base) for kind, base in bases.items()]
     columns = WeightColumns({(Weight.EVENT, None): 0})
     writer = RowWriter()
     for places in programs:
         head = [
             any(_amount(members[n], kind) for n, _ in places for kind in (LONG, DOUBLE, RANK)),
             *_operations(members, places, cells, blocks, writer),
-            *_counts_side(members, places, cells, writer),
         ]
-        for kind, mine in zip((LONG, DOUBLE, RANK), carried, strict=True):
-            head += _carried_side(members, places, kind, mine, columns, writer)
+        for kind, mine in enumerate(carried):
+            head += _side(members, places, kind, mine, columns, writer)
         writer.heads.append(head)
-    totals, finals, most = _totals(members, cells, carried)
+    totals, finals, most = _totals(members, carried)
     fan = max((len(found) + 1 for m in members for found in m.sources.values()), default=1)
     program = Program(
         classes=_table(numbers, 2),
         heads=_table(writer.heads, HEAD),
         rows=_table(writer.rows, ROW),
         sizes=np.array(
-            [ones, end, end + len(carried[0]), *map(len, carried[1:]), most, max(most, fan)],
+            [
+                ones,
+                end,
+                end + len(carried[LONG]),
+                *map(len, carried[DOUBLE:]),
+                most,
+                max(most, fan),
+            ],
             np.int64,
         ),
         blocks=np.array(borders, np.int64),
@@ -252,19 +219,6 @@ def _operations(
     return len(writer.rows), writer.write(rows)
 
 
-def _counts_side(
-    members: Sequence[Member], places: list[Place], cells: dict[Place, int], writer: RowWriter
-) -> list[int]:
-    return write_side(
-        places,
-        cells,
-        lambda slot, place: _sources(members, cells, place, slot),
-        lambda place: members[place[0]].loops(place[1]),
-        lambda _: [],
-        writer,
-    )
-
-
 def _carried_cells(
     members: Sequence[Member], order: list[Place], kind: int, base: int
 ) -> dict[Carried, int]:
@@ -275,10 +229,11 @@ def _carried_cells(
 
 
 def _amount(member: Member, kind: int) -> int:
-    return len(member.carriers.kinds[kind - LONG])
+    """How many numbers of a kind a member has at each state."""
+    return 1 if kind == COUNT else len(member.carriers.kinds[kind - LONG])
 
 
-def _carried_side(
+def _side(
     members: Sequence[Member],
     places: list[Place],
     kind: int,
@@ -286,28 +241,42 @@ def _carried_side(
     columns: WeightColumns,
     writer: RowWriter,
 ) -> list[int]:
-    slot_of = {place: slot for slot, place in enumerate(places)}
+    """Write links, runs and own additions of cells of one kind; their part of a program's head.
 
-    def own(each: Carried) -> list[tuple[int, ...]]:
-        c, n, state = each
-        column = _column(members[n], c, state, kind, columns)
-        if column is None:
-            return []
-        return [(slot_of[n, state], cells[each], int(members[n].loops(state)), column)]
-
+    The slots are the cells at the places of the program, in their order.
+    """
+    counted = {place: slot for slot, place in enumerate(places)}
     carried = [(c, n, state) for n, state in places for c in range(_amount(members[n], kind))]
-    return write_side(
-        sorted(carried, key=cells.__getitem__),
-        cells,
-        lambda _, each: [cells[each[0], each[1], s] for s in members[each[1]].sources[each[2]]],
-        lambda each: members[each[1]].loops(each[2]),
-        own,
-        writer,
+    links: list[tuple[int, int]] = []
+    marks: list[tuple[int, int]] = []
+    added: list[tuple[int, int, int, int]] = []
+    for slot, (c, n, state) in enumerate(sorted(carried, key=cells.__getitem__)):
+        member, cell = members[n], cells[c, n, state]
+        if kind == COUNT and member.starts(state):
+            links.append((slot, slot))
+        links += [(slot, cells[c, n, before]) for before in member.sources[state]]
+        marks.append((cell - slot, int(member.loops(state))))
+        column = _column(member, c, state, kind, columns)
+        if column is not None:
+            shift = len(added)
+            added.append((counted[n, state] - shift, cell - shift, marks[-1][1], column))
+    begin = len(writer.rows)
+    after_links = writer.write(diagonals(links))
+    after_runs = writer.write(
+        (first, marks[first][0] + first, last - first, marks[first][1])
+        for first, last in alike(marks)
     )
+    after_owns = writer.write(
+        (added[first][0] + first, added[first][1] + first, last - first, *added[first][2:])
+        for first, last in alike(added)
+    )
+    return [len(carried), begin, after_links, after_runs, after_owns]
 
 
 def _column(member: Member, c: int, state: int, kind: int, columns: WeightColumns) -> int | None:
     """The column of weights of a carrier's events at a state; None if it does not count them."""
+    if kind == COUNT:
+        return None
     carrier, largest = member.carriers.kinds[kind - LONG][c]
     if not member.template.states[state].positions <= carrier.positions:
         return None
@@ -315,9 +284,7 @@ def _column(member: Member, c: int, state: int, kind: int, columns: WeightColumn
 
 
 def _totals(
-    members: Sequence[Member],
-    cells: dict[Place, int],
-    carried: Sequence[dict[Carried, int]],
+    members: Sequence[Member], carried: Sequence[dict[Carried, int]]
 ) -> tuple[list[list[int]], list[tuple[int, ...]], int]:
     """What makes up a row of each member, and the most END states that one has."""
     totals: list[list[int]] = []
@@ -327,14 +294,13 @@ def _totals(
         states = [s for s in sorted(member.template.ends) if s in member.states]
         most = max(most, len(states))
         begin = len(ends)
-        ends += [(cells[n, s], COUNT, 0) for s in states]
-        middle = len(ends)
-        for kind, mine in zip((LONG, DOUBLE, RANK), carried, strict=True):
-            ends += [  # the column of COUNT(*) is the first one
-                (mine[c, n, s], kind, c + (kind == LONG))
-                for c in range(_amount(member, kind))
-                for s in states
-            ]
+        ends += [  # the column of COUNT(*) is the first one
+            (mine[c, n, s], kind, c + (kind == LONG))
+            for kind, mine in enumerate(carried)
+            for c in range(_amount(member, kind))
+            for s in states
+        ]
+        middle = begin + len(states)
         totals.append([begin, middle, middle, len(ends)])
     return totals, ends, most
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.segments.choose import choose_segments
-from elsinore.engine.segments.costs import SegmentCosts, planes_for, predict
+from elsinore.engine.linear.choose import choose_segments
+from elsinore.engine.linear.costs import SegmentCosts, planes_for, predict
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
@@ -71,8 +71,8 @@ def test_the_choice_is_never_worse_than_a_plan_that_is_given() -> None:
         assert best < predict(workload, [], _rates(), COSTS)
 
 
-@pytest.mark.parametrize(("bits", "planes"), [(0, 1), (60, 1), (61, 2), (90, 2), (91, 3)])
-def test_planes_hold_thirty_bits_each_after_the_first(bits: float, planes: int) -> None:
+@pytest.mark.parametrize(("bits", "planes"), [(0, 1), (60, 1), (61, 2), (88, 2), (89, 3)])
+def test_planes_after_the_first_hold_28_bits_each(bits: float, planes: int) -> None:
     assert planes_for(bits) == planes
 
 

@@ -9,8 +9,8 @@ import pytest
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
+from elsinore.engine.linear import aggregate_sweep, sweep_sets
 from elsinore.engine.plan import RuntimePlan
-from elsinore.engine.sweep import aggregate_sweep, sweep_sets
 from elsinore.events import EventTable, arrow_schema
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
@@ -83,7 +83,7 @@ def test_queries_give_the_same_rows_alone_and_over_shared_columns() -> None:
     for events in (as_strings(), in_dictionaries(), in_dictionaries(doubled=True)):
         columns = EventColumns.of(events)
         alone = [aggregate_query(query, columns) for query in queries]
-        swept = [aggregate_sweep(found, columns) for found in sweep_sets(queries).sets]
+        swept = [aggregate_sweep(found, columns) for found in sweep_sets(queries)]
         for tables in (alone, list(RuntimePlan.of(queries).run(events)), swept):
             rows = pa.concat_tables(tables).to_pylist()
             found = {(r["query"], r["group"], r["counts"][0], r["counts"][-1]) for r in rows}

@@ -11,8 +11,8 @@ import pytest
 
 from elsinore.cli.main import run_command
 from elsinore.engine.compile_kernels import compile_kernels, run_steps
+from elsinore.engine.linear import sweep_sets
 from elsinore.engine.plan import Executor
-from elsinore.engine.sweep import sweep_sets
 from elsinore.errors import ElsinoreError
 from elsinore.events import EventTable
 from elsinore.kernels.compiled import compiled_kernels
@@ -64,7 +64,7 @@ def _answer(workload: Workload, events: EventTable, executor: Executor) -> None:
     """What an executor must refuse is no matter here."""
     try:
         if executor is Executor.SWEEP:
-            sets = [found.queries for found in sweep_sets(workload.queries).sets]
+            sets = [found.queries for found in sweep_sets(workload.queries)]
             for queries in sets:
                 swept = Workload(workload.schema, queries)
                 answer(swept, events, executor, Budget(1))

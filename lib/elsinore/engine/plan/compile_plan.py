@@ -11,12 +11,12 @@ from math import log2
 from typing import NamedTuple
 
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
+from elsinore.engine.linear.choose import choose_segments
+from elsinore.engine.linear.costs import predict
+from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan.alike import alike
 from elsinore.engine.plan.runtime_plan import RuntimePlan, places_within
 from elsinore.engine.plan.units import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP, Choice
-from elsinore.engine.segments.aggregate import shared_segments
-from elsinore.engine.segments.choose import choose_segments
-from elsinore.engine.segments.costs import predict
 from elsinore.lowering.sweep import sweep_refusals, sweep_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
@@ -138,7 +138,7 @@ def _swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None)
         if not sweep_refusals(query)
         and (aseq_refusals(query) or (statistics and _is_quicker(query, statistics)))
     }
-    for found in sweep_sets([query for query in queries if query.name in reasons]).sets:
+    for found in sweep_sets([query for query in queries if query.name in reasons]):
         others = len(found.queries) - 1
         for query in found.queries if others else ():
             reasons[query.name] += f"; with {others} other{'s' if others > 1 else ''}"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
+from elsinore.engine.linear import sweep_refusals, sweep_sets
+from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan.compile_plan import compile_plan
 from elsinore.engine.plan.runtime_plan import RuntimePlan
 from elsinore.engine.plan.units import AloneUnit, HamletUnit, SegmentsUnit, SweepUnit, Unit
-from elsinore.engine.segments.aggregate import shared_segments
-from elsinore.engine.sweep import sweep_refusals, sweep_sets
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.observe import observe
@@ -85,7 +85,7 @@ def _units(
     if executor is Executor.GRETA:
         return map(_alone, queries)
     if executor is Executor.SWEEP:
-        return map(SweepUnit.of, sweep_sets(queries).sets)
+        return map(SweepUnit.of, sweep_sets(queries))
     if executor in _DECISIONS:
         sharing, decisions = sharable_sets(queries), _DECISIONS[executor]
         beside = (_alone(query) for query, _ in sharing.beside)

@@ -92,7 +92,7 @@ class RuntimePlan:
         rest = {each.run.name: each.run for each in classes if each.run.name not in refused}
         units: list[Unit] = []
         for names in sweeps:
-            found = sweep_sets([rest[name] for name in names if name in rest]).sets
+            found = sweep_sets([rest[name] for name in names if name in rest])
             units += _taken(rest, map(SweepUnit.of, found))
         fixed = [query for query in rest.values() if not aseq_refusals(query)]
         if fixed:

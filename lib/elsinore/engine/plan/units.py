@@ -16,8 +16,8 @@ from elsinore.engine.hamlet.aggregate_set import run_set
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import Tables, make_tables
-from elsinore.engine.segments.aggregate import lower_passes, run_passes
-from elsinore.engine.sweep import aggregate_sweep
+from elsinore.engine.linear import aggregate_sweep
+from elsinore.engine.linear.segments import lower_passes, run_passes
 from elsinore.lowering.segments import Lowered
 from elsinore.lowering.sweep import SweepSet
 from elsinore.query.bound import BoundQuery

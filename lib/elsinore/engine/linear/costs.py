@@ -12,7 +12,7 @@ from math import ceil, exp, lgamma, log, log2
 
 import numpy as np
 
-from elsinore.kernels.segments import SOURCE_ROW, TARGET_ROW, WIDTH
+from elsinore.kernels.segments import START, Op
 from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.lowering.chains import passes
 from elsinore.lowering.segments import Lowered, lower_segments
@@ -128,16 +128,11 @@ def predict(
 
 def _program_cost(lowered: Lowered, statistics: Statistics, costs: SegmentCosts) -> float:
     """Each operation in proportion to its events; rows that nothing has reached yet are skipped."""
-    program = lowered.program
-    owners = np.repeat(np.arange(len(lowered.symbols)), np.diff(program.op_starts))
+    ops, owners = lowered.program.ops, lowered.symbol_of
     often = np.array([statistics.rate(s.type, 1) for s in lowered.symbols])[owners]
-    rates = np.array([_window_rate(s.query, s.position, statistics) for s in lowered.symbols])[
-        owners
-    ]
-    live, planes = _rows_reached(lowered, rates)
-    source = program.ops[:, SOURCE_ROW]
-    reached = np.where(source < 0, 1.0, live[source])
-    lanes = program.ops[:, WIDTH] * np.where(source < 0, 1, planes[source])
+    rates = np.array([_window_rate(s.query, s.position, statistics) for s in lowered.symbols])
+    live, planes = _rows_reached(lowered, rates[owners])
+    reached, lanes = live[ops[:, Op.SOURCE_ROW]], ops[:, Op.WIDTH] * planes[ops[:, Op.SOURCE_ROW]]
     each = costs.operation + costs.lane * lanes
     return float((often * (reached * each + (1.0 - reached) * costs.skipped)).sum())
 
@@ -146,13 +141,12 @@ def _rows_reached(lowered: Lowered, rates: np.ndarray) -> tuple[np.ndarray, np.n
     """How likely each row holds a count at all, and the planes of its counts."""
     ops, rows = lowered.program.ops, lowered.program.rows
     live, bits, depths = np.zeros(rows), np.zeros(rows), np.zeros(rows, np.int64)
+    live[START] = 1.0
     come = np.array([1.0 - exp(-rate) for rate in rates])
     wide = np.array([log2(max(rate, 1.0)) for rate in rates])
-    source, target = ops[:, SOURCE_ROW], ops[:, TARGET_ROW]
-    first = source < 0
+    source, target = ops[:, Op.SOURCE_ROW], ops[:, Op.TARGET_ROW]
     for _ in range(max(len(chain.symbols) for chain in lowered.chains)):
-        np.maximum.at(depths, target, np.where(first, 1, depths[source] + 1))
-        np.maximum.at(live, target, np.where(first, 1.0, live[source]) * come)
-        longer = np.where(first, 0.0, bits[source]) + wide - np.log2(depths[target])
-        np.maximum.at(bits, target, longer)
+        np.maximum.at(depths, target, depths[source] + 1)
+        np.maximum.at(live, target, live[source] * come)
+        np.maximum.at(bits, target, bits[source] + wide - np.log2(depths[target]))
     return live, np.array([planes_for(size) for size in bits])

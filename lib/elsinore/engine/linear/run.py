@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
+from typing import Any
 
 import numpy as np
 
+from elsinore.engine.entries import Entries
 from elsinore.engine.partial_rows import WindowRows
-from elsinore.engine.weights import NO_RANK
+from elsinore.engine.weights import NO_RANK, EventWeights
+from elsinore.kernels.segments import Program as LaneProgram
 from elsinore.kernels.sweep import count_classes, sweep
 from elsinore.kernels.sweep_numbers import DIGIT
 from elsinore.kernels.sweep_program import (
@@ -37,6 +40,21 @@ _ROWS, _BYTES = 1 << 15, 1 << 21
 _OUTGROWN = 1 << 12
 #: Wide windows that are looked at together.
 _TOGETHER = 1 << 10
+#: What the second digit of an int64 is less than.
+_SPARE = 1 << (63 - DIGIT - 1)
+
+
+def read_events(
+    classes: Sequence[Collection[object]], entries: Entries[Any], weights: EventWeights
+) -> Events:
+    """The entries as the kernels read them; those of a code without places are skipped.
+
+    `weights` are without column 0 of integers.
+    """
+    class_of = np.array([n if each else -1 for n, each in enumerate(classes)], np.int64)
+    return Events(
+        entries.times, entries.codes, class_of, weights.longs, weights.doubles, weights.ranks
+    )
 
 
 @dataclass(frozen=True)
@@ -71,7 +89,7 @@ def joined(parts: Sequence[Swept]) -> Swept:
     return Swept(rows, np.concatenate([part.outgrown for part in parts]))
 
 
-def make_found(program: Program, digits: int = 0) -> Found:
+def make_found(program: Program | LaneProgram, digits: int = 0) -> Found:
     """Room for the rows of a window at least."""
     kinds, columns = program.ends[:, End.KIND], program.ends[:, End.COLUMN]
     longs, doubles, ranks = (
@@ -107,12 +125,16 @@ def take_rows(found: Found) -> Swept:
 
 
 def _integers(longs: np.ndarray) -> np.ndarray:
-    """Digits (`kernels.sweep_numbers`) as Python's integers, object[R, K], by way of bytes."""
+    """Digits (`kernels.sweep_numbers`) as int64[R, K]; as Python's, by way of bytes, if need be."""
     used = int(longs[..., 0].max(initial=0)) + 1  # the highest one is for the sign
+    if used <= 2:
+        return longs[..., 1].copy()
     digits = longs[..., 1 : 1 + used].reshape(-1, used).copy()
     while (carries := digits[:, :-1] >> DIGIT).any():
         digits[:, :-1] -= carries << DIGIT
         digits[:, 1:] += carries
+    if not digits[:, 2:].any() and np.abs(digits[:, 1:]).max(initial=0) < _SPARE:
+        return (digits[:, 0] + (digits[:, 1] << DIGIT)).reshape(longs.shape[:2])
     held = digits.view(np.uint8).reshape(-1, used, 8)[:, :, : DIGIT // 8].tobytes()
     each = used * DIGIT // 8
     values = [

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import Entries, key_codes, make_entries
+from elsinore.engine.linear.panes import cheaper_by_panes, run_panes
+from elsinore.engine.linear.run import Swept, joined, read_events, run_sweep, run_wide
 from elsinore.engine.partial_rows import Reading, combine_groups, partial_tables
-from elsinore.engine.sweep.panes import cheaper_by_panes, run_panes
-from elsinore.engine.sweep.run import Swept, joined, run_sweep, run_wide
-from elsinore.engine.weights import EventWeights, weigh_events
+from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.sweep_program import Events
 from elsinore.lowering.sweep import Place, SweepSet
@@ -51,7 +51,7 @@ def aggregate_sweep(
         lowered = lower_window(sweep_set, window, entries.classes)
         weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
         parts = make_runs(entries, window, owned, threads)
-        swept_events = events_to_sweep(lowered, entries, weights)
+        swept_events = read_events(lowered.classes, entries, weights)
         swept = list(_sweep_parts(lowered, swept_events, parts, window, panes))
         rows = [part.rows for part in swept]
         for part in swept:
@@ -63,17 +63,6 @@ def aggregate_sweep(
         for combined in combine_groups(rows, readings):
             tables += partial_tables(combined, readings)
     return pa.concat_tables(tables)
-
-
-def events_to_sweep(lowered: Lowered, entries: Entries[Place], weights: EventWeights) -> Events:
-    """The entries as the kernels read them; a code that means nothing to the queries is skipped.
-
-    `weights` are without column 0 of integers.
-    """
-    class_of = np.array([n if each else -1 for n, each in enumerate(lowered.classes)], np.int64)
-    return Events(
-        entries.times, entries.codes, class_of, weights.longs, weights.doubles, weights.ranks
-    )
 
 
 # ---- parts of a stream, swept side by side

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elsinore.engine.sweep.run import Swept, joined, make_found, take_rows
+from elsinore.engine.linear.run import Swept, joined, make_found, take_rows
 from elsinore.engine.weights import NO_RANK
 from elsinore.kernels.sweep_panes import Panes, Stacks, find_panes, slide_panes, sweep_panes
 from elsinore.kernels.sweep_program import Events, WindowRun, make_work

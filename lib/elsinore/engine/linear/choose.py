@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from elsinore.engine.segments.costs import MEASURED, SegmentCosts, calibrated_savings, predict
+from elsinore.engine.linear.costs import MEASURED, SegmentCosts, calibrated_savings, predict
 from elsinore.query.bound import Workload
 from elsinore.sharing.candidates import Candidate, Segment, mine_candidates
 from elsinore.sharing.plan import Finder

@@ -1,0 +1,167 @@
+"""Runs queries of fixed length over the events of a table: the executors aseq and sharon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log2
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.entries import Entries, key_codes, make_entries
+from elsinore.engine.linear.run import make_found, read_events, take_rows
+from elsinore.engine.partial_rows import Reading, WindowRows, combine_groups, partial_tables
+from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
+from elsinore.events import EventTable
+from elsinore.kernels.segments import START, Clause, Clock, Lanes, run_lanes
+from elsinore.kernels.segments_lanes import DIGIT, digits_for
+from elsinore.kernels.sweep_program import make_weighed
+from elsinore.lowering.carriers import carriers_of
+from elsinore.lowering.chains import passes
+from elsinore.lowering.segments import Lowered, lower_classes, lower_segments
+from elsinore.query.bound import BoundQuery
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.sharing.candidates import Segment
+from elsinore.sharing.plan import StaticPlan
+from elsinore.template.support import aseq_refusals, require
+from elsinore.timeline import Interval
+
+
+def aggregate_segments(
+    queries: Sequence[BoundQuery],
+    events: EventTable | EventColumns,
+    shared: Sequence[Sequence[Segment]] | None = None,
+    *,
+    owned: Interval | None = None,
+) -> pa.Table:
+    """Unfinished rows (`results.partial`) of queries over all events of a table.
+
+    Args:
+        queries: what aseq can run.
+        events: in any order; all partitions together.
+        shared: the segments of a plan, each with its places in the queries that share it, no two of
+            which overlap (`shared_segments`); None for A-Seq, which shares nothing.
+        owned: only the windows that end in this interval; None for every window.
+
+    Raises:
+        UnsupportedQueryError: a query needs what these executors lack; see `aseq_refusals`.
+    """
+    require(queries, "aseq" if shared is None else "sharon", aseq_refusals)
+    return run_passes(lower_passes(queries, shared or ()), EventColumns.of(events), owned)
+
+
+def lower_passes(
+    queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]
+) -> tuple[Lowered, ...]:
+    """A program for all queries whose keys have the same names (`BoundQuery.named_keys`)."""
+    return tuple(lower_segments(members, shared) for members in passes(queries))
+
+
+def run_passes(
+    lowered: Sequence[Lowered], columns: EventColumns, owned: Interval | None
+) -> pa.Table:
+    """Runs programs, each in one pass over the events; see `aggregate_segments`."""
+    tables = [PARTIAL_SCHEMA.empty_table()]
+    for program in lowered:
+        tables += _run_pass(program, columns, owned)
+    return pa.concat_tables(tables)
+
+
+def _run_pass(
+    lowered: Lowered, columns: EventColumns, owned: Interval | None
+) -> Iterator[pa.Table]:
+    codes = key_codes(lowered.chains[0].query, columns)
+    entries = make_entries(lowered.standings, codes, columns)
+    weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
+    rows = WindowRows.joined(list(run_segments(lowered, entries, weights, owned)))
+    overflowed = rows.keys[~np.isfinite(rows.sums).all(axis=1)]
+    for number in np.unique(overflowed[:, 2]).tolist():
+        windows = np.unique(overflowed[overflowed[:, 2] == number, 1])
+        yield _redone(lowered.chains[number].query, columns.events, windows)
+        mine = (rows.keys[:, 2] == number) & np.isin(rows.keys[:, 1], windows)
+        rows = rows.where(~mine)
+    readings, groups = [], {}
+    for query in (chain.query for chain in lowered.chains):
+        named = tuple(n for n, key in query.named_keys.items() if key.group_label is not None)
+        if named not in groups:
+            groups[named] = entries.group_texts(query, codes)
+        carriers = carriers_of(query)
+        meanings = weights.meanings(carriers)
+        readings.append(Reading.in_order(query, groups[named], carriers, meanings))
+    for combined in combine_groups([rows], readings):
+        yield from partial_tables(combined, readings)
+
+
+def _redone(query: BoundQuery, events: EventTable, numbers: np.ndarray) -> pa.Table:
+    """The rows of windows whose sums outgrow a double: greta's ladder has wide exponents."""
+    low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
+    table = aggregate_query(
+        query, events.between(low.start, high.end), owned=Interval(low.end - 1, high.end)
+    )
+    starts = pa.array(numbers * query.window.slide)
+    return table.filter(pc.is_in(table["window_start"], value_set=starts))
+
+
+def shared_segments(plan: StaticPlan) -> list[list[Segment]]:
+    """What a plan shares: for each chosen candidate its place in each query that shares it."""
+    return [
+        [
+            Segment(place.query, place.start, plan.by_id[name].pattern)
+            for place in plan.by_id[name].shared_occurrences
+        ]
+        for name in plan.chosen
+    ]
+
+
+def run_segments(
+    lowered: Lowered, entries: Entries[int], weights: EventWeights, owned: Interval | None
+) -> Iterator[WindowRows]:
+    """The rows of all queries in all windows that end in `owned` (None: in every window)."""
+    events = read_events(entries.classes, entries, weights)
+    windows = lowered.program.windows.copy()
+    for chain in lowered.chains:
+        windows[chain.window, [Clause.FIRST, Clause.LAST]] = chain.query.window.owned(owned)
+    program = lower_classes(lowered, entries.classes)._replace(windows=windows)
+    planes = _planes_needed(lowered, entries, weights.longs)
+    lanes = _make_lanes(lowered, planes)
+    clocks = np.zeros((windows.shape[0] + 1, len(Clock)), np.int64)
+    weighed, found = make_weighed(events), make_found(program, digits_for(planes))
+    done = False
+    while not done:
+        done = run_lanes(program, lanes, events, entries.offsets, clocks, weighed, found)
+        yield take_rows(found).rows
+
+
+def _planes_needed(lowered: Lowered, entries: Entries[int], longs: np.ndarray) -> int:
+    """Planes that hold any count: no more trends than choices of their events."""
+    amounts = np.zeros(len(lowered.symbols), np.int64)
+    numbers = np.bincount(entries.codes, minlength=len(entries.classes)).tolist()
+    for symbols, number in zip(entries.classes, numbers, strict=False):
+        amounts[list(symbols)] += number
+    largest = np.diff(entries.offsets).max(initial=0)
+    choices = np.log2(np.minimum(amounts, largest) + 1.0)
+    bits = max(float(choices[list(chain.symbols)].sum()) for chain in lowered.chains)
+    heaviest = max(1.0, float(np.abs(longs.astype(np.float64)).max(initial=1.0)))
+    longest = max(len(chain.symbols) for chain in lowered.chains)
+    return int((bits + log2(heaviest) + log2(longest) + 2) // DIGIT) + 2
+
+
+def _make_lanes(lowered: Lowered, planes: int) -> Lanes:
+    """Clear lanes for a program."""
+    counts, doubles, ranks = lowered.starts[:, -1].tolist()
+    rows = lowered.starts.shape[1] - 1
+    lanes = Lanes(
+        np.zeros((planes, counts), np.int64),
+        np.zeros(doubles),
+        np.full(ranks, NO_RANK, np.int64),
+        lowered.starts[0],
+        lowered.starts[1],
+        lowered.starts[2],
+        np.ones(rows, np.int64),
+        np.zeros(rows),
+    )
+    lanes.counts[0, 0] = lanes.bounds[START] = 1
+    return lanes
