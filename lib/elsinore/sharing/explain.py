@@ -63,7 +63,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Boxes side by side that a query computes, or that the candidate of this id computes for it."""
+    """Boxes side by side that a query computes, or the candidate of this id computes for it."""
 
     boxes: tuple[Box, ...]
     candidate: str | None
