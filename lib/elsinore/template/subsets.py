@@ -36,7 +36,7 @@ from elsinore.template.template import (
     any_way,
     every,
     keys_at,
-    reachable,
+    leading_to,
     some,
     transition,
 )
@@ -302,7 +302,8 @@ def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
             if room < 0:
                 raise NotUnambiguous("its ways to match one trend are too many")
             pending += arrows[pair]
-    return _that_reach(arrows, [p for p in arrows if p[0] in left.last and p[1] in right.last])
+    ends = [p for p in arrows if p[0] in left.last and p[1] in right.last]
+    return leading_to(ends, ((pair, after) for pair, nexts in arrows.items() for after in nexts))
 
 
 def _followers(found: Automaton) -> dict[int, list[int]]:
@@ -311,15 +312,6 @@ def _followers(found: Automaton) -> dict[int, list[int]]:
     for earlier, later in found.pairs:
         followers.setdefault(earlier, []).append(later)
     return followers
-
-
-def _that_reach(arrows: dict[Pair, set[Pair]], ends: list[Pair]) -> set[Pair]:
-    """The pairs from which an end can be reached."""
-    backwards: dict[Pair, list[Pair]] = {}
-    for pair, nexts in arrows.items():
-        for after in nexts:
-            backwards.setdefault(after, []).append(pair)
-    return reachable(ends, lambda pair: backwards.get(pair, ()))
 
 
 # ---- whether one event can meet several local predicates together
