@@ -24,7 +24,7 @@ from elsinore.sharing.explain import (
     reason,
 )
 from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.sharable import SharableSet, Sharing, kleene_sharers, sets_of
+from elsinore.sharing.sharable import SharableSet, Sharing, sets_of
 from elsinore.sharing.statistics import Statistics
 
 #: Rows of what is not shared that are printed; JSON holds them all.
@@ -219,7 +219,7 @@ def _apart(shared: dict[str, list[str]], by_name: dict[str, BoundQuery]) -> str 
 def _sharers(found: SharableSet) -> dict[str, list[str]]:
     """By event type E, the queries of a set that share E+."""
     sharers: dict[str, list[str]] = {}
-    for state, numbers in kleene_sharers(found).items():
+    for state, numbers in found.merged.sharers.items():
         names = sharers.setdefault(found.merged.states[state].type, [])
         names += [n for q in numbers if (n := found.queries[q].name) not in names]
     return sharers

@@ -92,9 +92,9 @@ def _conflicts(drawn: list[PlannedCandidate]) -> list[tuple[int, int]]:
     """Pairs that meet at a position of a query, as places in the list."""
     meeting: dict[Place, list[int]] = {}
     for number, candidate in enumerate(drawn):
-        for place in candidate.occurrences:
-            for position in range(place.start, place.stop):
-                meeting.setdefault((place.query, position), []).append(number)
+        for occurrence in candidate.occurrences:
+            for place in occurrence.places:
+                meeting.setdefault(place, []).append(number)
     return sorted({(a, b) for ids in meeting.values() for a in ids for b in ids if a < b})
 
 

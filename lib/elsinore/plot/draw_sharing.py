@@ -36,7 +36,7 @@ from elsinore.plot.ink import (
 from elsinore.query.print_query import print_length
 from elsinore.sharing.explain import Box, Cut, ExplainedSavings, figure_text
 from elsinore.sharing.plan import StaticPlan
-from elsinore.sharing.sharable import SharableSet, Sharing, kleene_sharers
+from elsinore.sharing.sharable import SharableSet, Sharing
 
 #: More rows than these are not drawn; those that share most are.
 MOST_ROWS = 120
@@ -76,14 +76,7 @@ def save_sharing(
 ) -> None:
     """Draw queries as rows of boxes, what they share as spans, and the sets' merged templates.
 
-    Args:
-        plan: the plan, for the title.
-        cuts: of every query.
-        savings: what the chosen candidates save.
-        sharing: the sharable sets.
-        path: a file that ends in .svg or .png.
-        runtime: which queries of a set run together, and how.
-        calendar: whether the stream's time is in microseconds, not in ticks of no unit.
+    `calendar` says that the stream's time is in microseconds, not in ticks of no unit.
 
     Raises:
         ParameterError: another ending, or the file cannot be written.
@@ -121,7 +114,7 @@ def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: b
     """A set: its title, lines of text below that, and its merged template."""
     listed = ", ".join(f"{n} {query.name}" for n, query in enumerate(found.queries, 1))
     kinds = ", ".join(f"{t}+" for t in dict.fromkeys(
-        found.merged.states[state].type for state in kleene_sharers(found)))  # fmt: skip
+        found.merged.states[state].type for state in found.merged.sharers))  # fmt: skip
     keys = ", ".join(found.merged.keys) or "no key"
     pane = print_length(found.pane, calendar=calendar)
     run_by = runtime.executors_of([query.name for query in found.queries])
@@ -239,7 +232,7 @@ def _kleene_groups(
     """One for each E+ of a set; several of them in one box of a query go by the first."""
     merged, groups = found.merged, []
     taken: set[tuple[str, int]] = set()
-    for state, queries in kleene_sharers(found).items():
+    for state, queries in merged.sharers.items():
         members = {}
         for number in queries:
             query = found.queries[number].name

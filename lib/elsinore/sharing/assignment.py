@@ -16,12 +16,10 @@ that of facility location:
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,45 +28,6 @@ from scipy.sparse import csr_array
 from elsinore.sharing.benefit import Choice, Option, Savings
 from elsinore.sharing.binary_program import TOLERANCE, BinaryProgram, solve
 from elsinore.sharing.candidates import Candidate, Place
-
-
-class Interval(NamedTuple):
-    """An offer to one query: positions `start` to `stop - 1`, a gain, and the offer's number."""
-
-    start: int
-    stop: int
-    gain: float
-    number: int
-
-
-def pack(offers: Sequence[Interval]) -> list[int]:
-    """The numbers of disjoint offers with the largest sum of gains; O(n log n).
-
-    >>> pack([Interval(0, 2, 3, 7), Interval(1, 4, 5, 8), Interval(2, 4, 3, 9)])
-    [7, 9]
-    """
-    ordered = sorted(offer for offer in offers if offer.gain > 0)
-    ordered.sort(key=lambda offer: offer.stop)
-    stops = [offer.stop for offer in ordered]
-    best = [0.0]
-    taken: list[int] = []  # how many of the offers before remain if this one is taken, or -1
-    for place, offer in enumerate(ordered):
-        before = bisect_right(stops, offer.start, 0, place)
-        with_it = best[before] + offer.gain
-        taken.append(before if with_it > best[-1] else -1)
-        best.append(max(best[-1], with_it))
-    chosen = []
-    place = len(ordered)
-    while place:
-        if taken[place - 1] < 0:
-            place -= 1
-        else:
-            chosen.append(ordered[place - 1].number)
-            place = taken[place - 1]
-    return chosen[::-1]
-
-
-# ---- the program
 
 
 @dataclass(frozen=True)
@@ -175,38 +134,30 @@ class AssignmentModel:
         sizes = [len(costs) for costs in self.costs]
         return (len(self.offers) + np.concatenate([[0], np.cumsum(sizes)])).astype(int).tolist()
 
-    @cached_property
-    def by_query(self) -> dict[str, list[Interval]]:
-        """The offers of each query; `number` is that of x."""
-        found: dict[str, list[Interval]] = {}
-        for number, offer in enumerate(self.offers):
-            interval = Interval(offer.start, offer.stop, offer.gain, number)
-            found.setdefault(offer.query, []).append(interval)
-        return found
-
     def _cliques(self) -> list[list[int]]:
         """The maximal sets of offers over one position of a query, of two or more.
 
         The set over a position is part of a later one unless an offer ends there, and of an earlier
         one unless an offer began after that.
         """
+        by_query: dict[str, list[tuple[int, _Offer]]] = {}
+        for number, offer in enumerate(self.offers):
+            by_query.setdefault(offer.query, []).append((number, offer))
         found = []
-        for offers in self.by_query.values():
+        for offers in by_query.values():
             kept = -1
-            for last in sorted({offer.stop - 1 for offer in offers}):
-                over = [offer for offer in offers if offer.start <= last < offer.stop]
-                if max(offer.start for offer in over) > kept and len(over) > 1:
-                    found.append([offer.number for offer in over])
+            for last in sorted({offer.stop - 1 for _, offer in offers}):
+                over = [(n, offer) for n, offer in offers if offer.start <= last < offer.stop]
+                if max(offer.start for _, offer in over) > kept and len(over) > 1:
+                    found.append([number for number, _ in over])
                 kept = last
         return found
 
-    def vector(self, sharing: Mapping[str, frozenset[str]]) -> NDArray[np.float64]:
-        """The vector of a plan: the queries that share each candidate, by candidate id."""
-        x = np.zeros(len(self.offers))
-        for number, offer in enumerate(self.offers):
-            queries = sharing.get(self.candidates[offer.candidate].id)
-            x[number] = queries is not None and offer.query in queries
-        return self.opened(x)
+    def vector(self, options: Iterable[Option]) -> NDArray[np.float64]:
+        """The vector of a plan's options, as far as the model has variables for them."""
+        sharing = {(o.candidate.id, query) for o in options for query in o.queries}
+        x = [(self.candidates[o.candidate].id, o.query) in sharing for o in self.offers]
+        return self.opened(np.array(x, np.float64))
 
     def opened(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """x, and every y that it needs."""
@@ -262,19 +213,16 @@ def assign(
     """
     begin = tuple(start)
     model = AssignmentModel.of(candidates, savings)
-    # The start may let queries share that lose by it, for which the model has no variable.
-    sharing = {option.candidate.id: frozenset(option.queries) for option in begin}
-    given = model.vector(sharing)
     found = solve(
         model.program,
-        start=_best(model, given, _packed(model, given)),
-        improve=lambda x: _best(model, _rounded(model, x), _packed(model, x)),
+        start=model.vector(begin),
+        improve=lambda x: _rounded(model, x),
         bound=model.bound,
         time_limit=time_limit,
     )
     options = _filled(model, model.options(found.x, savings), savings)
-    if _score(begin) > _score(options):
-        options = begin
+    # The start may let queries share that lose by it, for which the model has no variable.
+    options = max(options, begin, key=_score)
     score = _score(options)
     bound = max(found.bound, score)
     return Choice(options, bound, bound - score <= TOLERANCE * bound)
@@ -282,10 +230,6 @@ def assign(
 
 def _score(options: Iterable[Option]) -> float:
     return fsum(option.benefit for option in options)
-
-
-def _best(model: AssignmentModel, *vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    return max(vectors, key=lambda vector: float(model.program.gains @ vector))
 
 
 def _rounded(model: AssignmentModel, vector: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -304,25 +248,7 @@ def _rounded(model: AssignmentModel, vector: NDArray[np.float64]) -> NDArray[np.
         if taken.isdisjoint(places):
             taken.update(places)
             x[number] = 1
-    return model.opened(_paying(model, x))
-
-
-def _packed(model: AssignmentModel, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A feasible vector from one between 0 and 1: open the likely, pack, close what does not pay.
-
-    Every query gets its best disjoint offers of open candidates, O(|x| log |x|).
-    """
-    is_open = [vector[first] >= 0.5 for first in model.first_y[:-1]]
-    x = np.zeros(len(model.offers))
-    for offers in model.by_query.values():
-        x[pack([o for o in offers if is_open[model.offers[o.number].candidate]])] = 1
-    return model.opened(_paying(model, x))
-
-
-def _paying(model: AssignmentModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Disjoint assignments without those to candidates that they do not repay."""
-    pays = _pays(model, model.opened(x))
-    return x * pays[model.owners]
+    return model.opened(x * _pays(model, model.opened(x))[model.owners])
 
 
 def _pays(model: AssignmentModel, vector: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import fsum
 
 from elsinore.errors import ParameterError
@@ -137,22 +138,23 @@ def weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> S
 def _weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> Savings:
     attributes = _key_attributes(candidate, workload)
     partitions = statistics.partition_count(attributes)
-    rates_of: dict[int, Rates] = {}
+    splits = {p.query: split(workload.by_name[p.query], p) for p in candidate.occurrences}
+    types = sorted({name for found in splits.values() for name in found.whole})
+
+    @cache
+    def rates_of(length: int) -> Rates:
+        return {
+            name: statistics.rate(name, length, _carried(name, attributes, workload))
+            for name in types
+        }
+
     gains, once = {}, {}
-    splits = [(workload.by_name[p.query], split(workload.by_name[p.query], p))
-              for p in candidate.occurrences]  # fmt: skip
-    types = {name for _, found in splits for name in found.whole}
-    divisors = {
-        name: statistics.partition_count(_carried(name, attributes, workload)) for name in types
-    }
-    for query, found in splits:
-        within = query.window.within
-        if within not in rates_of:
-            rates_of[within] = {n: statistics.rate(n, within) / divisors[n] for n in sorted(types)}
-        rates = rates_of[within]
+    for name, found in splits.items():
+        within = workload.by_name[name].window.within
+        rates = rates_of(within)
         times = workload.longest_window / within * partitions
-        gains[query.name] = (non_shared(found, rates) - shared(found, rates)) * times
-        once[query.name] = shared_once(candidate.pattern, rates) * times
+        gains[name] = (non_shared(found, rates) - shared(found, rates)) * times
+        once[name] = shared_once(candidate.pattern, rates) * times
     return Savings(gains, once)
 
 
@@ -204,7 +206,7 @@ def partition_keys(workload: Workload) -> tuple[tuple[str, ...], ...]:
 def _key_attributes(candidate: Candidate, workload: Workload) -> tuple[str, ...]:
     place = candidate.occurrences[0]  # all agree: the keys are part of the signature
     keys = keys_of(workload.by_name[place.query], place)
-    return tuple(sorted({key.attribute for key in keys}))
+    return _attributes(keys)
 
 
 def _attributes(keys: Iterable[Key]) -> tuple[str, ...]:

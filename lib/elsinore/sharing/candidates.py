@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from elsinore.query.bound import BoundQuery, Key, Workload
-from elsinore.query.expressions import (
-    Applied,
-    BoundExpression,
-    Constant,
-    Field,
-    operands_of,
-)
+from elsinore.query.expressions import Applied, BoundExpression, Constant, Field, operands_of
 from elsinore.query.syntax import (
     EventPattern,
     KleenePlus,
@@ -26,6 +21,9 @@ from elsinore.query.syntax import (
     parts_of,
 )
 from elsinore.sharing.fingerprints import canonical_json
+
+#: A position of a query's pattern, by the query's name.
+Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +45,11 @@ class Segment:
         """The index after the last position."""
         return self.start + len(self.types)
 
+    @property
+    def places(self) -> list[Place]:
+        """The positions."""
+        return [(self.query, position) for position in range(self.start, self.stop)]
+
 
 def segments(query: BoundQuery) -> tuple[Segment, ...]:
     """The maximal runs of plain event types (no Kleene, no NOT, no choice) at the top of a query.
@@ -59,18 +62,13 @@ def segments(query: BoundQuery) -> tuple[Segment, ...]:
         return ()
     parts = query.pattern.parts if isinstance(query.pattern, Sequence) else (query.pattern,)
     found: list[Segment] = []
-    run: list[str] = []
     place = 0
-    for part in parts:
-        if isinstance(part, EventPattern):
-            run.append(part.type)
-            place += 1
-            continue
-        found.append(Segment(query.name, place - len(run), tuple(run)))
-        run = []
-        place += sum(1 for _ in event_patterns(part))
-    found.append(Segment(query.name, place - len(run), tuple(run)))
-    return tuple(segment for segment in found if segment.types)
+    for is_plain, run in groupby(parts, lambda part: isinstance(part, EventPattern)):
+        types = tuple(event.type for part in run for event in event_patterns(part))
+        if is_plain:
+            found.append(Segment(query.name, place, types))
+        place += len(types)
+    return tuple(found)
 
 
 def sub_segments(query: BoundQuery) -> Iterator[Segment]:
@@ -191,20 +189,16 @@ def mine_candidates(workload: Workload) -> tuple[Candidate, ...]:
     for query in workload.queries:
         for segment in sub_segments(query):  # from left to right: the first occurrence stays
             found.setdefault(signature(query, segment), {}).setdefault(query.name, segment)
-    sharable = []
-    for text, by_query in found.items():
-        if len(by_query) > 1:
-            places = tuple(by_query[name] for name in sorted(by_query))
-            sharable.append((places[0].types, text, places))
-    sharable.sort()
-    return tuple(
-        Candidate(f"p{number}", types, places)
-        for number, (types, _, places) in enumerate(sharable, start=1)
+    sharable = sorted(
+        (segments[0].types, text, segments)
+        for text, by_query in found.items()
+        if len(by_query) > 1
+        for segments in [tuple(by_query[name] for name in sorted(by_query))]
     )
-
-
-#: A position of a query's pattern, by the query's name.
-Place = tuple[str, int]
+    return tuple(
+        Candidate(f"p{number}", types, segments)
+        for number, (types, _, segments) in enumerate(sharable, start=1)
+    )
 
 
 def places_of(candidate: Candidate, queries: Collection[str] | None = None) -> Iterator[Place]:
@@ -216,8 +210,7 @@ def places_of(candidate: Candidate, queries: Collection[str] | None = None) -> I
     """
     for occurrence in candidate.occurrences:
         if queries is None or occurrence.query in queries:
-            for position in range(occurrence.start, occurrence.stop):
-                yield occurrence.query, position
+            yield from occurrence.places
 
 
 # ---- Kleene sub-patterns, which Hamlet shares

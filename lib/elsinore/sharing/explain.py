@@ -11,8 +11,9 @@ from elsinore.query import syntax
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import print_pattern
 from elsinore.sharing.benefit import Savings, weigh
-from elsinore.sharing.candidates import Candidate, kleene_types, mine_candidates
+from elsinore.sharing.candidates import Place, kleene_types
 from elsinore.sharing.plan import Fate, Occurrence, PlannedCandidate, StaticPlan
+from elsinore.sharing.replan import chosen_candidates
 from elsinore.sharing.statistics import Statistics
 
 
@@ -62,10 +63,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Boxes side by side that one query computes, or that a chosen candidate computes for it.
-
-    `candidate` is the candidate's id; None where the stretch is private.
-    """
+    """Boxes side by side that a query computes, or the candidate of this id computes for it."""
 
     boxes: tuple[Box, ...]
     candidate: str | None
@@ -103,22 +101,21 @@ class Cut:
         return text if plain else f"SEQ({text})"
 
 
+#: The chosen candidate that shares each position.
+Owners = Mapping[Place, str]
+
+
 def explain_cuts(plan: StaticPlan, workload: Workload) -> tuple[Cut, ...]:
     """The cut of every query, in the order of the workload.
 
     The plan must fit the workload (`elsinore.sharing.replan.verify`).
     """
-    shared: dict[str, dict[int, str]] = {}
-    for name in plan.chosen:
-        for place in plan.by_id[name].shared_occurrences:
-            owned = dict.fromkeys(range(place.start, place.stop), name)
-            shared.setdefault(place.query, {}).update(owned)
-    return tuple(cut_query(query, shared.get(query.name, {})) for query in workload.queries)
+    return tuple(cut_query(query, plan.owners) for query in workload.queries)
 
 
-def cut_query(query: BoundQuery, shared: dict[int, str]) -> Cut:
-    """The cut of one query, given the candidate that computes each shared position."""
-    boxes = groupby(_boxes(query.pattern), key=lambda box: shared.get(box.start))
+def cut_query(query: BoundQuery, owners: Owners) -> Cut:
+    """The cut of one query."""
+    boxes = groupby(_boxes(query.pattern), key=lambda box: owners.get((query.name, box.start)))
     return Cut(query.name, tuple(Stretch(tuple(found), name) for name, found in boxes))
 
 
@@ -143,12 +140,7 @@ def _without_aliases(pattern: syntax.Pattern) -> syntax.Pattern:
             return type(pattern)(_without_aliases(pattern.body))
 
 
-#: By the id of a chosen candidate, the queries in which another candidate meets it.
-Meetings = Mapping[str, tuple[str, ...]]
-
-
-#: The chosen candidate that shares each position, by query.
-Owners = Mapping[tuple[str, int], str]
+# ---- what sharing saves, and why there is not more of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +167,10 @@ class SharedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class UnsharedCandidate:
-    """A candidate that was not chosen, and the chosen ones that it meets."""
+    """A candidate that was not chosen, and the chosen ones that it meets, with the queries."""
 
     candidate: PlannedCandidate
-    meets: Meetings
+    meets: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,29 +194,53 @@ def explain_savings(
     Raises:
         PlanError: the plan was found from other statistics.
     """
-    if statistics is not None and plan.statistics_fingerprint != statistics.fingerprint:
-        raise PlanError(
-            "the static plan was found from other statistics",
-            hint="find the plan anew, or explain it without them",
-            plan=plan.statistics_fingerprint,
-            statistics=statistics.fingerprint,
-        )
-    owners = {
-        (place.query, position): name
-        for name in plan.chosen
-        for place in plan.by_id[name].shared_occurrences
-        for position in range(place.start, place.stop)
-    }
-    savings = _savings(plan, workload, statistics) if statistics is not None else {}
-    chosen = [_shared(plan.by_id[name], savings.get(name), owners) for name in plan.chosen]
+    savings: dict[str, Savings] = {}
+    if statistics is not None:
+        if plan.statistics_fingerprint != statistics.fingerprint:
+            raise PlanError(
+                "the static plan was found from other statistics",
+                hint="find the plan anew, or explain it without them",
+                plan=plan.statistics_fingerprint,
+                statistics=statistics.fingerprint,
+            )
+        chosen = chosen_candidates(plan, workload)
+        savings = {name: weigh(found, workload, statistics) for name, found in chosen.items()}
+    shared = [_shared(plan.by_id[name], savings.get(name), plan.owners) for name in plan.chosen]
     others = [c for c in plan.candidates if c.id not in plan.chosen]
     return ExplainedSavings(
-        tuple(sorted(chosen, key=lambda each: -(each.net or 0.0))),
+        tuple(sorted(shared, key=lambda each: -(each.net or 0.0))),
         tuple(
-            UnsharedCandidate(c, _meetings(c, owners))
+            UnsharedCandidate(c, _meetings(c, plan.owners))
             for c in sorted(others, key=lambda c: -c.benefit)
         ),
     )
+
+
+def _shared(
+    candidate: PlannedCandidate, savings: Savings | None, owners: Owners
+) -> SharedCandidate:
+    sharing = candidate.shared_by
+    left_out = [place for place in candidate.occurrences if place.query not in sharing]
+    return SharedCandidate(
+        candidate,
+        {name: savings.gains[name] for name in sharing} if savings else None,
+        max(savings.once[name] for name in sharing) if savings else None,
+        savings.benefit(sharing) if savings else candidate.shared_benefit,
+        {place.query: _met(place, owners) for place in left_out},
+    )
+
+
+def _met(occurrence: Occurrence, owners: Owners) -> tuple[str, ...]:
+    """The chosen candidates that share positions of an occurrence."""
+    return tuple(dict.fromkeys(owners[p] for p in occurrence.places if p in owners))
+
+
+def _meetings(candidate: PlannedCandidate, owners: Owners) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for occurrence in candidate.occurrences:
+        for name in _met(occurrence, owners):
+            found[name] = (*found.get(name, ()), occurrence.query)
+    return found
 
 
 def reason(unshared: UnsharedCandidate, guaranteed: float) -> str:
@@ -251,43 +267,3 @@ def figure_text(value: float) -> str:
     ('7.02427', '1,035,358', '1e+300')
     """
     return f"{value:,.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:,.6g}"
-
-
-def _savings(plan: StaticPlan, workload: Workload, statistics: Statistics) -> dict[str, Savings]:
-    """What the chosen candidates save; found by what they share, whatever they are called."""
-
-    def content(found: Candidate | PlannedCandidate) -> tuple[object, ...]:
-        return found.pattern, found.queries, found.occurrences[0].start
-
-    mined = {content(candidate): candidate for candidate in mine_candidates(workload)}
-    return {
-        name: weigh(mined[content(plan.by_id[name])], workload, statistics) for name in plan.chosen
-    }
-
-
-def _shared(
-    candidate: PlannedCandidate, savings: Savings | None, owners: Owners
-) -> SharedCandidate:
-    sharing = candidate.shared_by
-    left_out = [place for place in candidate.occurrences if place.query not in sharing]
-    return SharedCandidate(
-        candidate,
-        {name: savings.gains[name] for name in sharing} if savings else None,
-        max(savings.once[name] for name in sharing) if savings else None,
-        savings.benefit(sharing) if savings else candidate.shared_benefit,
-        {place.query: _met(place, owners) for place in left_out},
-    )
-
-
-def _met(place: Occurrence, owners: Owners) -> tuple[str, ...]:
-    """The chosen candidates that share positions of an occurrence."""
-    met = (owners.get((place.query, at)) for at in range(place.start, place.stop))
-    return tuple(dict.fromkeys(name for name in met if name is not None))
-
-
-def _meetings(candidate: PlannedCandidate, owners: Owners) -> Meetings:
-    found: dict[str, list[str]] = {}
-    for place in candidate.occurrences:
-        for name in _met(place, owners):
-            found.setdefault(name, []).append(place.query)
-    return {name: tuple(queries) for name, queries in found.items()}

@@ -18,22 +18,18 @@ from elsinore.sharing.candidates import Candidate, places_of
 
 @dataclass(frozen=True, eq=False)
 class SharonGraph:
-    """An undirected graph with weighted vertices, as an adjacency list (Sharon Definition 10).
-
-    The list is kept as numbers, eight bytes an edge, since workloads of thousands of queries have
-    millions of conflicts.
+    """An undirected graph with weighted vertices (Sharon Definition 10).
 
     Attributes:
         vertices: their names; their order is the order of all algorithms.
         values: weight of each vertex, above zero, float64 [V].
-        offsets, others: the neighbours of vertex i are the vertices with the numbers
-            `others[offsets[i]:offsets[i + 1]]`, ascending; int32 [V + 1] and [2 E].
+        adjacency: 1 for each two vertices in conflict, sparse by rows, int8 [V, V], since workloads
+            of thousands of queries have millions of conflicts.
     """
 
     vertices: tuple[str, ...]
     values: NDArray[np.float64]
-    offsets: NDArray[np.int32]
-    others: NDArray[np.int32]
+    adjacency: Any
 
     @classmethod
     def of(cls, weights: Mapping[str, float], edges: Iterable[tuple[str, str]]) -> SharonGraph:
@@ -60,16 +56,14 @@ class SharonGraph:
         ]
         rows, columns = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
         shape = (len(weights), max(1, len(numbers)))
-        held = csr_array(coo_array((np.ones(len(pairs), np.int32), (rows, columns)), shape=shape))
+        held = csr_array((np.ones(len(pairs), np.int32), (rows, columns)), shape=shape)
         met = coo_array(held @ held.T)
         apart = met.row != met.col
         ends = (met.row[apart], met.col[apart])
-        near = csr_array(coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(shape[0],) * 2))
-        near.sort_indices()
+        adjacency = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=met.shape)
+        adjacency.sort_indices()
         values = np.fromiter(weights.values(), np.float64, len(weights))
-        return cls(
-            tuple(weights), values, near.indptr.astype(np.int32), near.indices.astype(np.int32)
-        )
+        return cls(tuple(weights), values, adjacency)
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -83,7 +77,10 @@ class SharonGraph:
 
     def near(self, number: int) -> NDArray[np.int32]:
         """The numbers of a vertex's neighbours, ascending."""
-        return self.others[self.offsets[number] : self.offsets[number + 1]]
+        near: NDArray[np.int32] = self.adjacency.indices[
+            self.adjacency.indptr[number] : self.adjacency.indptr[number + 1]
+        ]
+        return near
 
     def neighbours(self, vertex: str) -> frozenset[str]:
         """The vertices that a vertex is in conflict with."""
@@ -92,7 +89,7 @@ class SharonGraph:
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
         """Number of conflicts of each vertex, int64 [V]."""
-        return np.diff(self.offsets).astype(np.int64)
+        return np.diff(self.adjacency.indptr).astype(np.int64)
 
     def degree(self, vertex: str) -> int:
         """Number of conflicts of a vertex."""
@@ -104,15 +101,10 @@ class SharonGraph:
 
     def among(self, kept: NDArray[np.bool_]) -> SharonGraph:
         """The graph of the vertices that a mask [V] keeps, and of the edges among them."""
-        shape = (len(self.vertices),) * 2
-        whole: Any = csr_array((np.ones(len(self.others), np.int8), self.others, self.offsets),
-                               shape=shape)  # fmt: skip
-        part = whole[kept][:, kept]
+        part = self.adjacency[kept][:, kept]
         part.sort_indices()
-        names = tuple(n for n, stays in zip(self.vertices, kept.tolist(), strict=True) if stays)
-        return SharonGraph(
-            names, self.values[kept], part.indptr.astype(np.int32), part.indices.astype(np.int32)
-        )
+        names = tuple(self.vertices[number] for number in np.flatnonzero(kept))
+        return SharonGraph(names, self.values[kept], part)
 
 
 def build_graph(candidates: tuple[Candidate, ...], benefits: Mapping[str, float]) -> SharonGraph:
@@ -208,7 +200,7 @@ def reduce(graph: SharonGraph) -> Reduction:
     scores = initial = _score_max(graph, pruned)
     final = initial.copy()
     while True:
-        degrees = _sums(graph, (~pruned).astype(np.float64))
+        degrees = graph.adjacency @ (~pruned).astype(np.float64)
         free = undecided & (degrees == 0)
         ridden = undecided & ~free & (scores < guaranteed * (1 - _ROUNDING))
         if not (free | ridden).any():
@@ -230,11 +222,5 @@ def reduce(graph: SharonGraph) -> Reduction:
 def _score_max(graph: SharonGraph, pruned: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Equation 11 for every vertex: all weights but those of its neighbours and the pruned."""
     weights = np.where(pruned, 0.0, graph.values)
-    return weights.sum() - _sums(graph, weights)
-
-
-def _sums(graph: SharonGraph, of: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum over the neighbours of each vertex."""
-    rows = np.repeat(np.arange(len(graph.vertices)), graph.degrees)
-    sums = np.bincount(rows, weights=of[graph.others], minlength=len(graph.vertices))
-    return sums.astype(np.float64)  # without edges bincount counts
+    least: NDArray[np.float64] = weights.sum() - graph.adjacency @ weights
+    return least

@@ -6,7 +6,6 @@ merged state of its own; Kleene states come first, so that the E+ of all queries
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import Generic, TypeVar
 
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression
-from elsinore.template.template import Condition, State, Template, Transition, reachable
+from elsinore.template.template import Condition, State, Template, Transition, leading_to
 
 #: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
 #: which not all do.
@@ -40,7 +39,6 @@ class Standing:
     """What an event must be to stand at a place.
 
     Attributes:
-        type: the event type.
         keys: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
         needed: the names of keys whose values must be neither NULL nor NaN.
         admission: what is asked of single events.
@@ -84,19 +82,12 @@ class Standings(Generic[Place]):
     @cached_property
     def useful(self) -> set[Place]:
         """The places of trends from which an end can be reached."""
-        before = defaultdict(list)
-        for earlier, later in self.arrows:
-            before[later].append(earlier)
-        return reachable(self.ends, lambda place: before.get(place, ()))
+        return leading_to(self.ends, self.arrows)
 
     def leads_through(self, places: Set[Place]) -> bool:
         """Whether a way from a start to an end leads through the given places alone."""
-        after = defaultdict(list)
-        for earlier, later in self.arrows:
-            if later in places:
-                after[earlier].append(later)
-        found = reachable(self.starts & places, lambda place: after.get(place, ()))
-        return not self.ends.isdisjoint(found)
+        arrows = ((a, b) for a, b in self.arrows if a in places and b in places)
+        return not (self.starts & places).isdisjoint(leading_to(self.ends & places, arrows))
 
 
 def standings_of(
@@ -128,7 +119,6 @@ class MergedState:
     """Where events of one type may stand.
 
     Attributes:
-        type: the event type.
         keys: attributes of the keys that the events carry.
         members: by number of the query, the state of its own template.
     """
@@ -173,13 +163,18 @@ class MergedTemplate:
     keys: tuple[str, ...]
 
     @cached_property
-    def kleene(self) -> tuple[int, ...]:
-        """Merged states at which several queries have E+ (Definition 3.1)."""
+    def sharers(self) -> dict[int, tuple[int, ...]]:
+        """Queries with E+ at each merged state where several have it (Definition 3.1), ascending."""
         users: dict[int, set[int]] = {}
         for link in self.links:
             if link.earlier == link.later:
                 users.setdefault(link.later, set()).update(link.queries)
-        return tuple(sorted(number for number, queries in users.items() if len(queries) > 1))
+        return {s: tuple(sorted(users[s])) for s in sorted(users) if len(users[s]) > 1}
+
+    @property
+    def kleene(self) -> tuple[int, ...]:
+        """Merged states at which several queries have E+."""
+        return tuple(self.sharers)
 
     def starts(self, state: int) -> tuple[int, ...]:
         """Queries whose trends may start at a merged state."""
@@ -228,13 +223,20 @@ class MergedTemplate:
         }
 
     def as_template(self) -> Template:
-        """All queries together as one template; its keys are numbers of `self.keys`."""
-        states = range(len(self.states))
-        return Template.plain(
-            [frozenset(map(self.keys.index, state.keys)) for state in self.states],
-            [Transition(link.earlier, link.later, None, link.condition) for link in self.links],
-            filter(self.starts, states),
-            filter(self.ends, states),
+        """All queries together as one template: each trend of each is a way through it.
+
+        Its keys are numbers of `self.keys`; its states have no positions, as those are a query's.
+        """
+        none: frozenset[int] = frozenset()
+        carried = [frozenset(map(self.keys.index, state.keys)) for state in self.states]
+        return Template(
+            keys=none.union(*carried),
+            states=tuple(State(none, none, none, keys) for keys in carried),
+            transitions=tuple(
+                Transition(link.earlier, link.later, None, link.condition) for link in self.links
+            ),
+            starts=dict.fromkeys(filter(self.starts, range(len(carried)))),
+            ends=dict.fromkeys(filter(self.ends, range(len(carried)))),
         )
 
 

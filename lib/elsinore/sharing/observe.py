@@ -40,24 +40,18 @@ def count_events(workload: Workload, observed: Interval, batches: Iterable[pa.Ta
     """
     codes = {name: workload.schema.type_codes[name] for name in event_types(workload)}
     counts = np.zeros(len(workload.schema.types), np.int64)
+    read_codes = pa.array([*codes.values()], pa.int32())
     values: dict[tuple[str, ...], pa.Table | None] = dict.fromkeys(partition_keys(workload))
     attributes = sorted({name for keys in values for name in keys})
     for batch in batches:
         counts += np.bincount(np.asarray(batch[TYPE_COLUMN]), minlength=counts.size)
-        read = pc.is_in(batch[TYPE_COLUMN], value_set=pa.array([*codes.values()], pa.int32()))
-        own = batch.select(attributes).filter(read)
+        own = batch.select(attributes).filter(pc.is_in(batch[TYPE_COLUMN], value_set=read_codes))
         for keys, before in values.items():
             found = _distinct(own.select(list(keys)))
             values[keys] = found if before is None else _distinct(pa.concat_tables([before, found]))
-    return Statistics.counted(
-        observed,
-        {name: int(counts[code]) for name, code in codes.items()},
-        {
-            keys: found.num_rows
-            for keys, found in values.items()
-            if found is not None and found.num_rows
-        },
-    )
+    events = {name: int(counts[code]) for name, code in codes.items()}
+    distinct = {keys: found.num_rows for keys, found in values.items() if found}
+    return Statistics.counted(observed, events, distinct)
 
 
 def event_types(workload: Workload) -> list[str]:

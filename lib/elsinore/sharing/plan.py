@@ -9,6 +9,7 @@ from typing import Literal
 
 import pydantic
 
+from elsinore.sharing.candidates import Place
 from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.sharing.sharable import SharableSet
 
@@ -129,6 +130,11 @@ class Occurrence(Part):
     start: pydantic.NonNegativeInt
     stop: pydantic.NonNegativeInt
 
+    @property
+    def places(self) -> list[Place]:
+        """The positions."""
+        return [(self.query, position) for position in range(self.start, self.stop)]
+
 
 class PlannedCandidate(Part):
     """A sharing candidate and its fate.
@@ -223,6 +229,16 @@ class StaticPlan(Artifact):
     def by_id(self) -> dict[str, PlannedCandidate]:
         """Candidates by id."""
         return {candidate.id: candidate for candidate in self.candidates}
+
+    @cached_property
+    def owners(self) -> dict[Place, str]:
+        """The chosen candidate that each shared position of a query is part of."""
+        return {
+            place: name
+            for name in self.chosen
+            for occurrence in self.by_id[name].shared_occurrences
+            for place in occurrence.places
+        }
 
 
 def plan_schema() -> str:

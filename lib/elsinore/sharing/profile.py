@@ -6,6 +6,7 @@ says what its Kleene sets will cost; whether a stored plan still stands does not
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Literal
@@ -16,14 +17,7 @@ from elsinore.sharing.fingerprints import Artifact, Part
 
 
 class Spread(Part):
-    """How whole numbers are spread.
-
-    Attributes:
-        number: how many there are, 1 or more.
-        total: their sum.
-        least, most: the smallest and the largest.
-        median: the middle one, or the mean of the two in the middle.
-    """
+    """How whole numbers are spread: `number` of them, 1 or more, with `total` as their sum."""
 
     number: pydantic.PositiveInt
     total: int
@@ -41,10 +35,7 @@ class Spread(Part):
         values = sorted(histogram)
         up_to = list(accumulate(histogram[value] for value in values))
         number = up_to[-1]
-        middle = [
-            next(value for value, reached in zip(values, up_to, strict=True) if reached > place)
-            for place in ((number - 1) // 2, number // 2)
-        ]
+        middle = [values[bisect_right(up_to, at)] for at in ((number - 1) // 2, number // 2)]
         total = sum(value * times for value, times in histogram.items())
         return cls(
             number=number, total=total, least=values[0], median=sum(middle) / 2, most=values[-1]
@@ -71,12 +62,9 @@ class BurstLengths(Part):
     equal time count in the order of their types in the schema.
 
     Attributes:
-        event_type: the type of the bursts.
         kleene: the type E of the set's common E+.
-        queries: the set.
         keys: the attributes whose values partition; those that every type of the set carries.
         pane: the gcd of the set's WITHIN and SLIDE.
-        lengths: of the bursts.
     """
 
     event_type: str
@@ -90,11 +78,7 @@ class BurstLengths(Part):
 class LocalSelectivity(Part):
     """How many events of a type pass a predicate on single events.
 
-    Attributes:
-        event_type: the type.
-        condition: the predicate, with the type in place of the alias.
-        queries: those that have it.
-        events, passed: events of the type, and those for which it is true.
+    In `condition` the type stands in place of the alias; `queries` are those that have it.
     """
 
     event_type: str
@@ -117,13 +101,9 @@ class EdgeSelectivity(Part):
     the local predicates of its position; as under skip-till-any-match.
 
     Attributes:
-        earlier, later: the event types.
         condition: the predicate, with the types in place of the aliases.
         queries: those that have it, alike in keys, WITHIN and local predicates.
-        keys: the attributes that partition.
-        within: WITHIN.
-        pairs: how many there are.
-        sampled: how many were looked at; all of them where there are few.
+        sampled: how many pairs were looked at; all of them where there are few.
         share: estimate of what passes, exact where all pairs were looked at; None without pairs.
     """
 
@@ -157,8 +137,6 @@ class StreamProfile(Artifact):
     """The events of an interval, as a workload meets them.
 
     Attributes:
-        workload_fingerprint: the queries.
-        observed: start and end of the interval.
         pane: length of the panes of `rates`: the gcd of all WITHIN and SLIDE of the workload.
         rates: by type, in alphabetical order.
         bursts: of the types that have any, set by set.

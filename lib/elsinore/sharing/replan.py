@@ -49,19 +49,30 @@ def verify(plan: StaticPlan, workload: Workload) -> None:
             plan=plan.workload_fingerprint,
             workload=expected,
         )
-    mined = {_content(candidate): candidate for candidate in mine_candidates(workload)}
-    owners: dict[Place, str] = {}
     if len(set(plan.chosen)) < len(plan.chosen):
         raise PlanError("the static plan shares a candidate twice")
-    for name in plan.chosen:
-        planned = plan.by_id.get(name)
-        candidate = mined.get(_content(planned)) if planned else None
-        if planned is None or candidate is None:
-            raise PlanError(f"the static plan shares {name}, which the workload does not hold")
-        for place in places_of(candidate, _sharing(planned)):
+    owners: dict[Place, str] = {}
+    for name, candidate in chosen_candidates(plan, workload).items():
+        for place in places_of(candidate, _sharing(plan.by_id[name])):
             other = owners.setdefault(place, name)
             if other != name:
                 raise PlanError(f"the static plan shares both {other} and {name}, which overlap")
+
+
+def chosen_candidates(plan: StaticPlan, workload: Workload) -> dict[str, Candidate]:
+    """The candidates of a workload that a plan shares, by the names that they have in the plan.
+
+    Raises:
+        PlanError: the workload does not hold one.
+    """
+    mined = {_content(candidate): candidate for candidate in mine_candidates(workload)}
+    found = {}
+    for name in plan.chosen:
+        planned = plan.by_id.get(name)
+        if planned is None or _content(planned) not in mined:
+            raise PlanError(f"the static plan shares {name}, which the workload does not hold")
+        found[name] = mined[_content(planned)]
+    return found
 
 
 def _sharing(planned: PlannedCandidate) -> frozenset[str]:

@@ -15,12 +15,7 @@ from math import gcd
 
 from elsinore.query.bound import BoundQuery, Workload, of_query
 from elsinore.query.syntax import Conjunction, Semantics
-from elsinore.sharing.merged import (
-    MergedTemplate,
-    key_attributes,
-    merge_templates,
-    type_of,
-)
+from elsinore.sharing.merged import MergedTemplate, key_attributes, merge_templates, type_of
 from elsinore.template.build import build_templates
 from elsinore.template.subsets import NotUnambiguous
 from elsinore.template.template import ALWAYS, Open, Reaches, Template, leaves_of
@@ -74,13 +69,16 @@ class SharableSet:
 
     Attributes:
         kleene: the event type E of their common E+.
-        queries: two or more; those that ask for the same stand side by side.
         merged: their merged template.
     """
 
     kleene: str
-    queries: tuple[BoundQuery, ...]
     merged: MergedTemplate
+
+    @property
+    def queries(self) -> tuple[BoundQuery, ...]:
+        """Two or more; those that ask for the same stand side by side."""
+        return self.merged.queries
 
     @property
     def pane(self) -> int:
@@ -171,31 +169,26 @@ def _sets_of(
         if len(sharing) == 1:
             beside |= {q.name: "no other query has its Kleene types and keys" for q in left}
             break
-        sharing, merged = _told_apart(sharing[:LARGEST_SET], templates)
-        found.append(SharableSet(kind, tuple(sharing), merged))
-        taken = {query.name for query in sharing}
+        merged = _told_apart(sharing[:LARGEST_SET], templates)
+        found.append(SharableSet(kind, merged))
+        taken = {query.name for query in merged.queries}
         left = [query for query in left if query.name not in taken]
     return found
 
 
-def _told_apart(
-    sharing: list[BoundQuery], templates: dict[str, Template]
-) -> tuple[list[BoundQuery], MergedTemplate]:
+def _told_apart(sharing: list[BoundQuery], templates: dict[str, Template]) -> MergedTemplate:
     """As many of the queries as one set can tell apart; those that ask for the same side by side.
 
     What neighbours have in common is one operation on all of their lanes.
     """
-    numbers: dict[object, int] = {}
-    demands = [
-        numbers.setdefault(_demands(query, templates[query.name]), len(numbers))
-        for query in sharing
-    ]
-    places = sorted(range(len(sharing)), key=demands.__getitem__)
-    ordered = [sharing[n] for n in places]
+    alike: dict[object, list[BoundQuery]] = {}
+    for query in sharing:
+        alike.setdefault(_demands(query, templates[query.name]), []).append(query)
+    ordered = [query for group in alike.values() for query in group]
     while True:
         merged = merge_templates(ordered, [templates[query.name] for query in ordered])
         if all(len(set(asked.values())) <= MOST_CLASSES for asked in merged.admissions):
-            return ordered, merged
+            return merged
         ordered = ordered[: len(ordered) // 2]
 
 
@@ -205,16 +198,3 @@ def _demands(query: BoundQuery, template: Template) -> object:
     positions = {p for state in template.loops for p in template.states[state].meets}
     events = frozenset(condition for p in positions for condition in query.local_conditions(p))
     return tuple(a.condition for a in loops), events
-
-
-def kleene_sharers(found: SharableSet) -> dict[int, tuple[int, ...]]:
-    """Numbers of the queries that have E+ at each merged state where several do (Definition 3.1).
-
-    Both are numbers of `found.merged`: of its states, ascending, and of its queries, ascending.
-    """
-    merged = found.merged
-    loops = [link for link in merged.links if link.earlier == link.later]
-    return {
-        state: tuple(sorted({q for link in loops if link.later == state for q in link.queries}))
-        for state in merged.kleene
-    }

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pydantic
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.catalog.yaml_text import read_yaml
-from elsinore.errors import Diagnostic, Location, ParameterError, PlanError, SchemaError
+from elsinore.catalog.yaml_text import Strict, read_model
+from elsinore.errors import (
+    AuthorError,
+    Diagnostic,
+    Location,
+    ParameterError,
+    PlanError,
+    SchemaError,
+)
 from elsinore.sharing.fingerprints import Part, canonical_json, fingerprint
 from elsinore.timeline import NUMBER_LENGTHS, UNITS, Interval, TimeUnit
-
-#: Version of the JSON form; other versions are refused.
-FORMAT = 1
 
 PartitionCounts = Mapping[tuple[str, ...], int]
 
@@ -27,17 +31,16 @@ PartitionCounts = Mapping[tuple[str, ...], int]
 class Statistics:
     """Mean numbers of events, as `Rate(E)` of the Sharon paper (section 3.2) is read from.
 
+    Made by `Statistics.given` or `Statistics.counted`.
+
     Attributes:
-        per: the span that `events` refers to, in ticks (microseconds, or the ticks of a stream of
-            integer times).
+        per: the span that `events` refers to, in ticks.
         events: mean number of events in `per` ticks, all partitions together, by event type in
-            alphabetical order. Where the statistics were observed these are the events counted.
+            alphabetical order; where they were observed, the events counted.
         observed: the interval in which events were counted, `per` ticks long; None where the rates
             were given by a person.
         partitions: number of distinct values of sets of key attributes (each set and the whole in
             alphabetical order); sets that are not listed were not counted.
-
-    Use `Statistics.given` or `Statistics.counted`.
     """
 
     per: int
@@ -59,14 +62,20 @@ class Statistics:
 
     @classmethod
     def given(
-        cls, per: int, events: Mapping[str, float], partitions: PartitionCounts | None = None
+        cls,
+        per: int,
+        events: Mapping[str, float],
+        partitions: PartitionCounts | None = None,
+        observed: Interval | None = None,
     ) -> Statistics:
         """Rates as a person states them: mean number of events of each type in `per` ticks.
 
         Raises:
             ParameterError: a rate is negative or not finite, or a span or count is not positive.
         """
-        return cls._sorted(per, events, None, partitions or {})
+        rates = sorted((name, float(number)) for name, number in events.items())
+        counts = sorted((tuple(sorted(set(k))), count) for k, count in (partitions or {}).items())
+        return cls(per, tuple(rates), observed, tuple(counts))
 
     @classmethod
     def counted(
@@ -80,19 +89,7 @@ class Statistics:
         Raises:
             ParameterError: a count is negative, or a number of partitions is not positive.
         """
-        return cls._sorted(observed.length, events, observed, partitions or {})
-
-    @classmethod
-    def _sorted(
-        cls,
-        per: int,
-        events: Mapping[str, float],
-        observed: Interval | None,
-        counts: PartitionCounts,
-    ) -> Statistics:
-        rates = sorted((name, float(number)) for name, number in events.items())
-        partitions = sorted((tuple(sorted(set(keys))), count) for keys, count in counts.items())
-        return cls(per, tuple(rates), observed, tuple(partitions))
+        return cls.given(observed.length, events, partitions, observed)
 
     @cached_property
     def by_type(self) -> dict[str, float]:
@@ -133,7 +130,7 @@ class Statistics:
     def _document(self) -> dict[str, object]:
         observed = self.observed and [self.observed.start, self.observed.end]
         return {
-            "version": FORMAT,
+            "version": 1,
             "per": self.per,
             "events": dict(self.events),
             "observed": observed,
@@ -150,11 +147,11 @@ class Statistics:
         try:
             document = _Document.model_validate_json(text, strict=True)
         except pydantic.ValidationError as error:
-            raise PlanError(f"these are no statistics of version {FORMAT}: {error}") from error
-        counts = {tuple(sorted(p.keys)): p.count for p in document.partitions}
+            raise PlanError(f"these are no statistics of version 1: {error}") from error
+        counts = {p.keys: p.count for p in document.partitions}
         try:
             observed = document.observed and Interval(*document.observed)
-            return cls._sorted(document.per, document.events, observed, counts)
+            return cls.given(document.per, document.events, counts, observed)
         except ParameterError as error:
             raise PlanError(f"these statistics are damaged: {error}") from error
 
@@ -175,19 +172,15 @@ class _Document(Part):
 # ---- stated by a person
 
 
-class _StatedPartitions(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
-
+class _StatedPartitions(Strict):
     keys: list[str]
-    count: pydantic.StrictInt
+    count: int
 
 
-class _RatesFile(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    per: pydantic.StrictStr | pydantic.StrictInt
-    rates: dict[str, pydantic.StrictInt | pydantic.StrictFloat]
-    partitions: list[_StatedPartitions] = []
+class _RatesFile(Strict):
+    per: str | int
+    rates: dict[str, float]
+    partitions: tuple[_StatedPartitions, ...] = pydantic.Field((), strict=False)
 
 
 def load_rates(path: Path, schema: StreamSchema) -> Statistics:
@@ -203,54 +196,39 @@ def load_rates(path: Path, schema: StreamSchema) -> Statistics:
         ParameterError: the file is not readable or not of the form above, or names an event type,
             attribute or unit that the stream does not have.
     """
-    document = _read_rates(path)
-    faults = [f"{name} is no event type of {schema.name}" for name in document.rates
-              if name not in schema.by_name]  # fmt: skip
-    faults += [
-        f"{attribute} is no attribute of {schema.name}"
-        for found in document.partitions
-        for attribute in found.keys
-        if attribute not in schema.attributes
+    try:
+        stated = read_model(path, _RatesFile, "a file of rates")
+    except SchemaError as error:
+        raise ParameterError(error.message, diagnostics=error.diagnostics) from error
+    attributes = [attribute for each in stated.partitions for attribute in each.keys]
+    faults = [
+        *(f"{name} is no event type" for name in stated.rates if name not in schema.by_name),
+        *(f"{name} is no attribute" for name in attributes if name not in schema.attributes),
     ]
     if faults:
-        raise _refuse(path, *faults)
-    per = _span(path, document.per, schema.time_unit)
+        raise _refuse(path, *(f"{fault} of {schema.name}" for fault in faults))
     try:
-        counts = {tuple(found.keys): found.count for found in document.partitions}
-        return Statistics.given(per, document.rates, counts)
+        per = _ticks(stated.per, schema.time_unit)
+        counts = {tuple(each.keys): each.count for each in stated.partitions}
+        return Statistics.given(per, stated.rates, counts)
     except (ParameterError, OverflowError) as error:
         raise _refuse(path, str(error)) from error
 
 
-def _read_rates(path: Path) -> _RatesFile:
-    try:
-        return _RatesFile.model_validate(read_yaml(path))
-    except SchemaError as error:
-        raise ParameterError(error.message, diagnostics=error.diagnostics) from error
-    except pydantic.ValidationError as error:
-        raise _refuse(path, *map(_describe, error.errors())) from error
-
-
-def _describe(fault: Any) -> str:
-    where = ".".join(map(str, fault["loc"]))
-    return f"{where}: {fault['msg']}" if where else str(fault["msg"])
-
-
-def _span(path: Path, per: str | int, unit: TimeUnit) -> int:
+def _ticks(per: str | int, unit: TimeUnit) -> int:
     """Ticks of a unit word, or of a bare number in the unit of the stream's time."""
-    if isinstance(per, str):
-        if unit is TimeUnit.INTEGER:
-            raise _refuse(path, "per: this stream's time has no unit; write a bare number")
-        length = UNITS.get(per.removesuffix("s"))
-        if length is None:
-            raise _refuse(path, f"per: {per} is no unit of time, as {', '.join(UNITS)} are")
-        return length
-    if unit not in NUMBER_LENGTHS:
-        raise _refuse(path, "per: needs a unit, as in minute")
-    return per * NUMBER_LENGTHS[unit]
+    if isinstance(per, int):
+        if unit not in NUMBER_LENGTHS:
+            raise ParameterError("per: needs a unit, as in minute")
+        return per * NUMBER_LENGTHS[unit]
+    if unit is TimeUnit.INTEGER:
+        raise ParameterError("per: this stream's time has no unit; write a bare number")
+    length = UNITS.get(per.removesuffix("s"))
+    if length is None:
+        raise ParameterError(f"per: {per} is no unit of time, as {', '.join(UNITS)} are")
+    return length
 
 
-def _refuse(path: Path, *faults: str) -> ParameterError:
+def _refuse(path: Path, *faults: str) -> AuthorError:
     place = Location(str(path))
-    diagnostics = tuple(Diagnostic(fault, place) for fault in faults)
-    return ParameterError("; ".join(map(str, diagnostics)), diagnostics=diagnostics)
+    return ParameterError.of([Diagnostic(fault, place) for fault in faults])

@@ -30,9 +30,9 @@ from elsinore.template.template import (
     every,
     floor_of,
     guards_of,
+    leading_to,
     position_machine,
     reachable,
-    reached_states,
 )
 
 #: One template for each set of keys that trends of a pattern carry.
@@ -249,7 +249,7 @@ def _machine_of(machine: Machine, carried: list[tuple[int, Keys]], keys: Keys) -
 
 def _kept(machine: Machine) -> Machine:
     """The states that lead to an end, and those whose events close one of them."""
-    useful = reached_states(frozenset(machine.ends), machine.arrows, backwards=True)
+    useful = leading_to(machine.ends, ((a.earlier, a.later) for a in machine.arrows))
     arrows = tuple(
         arrow
         for arrow in machine.arrows

@@ -10,21 +10,18 @@ exists and the query is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import reduce
-from itertools import chain, combinations
-from math import ceil, floor
-from typing import Any, TypeVar
+from itertools import chain, combinations, product
+from math import ceil, floor, inf, nextafter, prod
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, NamedTuple, TypeVar
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.automaton import OPEN_WAY, Automaton, Pair, Ways, one_after_another
 from elsinore.query.bound import BoundQuery, of_query
-from elsinore.query.expressions import (
-    Applied,
-    BoundExpression,
-    Constant,
-)
+from elsinore.query.expressions import Applied, BoundExpression, Constant
 from elsinore.query.syntax import Semantics
 from elsinore.template.template import (
     ALWAYS,
@@ -39,7 +36,7 @@ from elsinore.template.template import (
     any_way,
     every,
     keys_at,
-    reachable,
+    leading_to,
     some,
     transition,
 )
@@ -305,7 +302,8 @@ def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
             if room < 0:
                 raise NotUnambiguous("its ways to match one trend are too many")
             pending += arrows[pair]
-    return _that_reach(arrows, [p for p in arrows if p[0] in left.last and p[1] in right.last])
+    ends = [p for p in arrows if p[0] in left.last and p[1] in right.last]
+    return leading_to(ends, ((pair, after) for pair, nexts in arrows.items() for after in nexts))
 
 
 def _followers(found: Automaton) -> dict[int, list[int]]:
@@ -316,73 +314,34 @@ def _followers(found: Automaton) -> dict[int, list[int]]:
     return followers
 
 
-def _that_reach(arrows: dict[Pair, set[Pair]], ends: list[Pair]) -> set[Pair]:
-    """The pairs from which an end can be reached."""
-    backwards: dict[Pair, list[Pair]] = {}
-    for pair, nexts in arrows.items():
-        for after in nexts:
-            backwards.setdefault(after, []).append(pair)
-    return reachable(ends, lambda pair: backwards.get(pair, ()))
-
-
 # ---- whether one event can meet several local predicates together
 #
-# A condition is read as alternatives, each a set of possible values for some terms: an attribute,
-# or any expression that is compared with a constant, or which of two expressions is the smaller.
-# Terms are taken to be independent of each other, so that "no" is certain and "yes" may be wrong.
+# A condition depends on how its terms lie to the constants that they are compared with. A term is
+# an attribute, or any expression that is compared with a constant, or which of two expressions is
+# the smaller. So a few values of each term decide: the constants, what lies next to them, and NULL
+# (with NaN no comparison is true, so that it meets no more than other values do). Terms are taken
+# to be independent of each other, so that "no" is certain and "yes" may be wrong.
 
-
-#: Alternatives that are told apart; a condition of more is taken to let everything pass.
-MOST_ALTERNATIVES = 16
-#: Stretches of values that are compared with each other; beyond, one side alone is kept.
-MOST_SPANS = 1_000
+#: Comparisons that are looked at for conditions with terms in common; of more, all may be met.
+MOST_TRIED = 5_000
 #: Sets of local predicates that are compared with each other; of more, none are told apart.
 MOST_COMPARED = 64
 
-#: A place between two values, in their order.
-Cut = tuple[Any, ...]
-_LOWEST: Cut = (-1,)
-_HIGHEST: Cut = (1,)
-
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, "!=": ne,
+}  # fmt: skip
 #: Doubles tell all integers apart up to here.
 _EXACT = 2**53
 
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Possible values of a term: stretches from cut to cut, NULL, and (for a double) NaN."""
-
-    spans: tuple[tuple[Cut, Cut], ...]
-    null: bool = False
-    nan: bool = False
-
-    def __and__(self, other: Values) -> Values:
-        if len(self.spans) * len(other.spans) > MOST_SPANS:
-            return self
-        met = (
-            (max(one[0], two[0]), min(one[1], two[1])) for one in self.spans for two in other.spans
-        )
-        spans = tuple(span for span in met if span[0] < span[1])
-        return Values(spans, self.null and other.null, self.nan and other.nan)
-
-    def __or__(self, other: Values) -> Values:
-        return Values(self.spans + other.spans, self.null or other.null, self.nan or other.nan)
-
-    def __bool__(self) -> bool:
-        return bool(self.spans) or self.null or self.nan
+#: A condition, and whether it is to be true or false; unknown is neither.
+_Demand = tuple[BoundExpression, bool]
 
 
-#: What must hold of some terms at once.
-Alternative = dict[object, Values]
-
-_EVERYTHING: list[Alternative] = [{}]
-
-
-def can_meet(conditions: Iterable[BoundExpression]) -> bool:
-    """Whether some event may meet all of these conditions, whatever position they are about."""
-    return bool(_alternatives(Applied("AND", tuple(conditions)), True))
+class _Comparison(NamedTuple):
+    term: BoundExpression
+    operator: str
+    value: Any
 
 
 @of_query
@@ -400,102 +359,113 @@ def told_apart(query: BoundQuery) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
-def _alternatives(condition: BoundExpression, truth: bool) -> list[Alternative]:
-    """When a condition may be true, or false; unknown is neither. No alternative means never."""
+def can_meet(conditions: Iterable[BoundExpression]) -> bool:
+    """Whether some event may meet all of these conditions, whatever position they are about."""
+    groups: list[tuple[set[BoundExpression], list[_Demand]]] = []
+    for demand in _demands(Applied("AND", tuple(conditions)), True):
+        terms, together = {term for term, _ in _samples(demand[0])}, [demand]
+        for group in [group for group in groups if not terms.isdisjoint(group[0])]:
+            groups.remove(group)
+            terms |= group[0]
+            together += group[1]
+        groups.append((terms, together))
+    return all(_some_values_meet(demands) for _, demands in groups)
+
+
+def _demands(condition: BoundExpression, truth: bool) -> Iterator[_Demand]:
+    """What must hold each by itself for a condition to be true, or false."""
     match condition:
         case Applied("NOT", (operand,)):
-            return _alternatives(operand, not truth)
+            yield from _demands(operand, not truth)
         case Applied("AND" | "OR" as name, parts) if (name == "AND") is truth:
-            found = _EVERYTHING
             for part in parts:
-                found = _bounded(_together(found, _alternatives(part, truth)))
-            return found
-        case Applied("AND" | "OR", parts):
-            return _bounded(_joined([each for p in parts for each in _alternatives(p, truth)]))
+                yield from _demands(part, truth)
+        case _:
+            yield condition, truth
+
+
+def _some_values_meet(demands: list[_Demand]) -> bool:
+    samples: dict[BoundExpression, set[Any]] = {}
+    comparisons = 0
+    for condition, _ in demands:
+        for term, values in _samples(condition):
+            samples.setdefault(term, {None}).update(values)
+            comparisons += 1
+    if comparisons * prod(map(len, samples.values())) > MOST_TRIED:
+        return True
+    trials = (dict(zip(samples, values, strict=True)) for values in product(*samples.values()))
+    return any(all(_truth(c, trial) is truth for c, truth in demands) for trial in trials)
+
+
+def _samples(condition: BoundExpression) -> Iterator[tuple[BoundExpression, tuple[Any, ...]]]:
+    """The terms of a condition, each with values on all sides of what it is compared with."""
+    match condition:
+        case Applied("NOT" | "AND" | "OR", parts):
+            for part in parts:
+                yield from _samples(part)
         case Applied("IS NULL", (operand,)):
-            some = Values(((_LOWEST, _HIGHEST),), nan=True)
-            return [{operand: Values((), null=True) if truth else some}]
-        case Applied(operator, (left, right)) if operator in _OPPOSITE:
-            return _compared(operator if truth else _OPPOSITE[operator], left, right)
+            yield operand, (True,)
         case Constant():
-            return _EVERYTHING
-        case _:  # a truth value by itself
-            return [{condition: _beside("=", Constant(truth, AttributeType.BOOLEAN))}]
+            return
+        case _:
+            term, _, value = _comparison(condition)
+            yield term, _around(value, term.type)
 
 
-def _together(left: list[Alternative], right: list[Alternative]) -> list[Alternative]:
-    """One of each side at once."""
-    found = []
-    for one in left:
-        for two in right:
-            both = {
-                t: one[t] & two[t] if t in one and t in two else (one | two)[t] for t in one | two
-            }
-            if all(both.values()):
-                found.append(both)
-    return found
+def _around(value: Any, kind: AttributeType) -> tuple[Any, ...]:
+    """A value and its neighbours; between 1 and 2 there is no long."""
+    match value:
+        case bool():
+            return True, False
+        case str():
+            return "", value, value + "\0"
+        case float() if kind is AttributeType.DOUBLE:
+            return nextafter(value, -inf), value, nextafter(value, inf)
+        case int() | float():
+            return ceil(value) - 1, ceil(value), floor(value), floor(value) + 1
+        case _:
+            return ()
 
 
-def _joined(found: list[Alternative]) -> list[Alternative]:
-    """Alternatives about the same single term as one."""
-    single: Alternative = {}
-    several = []
-    for each in found:
-        if len(each) == 1:
-            ((term, values),) = each.items()
-            single[term] = single[term] | values if term in single else values
-        else:
-            several.append(each)
-    return [*({term: values} for term, values in single.items()), *several]
+def _truth(condition: BoundExpression, values: Mapping[BoundExpression, Any]) -> bool | None:
+    """A condition for some values of its terms; None is unknown."""
+    match condition:
+        case Applied("NOT", (operand,)):
+            truth = _truth(operand, values)
+            return None if truth is None else not truth
+        case Applied("AND" | "OR" as name, parts):
+            found = {_truth(part, values) for part in parts}
+            if (name == "OR") in found:
+                return name == "OR"
+            return None if None in found else name == "AND"
+        case Applied("IS NULL", (operand,)):
+            return values[operand] is None
+        case Constant(value):
+            return None if value is None else bool(value)
+        case _:
+            term, operator, bound = _comparison(condition)
+            value = values[term]
+            return None if value is None or bound is None else _COMPARE[operator](value, bound)
 
 
-def _bounded(found: list[Alternative]) -> list[Alternative]:
-    return found if len(found) <= MOST_ALTERNATIVES else _EVERYTHING
-
-
-def _compared(operator: str, left: BoundExpression, right: BoundExpression) -> list[Alternative]:
-    if isinstance(left, Constant):
-        operator, left, right = _MIRRORED[operator], right, left
-    if isinstance(left, Constant):
-        return _EVERYTHING
-    if isinstance(right, Constant):
-        bound = _as_type(right, left.type)
-        return _EVERYTHING if bound is None else [{left: _beside(operator, bound)}]
-    if repr(left) > repr(right):
-        operator, left, right = _MIRRORED[operator], right, left
-    sign = Constant(0, AttributeType.LONG)  # of left minus right
-    return [{("order", left, right): _beside(operator, sign)}]
-
-
-def _as_type(constant: Constant, kind: AttributeType) -> Constant | None:
-    """A constant as it meets values of a type; None where doubles blur which values those are."""
+def _comparison(condition: BoundExpression) -> _Comparison:
+    """A condition as the comparison of a term with a constant; as one with TRUE, if it is none."""
+    match condition:
+        case Applied(operator, (Constant() as constant, term)) if operator in _COMPARE:
+            operator = _MIRRORED[operator]
+        case Applied(operator, (term, Constant() as constant)) if operator in _COMPARE:
+            pass
+        case Applied(operator, (left, right)) if operator in _COMPARE:
+            if repr(left) > repr(right):
+                operator, left, right = _MIRRORED[operator], right, left
+            return _Comparison(Applied("order", (left, right), AttributeType.LONG), operator, 0)
+        case _:
+            return _Comparison(condition, "=", True)
     value = constant.value
-    if kind is AttributeType.DOUBLE and isinstance(value, int):
-        return Constant(float(value), kind)
-    if isinstance(value, float) and kind is not AttributeType.DOUBLE and abs(value) >= _EXACT:
-        return None
-    return replace(constant, type=kind)
-
-
-def _beside(operator: str, constant: Constant) -> Values:
-    """The values that compare so with a constant."""
-    before, after = _cuts(constant)
-    below, above = (_LOWEST, before), (after, _HIGHEST)
-    spans = {
-        "<": (below,),
-        "<=": ((_LOWEST, after),),
-        ">": (above,),
-        ">=": ((before, _HIGHEST),),
-        "=": ((before, after),),
-        "!=": (below, above),
-    }
-    return Values(spans[operator])
-
-
-def _cuts(constant: Constant) -> tuple[Cut, Cut]:
-    """The places right before and right after a value; between 1 and 2 there is no long."""
-    value = constant.value
-    if constant.type in (AttributeType.LONG, AttributeType.TIMESTAMP):
-        assert isinstance(value, int | float)
-        return (0, ceil(value), 0), (0, floor(value) + 1, 0)
-    return (0, value, 0), (0, value, 1)
+    if term.type is AttributeType.DOUBLE and isinstance(value, int):
+        value = float(value)
+    elif (
+        term.type is not AttributeType.DOUBLE and isinstance(value, float) and abs(value) >= _EXACT
+    ):
+        return _Comparison(condition, "=", True)  # doubles blur which longs are meant
+    return _Comparison(term, operator, value)

@@ -133,15 +133,6 @@ def leaves_of(condition: Condition) -> Iterator[Holds | Reaches | Open]:
             yield condition
 
 
-def floors_in(floor: Floor | None, condition: Condition | None) -> Iterator[Floor]:
-    """The floors that a transition asks for."""
-    if floor is not None:
-        yield floor
-    for leaf in leaves_of(condition) if condition is not None else ():
-        if isinstance(leaf, Reaches):
-            yield leaf.floor
-
-
 # ---- states and transitions
 
 #: `State.guard` of the states that make up trends.
@@ -186,6 +177,14 @@ class Transition:
     closes: bool = False
     slot: int = 0
 
+    def floors(self) -> Iterator[Floor]:
+        """The floors that it asks for."""
+        if self.floor is not None:
+            yield self.floor
+        for leaf in leaves_of(self.condition or ALWAYS):
+            if isinstance(leaf, Reaches):
+                yield leaf.floor
+
 
 @dataclass(frozen=True)
 class Template:
@@ -212,28 +211,6 @@ class Template:
     ways_out: tuple[Transition, ...] = ()
     guards: int = 0
 
-    @classmethod
-    def plain(
-        cls,
-        carried: Iterable[frozenset[int]],
-        transitions: Iterable[Transition],
-        starts: Iterable[int],
-        ends: Iterable[int],
-    ) -> Template:
-        """The template of several queries: each trend of each is a way through it.
-
-        Its states have no positions, as those are a query's. `carried` are the keys at each state.
-        """
-        none: frozenset[int] = frozenset()
-        states = tuple(State(none, none, none, keys) for keys in carried)
-        return cls(
-            keys=none.union(*(state.keys for state in states)),
-            states=states,
-            transitions=tuple(transitions),
-            starts=dict.fromkeys(starts),
-            ends=dict.fromkeys(ends),
-        )
-
     @cached_property
     def trend_states(self) -> tuple[int, ...]:
         """Numbers of the states that make up trends."""
@@ -247,8 +224,7 @@ class Template:
     @property
     def contiguous(self) -> bool:
         """Whether any floor needs to know of all events of a partition."""
-        floors = [floor for t in self.transitions for floor in floors_in(t.floor, t.condition)]
-        return any(floor.contiguous for floor in floors)
+        return any(floor.contiguous for arrow in self.transitions for floor in arrow.floors())
 
     def predecessors(self, state: int) -> tuple[Transition, ...]:
         """The transitions into a state (`P.predTypes` of the paper)."""
@@ -284,7 +260,7 @@ def guards_of(machine: Machine) -> frozenset[int]:
     """Numbers of the NOT that a machine's ways pass."""
     ways = [*machine.starts.values(), *machine.bars.values(), *machine.ends.values()]
     asked = machine.arrows + machine.ways_out
-    ways += [floor.ways for each in asked for floor in floors_in(each.floor, each.condition)]
+    ways += [floor.ways for arrow in asked for floor in arrow.floors()]
     return frozenset(guard for each in ways for way in each for guard in way)
 
 
@@ -364,17 +340,6 @@ def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
     )
 
 
-def reached_states(
-    begin: frozenset[int], arrows: tuple[Transition, ...], *, backwards: bool = False
-) -> frozenset[int]:
-    """The states that can be reached over arrows from some states."""
-    onwards: dict[int, list[int]] = {}
-    for arrow in arrows:
-        here, there = (arrow.later, arrow.earlier) if backwards else (arrow.earlier, arrow.later)
-        onwards.setdefault(here, []).append(there)
-    return frozenset(reachable(begin, lambda state: onwards.get(state, ())))
-
-
 def reachable(begin: Iterable[Node], onwards: Callable[[Node], Iterable[Node]]) -> set[Node]:
     """What can be reached from some nodes of a graph, these included."""
     reached: set[Node] = set()
@@ -385,6 +350,14 @@ def reachable(begin: Iterable[Node], onwards: Callable[[Node], Iterable[Node]]) 
             reached.add(node)
             pending += onwards(node)
     return reached
+
+
+def leading_to(ends: Iterable[Node], arrows: Iterable[tuple[Node, Node]]) -> set[Node]:
+    """The nodes from which an end can be reached over (earlier, later), the ends included."""
+    before: dict[Node, list[Node]] = {}
+    for earlier, later in arrows:
+        before.setdefault(later, []).append(earlier)
+    return reachable(ends, lambda node: before.get(node, ()))
 
 
 def any_way(ways: list[Ways]) -> Ways:
