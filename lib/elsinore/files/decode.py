@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import ARROW_TYPES, TIME_COLUMN
-from elsinore.files.read_lines import LINES_SCHEMA, TOO_LONG, fault_in
+from elsinore.files.read_lines import LINES_SCHEMA, fault_in
 from elsinore.files.records import ArrowRecords, Rows
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
 from elsinore.files.type_records import Decoded, concat_decoded, type_records
@@ -29,6 +30,7 @@ ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)
 _raw_decode = json.JSONDecoder().raw_decode
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one bad line slows down no more than these.
 _AT_ONCE = 8_192
@@ -162,7 +164,7 @@ class _RepeatedKey(ValueError):
 
 
 def _parse_carefully(line: str) -> dict[str, Any] | Fault:
-    if _is_deeper(line, MAX_DEPTH):
+    if line.count("[") + line.count("{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
         return _refusal(line, Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH}")
     try:
         record = json.loads(line, object_pairs_hook=_unique, parse_int=whole_number)
@@ -179,35 +181,19 @@ def _parse_carefully(line: str) -> dict[str, Any] | Fault:
 
 
 def _refusal(line: str, code: Reason, text: str) -> Fault:
-    match fault_in(line):
-        case Reason.LINE_TOO_LONG:
-            return Fault(Reason.LINE_TOO_LONG, TOO_LONG)
-        case Reason.BAD_ENCODING:
-            return Fault(Reason.BAD_ENCODING, "the line is not UTF-8")
-    return Fault(code, text)
+    return fault_in(line) or Fault(code, text)
 
 
-def _is_deeper(line: str, limit: int) -> bool:
-    if line.count("[") + line.count("{") <= limit:
-        return False
-    depth = 0
-    for token in _TOKEN.finditer(line):
-        match token[0][0]:
-            case "[" | "{":
-                depth += 1
-                if depth > limit:
-                    return True
-            case "]" | "}":
-                depth -= 1
-    return False
+def _depth(line: str) -> int:
+    steps = (_STEPS.get(token[0], 0) for token in _TOKEN.finditer(line))
+    return max(accumulate(steps), default=0)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
         keys = Counter(key for key, _ in pairs)
-        twice = keys.most_common(1)[0][0]
-        raise _RepeatedKey(f"key {shown(twice)} occurs twice")
+        raise _RepeatedKey(f"key {shown(keys.most_common(1)[0][0])} occurs twice")
     return record
 
 

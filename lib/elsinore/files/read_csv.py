@@ -76,8 +76,9 @@ def read_csv(
                 lines.pass_over()
                 yield decoded
                 continue
-        last = ahead[-1].position
-        block = _up_to(last, lines, records)
+        last, block = ahead[-1].position, []
+        while lines.position < last and (record := next(records, None)):
+            block.append(record)
         if block:
             yield _decode(block, columns, label, schema)
 
@@ -128,7 +129,7 @@ class _Lines:
         self.taken.append(line)
         self.position = line.position
         # A line that was cut may have lost the end of a quote, and would take others with it.
-        return "\n" if line.fault is Reason.LINE_TOO_LONG else line.text + "\n"
+        return "\n" if line.fault is TOO_LONG else line.text + "\n"
 
 
 def _records(lines: _Lines) -> Iterator[_Record]:
@@ -146,21 +147,11 @@ def _records(lines: _Lines) -> Iterator[_Record]:
         except csv.Error as error:
             fault = Fault(Reason.BAD_CSV, str(error))
         for line in lines.taken:
-            if line.fault is Reason.LINE_TOO_LONG:
-                fault = Fault(line.fault, TOO_LONG)
-            elif line.fault is not None and fault is None:
-                fault = Fault(line.fault, "the line is not UTF-8")
+            if fault is None or line.fault is TOO_LONG:
+                fault = line.fault
         if cells or fault:
             text = "\n".join(line.text for line in lines.taken).rstrip("\r")
             yield _Record(lines.taken[0].position, cells, text, fault)
-
-
-def _up_to(position: int, lines: _Lines, records: Iterator[_Record]) -> list[_Record]:
-    """The next records, up to the one that ends in a line or beyond it."""
-    block = []
-    while lines.position < position and (record := next(records, None)):
-        block.append(record)
-    return block
 
 
 def _check_header(path: Path, header: _Record, schema: StreamSchema) -> None:
