@@ -28,7 +28,7 @@ from elsinore.files.rejection import bad_lines
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.quality.judge import Judgement
-from elsinore.quality.report_data import ReportData, read_report_data
+from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import MOST_HOURS, Bar, Story
 from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, name_some, print_length
@@ -95,7 +95,7 @@ def write_report(
     name = f"night_{hour_label(interval.start)[:10]}" if night else run_key(interval)
     page = out / f"{name}.html"
     docs = judgement.docs if judgement else None
-    data = read_report_data(lake, interval, stream, pages=out if night else None, workload=workload)
+    data = ReportData(lake, interval, stream, out if night else None, workload)
     link = quote(os.path.relpath(docs, out)) if docs else None
     _write_whole(page, _render(data, judgement, link, airflow))
     write_index(out)
@@ -365,7 +365,7 @@ class Trend(NamedTuple):
 
 
 def trends(days: pd.DataFrame) -> tuple[Trend, ...]:
-    """Of what `read_day_figures` gives; none of one day alone, which is no trend."""
+    """Of `ReportData.days`; none of one day alone, which is no trend."""
     if len(days) < 2:
         return ()
     percent, own = "{:.1%}".format, days.index[-1]
