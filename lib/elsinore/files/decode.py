@@ -17,7 +17,7 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import ARROW_TYPES, TIME_COLUMN
 from elsinore.files.read_lines import LINES_SCHEMA, fault_in
 from elsinore.files.records import ArrowRecords, Rows
-from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
+from elsinore.files.rejection import Fault, Reason, rejected_rows, shown
 from elsinore.files.type_records import Decoded, concat_decoded, type_records
 from elsinore.files.typed import whole_number
 from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_hour
@@ -94,14 +94,9 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
         f"{format_instant(time)} is too far from the hour {hour_label(hour)} of its landing"
         for time, hour in zip(times[far].tolist(), start[far].tolist(), strict=True)
     ]
-    gone = {
-        "file": events["file"].filter(far),
-        "position": rows[far],
-        "line": lines["line"].take(rows[far]),
-        "reason_code": [Reason.TIME_FAR_FROM_LANDING.value] * len(reasons),
-        "reason": reasons,
-    }
-    rejected = pa.concat_tables([decoded.rejected, pa.table(gone, schema=REJECTED_SCHEMA)])
+    faults = [Fault(Reason.TIME_FAR_FROM_LANDING, reason) for reason in reasons]
+    gone = rejected_rows(events.filter(far), lines["line"].take(rows[far]), faults)
+    rejected = pa.concat_tables([decoded.rejected, gone])
     return Decoded(events.filter(~far), rejected, decoded.ignored)
 
 

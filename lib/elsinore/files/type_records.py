@@ -15,7 +15,7 @@ from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
 from elsinore.files.records import Records, Rows
-from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
+from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, rejected_rows, shown
 from elsinore.files.typed import (
     doubt_of_unit,
     plausible_times,
@@ -266,16 +266,8 @@ def _rejected(records: Records, where: pa.Table, faults: dict[int, Fault]) -> pa
     if not faults:
         return REJECTED_SCHEMA.empty_table()
     rows = np.array(sorted(faults), np.int64)
-    first = [faults[int(row)] for row in rows]
-    taken = where.take(rows)
-    columns = {
-        "file": taken["file"],
-        "position": taken["position"],
-        "line": pa.array(records.select(rows).texts(), pa.string()),
-        "reason_code": pa.array([fault.code.value for fault in first], pa.string()),
-        "reason": pa.array([fault.text for fault in first], pa.string()),
-    }
-    return pa.table(columns, schema=REJECTED_SCHEMA)
+    lines, first = records.select(rows).texts(), [faults[row] for row in rows.tolist()]
+    return rejected_rows(where.take(rows), lines, first)
 
 
 def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, Fault]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -328,10 +328,10 @@ class ReportData:
 
         found = pd.DataFrame(
             {
-                "rows": pd.Series({name: one.rows for name, one in published.items()}),
-                "aggregates": pd.Series({name: one.values for name, one in published.items()}),
-                "staged": pd.Series({name: one.values for name, one in staged.items()}),
-                "results": pd.Series({name: one.rows for name, one in staged.items()}),
+                "rows": _numbers(published, "rows"),
+                "aggregates": _numbers(published, "values"),
+                "staged": _numbers(staged, "values"),
+                "results": _numbers(staged, "rows"),
                 "checked": number(checks, checks["status"] == "checked"),
                 "skipped": number(checks, checks["status"] == "skipped"),
                 "mismatches": number(checks, checks["mismatch"]),
@@ -478,6 +478,10 @@ class ReportData:
 
 def _is_result(checks: pd.DataFrame) -> pd.Series:
     return checks["published_exact"].notna() | checks["published_value"].notna()
+
+
+def _numbers(counts: Mapping[str, ResultCounts], name: str) -> pd.Series:
+    return pd.Series({query: getattr(one, name) for query, one in counts.items()}, dtype="int64")
 
 
 def _of_last_workload(rows: pd.DataFrame) -> pd.DataFrame:
