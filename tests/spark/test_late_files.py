@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from elsinore.errors import DataError
 from elsinore.lake.provenance import read_publications, standing
 from elsinore.lake.tables import Lake
-from elsinore.quality.report_data import read_report_data
+from elsinore.quality.report_data import ReportData
 from elsinore.settings import Settings
 from elsinore.timeline import hour_label, hours_of
 from jobs import (
@@ -184,7 +184,7 @@ def test_files_that_nothing_reads_are_told_once_and_fail_a_run_without_any_other
     assert replayed(10, 11)["unread_first"] == "", "that was told"
     with pytest.raises(DataError, match=r"no file of these hours .* nothing reads clicks\.csv"):
         replayed(11, 12)
-    data = read_report_data(lake.root, hours(11, 12), None, pages=None)
+    data = ReportData(lake.root, hours(11, 12), None, pages=None)
     assert (data.unread, data.publishing.missing) == ("clicks.csv", ("2013-01-01T11",))
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,13 +15,22 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import ARROW_TYPES, TIME_COLUMN
-from elsinore.files.read_lines import LINES_SCHEMA
-from elsinore.files.read_parquet import ArrowRecords
-from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason
-from elsinore.files.type_records import Decoded, Rows, concat_decoded, type_records
-from elsinore.files.typed import Typed, json_ids, json_times, json_values, parse_json
+from elsinore.files.read_lines import LINES_SCHEMA, fault_in
+from elsinore.files.records import ArrowRecords, Rows
+from elsinore.files.rejection import Fault, Reason, rejected_rows, shown
+from elsinore.files.type_records import Decoded, concat_decoded, type_records
+from elsinore.files.typed import whole_number
 from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_hour
 
+#: Objects and arrays inside one another. Events are flat; a limit of our own keeps the outcome
+#: from depending on how deep the interpreter's stack happens to be.
+MAX_DEPTH = 64
+#: What to say of a list where an event should be.
+ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
+_raw_decode = json.JSONDecoder().raw_decode
+#: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one bad line slows down no more than these.
 _AT_ONCE = 8_192
@@ -81,14 +94,9 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
         f"{format_instant(time)} is too far from the hour {hour_label(hour)} of its landing"
         for time, hour in zip(times[far].tolist(), start[far].tolist(), strict=True)
     ]
-    gone = {
-        "file": events["file"].filter(far),
-        "position": rows[far],
-        "line": lines["line"].take(rows[far]),
-        "reason_code": [Reason.TIME_FAR_FROM_LANDING.value] * len(reasons),
-        "reason": reasons,
-    }
-    rejected = pa.concat_tables([decoded.rejected, pa.table(gone, schema=REJECTED_SCHEMA)])
+    faults = [Fault(Reason.TIME_FAR_FROM_LANDING, reason) for reason in reasons]
+    gone = rejected_rows(events.filter(far), lines["line"].take(rows[far]), faults)
+    rejected = pa.concat_tables([decoded.rejected, gone])
     return Decoded(events.filter(~far), rejected, decoded.ignored)
 
 
@@ -96,30 +104,21 @@ class _JsonRecords:
     """Parsed lines; those that are faults are never asked for their fields."""
 
     def __init__(self, records: list[Any], lines: list[str], *, quoted: bool) -> None:
+        self.quoted = quoted
         self._records = records
         self._lines = lines
-        self._quoted = quoted
 
     def select(self, rows: Rows) -> _JsonRecords:
         chosen = rows.tolist()
         records, lines = self._records, self._lines
         return _JsonRecords(
-            [records[row] for row in chosen], [lines[row] for row in chosen], quoted=self._quoted
+            [records[row] for row in chosen], [lines[row] for row in chosen], quoted=self.quoted
         )
-
-    def times(self, field: str, unit: TimeUnit) -> Typed:
-        return json_times(self._column(field), unit, quoted=self._quoted)
-
-    def values(self, field: str, kind: AttributeType) -> Typed:
-        return json_values(self._column(field), kind, quoted=self._quoted)
-
-    def ids(self, field: str) -> Typed:
-        return json_ids(self._column(field))
 
     def texts(self) -> list[str]:
         return self._lines
 
-    def _column(self, field: str) -> list[Any]:
+    def column(self, field: str) -> list[Any]:
         if "." not in field:
             return [record.get(field) for record in self._records]
         path = field.split(".")
@@ -133,6 +132,64 @@ def _inside(value: Any, path: list[str]) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def parse_json(line: str) -> dict[str, Any] | Fault:
+    """The object that a line holds.
+
+    Refused are, beside what is no JSON: anything but an object, keys that occur twice (which value
+    is meant is anyone's guess), and nesting beyond `MAX_DEPTH`. `NaN` and `Infinity` are read as
+    numbers: a double may be NaN, and where they are wrong the attribute can be named.
+    """
+    # Nearly all lines are flat and have `":` once for each key and nowhere else; that is cheap to
+    # see, and it rules out deep nesting and doubled keys. All others take the careful way.
+    if "[" in line or line.count("{") != 1 or '" ' in line or '"\t' in line or '"\r' in line:
+        return _parse_carefully(line)
+    try:
+        record, end = _raw_decode(line)
+    except ValueError:
+        return _parse_carefully(line)
+    if type(record) is not dict or end != len(line) or line.count('":') != len(record):
+        return _parse_carefully(line)
+    return record
+
+
+class _RepeatedKey(ValueError):
+    pass
+
+
+def _parse_carefully(line: str) -> dict[str, Any] | Fault:
+    if line.count("[") + line.count("{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
+        return _refusal(line, Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH}")
+    try:
+        record = json.loads(line, object_pairs_hook=_unique, parse_int=whole_number)
+    except json.JSONDecodeError as error:
+        if line.lstrip().startswith("["):
+            return _refusal(line, Reason.NOT_AN_OBJECT, ARRAY)
+        return _refusal(line, Reason.BAD_JSON, f"{error.msg} at column {error.colno}")
+    except _RepeatedKey as error:
+        return _refusal(line, Reason.BAD_JSON, str(error))
+    if not isinstance(record, dict):
+        text = ARRAY if isinstance(record, list) else f"{shown(record)} is not an object"
+        return _refusal(line, Reason.NOT_AN_OBJECT, text)
+    return record
+
+
+def _refusal(line: str, code: Reason, text: str) -> Fault:
+    return fault_in(line) or Fault(code, text)
+
+
+def _depth(line: str) -> int:
+    steps = (_STEPS.get(token[0], 0) for token in _TOKEN.finditer(line))
+    return max(accumulate(steps), default=0)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        keys = Counter(key for key, _ in pairs)
+        raise _RepeatedKey(f"key {shown(keys.most_common(1)[0][0])} occurs twice")
+    return record
 
 
 def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:

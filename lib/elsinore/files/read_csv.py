@@ -6,16 +6,14 @@ import csv
 import re
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     TOO_LONG,
@@ -25,21 +23,9 @@ from elsinore.files.read_lines import (
     raw_lines,
     unreadable,
 )
+from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Fault, Reason, printable
-from elsinore.files.type_records import Decoded, Rows, type_records
-from elsinore.files.typed import (
-    PLAIN_DOUBLE,
-    PLAIN_LONG,
-    Typed,
-    boolean_in,
-    iso_instants,
-    json_values,
-    nothing,
-    number_in,
-    numeric_times,
-    one_chunk,
-)
-from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
+from elsinore.files.type_records import Decoded, type_records
 
 #: Lines that are decoded at a time, and characters of them at most.
 _AT_ONCE = 8_192
@@ -47,8 +33,6 @@ _MOST_TEXT = 32 << 20
 #: Lines that are read before their lengths are looked at.
 _AT_A_TIME = 64
 
-#: `(?i:false)` would match the long s of old books, too.
-_BOOLEAN = "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"
 #: Lines whose quotes stand around whole fields.
 _QUOTED = re.compile(r'(?:(?:"(?:[^"\n]++|"")*+"|[^",\n]*+)[,\n])*+')
 
@@ -92,8 +76,9 @@ def read_csv(
                 lines.pass_over()
                 yield decoded
                 continue
-        last = ahead[-1].position
-        block = _up_to(last, lines, records)
+        last, block = ahead[-1].position, []
+        while lines.position < last and (record := next(records, None)):
+            block.append(record)
         if block:
             yield _decode(block, columns, label, schema)
 
@@ -144,7 +129,7 @@ class _Lines:
         self.taken.append(line)
         self.position = line.position
         # A line that was cut may have lost the end of a quote, and would take others with it.
-        return "\n" if line.fault is Reason.LINE_TOO_LONG else line.text + "\n"
+        return "\n" if line.fault is TOO_LONG else line.text + "\n"
 
 
 def _records(lines: _Lines) -> Iterator[_Record]:
@@ -162,21 +147,11 @@ def _records(lines: _Lines) -> Iterator[_Record]:
         except csv.Error as error:
             fault = Fault(Reason.BAD_CSV, str(error))
         for line in lines.taken:
-            if line.fault is Reason.LINE_TOO_LONG:
-                fault = Fault(line.fault, TOO_LONG)
-            elif line.fault is not None and fault is None:
-                fault = Fault(line.fault, "the line is not UTF-8")
+            if fault is None or line.fault is TOO_LONG:
+                fault = line.fault
         if cells or fault:
             text = "\n".join(line.text for line in lines.taken).rstrip("\r")
             yield _Record(lines.taken[0].position, cells, text, fault)
-
-
-def _up_to(position: int, lines: _Lines, records: Iterator[_Record]) -> list[_Record]:
-    """The next records, up to the one that ends in a line or beyond it."""
-    block = []
-    while lines.position < position and (record := next(records, None)):
-        block.append(record)
-    return block
 
 
 def _check_header(path: Path, header: _Record, schema: StreamSchema) -> None:
@@ -186,7 +161,7 @@ def _check_header(path: Path, header: _Record, schema: StreamSchema) -> None:
         raise unreadable(path, f":{header.position}: {problem}", Reason.BAD_HEADER, hint)
 
 
-def _clean_block(lines: list[RawLine], columns: _Columns) -> _CsvRecords | None:
+def _clean_block(lines: list[RawLine], columns: _Columns) -> ArrowRecords | None:
     """The records of some lines, one a line, by Arrow's parser.
 
     So a million rows of five fields take 2.2 s, and 8 by the csv module. What Arrow might read
@@ -221,7 +196,7 @@ def _clean_block(lines: list[RawLine], columns: _Columns) -> _CsvRecords | None:
         )
     except pa.ArrowInvalid:
         return None
-    return _CsvRecords(table, texts) if table.num_rows == len(lines) else None
+    return ArrowRecords(table, texts, quoted=True) if table.num_rows == len(lines) else None
 
 
 def _decode(block: list[_Record], columns: _Columns, label: str, schema: StreamSchema) -> Decoded:
@@ -242,77 +217,10 @@ def _decode(block: list[_Record], columns: _Columns, label: str, schema: StreamS
             for name, at in read.items()
         }
     )
+    records = ArrowRecords(table, [record.text for record in block], quoted=True)
     places = _places(label, [record.position for record in block])
-    return type_records(_CsvRecords(table, [r.text for r in block]), places, faults, schema)
+    return type_records(records, places, faults, schema)
 
 
 def _places(label: str, positions: list[int]) -> pa.Table:
     return pa.table({"file": pa.repeat(label, len(positions)), "position": positions})
-
-
-class _CsvRecords:
-    """Columns of texts, NULL where a field is empty, with the lines that they stand in."""
-
-    def __init__(self, columns: pa.Table, lines: list[str]) -> None:
-        self._columns = columns
-        self._lines = lines
-
-    def select(self, rows: Rows) -> _CsvRecords:
-        return _CsvRecords(self._columns.take(rows), [self._lines[row] for row in rows.tolist()])
-
-    def times(self, field: str, unit: TimeUnit) -> Typed:
-        return text_times(self._texts_of(field), unit)
-
-    def values(self, field: str, kind: AttributeType) -> Typed:
-        if field not in self._columns.column_names:
-            return nothing(kind, len(self._lines))
-        return text_values(self._texts_of(field), kind)
-
-    def ids(self, field: str) -> Typed:
-        return Typed(self._texts_of(field), [])
-
-    def texts(self) -> list[str]:
-        return self._lines
-
-    def _texts_of(self, field: str) -> pa.Array:
-        return one_chunk(self._columns[field])
-
-
-def text_values(texts: pa.Array, kind: AttributeType) -> Typed:
-    """A column of texts as an attribute's type.
-
-    Numbers are plain decimals without blanks around them; a double may also be `nan` or, for
-    `check_limits` to refuse, `inf`; booleans are `true` and `false`; all of these in any case. A
-    long may be written with a fraction of zero, as for JSON.
-
-    Args:
-        texts: NULL where a field is empty.
-        kind: the type to give them.
-    """
-    match kind:
-        case AttributeType.STRING:
-            return Typed(texts, [])
-        case AttributeType.TIMESTAMP:
-            return iso_instants(texts, Reason.WRONG_TYPE)
-        case AttributeType.LONG if _all_match(texts, PLAIN_LONG):
-            return Typed(texts.cast(pa.int64()), [])
-        case AttributeType.DOUBLE if _all_match(texts, PLAIN_DOUBLE):
-            return Typed(texts.cast(pa.float64()), [])
-        case AttributeType.BOOLEAN if _all_match(texts, _BOOLEAN):
-            return Typed(pc.equal(pc.ascii_lower(texts), "true"), [])
-    read = boolean_in if kind is AttributeType.BOOLEAN else number_in
-    return json_values([read(text) for text in texts.to_pylist()], kind)
-
-
-def text_times(texts: pa.Array, unit: TimeUnit) -> Typed:
-    """A column of event times, in microseconds (or ticks); NULL where a field is empty."""
-    if unit is TimeUnit.ISO:
-        return iso_instants(texts, Reason.BAD_TIME)
-    if _all_match(texts, PLAIN_LONG):
-        with suppress(pa.ArrowInvalid):  # some do not fit: find out which
-            return Typed(pc.multiply_checked(texts.cast(pa.int64()), NUMBER_LENGTHS[unit]), [])
-    return numeric_times([number_in(text) for text in texts.to_pylist()], unit)
-
-
-def _all_match(texts: pa.Array, pattern: str) -> bool:
-    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False

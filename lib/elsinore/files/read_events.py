@@ -23,9 +23,11 @@ from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import (
     REJECTED_SCHEMA,
+    Fault,
     Reason,
     bad_lines,
     count_reasons,
+    rejected_rows,
     shown,
 )
 from elsinore.files.type_records import Decoded, concat_decoded
@@ -249,12 +251,10 @@ def too_many_bad(report: ReadReport, allowed: float) -> DataError:
 
 
 class Distinct(NamedTuple):
-    """What is left of events once their ids are unique.
+    """What is left of events once their ids are unique, in the order given.
 
-    Attributes:
-        events: the events that are kept, in the order given.
-        duplicates: how many equalled the one that was kept.
-        superseded: columns of `REJECTED_SCHEMA`; those that did not.
+    Of the others `duplicates` equalled the one that was kept; `superseded` (columns of
+    `REJECTED_SCHEMA`) did not.
     """
 
     events: pa.Table
@@ -321,21 +321,13 @@ def _is_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _superseded(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Table:
-    rows = events.to_pylist()
+    rows, by = events.to_pylist(), kept.select(["file", "position"]).to_pylist()
     reasons = [
-        f"id {shown(row['event_id'])} was corrected by {file}:{position}"
-        for row, file, position in zip(
-            rows, kept["file"].to_pylist(), kept["position"].to_pylist(), strict=True
-        )
+        f"id {shown(row['event_id'])} was corrected by {other['file']}:{other['position']}"
+        for row, other in zip(rows, by, strict=True)
     ]
-    columns = {
-        "file": events["file"],
-        "position": events["position"],
-        "line": pa.array([as_json(row, schema) for row in rows], pa.string()),
-        "reason_code": pa.repeat(Reason.SUPERSEDED.value, len(rows)),
-        "reason": pa.array(reasons, pa.string()),
-    }
-    return pa.table(columns, schema=REJECTED_SCHEMA)
+    lines = [as_json(row, schema) for row in rows]
+    return rejected_rows(events, lines, [Fault(Reason.SUPERSEDED, text) for text in reasons])
 
 
 def as_json(row: dict[str, object], schema: StreamSchema) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
-from elsinore.files.rejection import Reason, UnreadableFile, printable
+from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
 from elsinore.wording import some_of
 
 _BLOCK = 1 << 20
@@ -63,12 +63,19 @@ class ReadLimits:
     batch_bytes: int = 16 << 20
 
 
+DEFAULT_LIMITS = ReadLimits()
+TOO_LONG = Fault(
+    Reason.LINE_TOO_LONG, f"the line is longer than {DEFAULT_LIMITS.line_bytes:,} bytes"
+)
+_NO_UTF8 = Fault(Reason.BAD_ENCODING, "the line is not UTF-8")
+
+
 class RawLine(NamedTuple):
-    """One line without its line feed; `fault` is the reason why it cannot be used, if known."""
+    """One line without its line feed; `fault` is why it cannot be used, if known."""
 
     position: int
     text: str
-    fault: Reason | None
+    fault: Fault | None
 
 
 def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
@@ -94,11 +101,9 @@ def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
             yield _raw_line(position, raw, stream, limits)
 
 
-def fault_in(text: str) -> Reason | None:
+def fault_in(text: str) -> Fault | None:
     """What the marks in a line's text say about it; to be asked of lines that do not decode."""
-    if _CUT.search(text):
-        return Reason.LINE_TOO_LONG
-    return Reason.BAD_ENCODING if _ESCAPED.search(text) else None
+    return TOO_LONG if _CUT.search(text) else _NO_UTF8 if _ESCAPED.search(text) else None
 
 
 def _raw_line(position: int, raw: bytes, stream: BinaryIO, limits: ReadLimits) -> RawLine:
@@ -109,12 +114,12 @@ def _raw_line(position: int, raw: bytes, stream: BinaryIO, limits: ReadLimits) -
             if rest.endswith(b"\n"):
                 break
         start = _visible(raw[: limits.kept_bytes])
-        return RawLine(position, f"{start} …[cut, {size} bytes]", Reason.LINE_TOO_LONG)
+        return RawLine(position, f"{start} …[cut, {size} bytes]", TOO_LONG)
     raw = raw.removesuffix(b"\n")
     try:
         return RawLine(position, raw.decode(), None)
     except UnicodeDecodeError:
-        return RawLine(position, _visible(raw), Reason.BAD_ENCODING)
+        return RawLine(position, _visible(raw), _NO_UTF8)
 
 
 def _visible(raw: bytes) -> str:
@@ -193,10 +198,6 @@ def column_problem(
     ]  # fmt: skip
     there = some_of(printable(name[:_SHOWN]) for name in names)
     return f"column {lacking[0]!r} is missing; there are {there}" if lacking else None
-
-
-DEFAULT_LIMITS = ReadLimits()
-TOO_LONG = f"the line is longer than {DEFAULT_LIMITS.line_bytes:,} bytes"
 
 
 def read_lines(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple, TextIO
 
@@ -78,6 +78,18 @@ class Fault(NamedTuple):
 
     code: Reason
     text: str
+
+
+def rejected_rows(where: pa.Table, lines: Sequence[str], faults: Sequence[Fault]) -> pa.Table:
+    """Rows of `REJECTED_SCHEMA`; `where` has the columns `file` and `position` of each line."""
+    columns = {
+        "file": where["file"],
+        "position": where["position"],
+        "line": lines,
+        "reason_code": [fault.code.value for fault in faults],
+        "reason": [fault.text for fault in faults],
+    }
+    return pa.table(columns, schema=REJECTED_SCHEMA)
 
 
 class UnreadableFile(DataError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,18 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
-from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, shown
-from elsinore.files.typed import Typed, doubt_of_unit, nothing, plausible_times, ticks_text
+from elsinore.files.records import Records, Rows
+from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, rejected_rows, shown
+from elsinore.files.typed import (
+    doubt_of_unit,
+    plausible_times,
+    ticks_text,
+    type_ids,
+    type_times,
+    type_values,
+)
 from elsinore.timeline import NUMBER_LENGTHS, Interval, TimeUnit, format_instant
 from elsinore.wording import some_of
-
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -66,25 +72,6 @@ def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
         rejected.append(part.rejected)
         ignored += part.ignored
     return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), ignored)
-
-
-class Records(Protocol):
-    """Raw records of one format, addressed by field name and by row number from 0."""
-
-    def select(self, rows: Rows) -> Self:
-        """These records only, in this order."""
-
-    def times(self, field: str, unit: TimeUnit) -> Typed:
-        """A field as int64 times, microseconds or ticks."""
-
-    def values(self, field: str, kind: AttributeType) -> Typed:
-        """A field as an attribute's type."""
-
-    def ids(self, field: str) -> Typed:
-        """A field as event ids; NULL where missing or empty."""
-
-    def texts(self) -> list[str]:
-        """Each record as it came."""
 
 
 def type_records(
@@ -161,7 +148,7 @@ class _Faults:
 
 def _times(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> pa.Array:
     field, plausible = schema.time_field, plausible_times(schema.time_unit)
-    typed = records.times(field, schema.time_unit)
+    typed = type_times(records.column(field), schema.time_unit, quoted=records.quoted)
     found.add(rows, typed.faults, field)
     found.add_missing(rows, typed.array, Reason.MISSING_TIME, field)
     outside = pc.or_(
@@ -191,7 +178,7 @@ def _instant(micros: int) -> str:
 def _own_types(records: Records, schema: StreamSchema) -> npt.NDArray[np.bool_]:
     """Which records are not of types that the schema does not list; those of none at all are."""
     assert schema.type_field is not None, "only a field can name other types"
-    names = records.values(schema.type_field, AttributeType.STRING).array
+    names = type_values(records.column(schema.type_field), AttributeType.STRING).array
     own = pc.or_(pc.is_null(names), pc.is_in(names, pa.array(schema.raw_types, pa.string())))
     return own.to_numpy(zero_copy_only=False)
 
@@ -203,7 +190,7 @@ def _types(
     field = schema.type_field
     if field is None:
         return np.zeros(len(rows), np.int32)
-    typed = records.values(field, AttributeType.STRING)
+    typed = type_values(records.column(field), AttributeType.STRING)
     for index, fault in typed.faults:
         found.add(rows, [(index, fault._replace(code=Reason.UNKNOWN_TYPE))], field)
     found.add_missing(rows, typed.array, Reason.MISSING_TYPE, field)
@@ -218,8 +205,8 @@ def _types(
 
 def _ids(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> pa.Array:
     if schema.id_field is None:
-        return nothing(AttributeType.STRING, len(rows)).array
-    typed = records.ids(schema.id_field)
+        return pa.nulls(len(rows), pa.string())
+    typed = type_ids(records.column(schema.id_field))
     found.add(rows, typed.faults, schema.id_field)
     found.add_missing(rows, typed.array, Reason.MISSING_ID, schema.id_field)
     return typed.array
@@ -242,7 +229,7 @@ def _attributes(
             own = np.flatnonzero(np.isin(codes, list(rules)))
             having[*rules,] = records.select(own), own
         chosen, places = having[*rules,]
-        typed = chosen.values(field, kind)
+        typed = type_values(chosen.column(field), kind, quoted=records.quoted)
         found.add(rows[places], typed.faults, name)
         for attribute in dict.fromkeys(rules.values()):
             alike = [code for code, other in rules.items() if other == attribute]
@@ -276,17 +263,11 @@ def _spread(values: pa.Array, places: Rows, size: int) -> pa.Array:
 
 
 def _rejected(records: Records, where: pa.Table, faults: dict[int, Fault]) -> pa.Table:
+    if not faults:
+        return REJECTED_SCHEMA.empty_table()
     rows = np.array(sorted(faults), np.int64)
-    first = [faults[int(row)] for row in rows]
-    taken = where.take(rows)
-    columns = {
-        "file": taken["file"],
-        "position": taken["position"],
-        "line": pa.array(records.select(rows).texts(), pa.string()),
-        "reason_code": pa.array([fault.code.value for fault in first], pa.string()),
-        "reason": pa.array([fault.text for fault in first], pa.string()),
-    }
-    return pa.table(columns, schema=REJECTED_SCHEMA)
+    lines, first = records.select(rows).texts(), [faults[row] for row in rows.tolist()]
+    return rejected_rows(where.take(rows), lines, first)
 
 
 def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, Fault]]:

@@ -1,44 +1,67 @@
-"""A column of raw values made into one typed Arrow array, with the values that would not fit.
+"""A raw column made into one typed Arrow array, with the values that would not fit.
 
-Times of every spelling become int64 microseconds, or ticks of no unit. Of JSON, whose lines are
-parsed here, nothing is coerced that it tells apart.
+A raw column is Arrow's, or a list of what JSON parsed to, None where missing. Times of every
+spelling become int64 microseconds, or ticks of no unit. Of JSON nothing is coerced that it tells
+apart; of Arrow any width of integer is a long, any integer, float or decimal a double, and dates
+are their midnight.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES
-from elsinore.files.read_lines import TOO_LONG, fault_in
 from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.timeline import (
+    DAY,
     MAX_INSTANT,
+    MICROSECOND,
+    MILLISECOND,
     MIN_INSTANT,
     NUMBER_LENGTHS,
+    SECOND,
     TICKS,
     Interval,
     TimeUnit,
     parse_instant,
 )
 
+Column: TypeAlias = pa.Array | list[Any]
+
 #: Integers that a double holds without a doubt: beyond, `9007199254740993.0` reads as ...992.
 EXACT_IN_DOUBLE = 2**53
 MIN_LONG, MAX_LONG = -(2**63), 2**63 - 1
+#: Longer numbers are beyond every double and long; and Python refuses to read very long ones.
+_MAX_DIGITS = 400
+#: Microseconds in one unit of a timestamp column; nanoseconds are cut off.
+_SCALES = {"s": SECOND, "ms": MILLISECOND, "us": MICROSECOND}
 #: Spellings that Arrow parses as `parse_instant` does; anything else is read value by value.
 _PLAIN_ISO = {
     r"^[1-9]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?Z$": pa.timestamp("us", "UTC"),
     r"^[1-9]\d{3}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,6})?)?$": pa.timestamp("us"),
 }
+#: Spellings that Arrow parses as Python does; it takes hexadecimal integers too.
+_PLAIN_LONG = r"^-?[0-9]{1,18}$"
+_PLAIN_DOUBLE = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+#: `(?i:false)` would match the long s of old books, too.
+_PLAIN_BOOLEAN = "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"
+_DIGITS = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(_PLAIN_DOUBLE[1:-1])
+_SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_BOOLEANS = {"true": True, "false": False}
+_IN_QUOTES = "it stands in quotes; quoted_numbers: true in the schema allows that"
 
 
 class Typed(NamedTuple):
@@ -53,7 +76,92 @@ class Typed(NamedTuple):
     faults: list[tuple[int, Fault]]
 
 
-def type_each(values: list[Any], arrow_type: pa.DataType, convert: Callable[[Any], Any]) -> Typed:
+def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) -> Typed:
+    """A column as an attribute's type.
+
+    Strings are strings and booleans booleans; a whole number is fine as a double; a number with a
+    fraction of zero is fine as a long while doubles are exact (up to 2^53); timestamps are ISO
+    8601 text, or Arrow's. A double may be NaN; infinite ones are left to `check_limits`.
+
+    Args:
+        column: the raw values.
+        kind: the type to give them.
+        quoted: whether numbers and booleans may stand in text: plain decimals without blanks
+            around them, `nan`, `inf`, `true` and `false`, all in any case; an empty text is NULL.
+    """
+    if isinstance(column, pa.Array):
+        natural = _natural(column, kind, quoted)
+        if natural is not None:
+            return natural
+        if not is_plain(column.type):
+            return _all_wrong(column, ARROW_TYPES[kind], Reason.WRONG_TYPE, f"not a {kind}")
+        column = _python_values(column)
+    if quoted and kind in _SPELLED:
+        column = [_SPELLED[kind](value) if type(value) is str else value for value in column]
+    kinds = set(map(type, column))
+    if kind is AttributeType.TIMESTAMP:
+        return _iso_column(column, kinds, Reason.WRONG_TYPE)
+    if kinds <= _NATURAL[kind]:
+        # Some may be too long for a long, or not text: then find out which.
+        with suppress(pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+            return Typed(one_chunk(pa.array(column, ARROW_TYPES[kind])), [])
+    return _type_each(column, ARROW_TYPES[kind], _CONVERTERS[kind])
+
+
+def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed:
+    """A column as event times; Arrow's timestamps say their unit themselves.
+
+    Args:
+        column: the raw values.
+        unit: that numbers are counted in; fractions are rounded to the microsecond.
+        quoted: whether numbers may stand in text.
+    """
+    if isinstance(column, pa.Array):
+        of = column.type
+        if _is_instant(of) and unit.is_calendar:
+            return _micros(column, Reason.BAD_TIME)
+        if types.is_string(of) and unit is TimeUnit.ISO:
+            return iso_instants(column, Reason.BAD_TIME)
+        if not is_plain(of):
+            return _all_wrong(column, pa.int64(), Reason.BAD_TIME, "no time")
+        if quoted and types.is_string(of) and _all_match(column, _PLAIN_LONG):
+            with suppress(pa.ArrowInvalid):  # some do not fit: find out which
+                longs = column.cast(pa.int64())
+                return Typed(pc.multiply_checked(longs, NUMBER_LENGTHS[unit]), [])
+        column = _python_values(column)
+    if unit is TimeUnit.ISO:
+        return _iso_column(column, set(map(type, column)), Reason.BAD_TIME)
+    if quoted:
+        column = [_number_in(value) if type(value) is str else value for value in column]
+    factor = NUMBER_LENGTHS[unit]
+    if set(map(type, column)) <= {int, type(None)}:
+        with suppress(pa.ArrowInvalid, OverflowError):
+            return Typed(pc.multiply_checked(pa.array(column, pa.int64()), factor), [])
+    return _type_each(column, pa.int64(), lambda value: _numeric_time(value, unit, factor))
+
+
+def type_ids(column: Column) -> Typed:
+    """A column as event ids: text, or integers written as text; an empty id counts as missing."""
+    if isinstance(column, pa.Array):
+        of = column.type
+        if types.is_string(of):
+            return Typed(pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column), [])
+        if types.is_integer(of):
+            return Typed(column.cast(pa.string()), [])
+        if not is_plain(of):
+            return _all_wrong(column, pa.string(), Reason.WRONG_TYPE, "no id")
+        column = _python_values(column)
+    if set(map(type, column)) <= {str} and "" not in column:
+        return type_values(column, AttributeType.STRING)
+    return _type_each([None if value == "" else value for value in column], pa.string(), _id)
+
+
+def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Arrow splits very long columns of text; the parts as one."""
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _type_each(values: list[Any], arrow_type: pa.DataType, convert: Callable[[Any], Any]) -> Typed:
     """Convert value by value, the slow way that can name each fault.
 
     Args:
@@ -72,14 +180,96 @@ def type_each(values: list[Any], arrow_type: pa.DataType, convert: Callable[[Any
     return Typed(one_chunk(pa.array(good, arrow_type)), faults)
 
 
-def nothing(kind: AttributeType, length: int) -> Typed:
-    """A field that no record has."""
-    return Typed(pa.nulls(length, ARROW_TYPES[kind]), [])
+# ---- columns that are Arrow's
 
 
-def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Arrow splits very long columns of text; the parts as one."""
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+def _natural(column: pa.Array, kind: AttributeType, quoted: bool) -> Typed | None:
+    """A column that needs no look at single values; None if it does."""
+    of = column.type
+    is_text = types.is_string(of)
+    spells = quoted and is_text
+    match kind:
+        case _ if types.is_null(of):
+            column = pa.nulls(len(column), ARROW_TYPES[kind])
+        case AttributeType.STRING if is_text:
+            pass
+        case AttributeType.BOOLEAN if types.is_boolean(of):
+            pass
+        case AttributeType.BOOLEAN if spells and _all_match(column, _PLAIN_BOOLEAN):
+            column = pc.equal(pc.ascii_lower(column), "true")
+        case AttributeType.LONG if (types.is_integer(of) and of != pa.uint64()) or (
+            spells and _all_match(column, _PLAIN_LONG)
+        ):
+            column = column.cast(pa.int64())
+        case AttributeType.DOUBLE if _is_number_type(of) or (
+            spells and _all_match(column, _PLAIN_DOUBLE)
+        ):
+            column = column.cast(pa.float64(), safe=False)
+        case AttributeType.TIMESTAMP if _is_instant(of):
+            return _micros(column, Reason.WRONG_TYPE)
+        case AttributeType.TIMESTAMP if is_text:
+            return iso_instants(column, Reason.WRONG_TYPE)
+        case _:
+            return None
+    return Typed(column, [])
+
+
+def _is_number_type(of: pa.DataType) -> bool:
+    return types.is_integer(of) or types.is_floating(of) or types.is_decimal(of)
+
+
+def _is_instant(of: pa.DataType) -> bool:
+    return types.is_timestamp(of) or types.is_date(of)
+
+
+def is_plain(of: pa.DataType) -> bool:
+    """Whether the values are such as JSON has."""
+    return _is_number_type(of) or types.is_string(of) or types.is_boolean(of) or types.is_null(of)
+
+
+def _all_match(texts: pa.Array, pattern: str) -> bool:
+    """Whether all texts do; true where there are only NULLs."""
+    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
+
+
+def _python_values(column: pa.Array) -> list[Any]:
+    values = column.to_pylist()
+    if not types.is_decimal(column.type):
+        return values
+    return [_number(value) if isinstance(value, Decimal) else value for value in values]
+
+
+def _number(value: Decimal) -> int | float:
+    whole = value.to_integral_value()
+    return int(whole) if whole == value else float(value)
+
+
+def _all_wrong(column: pa.Array, wanted: pa.DataType, code: Reason, why: str) -> Typed:
+    present = np.flatnonzero(pc.is_valid(column).to_numpy(zero_copy_only=False))
+    fault = Fault(code, f"a {column.type} is {why}")
+    return Typed(pa.nulls(len(column), wanted), [(int(index), fault) for index in present])
+
+
+def _micros(column: pa.Array, wrong: Reason) -> Typed:
+    """Microseconds since the epoch of timestamps and dates."""
+    of = column.type
+    missing = pc.is_null(column).to_numpy(zero_copy_only=False)
+    width = pa.int32() if types.is_date32(of) else pa.int64()
+    counts = column.cast(width).cast(pa.int64()).fill_null(0).to_numpy()
+    if types.is_timestamp(of) and of.unit == "ns":
+        counts, scale = counts // 1_000, 1
+    else:
+        scale = _SCALES[of.unit] if types.is_timestamp(of) else MILLISECOND
+        scale = DAY if types.is_date32(of) else scale
+    # Compared before they are scaled: afterwards they may have overflowed.
+    outside = (counts < MIN_INSTANT // scale) | (counts > MAX_INSTANT // scale)
+    micros = np.where(outside, 0, counts) * scale
+    fault = Fault(wrong, "the time is not in the years 1 to 9999")
+    faults = [(int(index), fault) for index in np.flatnonzero(outside)]
+    return Typed(pa.array(micros, pa.int64(), mask=missing | outside), faults)
+
+
+# ---- times
 
 
 def plausible_times(unit: TimeUnit) -> Interval:
@@ -128,8 +318,7 @@ def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
         wrong: the code under which a text that is no instant is reported.
     """
     for pattern, kind in _PLAIN_ISO.items():
-        # None: there are only NULLs.
-        if pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False:
+        if _all_match(texts, pattern):
             # A 30th of February or the like is found below.
             with suppress(pa.ArrowInvalid):
                 return Typed(texts.cast(kind).cast(pa.int64()), [])
@@ -140,7 +329,7 @@ def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
             known[text] = _iso_instant(text, wrong)
         return known[text]
 
-    return type_each(texts.to_pylist(), pa.int64(), convert)
+    return _type_each(texts.to_pylist(), pa.int64(), convert)
 
 
 def _iso_instant(text: str, wrong: Reason) -> int | Fault:
@@ -150,22 +339,30 @@ def _iso_instant(text: str, wrong: Reason) -> int | Fault:
     except ValueError:
         instant = None
     if instant is None:
-        return Fault(wrong, f"{shown(text)} is not an ISO 8601 instant{doubt_of_unit(text)}")
+        return _no_instant(text, wrong)
     # An offset can carry a time out of the years that can be written.
     if not MIN_INSTANT <= instant <= MAX_INSTANT:
         return Fault(wrong, f"{shown(text)} is not in the years 1 to 9999")
     return instant
 
 
-def numeric_times(values: list[Any], unit: TimeUnit) -> Typed:
-    """Times of numbers counted in `unit` (not ISO); fractions are rounded to the microsecond."""
-    factor = NUMBER_LENGTHS[unit]
-    if set(map(type, values)) <= {int, type(None)}:
-        try:
-            return Typed(pc.multiply_checked(pa.array(values, pa.int64()), factor), [])
-        except (pa.ArrowInvalid, OverflowError):
-            pass  # Some do not fit: find out which.
-    return type_each(values, pa.int64(), lambda value: _numeric_time(value, unit, factor))
+def _no_instant(value: Any, wrong: Reason) -> Fault:
+    return Fault(wrong, f"{shown(value)} is not an ISO 8601 instant{doubt_of_unit(value)}")
+
+
+def _iso_column(values: list[Any], kinds: set[type], wrong: Reason) -> Typed:
+    faults: list[tuple[int, Fault]] = []
+    texts = values
+    if not kinds <= {str, type(None)} or not all(map(str.isascii, filter(None, values))):
+        # No instant is spelled beyond ASCII, and Arrow takes no lone surrogates.
+        texts = [value if isinstance(value, str) and value.isascii() else None for value in values]
+        faults = [
+            (index, _no_instant(value, wrong))
+            for index, (value, text) in enumerate(zip(values, texts, strict=True))
+            if value is not None and text is None
+        ]
+    typed = iso_instants(one_chunk(pa.array(texts, pa.string())), wrong)
+    return Typed(typed.array, sorted(faults + typed.faults))
 
 
 def _numeric_time(value: Any, unit: TimeUnit, factor: int) -> int | Fault:
@@ -188,169 +385,7 @@ def _numeric_time(value: Any, unit: TimeUnit, factor: int) -> int | Fault:
     return value
 
 
-# ---- JSON: lines as records, and their values
-
-
-#: Objects and arrays inside one another. Events are flat; a limit of our own keeps the outcome
-#: from depending on how deep the interpreter's stack happens to be.
-MAX_DEPTH = 64
-#: Longer numbers are beyond every double and long; and Python refuses to read very long ones.
-_MAX_DIGITS = 400
-
-#: What to say of a list where an event should be.
-ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
-_raw_decode = json.JSONDecoder().raw_decode
-#: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
-_DIGITS = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
-#: Python types that Arrow takes as they are, if a column holds no others.
-_NATURAL: dict[AttributeType, set[type]] = {
-    AttributeType.STRING: {str, type(None)},
-    AttributeType.LONG: {int, type(None)},
-    AttributeType.DOUBLE: {int, float, type(None)},
-    AttributeType.BOOLEAN: {bool, type(None)},
-}
-
-
-def parse_json(line: str) -> dict[str, Any] | Fault:
-    """The object that a line holds.
-
-    Refused are, beside what is no JSON: anything but an object, keys that occur twice (which value
-    is meant is anyone's guess), and nesting beyond `MAX_DEPTH`. `NaN` and `Infinity` are read as
-    numbers: a double may be NaN, and where they are wrong the attribute can be named.
-    """
-    # Nearly all lines are flat and have `":` once for each key and nowhere else; that is cheap to
-    # see, and it rules out deep nesting and doubled keys. All others take the careful way.
-    if "[" in line or line.count("{") != 1 or '" ' in line or '"\t' in line or '"\r' in line:
-        return _parse_carefully(line)
-    try:
-        record, end = _raw_decode(line)
-    except ValueError:
-        return _parse_carefully(line)
-    if type(record) is not dict or end != len(line) or line.count('":') != len(record):
-        return _parse_carefully(line)
-    return record
-
-
-def whole_number(digits: str) -> int:
-    """An integer of any length, as far as it matters: what no double can hold becomes 1e400."""
-    if len(digits) <= _MAX_DIGITS:
-        return int(digits)
-    return -(10**_MAX_DIGITS) if digits.startswith("-") else 10**_MAX_DIGITS
-
-
-class _RepeatedKey(ValueError):
-    pass
-
-
-def _parse_carefully(line: str) -> dict[str, Any] | Fault:
-    if _is_deeper(line, MAX_DEPTH):
-        return _refusal(line, Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH}")
-    try:
-        record = json.loads(line, object_pairs_hook=_unique, parse_int=whole_number)
-    except json.JSONDecodeError as error:
-        if line.lstrip().startswith("["):
-            return _refusal(line, Reason.NOT_AN_OBJECT, ARRAY)
-        return _refusal(line, Reason.BAD_JSON, f"{error.msg} at column {error.colno}")
-    except _RepeatedKey as error:
-        return _refusal(line, Reason.BAD_JSON, str(error))
-    if not isinstance(record, dict):
-        text = ARRAY if isinstance(record, list) else f"{shown(record)} is not an object"
-        return _refusal(line, Reason.NOT_AN_OBJECT, text)
-    return record
-
-
-def _refusal(line: str, code: Reason, text: str) -> Fault:
-    match fault_in(line):
-        case Reason.LINE_TOO_LONG:
-            return Fault(Reason.LINE_TOO_LONG, TOO_LONG)
-        case Reason.BAD_ENCODING:
-            return Fault(Reason.BAD_ENCODING, "the line is not UTF-8")
-    return Fault(code, text)
-
-
-def _is_deeper(line: str, limit: int) -> bool:
-    if line.count("[") + line.count("{") <= limit:
-        return False
-    depth = 0
-    for token in _TOKEN.finditer(line):
-        match token[0][0]:
-            case "[" | "{":
-                depth += 1
-                if depth > limit:
-                    return True
-            case "]" | "}":
-                depth -= 1
-    return False
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        keys = Counter(key for key, _ in pairs)
-        twice = keys.most_common(1)[0][0]
-        raise _RepeatedKey(f"key {shown(twice)} occurs twice")
-    return record
-
-
-def json_values(values: list[Any], kind: AttributeType, *, quoted: bool = False) -> Typed:
-    """A column of JSON values as an attribute's type.
-
-    Strings are strings and booleans booleans; a whole number is fine as a double; a number with a
-    fraction of zero is fine as a long while doubles are exact (up to 2^53); timestamps are ISO
-    8601 text. A double may be NaN; infinite ones are left to `check_limits`.
-
-    Args:
-        values: None where a record has no value or null.
-        kind: the type to give them.
-        quoted: whether numbers and booleans may stand in quotes.
-    """
-    if quoted and kind in _SPELLED:
-        values = [_SPELLED[kind](value) if type(value) is str else value for value in values]
-    kinds = set(map(type, values))
-    if kind is AttributeType.TIMESTAMP:
-        return _iso_column(values, kinds, Reason.WRONG_TYPE)
-    if kinds <= _NATURAL[kind]:
-        try:
-            return Typed(one_chunk(pa.array(values, ARROW_TYPES[kind])), [])
-        except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
-            pass  # Too long for a long, or not text: find out which.
-    return type_each(values, ARROW_TYPES[kind], _CONVERTERS[kind])
-
-
-def json_times(values: list[Any], unit: TimeUnit, *, quoted: bool = False) -> Typed:
-    """A column of event times, in microseconds (or ticks); `quoted` as for `json_values`."""
-    if unit is TimeUnit.ISO:
-        return _iso_column(values, set(map(type, values)), Reason.BAD_TIME)
-    if quoted:
-        values = [number_in(value) if type(value) is str else value for value in values]
-    return numeric_times(values, unit)
-
-
-def json_ids(values: list[Any]) -> Typed:
-    """A column of event ids: text, or integers written as text; an empty id counts as missing."""
-    kinds = set(map(type, values))
-    if kinds <= {str} and "" not in values:
-        return json_values(values, AttributeType.STRING)
-    return type_each([None if value == "" else value for value in values], pa.string(), _id)
-
-
-def _iso_column(values: list[Any], kinds: set[type], wrong: Reason) -> Typed:
-    faults: list[tuple[int, Fault]] = []
-    texts = values
-    if not kinds <= {str, type(None)} or not all(map(str.isascii, filter(None, values))):
-        # No instant is spelled beyond ASCII, and Arrow takes no lone surrogates.
-        texts = [value if isinstance(value, str) and value.isascii() else None for value in values]
-        faults = [
-            (
-                index,
-                Fault(wrong, f"{shown(value)} is not an ISO 8601 instant{doubt_of_unit(value)}"),
-            )
-            for index, (value, text) in enumerate(zip(values, texts, strict=True))
-            if value is not None and text is None
-        ]
-    typed = iso_instants(one_chunk(pa.array(texts, pa.string())), wrong)
-    return Typed(typed.array, sorted(faults + typed.faults))
+# ---- single values
 
 
 def _wrong(value: Any, noun: str) -> Fault:
@@ -360,7 +395,7 @@ def _wrong(value: Any, noun: str) -> Fault:
 def _no_number(value: Any, noun: str) -> Fault:
     fault = _wrong(value, noun)
     quoted = isinstance(value, str) and _DIGITS.fullmatch(value)
-    return fault._replace(text=f"{fault.text}; {_QUOTED}") if quoted else fault
+    return fault._replace(text=f"{fault.text}; {_IN_QUOTES}") if quoted else fault
 
 
 def _is_number(value: Any) -> bool:
@@ -406,25 +441,20 @@ def _boolean(value: Any) -> bool | Fault:
     return value if isinstance(value, bool) else _wrong(value, "boolean")
 
 
-# ---- numbers and booleans spelled in text
-
-_QUOTED = "it stands in quotes; quoted_numbers: true in the schema allows that"
-#: Spellings that Arrow parses as Python does; it takes hexadecimal integers too.
-PLAIN_LONG = r"^-?[0-9]{1,18}$"
-PLAIN_DOUBLE = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(PLAIN_DOUBLE[1:-1])
-_SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-_BOOLEANS = {"true": True, "false": False}
+def whole_number(digits: str) -> int:
+    """An integer of any length, as far as it matters: what no double can hold becomes 1e400."""
+    if len(digits) <= _MAX_DIGITS:
+        return int(digits)
+    return -(10**_MAX_DIGITS) if digits.startswith("-") else 10**_MAX_DIGITS
 
 
-def boolean_in(text: str | None) -> bool | str | None:
+def _boolean_in(text: str) -> bool | str | None:
     """The boolean that a text spells, or the text itself; None if it is empty."""
     return _BOOLEANS.get(text.lower(), text) if text else None
 
 
-def number_in(text: str | None) -> int | float | str | None:
-    """The number that a text spells, or the text itself, for the rules of JSON to refuse."""
+def _number_in(text: str) -> int | float | str | None:
+    """The number that a text spells, or the text itself, to be refused; None if it is empty."""
     if not text:
         return None
     if _WHOLE.fullmatch(text):
@@ -434,10 +464,17 @@ def number_in(text: str | None) -> int | float | str | None:
     return text
 
 
+#: Python types that Arrow takes as they are, if a column holds no others.
+_NATURAL: dict[AttributeType, set[type]] = {
+    AttributeType.STRING: {str, type(None)},
+    AttributeType.LONG: {int, type(None)},
+    AttributeType.DOUBLE: {int, float, type(None)},
+    AttributeType.BOOLEAN: {bool, type(None)},
+}
 _SPELLED: dict[AttributeType, Callable[[str], Any]] = {
-    AttributeType.LONG: number_in,
-    AttributeType.DOUBLE: number_in,
-    AttributeType.BOOLEAN: boolean_in,
+    AttributeType.LONG: _number_in,
+    AttributeType.DOUBLE: _number_in,
+    AttributeType.BOOLEAN: _boolean_in,
 }
 _CONVERTERS: dict[AttributeType, Callable[[Any], Any]] = {
     AttributeType.STRING: _string,

@@ -18,10 +18,12 @@ from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
 from elsinore.catalog.stream import AttributeType
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
+from elsinore.files.decode import ARRAY
 from elsinore.files.read_events import InputFormat, Source, files_of, format_of
-from elsinore.files.read_parquet import ArrowRecords, Frame
+from elsinore.files.read_parquet import Frame
+from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Reason, shown
-from elsinore.files.typed import ARRAY, iso_instants, one_chunk, plausible_times
+from elsinore.files.typed import iso_instants, one_chunk, plausible_times
 from elsinore.library.workload import Events, sources_of
 from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 

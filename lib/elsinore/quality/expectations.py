@@ -10,16 +10,12 @@ from __future__ import annotations
 import html
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 from great_expectations.compatibility import pydantic
-from great_expectations.core.metric_domain_types import MetricDomainTypes
-from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
-from great_expectations.expectations.metrics.metric_provider import metric_value
-from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import pass_context
 
@@ -32,29 +28,8 @@ from elsinore.sharing.statistics import Statistics
 MAX_NAMED = 10
 MAX_CHARACTERS = 400
 
-_FRAME = "elsinore.frame"
 #: Of long integers that differ, this many digits of each are shown.
 _DIGITS = 60
-
-
-class FrameMetric(TableMetricProvider):
-    """The whole batch as a pandas DataFrame; lives in memory only, never in a result."""
-
-    metric_name = _FRAME
-
-    @metric_value(engine=PandasExecutionEngine)
-    def _pandas(
-        cls,  # noqa: N805  (the decorator makes it a class method)
-        execution_engine: PandasExecutionEngine,
-        metric_domain_kwargs: dict[str, Any],
-        metric_value_kwargs: dict[str, Any],
-        metrics: dict[str, Any],
-        runtime_configuration: dict[str, Any],
-    ) -> pd.DataFrame:
-        frame, _, _ = execution_engine.get_compute_domain(
-            domain_kwargs=metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE
-        )
-        return frame
 
 
 class Finding(NamedTuple):
@@ -74,17 +49,6 @@ class Finding(NamedTuple):
     element_count: int
 
 
-def no_row_among(unexpected: Iterable[str], element_count: int, noun: str) -> Finding:
-    """The finding that no row should be among `unexpected`; `noun` says what a row is."""
-    texts = [shorten(text) for text in unexpected]
-    named = tuple(texts[:MAX_NAMED])
-    observed = f"{element_count} {noun} checked"
-    if texts:
-        more = "; ..." if len(texts) > len(named) else ""
-        observed = f"{len(texts)} of {element_count} {noun}: {'; '.join(named[:3])}{more}"
-    return Finding(not texts, observed, named, len(texts), element_count)
-
-
 def shorten(text: str) -> str:
     """Text that fits a page, however many digits a count has.
 
@@ -97,9 +61,7 @@ def shorten(text: str) -> str:
 
 
 class FrameExpectation(BatchExpectation, ABC):
-    """An expectation on a pandas batch as a whole; subclasses define `find`."""
-
-    metric_dependencies: ClassVar[tuple[str, ...]] = (_FRAME,)
+    """An expectation on a pandas batch as a whole."""
 
     @abstractmethod
     def find(self, frame: pd.DataFrame) -> Finding:
@@ -111,7 +73,7 @@ class FrameExpectation(BatchExpectation, ABC):
         runtime_configuration: dict[str, Any] | None = None,
         execution_engine: Any = None,
     ) -> dict[str, Any]:
-        found = self.find(metrics[_FRAME])
+        found = self.find(execution_engine.dataframe)
         share = 100 * found.unexpected_count / found.element_count if found.element_count else 0.0
         counts = [{"value": text, "count": 1} for text in dict.fromkeys(found.unexpected)]
         return {
@@ -127,138 +89,143 @@ class FrameExpectation(BatchExpectation, ABC):
         }
 
 
-class ExpectLandedRowsToAddUp(FrameExpectation):
+class RowsExpectation(FrameExpectation, ABC):
+    """No row is wrong; `noun` says what rows are."""
+
+    noun: ClassVar[str]
+
+    @abstractmethod
+    def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
+        """Each wrong row, as text."""
+
+    def size(self, frame: pd.DataFrame) -> int:
+        """How many rows are looked at."""
+        return len(frame)
+
+    def find(self, frame: pd.DataFrame) -> Finding:
+        """Name the first of the wrong rows."""
+        texts, rows = [shorten(text) for text in self.wrong(frame)], self.size(frame)
+        observed = f"{rows} {self.noun} checked"
+        if texts:
+            more = "; ..." if len(texts) > MAX_NAMED else ""
+            observed = f"{len(texts)} of {rows} {self.noun}: {'; '.join(texts[:3])}{more}"
+        return Finding(not texts, observed, tuple(texts[:MAX_NAMED]), len(texts), rows)
+
+
+class ExpectLandedRowsToAddUp(RowsExpectation):
     """Every line of a landing was accepted, was a duplicate, or was quarantined.
 
-    Where the batch says how many rows `events` and `quarantine` really hold of a landing (columns
-    `event_rows` and `quarantine_rows`), these must be the accepted and quarantined ones.
+    The columns `event_rows` and `quarantine_rows` say how many rows `events` and `quarantine`
+    really hold of it; these must be the accepted and quarantined ones.
     """
 
-    def find(self, frame: pd.DataFrame) -> Finding:
-        """Compare whole numbers, row by row."""
-        faults = (_account_faults(row) for row in frame.to_dict("records"))
-        wrong = (", and ".join(found) for found in faults if found)
-        return no_row_among(wrong, len(frame), "landings")
+    noun = "landings"
+
+    def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
+        """The landings whose whole numbers do not add up."""
+        for row in frame.itertuples():
+            faults = []
+            if row.lines != row.accepted + row.duplicates + row.quarantined:
+                faults.append(
+                    f"{row.lines} lines are not {row.accepted} accepted + {row.duplicates} "
+                    f"duplicates + {row.quarantined} quarantined"
+                )
+            if row.event_rows != row.accepted:
+                faults.append(f"{row.accepted} accepted, but events holds {row.event_rows}")
+            if row.quarantine_rows != row.quarantined:
+                faults.append(
+                    f"{row.quarantined} quarantined, but quarantine holds {row.quarantine_rows}"
+                )
+            if faults:
+                yield ", and ".join(f"landing {row.landing}: {fault}" for fault in faults)
 
 
-def _account_faults(row: dict[str, object]) -> list[str]:
-    """What does not add up in one landing, as texts."""
-    names = ("lines", "accepted", "duplicates", "quarantined", "event_rows", "quarantine_rows")
-    number = {name: int(str(row[name])) for name in names if name in row}
-    landing = row["landing"]
-    found = []
-    parts = ("accepted", "duplicates", "quarantined")
-    if number["lines"] != sum(number[name] for name in parts):
-        spelled = " + ".join(f"{number[name]} {name}" for name in parts)
-        found.append(f"landing {landing}: {number['lines']} lines are not {spelled}")
-    for stated, table, held in (
-        ("accepted", "events", "event_rows"),
-        ("quarantined", "quarantine", "quarantine_rows"),
-    ):
-        if number.get(held, number[stated]) != number[stated]:
-            found.append(
-                f"landing {landing}: {number[stated]} {stated}, but {table} holds {number[held]}"
-            )
-    return found
-
-
-class ExpectPlansToBeWhatWasWritten(FrameExpectation):
+class ExpectPlansToBeWhatWasWritten(RowsExpectation):
     """Each body reads back as statistics or as a plan, and its fingerprints are the row's."""
 
-    def find(self, frame: pd.DataFrame) -> Finding:
-        """Read every body anew."""
-        texts = (fault for row in frame.to_dict("records") if (fault := _plan_fault(row)))
-        return no_row_among(texts, len(frame), "statistics and plans")
+    noun = "statistics and plans"
+
+    def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
+        """The rows whose bodies do not."""
+        for row in frame.to_dict("records"):
+            name = f"{row['kind']} {str(row['fingerprint'])[:12]}"
+            reader: Any = Statistics if row["kind"] == "statistics" else StaticPlan
+            names = ["fingerprint"]
+            if reader is StaticPlan:
+                names += ["workload_fingerprint", "statistics_fingerprint"]
+            try:
+                body = reader.from_json(str(row["body"]))
+            except PlanError as error:
+                yield f"{name}: {error}"
+                continue
+            other = [column for column in names if row[column] != getattr(body, column)]
+            if other:
+                yield f"{name}: {', '.join(other)} differ from the body"
 
 
-def _plan_fault(row: dict[str, object]) -> str | None:
-    """What is wrong with one row, or None."""
-    name = f"{row['kind']} {str(row['fingerprint'])[:12]}"
-    body = str(row["body"])
-    try:
-        if row["kind"] == "statistics":
-            found = {"fingerprint": Statistics.from_json(body).fingerprint}
-        else:
-            plan = StaticPlan.from_json(body)
-            found = {
-                "fingerprint": plan.fingerprint,
-                "workload_fingerprint": plan.workload_fingerprint,
-                "statistics_fingerprint": plan.statistics_fingerprint,
-            }
-    except PlanError as error:
-        return f"{name}: {error}"
-    wrong = [column for column, value in found.items() if row[column] != value]
-    return f"{name}: {', '.join(wrong)} differ from the body" if wrong else None
-
-
-class ExpectQuarantinedShareToBeAtMost(FrameExpectation):
+class ExpectQuarantinedShareToBeAtMost(RowsExpectation):
     """At most `share` (0 to 1) of the lines of each landing were quarantined.
 
     Lines that a later one corrects, and empty files, are quarantined too, but they are not bad;
     those of types that the schema passes over are not counted at all.
     """
 
+    noun = "landings"
     share: float = pydantic.Field(ge=0, le=1)
 
     success_keys: ClassVar[tuple[str, ...]] = ("share",)
 
-    def find(self, frame: pd.DataFrame) -> Finding:
-        """Compare each landing's share."""
-        reasons = frame["reasons"].map(json.loads)
-        bad = reasons.map(bad_lines)
-        judged = map(judged_lines, frame["lines"].astype("int64"), reasons)
-        lines = pd.Series([*judged], frame.index, "int64")
-        shares = bad / lines.where(lines > 0, 1)
-        wrong = [
-            f"landing {landing}: {share:.1%} quarantined"
-            for landing, share in zip(frame["landing"], shares, strict=True)
-            if share > self.share
-        ]
-        return no_row_among(wrong, len(frame), "landings")
+    def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
+        """The landings with larger shares."""
+        for row in frame.itertuples():
+            reasons = json.loads(row.reasons)
+            share = bad_lines(reasons) / max(judged_lines(int(row.lines), reasons), 1)
+            if share > self.share:
+                yield f"landing {row.landing}: {share:.1%} quarantined"
 
 
-class ExpectLandingsToBeOfUsualSize(FrameExpectation):
+class ExpectLandingsToBeOfUsualSize(RowsExpectation):
     """Every landing has a file, and a tenth of the lines that its hour of the week usually has.
 
     What is usual stands in the column `usual_lines`, NULL where that is not known.
     """
 
-    def find(self, frame: pd.DataFrame) -> Finding:
-        """Name the landings without a file and those that are too small."""
-        wrong = [
-            f"landing {row.landing}: no file" if not row.files else
-            f"landing {row.landing}: {row.lines} lines, usually {row.usual_lines:.0f}"
-            for row in frame.itertuples()
-            if not row.files or (pd.notna(row.usual_lines) and 10 * row.lines < row.usual_lines)
-        ]  # fmt: skip
-        return no_row_among(wrong, len(frame), "landings")
+    noun = "landings"
+
+    def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
+        """The landings without a file and those that are too small."""
+        for row in frame.itertuples():
+            if not row.files:
+                yield f"landing {row.landing}: no file"
+            elif pd.notna(row.usual_lines) and 10 * row.lines < row.usual_lines:
+                yield f"landing {row.landing}: {row.lines} lines, usually {row.usual_lines:.0f}"
 
 
-class ExpectPublishedToEqualReference(FrameExpectation):
+class ExpectPublishedToEqualReference(RowsExpectation):
     """No checked row is a mismatch; each mismatch is named by query, group, window, both values.
 
     Equality was decided where the rows were compared, integers exactly; this judges the column
     `mismatch` alone. A checked row of which it is not known whether it differs counts as one.
     """
 
-    def find(self, frame: pd.DataFrame) -> Finding:
-        """Name the mismatches."""
-        checked = frame["status"] == "checked"
+    noun = "aggregates"
+
+    def size(self, frame: pd.DataFrame) -> int:
+        """Those that were checked."""
+        return int((frame["status"] == "checked").sum())
+
+    def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
+        """The mismatches."""
         mismatch = frame["mismatch"].astype("boolean")
         # A mismatch is one whatever the row's status claims.
-        wrong = frame[mismatch.fillna(False) | (checked & mismatch.isna())]
-        texts = (_describe(row) for row in wrong.to_dict("records"))
-        return no_row_among(texts, int(checked.sum()), "aggregates")
-
-
-def _describe(row: dict[str, Any]) -> str:
-    window = f"[{row['window_start']}, {row['window_end']})"
-    ours = _value(row["published_exact"], row["published_value"])
-    theirs = _value(row["reference_exact"], row["reference_value"])
-    return shorten(
-        f"query {row['query']}, group {row['group_key']}, window {window}, {row['aggregate']}: "
-        f"published {ours}, reference {theirs}"
-    )
+        unknown = (frame["status"] == "checked") & mismatch.isna()
+        for row in frame[mismatch.fillna(False) | unknown].itertuples():
+            yield (
+                f"query {row.query}, group {row.group_key}, window [{row.window_start}, "
+                f"{row.window_end}), {row.aggregate}: "
+                f"published {_value(row.published_exact, row.published_value)}, "
+                f"reference {_value(row.reference_exact, row.reference_value)}"
+            )
 
 
 def _value(exact: Any, value: Any) -> str:
@@ -279,11 +246,11 @@ class ExpectRuleToHold(FrameExpectation):
     def find(self, frame: pd.DataFrame) -> Finding:
         """Look the counts up; a rule that nobody counted is an error."""
         (found,) = frame[frame["rule"] == self.rule].itertuples()
-        observed = f"{found.rows} rows checked"
-        if found.broken:
-            observed = f"{found.broken} of {found.rows} rows: {found.examples}"
-        examples = (found.examples,) if found.broken else ()
-        return Finding(not found.broken, observed, examples, int(found.broken), int(found.rows))
+        broken, rows = int(found.broken), int(found.rows)
+        if not broken:
+            return Finding(True, f"{rows} rows checked", (), 0, rows)
+        observed = f"{broken} of {rows} rows: {found.examples}"
+        return Finding(False, observed, (found.examples,), broken, rows)
 
 
 class ExpectResultsToBeValidated(FrameExpectation):

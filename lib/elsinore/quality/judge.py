@@ -1,11 +1,6 @@
 """Judges what is known of one run by the suites of `expectations/`, and keeps the judgement.
 
-A job calls, in this order::
-
-    tables = read_run_tables(settings.lake, interval)        # elsinore.quality.run_tables
-    judgement = judge(tables, settings.quality, run_name, ...)
-    require_accepted(judgement)                               # raises ValidationError
-
+A job reads its tables (`run_tables`), judges them, and lets `require_accepted` stop it.
 Rows come as pandas DataFrames: on Spark an expectation costs four to nine jobs, and the rows are
 few. Data Docs take longer than the judgement itself, so they are built where somebody will read
 them. Every run has a folder of its own, made aside and put in place when it is whole, so that runs
@@ -103,15 +98,19 @@ class Judgement(Strict):
         """The first page of the Data Docs, if they were built."""
         return Path(self.docs_index) if self.docs_index else None
 
+    def failed(self, severity: Severity) -> tuple[Verdict, ...]:
+        """The expectations of a severity that were not met."""
+        return tuple(v for v in self.verdicts if not v.success and v.severity == severity)
+
     @property
     def failures(self) -> tuple[Verdict, ...]:
         """Failed critical expectations: these results must not be published."""
-        return tuple(v for v in self.verdicts if not v.success and v.severity == "critical")
+        return self.failed("critical")
 
     @property
     def warnings(self) -> tuple[Verdict, ...]:
         """Failed expectations that people should know of, but that stop nothing."""
-        return tuple(v for v in self.verdicts if not v.success and v.severity == "warning")
+        return self.failed("warning")
 
 
 def require_accepted(judgement: Judgement) -> None:
@@ -157,14 +156,6 @@ def load_judgement(quality_dir: Path, run_name: str) -> Judgement | None:
 # ---- suites
 
 
-class TableSuite(NamedTuple):
-    """What one suite expects of one table's rows."""
-
-    suite: str
-    table: str
-    entries: tuple[Entry, ...]
-
-
 class Entry(Strict):
     """One expectation; `arguments` are its own, as Great Expectations names them.
 
@@ -175,6 +166,14 @@ class Entry(Strict):
     description: _Sentence
     severity: Severity
     arguments: dict[str, Any] = pydantic.Field(default_factory=dict)
+
+
+class TableSuite(NamedTuple):
+    """What one suite expects of one table's rows."""
+
+    suite: str
+    table: str
+    entries: tuple[Entry, ...]
 
 
 class _SuiteFile(Strict):

@@ -27,13 +27,8 @@ PLACE = ["query", "group_key", "window_start"]
 class TopResult(NamedTuple):
     """The largest count of a group over all windows.
 
-    Attributes:
-        aggregate: the count, as RETURN spells it.
-        exact: its digits in full.
-        log2: its binary logarithm; None for zero.
-        group_key: the group as JSON.
-        window_start: first instant of the window, UTC.
-        window_end: first instant after it, UTC.
+    `exact` are its digits in full, `log2` its binary logarithm (None for zero); the group is JSON,
+    the window half-open, UTC.
     """
 
     aggregate: str

@@ -27,8 +27,8 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import bad_lines
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
-from elsinore.quality.judge import Judgement
-from elsinore.quality.report_data import ReportData, read_report_data
+from elsinore.quality.judge import Judgement, Severity
+from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import MOST_HOURS, Bar, Story
 from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, name_some, print_length
@@ -95,7 +95,7 @@ def write_report(
     name = f"night_{hour_label(interval.start)[:10]}" if night else run_key(interval)
     page = out / f"{name}.html"
     docs = judgement.docs if judgement else None
-    data = read_report_data(lake, interval, stream, pages=out if night else None, workload=workload)
+    data = ReportData(lake, interval, stream, out if night else None, workload)
     link = quote(os.path.relpath(docs, out)) if docs else None
     _write_whole(page, _render(data, judgement, link, airflow))
     write_index(out)
@@ -129,7 +129,7 @@ def _render(
 ) -> str:
     """The page as text; `docs_link` is a relative path to the Data Docs."""
     by_day = trends(data.days)
-    told = [one for one in data.stories if one.bars or any(map(_is_some, (one.size, *one.before)))]
+    told = [one for one in data.stories if one.found_some]
     reasons = sum(map(Counter, data.hours["reasons"]), Counter[str]())
     return (
         templates()
@@ -192,26 +192,16 @@ def _totals(data: ReportData) -> dict[str, Any]:
     }
 
 
-class _Share(NamedTuple):
-    """A part of a whole, to be drawn as a bar."""
-
-    name: str
-    part: float
-    whole: float
-    unit: str = ""
-
-
-def _shares(found: RunTime) -> list[_Share]:
-    """What was shared of what could be, and what that saves."""
-    shares = [
-        _Share(name, found.counts.get(part, 0), found.counts[whole])
+def _shares(found: RunTime) -> list[tuple[str, float, float, str]]:
+    """What was shared of what could be, and what that saves: (name, part, whole, unit)."""
+    shares: list[tuple[str, float, float, str]] = [
+        (name, found.counts.get(part, 0), found.counts[whole], "")
         for name, part, whole in _PARTS
         if found.counts.get(whole)
     ]
     if found.alone:
-        shares.append(
-            _Share("Predicted cost, and what sharing saves of it", found.saved, found.alone, " s")
-        )
+        name = "Predicted cost, and what sharing saves of it"
+        shares.append((name, found.saved, found.alone, " s"))
     return shares
 
 
@@ -223,10 +213,6 @@ def _other_counts(found: RunTime) -> list[tuple[str, int]]:
         for name in names
         if name in found.counts and name not in shown
     ]
-
-
-def _is_some(size: float | None) -> bool:
-    return size is not None and size > -math.inf
 
 
 def movers(stories: Iterable[Story]) -> list[Story]:
@@ -331,10 +317,8 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
     return [text for text, is_so in doubts.items() if is_so]
 
 
-def _judged(judgement: Judgement | None, severity: str) -> list[str]:
-    if judgement is None:
-        return []
-    failed = judgement.failures if severity == "critical" else judgement.warnings
+def _judged(judgement: Judgement | None, severity: Severity) -> list[str]:
+    failed = judgement.failed(severity) if judgement else ()
     return [f"{v.table}: {v.description} Found: {v.observed}" for v in failed]
 
 
@@ -355,17 +339,12 @@ class Trend(NamedTuple):
     ) -> Trend:  # fmt: skip
         """Of values by hour or day, those from one on the run's own."""
         values = values.where(np.isfinite(values), 0.0)
-        top = values.max()
-        heights = [value / top if value else None for value in values]
-        return cls(
-            title,
-            tuple(map(Bar, values.index, heights, values, values.index >= own)),
-            text,
-        )  # fmt: skip
+        heights = [value / values.max() if value else None for value in values]
+        return cls(title, tuple(map(Bar, values.index, heights, values, values.index >= own)), text)
 
 
 def trends(days: pd.DataFrame) -> tuple[Trend, ...]:
-    """Of what `read_day_figures` gives; none of one day alone, which is no trend."""
+    """Of `ReportData.days`; none of one day alone, which is no trend."""
     if len(days) < 2:
         return ()
     percent, own = "{:.1%}".format, days.index[-1]
@@ -462,14 +441,12 @@ def show_percent(part: float, whole: float) -> str:
     return ">99.9%" if nearly else f"{part / whole:.1%}"
 
 
-def show_duration(length: timedelta | None) -> str:
+def show_duration(length: timedelta) -> str:
     """A length of time in its largest unit.
 
     >>> show_duration(timedelta(minutes=90)), show_duration(timedelta(days=1))
     ('1.5 hours', '1 day')
     """
-    if length is None:
-        return "–"
     seconds = length.total_seconds()
     units = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
     unit, size = next((each for each in units if seconds >= each[1]), units[-1])
@@ -497,7 +474,6 @@ FILTERS = {
     "interval": show_interval,
     "length_text": print_length,
     "duration": show_duration,
-    "names": name_some,
     "hours": run_hours,
     "hour": show_hour,
     "group": show_group,

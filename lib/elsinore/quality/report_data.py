@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,10 +58,12 @@ _SENTENCE = 120
 #: How the names of the pipeline's steps begin, in their order.
 _STEPS = ("land", "plan", "list", "aggregate", "validate", "publish", "report")
 #: Columns of `validations` that are read.
-CHECK_COLUMNS = [*PLACE, "status", "reason", "method", "mismatch", "published_exact",
-                 "published_value"]  # fmt: skip
+_CHECK_COLUMNS = [
+    *PLACE, "status", "reason", "method", "mismatch", "published_exact", "published_value",
+]  # fmt: skip
 #: How many days a trend shows, the run's own last.
 DAYS = 14
+_TALLIES = ["lines", "accepted", "duplicates", "quarantined", "superseded"]
 _LONGEST = 40
 
 
@@ -81,7 +84,14 @@ def power(results: int, checked: int, wrong: int) -> float:
 
 
 class Step(NamedTuple):
-    """See `_steps`."""
+    """What a step reported.
+
+    Attributes:
+        name: its name.
+        seconds: how long it took; of several slices, together.
+        throughput: events a second, where both are known.
+        others: all the rest as (metric, number, text), numbers of several slices added.
+    """
 
     name: str
     seconds: float | None
@@ -123,215 +133,355 @@ class FieldRange(NamedTuple):
     most: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReportData:
-    """Everything that a page shows.
+    """Everything that the page of a run, or of the runs of a day, shows; read when it is asked for.
+
+    Reading raises DataError where a table is missing or cannot be read, and PlanError where the
+    run's plan or profile is damaged.
 
     Attributes:
-        interval: the hours.
-        hours: a row for each that files landed for: `landing`, its label; numbers of `lines`, that
-            are `accepted`, `duplicates` and `quarantined`; `reasons` counts the last by reason
-            code; `first_event` and `last_event`, instants.
-        fields: ranges of the events that landed, by event type and attribute.
-        late: how many of them landed in a later hour than they happened in.
-        longest: by how much at most; None where none is late.
-        unusable: path below the landing zone and reason of each file that is quarantined whole.
-        stream: None where it was not measured.
-        plans: those that the results name, each with its candidates and what became of them.
-        sharing: what was shared at run time in words, `run_time` in figures.
-        queries: by name, as `_queries` says.
-        stories: what each query found; `earlier` are the hours that it is compared with.
-        steps: in the order of the pipeline, as `_steps` says.
-        seconds: from the start of the first step to the end of publication; None where that is not
-            on record.
-        skip_reasons: why values were not checked, the most frequent first.
-        days: figures of the days up to this one, oldest first; see `read_day_figures`.
-        publishing: what of the hours is published.
-        runs: those behind the hours, as `_runs` says; None on the page of a single run.
-        unread: names in the landing zone that landing passed over, in a sentence; empty: none.
-        longest_window: of the workload, microseconds; 0 where that is not known.
-    """
-
-    interval: Interval
-    hours: pd.DataFrame
-    fields: tuple[FieldRange, ...]
-    late: int
-    longest: timedelta | None
-    unusable: tuple[tuple[str, str], ...]
-    stream: StreamProfile | None
-    plans: tuple[tuple[StaticPlan, tuple[tuple[PlannedCandidate, str], ...]], ...]
-    sharing: tuple[str, ...]
-    run_time: RunTime
-    queries: tuple[Any, ...]
-    stories: tuple[Story, ...]
-    earlier: tuple[Earlier, ...]
-    steps: tuple[Any, ...]
-    seconds: float | None
-    skip_reasons: tuple[tuple[str, int], ...]
-    days: pd.DataFrame
-    publishing: Publishing
-    runs: tuple[Any, ...] | None
-    unread: str
-    longest_window: int
-
-
-def read_report_data(
-    lake: Path,
-    interval: Interval,
-    schema: StreamSchema | None,
-    *,
-    pages: Path | None,
-    workload: Workload | None = None,
-) -> ReportData:
-    """The figures of the run, or of the runs of a day, over an interval.
-
-    Args:
         lake: folder of the Delta tables.
         interval: whole hours.
         schema: the stream's; None: fields of events are not looked at.
         pages: folder of the runs' reports; None where the page is of a single run.
         workload: where the texts of queries come from; None: they are left out.
-
-    Raises:
-        DataError: a table is missing or cannot be read.
-        PlanError: the run's plan or profile is damaged.
     """
-    owned, landed = Hours(interval), Landings(interval).expression(by_day=False)
-    hours = read_rows(lake, "landings", where=landed).sort_by("landing").to_pandas()
-    checks = checks_of_staged(lake, owned).select(CHECK_COLUMNS).to_pandas()
-    published = count_results(lake, PUBLISHED, owned, tops=TOPS)
-    publications = read_publications(lake)
-    queries = workload.queries if workload else ()
-    staged = count_results(lake, STAGED, owned)
-    metrics = _metrics(lake, interval)
-    fields, late, longest = _landed_events(lake, interval, schema)
-    skipped = checks["reason"][checks["status"] == "skipped"]
-    return ReportData(
-        interval=interval,
-        hours=hours.assign(reasons=hours["reasons"].map(json.loads)),
-        fields=fields,
-        late=late,
-        longest=longest,
-        unusable=tuple(_unusable_files(lake, interval)),
-        stream=_stream(lake, metrics),
-        plans=tuple(_plans(lake, interval)),
-        sharing=_details(metrics, SHARING),
-        run_time=run_time_sharing(
-            metrics.sort_values(["metric", "detail"])[["metric", "value", "detail"]].itertuples(
-                index=False, name=None
+
+    lake: Path
+    interval: Interval
+    schema: StreamSchema | None
+    pages: Path | None
+    workload: Workload | None = None
+
+    # ---- what landed
+
+    @cached_property
+    def hours(self) -> pd.DataFrame:
+        """A row for each hour that files landed for.
+
+        `landing`, its label; numbers of `lines`, that are `accepted`, `duplicates` and
+        `quarantined`; `reasons` counts the last by reason code; `first_event` and `last_event`,
+        instants.
+        """
+        landed = Landings(self.interval).expression(by_day=False)
+        hours = read_rows(self.lake, "landings", where=landed).sort_by("landing").to_pandas()
+        return hours.assign(reasons=hours["reasons"].map(json.loads))
+
+    @cached_property
+    def unusable(self) -> list[tuple[str, str]]:
+        """Path below the landing zone and reason of each file that is quarantined whole."""
+        columns = ["file", "position", "reason"]
+        landed = Landings(self.interval).expression(by_day=True)
+        found = read_rows(
+            self.lake, "quarantine", columns=columns, where=landed, reason_code=OF_FILES
+        )
+        rows = found.filter(pc.field("position") == 0).sort_by("file").to_pylist()
+        return [(row["file"], row["reason"].removeprefix(f"{row['file']} ")) for row in rows]
+
+    @cached_property
+    def _events(self) -> dict[str, dict[str, Any]]:
+        """Figures by type of the events that came with the landings, read part by part."""
+        names = list(self.schema.attributes) if self.schema else []
+        nulls = pc.CountOptions(mode="only_null")
+        hour = pc.strptime(pc.field("landing"), format="%Y-%m-%dT%H", unit="us").cast(pa.int64())
+        by = pc.subtract(hour, pc.field("event_time").cast(pa.int64()))
+        columns = {name: pc.field(name) for name in ("event_type", *names)}
+        columns |= {"by": by, "is_late": pc.greater(by, 0).cast(pa.int64())}
+        wanted = AggregateNodeOptions(
+            [
+                ([], "hash_count_all", None, "events"),
+                ("is_late", "hash_sum", None, "late"),
+                ("by", "hash_max", None, "longest"),
+                *((name, "hash_count", nulls, f"nulls of {name}") for name in names),
+                *((name, "hash_min", None, f"least {name}") for name in names),
+                *((name, "hash_max", None, f"most {name}") for name in names),
+            ],
+            keys=["event_type"],
+        )
+        landed = Landings(self.interval).expression(by_day=False)
+        rows = aggregate_rows(self.lake, "events", columns, wanted, where=landed).to_pylist()
+        return {row["event_type"]: row for row in rows}
+
+    @property
+    def late(self) -> int:
+        """How many events landed in a later hour than they happened in."""
+        return sum(row["late"] or 0 for row in self._events.values())
+
+    @property
+    def longest(self) -> timedelta | None:
+        """By how much at most; None where none is late."""
+        longest = max((row["longest"] or 0 for row in self._events.values()), default=0)
+        return timedelta(microseconds=longest) if self.late else None
+
+    @property
+    def fields(self) -> tuple[FieldRange, ...]:
+        """Ranges of the events that landed, by event type and attribute."""
+        return tuple(
+            FieldRange(
+                kind.name, one.name, row["events"], row[f"nulls of {one.name}"],
+                _text(row[f"least {one.name}"]), _text(row[f"most {one.name}"]),
             )
-        ),
-        queries=_queries(published, staged, checks),
-        stories=tell(lake, interval, published, publications, workload),
-        earlier=earlier_hours(interval, publications),
-        steps=_steps(metrics),
-        seconds=_wall_time(metrics, interval),
-        skip_reasons=tuple(Counter(skipped.fillna("no reason given")).most_common()),
-        days=read_day_figures(lake, interval),
-        publishing=_publishing(publications, interval),
-        runs=None if pages is None else _runs(lake, interval, pages),
-        unread=", ".join(_details(metrics, UNREAD)),
-        longest_window=max((query.window.within for query in queries), default=0),
-    )
+            for kind in (self.schema.types if self.schema else ())
+            if (row := self._events.get(kind.name))
+            for one in kind.attributes
+        )  # fmt: skip
 
+    @cached_property
+    def days(self) -> pd.DataFrame:
+        """Figures of the `DAYS` up to the last one (UTC), without the first ones of no figures.
 
-def _plans(
-    lake: Path, interval: Interval
-) -> Iterator[tuple[StaticPlan, tuple[tuple[PlannedCandidate, str], ...]]]:
-    """The plans that the results name, each with its candidates and what became of them."""
-    named = sorted({origin.plan for origin in staged_origins(lake, interval).values()})
-    found = read_rows(lake, "plans", kind=["plan"], fingerprint=named).sort_by("fingerprint")
-    for body in found["body"].to_pylist():
-        plan = StaticPlan.from_json(body)
-        yield plan, explain_plan(plan)
+        Landings count by the hour of their files, results by the hour that owns them. A row for
+        each day, named as `2013-02-08`, float64 columns: of landings `lines`, `accepted`,
+        `duplicates`, `quarantined`, and `superseded` for those of the quarantined that were older
+        versions of an event that was corrected; published `rows`, how many of them are `checked`,
+        and `mismatches` of all that was checked.
+        """
+        last = (self.interval.end - 1) // DAY
+        labels = [format_instant(day * DAY)[:10] for day in range(last - DAYS + 1, last + 1)]
+        hours = [f"{label}T{hour:02}" for label in labels for hour in range(24)]
+        landings = read_rows(self.lake, "landings", landing=hours).to_pandas()
+        reasons = landings["reasons"].map(json.loads)
+        landings["superseded"] = [counts.get("superseded", 0) for counts in reasons]
+        columns = ["owned_hour", "rows"]
+        results = read_rows(self.lake, "publications", columns=columns, owned_hour=hours)
+        columns = ["owned_hour", "status", "mismatch", "published_exact", "published_value"]
+        checks = read_rows(self.lake, "validations", columns=columns, owned_hour=hours).to_pandas()
+        checks["checked"] = (checks["status"] == "checked") & _is_result(checks)
+        checks["mismatches"] = checks["mismatch"]
+        parts = [
+            _by_day(landings, "landing", _TALLIES),
+            _by_day(results.to_pandas(), "owned_hour", ["rows"]),
+            _by_day(checks, "owned_hour", ["checked", "mismatches"]),
+        ]
+        days = pd.concat(parts, axis=1).reindex(labels).fillna(0).astype("float64")
+        return days[days.any(axis=1).cummax()]
 
+    # ---- what is published, and what was checked
 
-def _place(step: str) -> tuple[int, str]:
-    known = (place for place, start in enumerate(_STEPS) if step.startswith(start))
-    return next(known, len(_STEPS)), step
+    @cached_property
+    def _publications(self) -> dict[str, Publication]:
+        return read_publications(self.lake)
 
+    @cached_property
+    def _published(self) -> dict[str, ResultCounts]:
+        return count_results(self.lake, PUBLISHED, Hours(self.interval), tops=TOPS)
 
-def _details(metrics: pd.DataFrame, metric: str) -> tuple[str, ...]:
-    """The distinct texts of a metric."""
-    return tuple(sorted(metrics.loc[metrics["metric"] == metric, "detail"].dropna().unique()))
+    @cached_property
+    def _checks(self) -> pd.DataFrame:
+        found = checks_of_staged(self.lake, Hours(self.interval))
+        return found.select(_CHECK_COLUMNS).to_pandas()
 
+    @cached_property
+    def publishing(self) -> Publishing:
+        """What of the hours is published."""
+        labels = [hour_label(hour) for hour in hours_of(self.interval)]
+        found = {
+            label: self._publications[label] for label in labels if label in self._publications
+        }
+        return Publishing(
+            hours=len(labels),
+            missing=tuple(label for label in labels if label not in found),
+            unsettled=tuple(sorted(label for label, one in found.items() if not one.settled)),
+            provisional=tuple(sorted(label for label, one in found.items() if one.awaited)),
+            last=max((one.published_at for one in found.values()), default=None),
+            workloads=tuple(sorted({one.workload for one in found.values()})),
+        )
 
-def _stream(lake: Path, metrics: pd.DataFrame) -> StreamProfile | None:
-    """The profile that the run's metrics name."""
-    named = _details(metrics, PROFILE_FINGERPRINT)
-    rows = read_rows(lake, "plans", kind=["profile"], fingerprint=named)
-    bodies = rows["body"].to_pylist()
-    return StreamProfile.from_json(bodies[0]) if bodies else None
+    @cached_property
+    def earlier(self) -> tuple[Earlier, ...]:
+        """The hours that the run is compared with."""
+        return earlier_hours(self.interval, self._publications)
 
+    @cached_property
+    def stories(self) -> tuple[Story, ...]:
+        """What each query found."""
+        return tell(self.lake, self.interval, self._published, self._publications, self.workload)
 
-def _numbers(counts: Mapping[str, ResultCounts], name: str) -> pd.Series:
-    return pd.Series({query: getattr(one, name) for query, one in counts.items()}, dtype="int64")
+    @property
+    def longest_window(self) -> int:
+        """Of the workload, microseconds; 0 where that is not known."""
+        queries = self.workload.queries if self.workload else ()
+        return max((query.window.within for query in queries), default=0)
 
+    @cached_property
+    def queries(self) -> tuple[Any, ...]:
+        """The results of each query and how far they were checked.
 
-def _queries(
-    published: Mapping[str, ResultCounts],
-    staged: Mapping[str, ResultCounts],
-    checks: pd.DataFrame,
-) -> tuple[Any, ...]:
-    """The results of each query and how far they were checked.
-
-    A result is one group in one window; it has a value for each aggregate.
-
-    Returns:
-        By name: `query`; `rows`, published results; `aggregates` and `staged`, published and staged
-        values; `checked`, `skipped` and `mismatches`, validated values by outcome; `results`, the
-        staged ones; `results_checked`, those of them that the reference has answered too,
+        A result is one group in one window; it has a value for each aggregate. By name: `query`;
+        `rows`, published results; `aggregates` and `staged`, published and staged values;
+        `checked`, `skipped` and `mismatches`, validated values by outcome; `results`, the staged
+        ones; `results_checked`, those of them that the reference has answered too,
         `results_counted`, those of the checked whose trends were counted, being too many to build,
         and `results_skipped`, those that were drawn and could not be answered; `has_results`,
         whether there was anything to check; `finds_one` and `finds_percent`, the chance that one
         wrong result, wherever it is, is among the checked, or one of those where one in a hundred
         is wrong.
-    """
-    # A place without a result can be checked too; it is no result.
-    there = checks["published_exact"].notna() | checks["published_value"].notna()
-    drawn = checks[there].drop_duplicates([*PLACE, "status", "method"])
+        """
+        published, checks = self._published, self._checks
+        staged = count_results(self.lake, STAGED, Hours(self.interval))
+        # A place without a result can be checked too; it is no result.
+        drawn = checks[_is_result(checks)].drop_duplicates([*PLACE, "status", "method"])
 
-    def number(rows: pd.DataFrame, counted: pd.Series) -> pd.Series:
-        return counted.astype("int64").groupby(rows["query"]).sum()
+        def number(rows: pd.DataFrame, counted: pd.Series) -> pd.Series:
+            return counted.astype("int64").groupby(rows["query"]).sum()
 
-    found = pd.DataFrame(
-        {
-            "rows": _numbers(published, "rows"),
-            "aggregates": _numbers(published, "values"),
-            "staged": _numbers(staged, "values"),
-            "results": _numbers(staged, "rows"),
-            "checked": number(checks, checks["status"] == "checked"),
-            "skipped": number(checks, checks["status"] == "skipped"),
-            "mismatches": number(checks, checks["mismatch"]),
-            "results_checked": number(drawn, drawn["status"] == "checked"),
-            "results_counted": number(drawn, drawn["method"] == "counted"),
-            "results_skipped": number(drawn, drawn["status"] == "skipped"),
-        }
-    )
-    found = found.fillna(0).astype("int64").sort_index().rename_axis("query").reset_index()
-    parts = found[["results", "results_checked", "results_skipped"]]
-    sampled = list(zip(found["results"], found["results_checked"], strict=True))
-    found = found.assign(
-        has_results=parts.any(axis=1),
-        finds_one=[power(results, checked, 1) for results, checked in sampled],
-        finds_percent=[power(results, checked, -(-results // 100)) for results, checked in sampled],
-    )
-    return tuple(found.itertuples(index=False, name="QueryResults"))
+        found = pd.DataFrame(
+            {
+                "rows": _numbers(published, "rows"),
+                "aggregates": _numbers(published, "values"),
+                "staged": _numbers(staged, "values"),
+                "results": _numbers(staged, "rows"),
+                "checked": number(checks, checks["status"] == "checked"),
+                "skipped": number(checks, checks["status"] == "skipped"),
+                "mismatches": number(checks, checks["mismatch"]),
+                "results_checked": number(drawn, drawn["status"] == "checked"),
+                "results_counted": number(drawn, drawn["method"] == "counted"),
+                "results_skipped": number(drawn, drawn["status"] == "skipped"),
+            }
+        )
+        found = found.fillna(0).astype("int64").sort_index().rename_axis("query").reset_index()
+        sampled = list(zip(found["results"], found["results_checked"], strict=True))
+        found = found.assign(
+            has_results=found[["results", "results_checked", "results_skipped"]].any(axis=1),
+            finds_one=[power(results, checked, 1) for results, checked in sampled],
+            finds_percent=[power(results, n, -(-results // 100)) for results, n in sampled],
+        )
+        return tuple(found.itertuples(index=False, name="QueryResults"))
+
+    @property
+    def skip_reasons(self) -> list[tuple[str, int]]:
+        """Why values were not checked, the most frequent first."""
+        skipped = self._checks["reason"][self._checks["status"] == "skipped"]
+        return Counter(skipped.fillna("no reason given")).most_common()
+
+    @cached_property
+    def runs(self) -> tuple[Any, ...] | None:
+        """Those within the interval that validated results, by what they reported.
+
+        By their hours: `key`, the first hour and the end hour; `outcome` of the validation, in
+        words; numbers of `results` that were staged, of those that were `checked`, and of values
+        that differ, `mismatches`; `strata`, classes of results by query and size, and
+        `strata_covered`, those with a check; `page`, the name of its report, None where there is
+        none. None in all on the page of a single run.
+        """
+        pages = self.pages
+        if pages is None:
+            return None
+        end = hour_label(self.interval.end)
+        rows = self._metrics_within(pc.field("step") == VALIDATE_STEP)
+        rows = _of_last_workload(rows[rows["run_key"].str.split("_").str[1] <= end])
+        numbers = rows.pivot_table(
+            index="run_key", columns="metric", values="value", aggfunc="last"
+        )
+        texts = rows[rows["metric"] == "outcome"].set_index("run_key")["detail"]
+        keys = sorted(rows["run_key"].unique())
+        columns = ["results", "results_of_sample", "mismatches", "strata", "strata_covered"]
+        runs = numbers.reindex(index=keys, columns=columns).fillna(0).astype("int64").assign(
+            key=keys,
+            outcome=texts.reindex(keys).fillna("unknown"),
+            page=[f"{key}.html" if (pages / f"{key}.html").is_file() else None for key in keys],
+        ).rename(columns={"results_of_sample": "checked"})  # fmt: skip
+        return tuple(runs.itertuples(index=False, name="RunLine"))
+
+    # ---- plans, and what the steps reported
+
+    @cached_property
+    def plans(self) -> list[tuple[StaticPlan, tuple[tuple[PlannedCandidate, str], ...]]]:
+        """Those that the results name, each with its candidates and what became of them."""
+        origins = staged_origins(self.lake, self.interval).values()
+        named = sorted({origin.plan for origin in origins})
+        found = read_rows(self.lake, "plans", kind=["plan"], fingerprint=named)
+        plans = map(StaticPlan.from_json, found.sort_by("fingerprint")["body"].to_pylist())
+        return [(plan, explain_plan(plan)) for plan in plans]
+
+    @cached_property
+    def stream(self) -> StreamProfile | None:
+        """The profile that the run's metrics name; None where it was not measured."""
+        named = self._details(PROFILE_FINGERPRINT)
+        rows = read_rows(self.lake, "plans", kind=["profile"], fingerprint=named)
+        bodies = rows["body"].to_pylist()
+        return StreamProfile.from_json(bodies[0]) if bodies else None
+
+    @property
+    def sharing(self) -> tuple[str, ...]:
+        """What was shared at run time, in words."""
+        return self._details(SHARING)
+
+    @property
+    def unread(self) -> str:
+        """Names in the landing zone that landing passed over, in a sentence; empty: none."""
+        return ", ".join(self._details(UNREAD))
+
+    @cached_property
+    def run_time(self) -> RunTime:
+        """What was shared at run time, in figures."""
+        rows = self._metrics.sort_values(["metric", "detail"])[["metric", "value", "detail"]]
+        return run_time_sharing(rows.itertuples(index=False, name=None))
+
+    @property
+    def seconds(self) -> float | None:
+        """From the start of the first step to the end of publication; None if not on record."""
+        metrics = self._metrics
+        own = metrics[
+            (metrics["run_key"] == run_key(self.interval)) & (metrics["step"] == PUBLISH_STEP)
+        ]
+        ended = own["value"][own["metric"] == ENDED]
+        began = metrics["value"][metrics["metric"] == BEGAN]
+        return None if ended.empty else float(ended.iloc[0] - began.min())
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """In the order of the pipeline, those that it does not know last."""
+        metrics = self._metrics
+        beside = metrics["metric"].map(lambda name: is_of_sharing(name) or is_of_coverage(name))
+        shown = metrics[~beside.astype(bool) & ~metrics["metric"].isin(_TIMES)]
+        found = []
+        for name in sorted(metrics["step"].unique(), key=_place):
+            own, seconds = shown[shown["step"] == name], _seconds(metrics[metrics["step"] == name])
+            events = own["value"][own["metric"] == "events"].sum()
+            by_metric = own.sort_values("detail").groupby("metric")
+            numbers, texts = by_metric["value"].sum(min_count=1), by_metric["detail"].last()
+            others = [
+                (metric, None if pd.isna(number) else number, text and _cut_off(text))
+                for metric, number, text in zip(numbers.index, numbers, texts, strict=True)
+            ]
+            rate = events / seconds if seconds and events else None
+            found.append(Step(name, seconds, rate, others))
+        return tuple(found)
+
+    @cached_property
+    def _metrics(self) -> pd.DataFrame:
+        """Figures of the run; of a step that ran in time slices, those of the slices."""
+        start, end = hour_label(self.interval.start), hour_label(self.interval.end)
+        rows = _of_last_workload(self._metrics_within())
+        own = rows[rows["run_key"] == run_key(self.interval)]
+        parts = rows[~rows["step"].isin(own["step"])]
+        chosen = [own]
+        for _, of_step in parts.groupby("step"):
+            cover = _cover(sorted(of_step["run_key"].unique()), start, end)
+            chosen.append(of_step[of_step["run_key"].isin(cover)])
+        return pd.concat(chosen)
+
+    def _metrics_within(self, where: pc.Expression | None = None) -> pd.DataFrame:
+        """Figures of the runs that begin in the interval."""
+        key = pc.field("run_key")
+        inside = (key >= hour_label(self.interval.start)) & (key < hour_label(self.interval.end))
+        found = read_metrics(self.lake, inside if where is None else inside & where)
+        return found.to_pandas()
+
+    def _details(self, metric: str) -> tuple[str, ...]:
+        """The distinct texts of a metric."""
+        texts = self._metrics.loc[self._metrics["metric"] == metric, "detail"]
+        return tuple(sorted(texts.dropna().unique()))
 
 
-def _metrics(lake: Path, interval: Interval) -> pd.DataFrame:
-    """Figures of the run; of a step that ran in time slices, those of the slices."""
-    start, end = (hour_label(border) for border in (interval.start, interval.end))
-    key = pc.field("run_key")
-    rows = read_metrics(lake, (key >= start) & (key < end)).to_pandas()
-    rows = _of_last_workload(rows)
-    own = rows[rows["run_key"] == run_key(interval)]
-    parts = rows[~rows["step"].isin(own["step"])]
-    chosen = [own]
-    for _, of_step in parts.groupby("step"):
-        cover = _cover(sorted(of_step["run_key"].unique()), start, end)
-        chosen.append(of_step[of_step["run_key"].isin(cover)])
-    return pd.concat(chosen)
+def _is_result(checks: pd.DataFrame) -> pd.Series:
+    return checks["published_exact"].notna() | checks["published_value"].notna()
+
+
+def _numbers(counts: Mapping[str, ResultCounts], name: str) -> pd.Series:
+    return pd.Series({query: getattr(one, name) for query, one in counts.items()}, dtype="int64")
 
 
 def _of_last_workload(rows: pd.DataFrame) -> pd.DataFrame:
@@ -354,11 +504,9 @@ def _cover(keys: list[str], start: str, end: str) -> list[str]:
     return found
 
 
-def _wall_time(metrics: pd.DataFrame, interval: Interval) -> float | None:
-    own = metrics[(metrics["run_key"] == run_key(interval)) & (metrics["step"] == PUBLISH_STEP)]
-    ended = own["value"][own["metric"] == ENDED]
-    began = metrics["value"][metrics["metric"] == BEGAN]
-    return None if ended.empty else float(ended.iloc[0] - began.min())
+def _place(step: str) -> tuple[int, str]:
+    known = (place for place, start in enumerate(_STEPS) if step.startswith(start))
+    return next(known, len(_STEPS)), step
 
 
 def _seconds(metrics: pd.DataFrame) -> float | None:
@@ -369,123 +517,9 @@ def _seconds(metrics: pd.DataFrame) -> float | None:
     return float(by_run["seconds"].sum()) if "seconds" in by_run.columns else None
 
 
-def _steps(metrics: pd.DataFrame) -> tuple[Any, ...]:
-    """What the steps reported.
-
-    Returns:
-        In the order of the pipeline, those that it does not know last: `name`; `seconds`;
-        `throughput`, events a second where both are known; `others`, all the rest as (metric,
-        number, text), numbers of several slices added.
-    """
-    beside = metrics["metric"].map(lambda name: is_of_sharing(name) or is_of_coverage(name))
-    shown = metrics[~beside.astype(bool) & ~metrics["metric"].isin(_TIMES)]
-    found = []
-    for name in sorted(metrics["step"].unique(), key=_place):
-        own, seconds = shown[shown["step"] == name], _seconds(metrics[metrics["step"] == name])
-        events = own["value"][own["metric"] == "events"].sum()
-        by_metric = own.sort_values("detail").groupby("metric")
-        numbers, texts = by_metric["value"].sum(min_count=1), by_metric["detail"].last()
-        others = [
-            (metric, None if pd.isna(number) else number, text and _cut_off(text))
-            for metric, number, text in zip(numbers.index, numbers, texts, strict=True)
-        ]
-        found.append(Step(name, seconds, events / seconds if seconds and events else None, others))
-    return tuple(found)
-
-
 def _cut_off(text: str) -> str:
     longest = _SENTENCE if " " in text else _TEXT
     return text[:longest] + ("..." if len(text) > longest else "")
-
-
-# ---- beside the run's own figures: what is published, files, fields, days
-
-
-def _publishing(publications: Mapping[str, Publication], interval: Interval) -> Publishing:
-    labels = [hour_label(hour) for hour in hours_of(interval)]
-    found = {label: publications[label] for label in labels if label in publications}
-    return Publishing(
-        hours=len(labels),
-        missing=tuple(label for label in labels if label not in found),
-        unsettled=tuple(sorted(label for label, one in found.items() if not one.settled)),
-        provisional=tuple(sorted(label for label, one in found.items() if one.awaited)),
-        last=max((one.published_at for one in found.values()), default=None),
-        workloads=tuple(sorted({one.workload for one in found.values()})),
-    )
-
-
-def _runs(lake: Path, interval: Interval, pages: Path) -> tuple[Any, ...]:
-    """The runs within an interval that validated results, by what they reported.
-
-    Returns:
-        By their hours: `key`, the first hour and the end hour; `outcome` of the validation, in
-        words; numbers of `results` that were staged, of those that were `checked`, and of values
-        that differ, `mismatches`; `strata`, classes of results by query and size, and
-        `strata_covered`, those with a check; `page`, the name of its report, None where there is
-        none.
-    """
-    start, end = hour_label(interval.start), hour_label(interval.end)
-    key = pc.field("run_key")
-    where = (key >= start) & (key < end) & (pc.field("step") == VALIDATE_STEP)
-    rows = read_metrics(lake, where).to_pandas()
-    rows = _of_last_workload(rows[rows["run_key"].str[-len(end) :] <= end])
-    numbers = rows.pivot_table(index="run_key", columns="metric", values="value", aggfunc="last")
-    texts = rows[rows["metric"] == "outcome"].set_index("run_key")["detail"]
-    keys = sorted(rows["run_key"].unique())
-    columns = ["results", "results_of_sample", "mismatches", "strata", "strata_covered"]
-    runs = numbers.reindex(index=keys, columns=columns).fillna(0).astype("int64").assign(
-        key=keys,
-        outcome=texts.reindex(keys).fillna("unknown"),
-        page=[f"{key}.html" if (pages / f"{key}.html").is_file() else None for key in keys],
-    ).rename(columns={"results_of_sample": "checked"})  # fmt: skip
-    return tuple(runs.itertuples(index=False, name="RunLine"))
-
-
-def _unusable_files(lake: Path, interval: Interval) -> Iterator[tuple[str, str]]:
-    """By path, the files that the landings of an interval put into quarantine whole."""
-    columns = ["file", "position", "reason"]
-    landed = Landings(interval).expression(by_day=True)
-    found = read_rows(lake, "quarantine", columns=columns, where=landed, reason_code=OF_FILES)
-    for row in found.filter(pc.field("position") == 0).sort_by("file").to_pylist():
-        yield row["file"], row["reason"].removeprefix(f"{row['file']} ")
-
-
-def _landed_events(
-    lake: Path, interval: Interval, schema: StreamSchema | None
-) -> tuple[tuple[FieldRange, ...], int, timedelta | None]:
-    """Look through the events that came with the landings of an interval, part by part."""
-    names = list(schema.attributes) if schema else []
-    nulls = pc.CountOptions(mode="only_null")
-    hour = pc.strptime(pc.field("landing"), format="%Y-%m-%dT%H", unit="us").cast(pa.int64())
-    by = pc.subtract(hour, pc.field("event_time").cast(pa.int64()))
-    columns = {name: pc.field(name) for name in ("event_type", *names)}
-    columns |= {"by": by, "is_late": pc.greater(by, 0).cast(pa.int64())}
-    wanted = AggregateNodeOptions(
-        [
-            ([], "hash_count_all", None, "events"),
-            ("is_late", "hash_sum", None, "late"),
-            ("by", "hash_max", None, "longest"),
-            *((name, "hash_count", nulls, f"nulls of {name}") for name in names),
-            *((name, "hash_min", None, f"least {name}") for name in names),
-            *((name, "hash_max", None, f"most {name}") for name in names),
-        ],
-        keys=["event_type"],
-    )
-    landed = Landings(interval).expression(by_day=False)
-    rows = aggregate_rows(lake, "events", columns, wanted, where=landed).to_pylist()
-    by_type = {row["event_type"]: row for row in rows}
-    late = sum(row["late"] or 0 for row in rows)
-    longest = max((row["longest"] or 0 for row in rows), default=0)
-    fields = (
-        FieldRange(
-            kind.name, one.name, row["events"], row[f"nulls of {one.name}"],
-            _text(row[f"least {one.name}"]), _text(row[f"most {one.name}"]),
-        )
-        for kind in (schema.types if schema else ())
-        if (row := by_type.get(kind.name))
-        for one in kind.attributes
-    )  # fmt: skip
-    return tuple(fields), late, timedelta(microseconds=longest) if late else None
 
 
 def _text(value: Any) -> str | None:
@@ -495,41 +529,6 @@ def _text(value: Any) -> str | None:
         return f"{value:%Y-%m-%d %H:%M:%S}"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def read_day_figures(lake: Path, interval: Interval) -> pd.DataFrame:
-    """The `DAYS` up to the last one of an interval (UTC), without the first ones of no figures.
-
-    Landings count by the hour of their files, results by the hour that owns them.
-
-    Returns:
-        A row for each day, named as `2013-02-08`, float64 columns: of landings `lines`,
-        `accepted`, `duplicates`, `quarantined`, and `superseded` for those of the quarantined that
-        were older versions of an event that was corrected; published `rows`, how many of them are
-        `checked`, and `mismatches` of all that was checked.
-
-    Raises:
-        DataError: a table is missing or cannot be read.
-    """
-    last = (interval.end - 1) // DAY
-    labels = [format_instant(day * DAY)[:10] for day in range(last - DAYS + 1, last + 1)]
-    hours = [f"{label}T{hour:02}" for label in labels for hour in range(24)]
-    landings = read_rows(lake, "landings", landing=hours).to_pandas()
-    landings["superseded"] = [json.loads(text).get("superseded", 0) for text in landings["reasons"]]
-    results = read_rows(lake, "publications", columns=["owned_hour", "rows"], owned_hour=hours)
-    columns = ["owned_hour", "status", "mismatch", "published_exact", "published_value"]
-    checks = read_rows(lake, "validations", columns=columns, owned_hour=hours).to_pandas()
-    there = checks["published_exact"].notna() | checks["published_value"].notna()
-    checks["checked"] = (checks["status"] == "checked") & there
-    checks["mismatches"] = checks["mismatch"]
-    counted = ["lines", "accepted", "duplicates", "quarantined", "superseded"]
-    parts = [
-        _by_day(landings, "landing", counted),
-        _by_day(results.to_pandas(), "owned_hour", ["rows"]),
-        _by_day(checks, "owned_hour", ["checked", "mismatches"]),
-    ]
-    days = pd.concat(parts, axis=1).reindex(labels).fillna(0).astype("float64")
-    return days[days.any(axis=1).cummax()]
 
 
 def _by_day(rows: pd.DataFrame, hour: str, columns: list[str]) -> pd.DataFrame:

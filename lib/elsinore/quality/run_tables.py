@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from statistics import median
@@ -280,19 +281,14 @@ def _agree(value: float | None, exact: str) -> bool:
 
 
 def _is_json(text: str) -> bool:
-    try:
+    with suppress(ValueError):
         json.loads(text)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 class RuleCounts:
-    """The counts of the rules of a table, over all of its parts.
-
-    Args:
-        rules: their names, which the suites use.
-    """
+    """The counts of rules, which the suites name, over all parts of a table."""
 
     def __init__(self, *rules: str) -> None:
         self._rows = dict.fromkeys(rules, 0)

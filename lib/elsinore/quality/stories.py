@@ -84,6 +84,12 @@ class Story(NamedTuple):
     tops: tuple[TopResult, ...]
     before: tuple[float | None, ...]
 
+    @property
+    def found_some(self) -> bool:
+        """Whether there is anything to show, now or in the hours before."""
+        sizes = (size for size in (self.size, *self.before) if size is not None)
+        return bool(self.bars) or any(size > _NONE for size in sizes)
+
 
 def find_workload(file: Path, stream: StreamSchema) -> Workload | None:
     """The workload whose texts a report shows; None where it is not valid.

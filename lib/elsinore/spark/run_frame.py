@@ -14,7 +14,7 @@ from elsinore.engine.plan import compile_plan
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.read_lines import column_problem
-from elsinore.files.read_parquet import ArrowRecords
+from elsinore.files.records import ArrowRecords
 from elsinore.files.type_records import decoded_schema, type_records
 from elsinore.library.workload import Workload
 from elsinore.spark.aggregate_worker import TASK_COUNTS, Batches, Task

@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from elsinore.files import decode as decode_module
-from elsinore.files.decode import parse_clean_block
+from elsinore.files.decode import MAX_DEPTH, parse_clean_block
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.files.type_records import decoded_schema
-from elsinore.files.typed import MAX_DEPTH
 from elsinore.timeline import HOUR, TimeUnit
 from tests.draws import draws
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel

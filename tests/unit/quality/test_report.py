@@ -22,10 +22,7 @@ from elsinore.errors import DataError
 from elsinore.lake.run_metrics import UNREAD, sharing_metrics
 from elsinore.quality.judge import Judgement, Verdict
 from elsinore.quality.report import Trend, templates, trends, write_report
-from elsinore.quality.report_data import (
-    ReportData,
-    read_report_data,
-)
+from elsinore.quality.report_data import ReportData
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
@@ -344,7 +341,7 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
 
 def read(folder: Path, rows: Rows) -> ReportData:
     root = lake.write_lake(folder / "lake", rows)
-    return read_report_data(root, lake.INTERVAL, None, pages=None)
+    return ReportData(root, lake.INTERVAL, None, pages=None)
 
 
 def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows: Rows) -> None:
@@ -416,7 +413,7 @@ def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: R
     names = ["event_type", "event_time", "landing", "x", "g"]
     table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in events])
     write_deltalake(str(root / "events"), table)
-    found = read_report_data(root, lake.INTERVAL, stream, pages=None)
+    found = ReportData(root, lake.INTERVAL, stream, pages=None)
     assert found.fields == (
         ("A", "x", 2, 1, "1.5", "1.5"),
         ("A", "g", 2, 0, SCRIPT, "one"),
@@ -424,7 +421,7 @@ def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: R
     )
     # One came 3 hours before its landing's hour began, one an hour and a minute.
     assert (found.late, found.longest) == (2, timedelta(hours=3))
-    assert read_report_data(root, lake.INTERVAL, None, pages=None).fields == ()
+    assert ReportData(root, lake.INTERVAL, None, pages=None).fields == ()
 
 
 def test_hours_that_are_not_published_are_named(tmp_path: Path, rows: Rows) -> None:
@@ -455,7 +452,7 @@ def test_the_night_shows_its_runs_and_links_their_pages(tmp_path: Path, rows: Ro
     root = lake.write_lake(tmp_path / "lake", rows)
     out = tmp_path / "reports"
     write_report(root, out, lake.INTERVAL)
-    runs = read_report_data(root, day, None, pages=out).runs
+    runs = ReportData(root, day, None, pages=out).runs
     assert [(run.key, run.outcome, run.checked, run.page) for run in runs or ()] == [
         (lake.RUN, "validated", 10, f"{lake.RUN}.html"),
         ("2013-01-01T12_2013-01-01T13", "wrong", 10, None),

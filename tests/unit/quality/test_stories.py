@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from elsinore.quality.report import movers, show_size, write_report
-from elsinore.quality.report_data import ReportData, read_report_data
+from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import Story
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
@@ -65,7 +65,7 @@ def read(folder: Path, rows: list[lake.Row], own: Workload, hours: list[str] = H
     ]
     root = lake.write_lake(folder / "lake", content)
     write_report(root, folder / "reports", lake.INTERVAL, workload=own)
-    return read_report_data(root, lake.INTERVAL, None, pages=None, workload=own)
+    return ReportData(root, lake.INTERVAL, None, pages=None, workload=own)
 
 
 def page(folder: Path) -> str:

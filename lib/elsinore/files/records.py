@@ -1,0 +1,112 @@
+"""Raw records as columns: what every format is read into before its values are typed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from elsinore.files.typed import Column, is_plain, one_chunk
+
+Rows = npt.NDArray[np.int64]
+
+
+class Records(Protocol):
+    """Raw records, by row number from 0; `quoted` says whether numbers may stand in text."""
+
+    quoted: bool
+
+    def select(self, rows: Rows) -> Self:
+        """These records only, in this order."""
+
+    def column(self, field: str) -> Column:
+        """The values of a field; all NULL where no record has it."""
+
+    def texts(self) -> list[str]:
+        """Each record as it came."""
+
+
+class ArrowRecords:
+    """The rows of a table.
+
+    Args:
+        table: a column for each field.
+        lines: each row as it came; None: as JSON.
+        quoted: whether numbers may stand in text.
+    """
+
+    def __init__(
+        self, table: pa.Table, lines: list[str] | None = None, *, quoted: bool = False
+    ) -> None:
+        self.quoted = quoted
+        self._lines = lines
+        for index, field in enumerate(table.schema):
+            # Arrow cannot select rows of string views, nor of what holds some.
+            if "view" in str(field.type):
+                table = table.set_column(index, field.name, _without_views(table[index]))
+        self._table = table
+
+    def select(self, rows: Rows) -> ArrowRecords:
+        """These rows only, in this order."""
+        lines = self._lines and [self._lines[row] for row in rows.tolist()]
+        return ArrowRecords(self._table.take(rows), lines, quoted=self.quoted)
+
+    def column(self, field: str) -> pa.Array:
+        """A column in one piece, its text and dictionaries in their plainest form.
+
+        A field that is no column can lie inside of one; all NULL where it does not.
+        """
+        names = self._table.column_names
+        first, *path = [field] if field in names else field.split(".")
+        if first not in names:
+            return pa.nulls(self._table.num_rows)
+        column = one_chunk(self._table[first])
+        for name in path:
+            if not types.is_struct(column.type) or column.type.get_field_index(name) < 0:
+                return pa.nulls(self._table.num_rows)
+            column = pc.struct_field(column, name)
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        return column.cast(pa.string()) if types.is_large_string(column.type) else column
+
+    def texts(self) -> list[str]:
+        """Each row as it came, or as a JSON object, values that JSON lacks as text."""
+        if self._lines is not None:
+            return self._lines
+        names = self._table.column_names
+        rows = zip(*(_texts(self._table[name]) for name in names), strict=True)
+        return [json.dumps(dict(zip(names, row, strict=True)), default=str) for row in rows]
+
+
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    if "view" not in str(plain := _without_view(column.type)):
+        return column.cast(plain)
+    # As bytes: what holds texts must not be taken for one.
+    values = [None if value is None else str(value).encode() for value in column.to_pylist()]
+    return pa.array(values, pa.binary())
+
+
+def _without_view(of: pa.DataType) -> pa.DataType:
+    """A type whose texts are plain, also those inside of structs."""
+    if types.is_struct(of):
+        return pa.struct([field.with_type(_without_view(field.type)) for field in of.fields])
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return plain.get(of, of)
+
+
+def _texts(column: pa.ChunkedArray) -> list[Any]:
+    """Values for a person to read: as JSON where it has them, or as text."""
+    if is_plain(column.type):
+        return column.to_pylist()
+    with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):  # nested, or no text
+        return column.cast(pa.string()).to_pylist()
+    try:  # as Python spells them
+        return [None if value is None else str(value) for value in column.to_pylist()]
+    except (ValueError, OverflowError):
+        return [f"a {column.type}"] * len(column)  # Instants that Python has no value for.
