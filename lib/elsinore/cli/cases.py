@@ -41,13 +41,12 @@ from elsinore.engine.plan import Executor
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
-from elsinore.library.answer import STEPS, answer
+from elsinore.library.results import answer
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import count_of
-from elsinore.reference.budget import Budget
 from elsinore.results.row import encode_row
 from elsinore.timeline import HOUR, MINUTE, SECOND, TimeUnit, format_instant, parse_instant
 from elsinore.wording import suggest
@@ -85,7 +84,7 @@ def run_cases(
     found = [case for path in cases for case in cases_in(read_yaml(path), path)]
     for case in found:
         workload = Workload(case.events.schema, (case.query,))
-        rows = answer(workload, case.events, executor, Budget(STEPS))
+        rows = answer(workload, case.events, executor)
         expected = {row_text(row) for row in case.rows}
         given = {row_text(json.loads(encode_row(row))) for row in rows}
         failed += expected != given

@@ -14,7 +14,7 @@ import typer
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.answers import Format, format_for, opened, write_answers
-from elsinore.cli.main import QueryFile, SchemaFile, progress_line
+from elsinore.cli.main import MaxBadShare, QueryFile, SchemaFile, progress_line
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.plan import Executor, Request, require
@@ -22,7 +22,7 @@ from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import InputFormat, OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
-from elsinore.library.answer import STEPS, answer, process_cores
+from elsinore.library.results import BUDGET, answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, name_some, print_bound
@@ -69,9 +69,6 @@ _Top = Annotated[int | None, typer.Option(min=1, help="Of each query only its N 
 _Quarantine = Annotated[
     Path | None, typer.Option(help="Where to write the lines that were set aside.")
 ]
-_MaxBadShare = Annotated[
-    float, typer.Option(min=0, max=1, help="Fail when more lines than this share are bad.")
-]
 _Budget = Annotated[int, typer.Option(min=1, help="Steps that twostep may take for a query.")]
 _Plan = Annotated[
     Path | None,
@@ -94,8 +91,8 @@ def run(
     form: _Form = None,
     top: _Top = None,
     quarantine: _Quarantine = None,
-    max_bad_share: _MaxBadShare = 0.05,
-    budget: _Budget = STEPS,
+    max_bad_share: MaxBadShare = 0.05,
+    budget: _Budget = BUDGET.steps,
     plan: _Plan = None,
     decisions: _Decisions = None,
 ) -> None:

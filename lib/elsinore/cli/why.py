@@ -17,16 +17,17 @@ import pyarrow.dataset as ds
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import StreamSchema
+from elsinore.cli.main import AsJson
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.lake.delta_log import commits, read_rows
-from elsinore.lake.event_files import event_table, micros
+from elsinore.lake.event_files import event_table
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.sample import Place, group_json
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.validate import MAX_EVENTS, may_matter
-from elsinore.library.why import event_words, told_events
+from elsinore.library.why import event_words, told_trends
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some, print_length
@@ -55,7 +56,7 @@ def why(
     workload: Annotated[Path | None, typer.Option(help="The queries, a .sase file.")] = None,
     schema: Annotated[Path | None, typer.Option(help="How to read an event, a .yaml file.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="How many trends to list.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say where a published result comes from, how far it was checked, and what its trends are."""
     settings = Settings.load()
@@ -293,8 +294,7 @@ def _build(
         query, events, window, lambda group: group_json(query, group) == result["group_key"]
     )
     ids = rows["event_id"].filter(matter).to_pylist()
-    told = told_events(query, events, {row for trend in found for row in trend})
-    trends = [[{**told[row], "id": ids[row]} for row in trend] for trend in found]
+    trends = told_trends(query, events, found, ids)
     if reason is None:
         trends.sort(key=lambda trend: [(event["time"], event["id"] or "") for event in trend])
     return trends, reason
@@ -322,8 +322,7 @@ def _events(lake: Path, window: Interval, version: int | None) -> pa.Table:
 def _event_table(schema: StreamSchema, rows: pa.Table) -> EventTable:
     """Rows of the table `events` as the engine reads them."""
     codes = [schema.type_codes[name] for name in rows["event_type"].to_pylist()]
-    columns = {TIME_COLUMN: micros(rows["event_time"]), TYPE_COLUMN: pa.array(codes, pa.int32())}
-    for name, kind in schema.attributes.items():
-        if name in rows.column_names:  # a version may be older than an attribute
-            columns[name] = micros(rows[name]) if kind is AttributeType.TIMESTAMP else rows[name]
-    return event_table(schema, pa.table(columns))
+    columns = {TIME_COLUMN: rows["event_time"], TYPE_COLUMN: pa.array(codes, pa.int32())}
+    # A version may be older than an attribute.
+    there = {name: rows[name] for name in schema.attributes if name in rows.column_names}
+    return event_table(schema, pa.table(columns | there))
