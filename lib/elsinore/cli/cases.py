@@ -156,17 +156,11 @@ def _case(folder: Path, name: str, case: dict[str, Any]) -> Case:
 
 def stream_schema(types: dict[str, dict[str, Any]], time: str = "integer") -> StreamSchema:
     """A schema from types with attributes, each a type name (nullable) or a mapping."""
-    return StreamSchema(
-        "golden",
-        "time",
-        TimeUnit(time),
-        "type",
-        None,
-        tuple(
-            EventType(name, tuple(Attribute(a, AttributeType(k), True) for a, k in fields.items()))
-            for name, fields in types.items()
-        ),
-    )
+    kinds = [
+        EventType(name, tuple(Attribute(a, AttributeType(k), True) for a, k in fields.items()))
+        for name, fields in types.items()
+    ]
+    return StreamSchema("golden", "time", TimeUnit(time), "type", None, tuple(kinds))
 
 
 def bound_query(text: str, schema: StreamSchema) -> BoundQuery:
@@ -226,12 +220,8 @@ def _row(query: str, calendar: bool, start: Any, end: Any, *rest: dict[str, Any]
 def row_text(row: dict[str, Any]) -> str:
     """A row on a line, doubles to ten digits, so that rounding makes no difference."""
     values = {name: _short(value) for name, value in row["values"].items()}
-    parts = [
-        row["window_start"],
-        row["window_end"],
-        *([row["group"]] if row["group"] else []),
-        values,
-    ]
+    group = [row["group"]] if row["group"] else []
+    parts = [row["window_start"], row["window_end"], *group, values]
     return json.dumps(parts, sort_keys=True, ensure_ascii=False)
 
 

@@ -60,7 +60,12 @@ def why(
 ) -> None:
     """Say where a published result comes from, how far it was checked, and what its trends are."""
     settings = Settings.load()
-    wanted, start = _group(group), _instant(window)
+    wanted = _group(group)
+    try:
+        start = parse_instant(window)
+    except ValueError as error:
+        hint = "give the window's start, as in 2013-02-08T10:00"
+        raise ParameterError(str(error), hint=hint) from error
     queries = load_workload(
         workload or settings.workload_file, load_schema(schema or settings.schema_file)
     )
@@ -97,15 +102,6 @@ def _group(text: str) -> dict[str, Any]:
     return {name.strip(): value for name, _, value in parts}
 
 
-def _instant(text: str) -> int:
-    try:
-        return parse_instant(text)
-    except ValueError as error:
-        raise ParameterError(
-            str(error), hint="give the window's start, as in 2013-02-08T10:00"
-        ) from error
-
-
 def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Titles, each with its lines."""
     yield "query", [f"{told['query']}  ({told['query_fingerprint'][:12]})"]
@@ -136,13 +132,9 @@ def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "plan", [f"{publication['plan_fingerprint'][:12]}, {finder}"]
     yield "events", [f"version {publication['events_version']} of the table events"]
     yield "run", [publication["run"]]
-    yield (
-        "published",
-        [
-            f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['owned_hour']}, "
-            f"{publication['rows']} rows with digest {publication['digest'][:12]}"
-        ],
-    )
+    when = f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['owned_hour']}"
+    what = f"{publication['rows']} rows with digest {publication['digest'][:12]}"
+    yield "published", [f"{when}, {what}"]
 
 
 def _trend_lines(trends: dict[str, Any], group: Collection[str]) -> list[str]:
@@ -178,10 +170,12 @@ def _told(
         `left_out` are None where they are not known, `reason` says why not all could be built.
     """
     rows = _rows(lake, workload, query, group, window_start)
-    result = rows[0]
-    hour = result["owned_hour"]
+    result, hour = rows[0], rows[0]["owned_hour"]
     publication = read_publications(lake, [hour]).get(hour)
-    values = {row["aggregate"]: _value(row) for row in rows}
+    values = {
+        row["aggregate"]: row["value"] if row["exact"] is None else int(row["exact"])
+        for row in rows
+    }
     built, reason = _build(lake, workload, result, window_start, publication)
     known = values.get("COUNT(*)")
     count = len(built) if reason is None else known if isinstance(known, int) else None
@@ -233,10 +227,6 @@ def _no_such(workload: Workload, query: str, start: int) -> str | None:
         nearest = (format_instant(start - before + step)[:19] for step in (0, slide))
         return f"a window starts every {print_length(slide)}: {', '.join(nearest)}"
     return None
-
-
-def _value(row: dict[str, Any]) -> int | float | None:
-    return int(row["exact"]) if row["exact"] is not None else row["value"]
 
 
 def _finder(lake: Path, fingerprint: str) -> str | None:

@@ -105,9 +105,9 @@ class Workload:
 
         Args:
             events: see the class.
-            executor: who works it out, as `elsinore run --executor`.
+            executor: as `elsinore run --executor`.
             max_bad_share: share of bad lines above which to refuse.
-            threads: how many to use, at most; None: as many as this process may use cores.
+            threads: at most so many; None: as many as this process may use cores.
 
         Raises:
             DataError: too many lines are bad, or a column or file is missing.
