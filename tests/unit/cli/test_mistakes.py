@@ -421,6 +421,7 @@ def test_a_parquet_file_says_which_columns_it_has(capsys: pytest.CaptureFixture[
 RUN = ["run", "w.sase", "--schema", "s.yaml", "--input"]
 COMMANDS: list[tuple[list[str], str]] = [
     (["rnu"], "Did you mean 'run'?"),
+    (["nonsense"], "nonsense"),
     (["run", "w.sase"], "'--schema'"),
     ([*RUN, "none.jsonl"], "no such file: none.jsonl (check the path)"),
     ([*RUN, "."], "holds no event files (names end in"),
@@ -432,6 +433,8 @@ COMMANDS: list[tuple[list[str], str]] = [
     ([*RUN, "w.sase", "--output", "o.xlsx"], "let it end in .txt, .json"),
     (["run", "w.sase", "--schema", "none.yaml", "--input", "e"], "--schema names it"),
     (["check", "none.sase", "--schema", "s.yaml"], "cannot read none.sase"),
+    (["check", "none.sase", "--schema", "none.yaml"], "cannot read none.yaml"),
+    (["check", "w.sase", "--schema", "s.yaml", "--plot", "w.pdf"], "end in .svg or .png)"),
     (["check", "s.yaml", "--schema", "s.yaml"], "a query begins QUERY name RETURN"),
     (["land", "--start", "2025-03-03", "--end", "2025-03-02"], "2025-03-02 is not after the start"),
     (["land", "--start", "yesterday", "--end", "2025-03-02"], "start: not an ISO 8601 instant"),
@@ -444,6 +447,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["why", "q", "FR", "2025-03-03"], "write name=value"),
     (["why", "q", "{}", "noon"], "as in 2013-02-08T10:00"),
     (["plan", "w.sase", "--schema", "s.yaml"], "--rates FILE or --events FILE"),
+    (["explain", "w.sase", "--schema", "s.yaml"], "give --plan FILE, or --rates FILE or --events"),
     (["diff", "a.sase", "b.sase"], "--schema FILE and --input FILE"),
     (["diff", "a.jsonl", "b.jsonl"], "a.jsonl holds no answers of `run`"),
     (["test", "none.yaml"], "cannot read none.yaml"),
@@ -455,7 +459,9 @@ COMMANDS: list[tuple[list[str], str]] = [
 def test_a_wrong_command(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert words in message(arguments, capsys)
+    said = message(arguments, capsys)
+    assert words in said
+    assert len(said.splitlines()) == (3 if "^" in said else 1)
 
 
 def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The README's query, command and result are what the program says."""
+"""The commands of the README and of docs/answers.md print what these pages say."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from elsinore.cli.main import run_command
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+ANSWERS = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+PRINTED = re.findall(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", ANSWERS, re.MULTILINE | re.DOTALL)
 
 
 def block(language: str, having: str) -> str:
@@ -35,6 +37,22 @@ def test_command_prints_the_result(
     assert program == ".venv/bin/elsinore"
     assert run_command([*arguments, "--executor", executor]) == 0
     assert capsys.readouterr().out == block("json", "slow_cancelled")
+
+
+@pytest.mark.parametrize(("command", "text"), PRINTED)
+def test_commands_print_what_the_page_of_answers_says(
+    command: str, text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    program, *arguments = shlex.split(command)
+    assert program == ".venv/bin/elsinore"
+    assert run_command(arguments) == 0
+    printed = capsys.readouterr().out
+    assert [line.rstrip() for line in printed.strip().splitlines()] == text.splitlines()
+
+
+def test_every_command_of_the_page_shows_what_it_prints() -> None:
+    assert len(PRINTED) == ANSWERS.count("```sh\n") > 2
 
 
 def test_pages_that_it_names_exist() -> None:
