@@ -37,7 +37,6 @@ from elsinore.query.syntax import (
 )
 from elsinore.reference.budget import Budget
 from elsinore.results.row import ResultRow, sorted_rows
-from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import load_plan
 from elsinore.template.support import greta_refusals
 from elsinore.wording import listed
@@ -107,7 +106,9 @@ def run(
     require(bound.queries, executor)
     if executor is Executor.AUTO:
         _tell_of_twostep(bound)
-    given = _given_plan(plan, bound, executor)
+    if plan is not None and executor is not Executor.SHARON:
+        raise ParameterError("--plan is for --executor sharon")
+    given = None if plan is None else load_plan(plan, bound)
     told = _decisions_report(decisions, stream, executor)
     with progress_line() as progress:
         task = progress.add_task("reading")
@@ -164,14 +165,6 @@ def _decisions_report(
     return DecisionsReport(path, stream.time_unit.is_calendar)
 
 
-def _given_plan(path: Path | None, workload: Workload, executor: Executor) -> StaticPlan | None:
-    if path is None:
-        return None
-    if executor is not Executor.SHARON:
-        raise ParameterError("--plan is for --executor sharon")
-    return load_plan(path, workload)
-
-
 def _read(
     paths: list[Path],
     stream: StreamSchema,
@@ -225,12 +218,9 @@ def _tell_why_empty(
 ) -> None:
     """Say of each query without a row what it lacks, as far as that is easily seen."""
     if not len(events):
-        none = (
-            "there is not a line in them"
-            if not report.lines
-            else "every line was set aside or passed over"
-        )
-        _say(f"no answers, for there are no events: {count_of(report.files, 'file')} read, {none}")
+        aside = "every line was set aside or passed over"
+        why = aside if report.lines else "there is not a line in them"
+        _say(f"no answers, for there are no events: {count_of(report.files, 'file')} read, {why}")
         return
     answered = {row.query for row in rows}
     columns = EventColumns(events)

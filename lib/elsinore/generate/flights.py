@@ -176,12 +176,12 @@ def _flight_labels(rows: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True, slots=True)
 class FlightTables:
-    """The tables as they stand in the package, `time_hour` parsed.
+    """The tables as they stand in the package, but for `time_hour`, which is datetime64 in UTC.
 
     Attributes:
         flights: one row a scheduled flight; clock times are floats such as 1545.0, NaN if missing;
-            `time_hour` is the scheduled hour, datetime64 with zone UTC.
-        weather: one row an hour and airport of origin, `time_hour` as above.
+            `time_hour` is the scheduled hour.
+        weather: one row an hour and airport of origin.
         zones: IANA time zone by airport code.
     """
 

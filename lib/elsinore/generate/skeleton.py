@@ -176,12 +176,8 @@ class Script:
 class Skeleton:
     """Columns of a stream, one element an event, int64.
 
-    Attributes:
-        types: codes of event types.
-        slots: whose event it is.
-        units: number of the event's unit among those of its slot, from 0.
-        trips: a number below `most_trips` for each trip; a trip has one slot.
-        most_trips: a bound on these numbers.
+    `types` are codes; `units` number the units of a slot from 0, `trips` all trips, each of one
+    slot, with gaps, below `most_trips`.
     """
 
     types: np.ndarray
