@@ -26,10 +26,7 @@ MOST = 500_000
 class DecisionsReport:
     """Watches the sets of a run and writes what was decided in them.
 
-    Attributes:
-        path: a .json file for every decision, or a .svg or .png file for a picture.
-        calendar: whether times are instants, not ticks.
-        watched: sets in the order in which they ran, each with its observer.
+    `path` is a .json file for every decision, or a .svg or .png file for a picture.
     """
 
     path: Path

@@ -183,23 +183,18 @@ def test_from_events(files: Path, as_json: Any, capsys: pytest.CaptureFixture[st
     assert as_json("--plan", "p.json", "--events", "e.jsonl") == whole
 
 
-def test_a_plan_for_another_workload_is_refused(
-    files: Path, plan: str, capsys: pytest.CaptureFixture[str]
+def test_a_plan_for_another_workload_or_from_other_rates_is_refused(
+    plan: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (files / "w.sase").write_text(WORKLOAD.replace("SEQ(C, K+)", "SEQ(B, K+)"))
-    assert explain("--plan", plan) == 1
-    error = capsys.readouterr().err
-    assert error == (
-        "elsinore: the static plan was found for another workload (find the plan anew)\n"
-    )
-
-
-def test_a_plan_from_other_rates_is_refused(
-    files: Path, plan: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (files / "r.yaml").write_text(RATES.replace("10,", "11,"))
+    Path("r.yaml").write_text(RATES.replace("10,", "11,"))
     assert explain("--plan", plan, "--rates", "r.yaml") == 1
     assert "from other statistics" in capsys.readouterr().err
+    Path("w.sase").write_text(WORKLOAD.replace("SEQ(C, K+)", "SEQ(B, K+)"))
+    assert explain("--plan", plan) == 1
+    error = capsys.readouterr().err
+    assert (
+        error == "elsinore: the static plan was found for another workload (find the plan anew)\n"
+    )
 
 
 @pytest.mark.parametrize(
