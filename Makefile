@@ -69,10 +69,9 @@ format: $(PYTHON_READY) ## rewrite the sources into shape
 
 .PHONY: docs
 docs: $(PYTHON_READY) ## run every example of the docs and docstrings
-	@$(BIN)/python -m pytest -q lib/elsinore tests/unit/test_readme_example.py \
-	    tests/unit/test_language_page.py tests/unit/test_answers_page.py \
-	    tests/unit/test_your_data_page.py \
-	    tests/unit/sharing/test_explain_page.py tests/unit/library/test_library_page.py
+	@$(BIN)/python -m pytest -q lib/elsinore tests/unit/test_example_pages.py \
+	    tests/unit/test_language_page.py tests/unit/test_your_data_page.py \
+	    tests/unit/sharing/test_explain_page.py
 
 .PHONY: bench
 bench: setup ## measure every claim on speed and memory; figures go to docs/benchmarks.md

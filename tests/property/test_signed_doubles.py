@@ -12,7 +12,7 @@ from elsinore.engine.plan import Executor
 from elsinore.events import EventTable
 from elsinore.lake.sample import Check, Place
 from elsinore.lake.validate import ENUMERATED, Compared, compare
-from elsinore.library.answer import answer
+from elsinore.library.results import answer
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload

@@ -210,21 +210,19 @@ def long_table(rows: Iterable[ResultRow], *, text: bool) -> pa.Table:
         int64 ticks), `aggregate`, `exact` (integers in full, instants as microseconds: see
         `exact_integers`, or digits where `text`), `value` (the nearest double).
     """
-    flat = [
-        (row, group_key(row), *item, *numbers_of(item[1])) for row in rows for item in row.values
-    ]
+    flat = [(row, label, value) for row in rows for label, value in row.values]
     calendar = bool(flat) and isinstance(flat[0][0].window_start, Instant)
     time = pa.timestamp("us", "UTC") if calendar else pa.int64()
-    digits = [each[5] for each in flat]
-    whole = [each[3] if isinstance(each[3], int) else None for each in flat]
+    whole = [int(value) if isinstance(value, int) else None for _, _, value in flat]
+    digits = [None if number is None else str(number) for number in whole]
     return pa.table(
         {
-            "query": pa.array([each[0].query for each in flat], pa.string()),
-            "group_key": pa.array([each[1] for each in flat], pa.string()),
-            "window_start": pa.array([int(each[0].window_start) for each in flat], time),
-            "window_end": pa.array([int(each[0].window_end) for each in flat], time),
-            "aggregate": pa.array([each[2] for each in flat], pa.string()),
+            "query": pa.array([row.query for row, _, _ in flat], pa.string()),
+            "group_key": pa.array([group_key(row) for row, _, _ in flat], pa.string()),
+            "window_start": pa.array([int(row.window_start) for row, _, _ in flat], time),
+            "window_end": pa.array([int(row.window_end) for row, _, _ in flat], time),
+            "aggregate": pa.array([label for _, label, _ in flat], pa.string()),
             "exact": pa.array(digits, pa.string()) if text else exact_integers(whole),
-            "value": pa.array([each[4] for each in flat], pa.float64()),
+            "value": pa.array([numbers_of(value)[0] for _, _, value in flat], pa.float64()),
         }
     )

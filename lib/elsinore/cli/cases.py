@@ -41,13 +41,12 @@ from elsinore.engine.plan import Executor
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
-from elsinore.library.answer import STEPS, answer
+from elsinore.library.results import answer
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import count_of
-from elsinore.reference.budget import Budget
 from elsinore.results.row import encode_row
 from elsinore.timeline import HOUR, MINUTE, SECOND, TimeUnit, format_instant, parse_instant
 from elsinore.wording import suggest
@@ -85,7 +84,7 @@ def run_cases(
     found = [case for path in cases for case in cases_in(read_yaml(path), path)]
     for case in found:
         workload = Workload(case.events.schema, (case.query,))
-        rows = answer(workload, case.events, executor, Budget(STEPS))
+        rows = answer(workload, case.events, executor)
         expected = {row_text(row) for row in case.rows}
         given = {row_text(json.loads(encode_row(row))) for row in rows}
         failed += expected != given
@@ -157,17 +156,11 @@ def _case(folder: Path, name: str, case: dict[str, Any]) -> Case:
 
 def stream_schema(types: dict[str, dict[str, Any]], time: str = "integer") -> StreamSchema:
     """A schema from types with attributes, each a type name (nullable) or a mapping."""
-    return StreamSchema(
-        "golden",
-        "time",
-        TimeUnit(time),
-        "type",
-        None,
-        tuple(
-            EventType(name, tuple(Attribute(a, AttributeType(k), True) for a, k in fields.items()))
-            for name, fields in types.items()
-        ),
-    )
+    kinds = [
+        EventType(name, tuple(Attribute(a, AttributeType(k), True) for a, k in fields.items()))
+        for name, fields in types.items()
+    ]
+    return StreamSchema("golden", "time", TimeUnit(time), "type", None, tuple(kinds))
 
 
 def bound_query(text: str, schema: StreamSchema) -> BoundQuery:
@@ -227,12 +220,8 @@ def _row(query: str, calendar: bool, start: Any, end: Any, *rest: dict[str, Any]
 def row_text(row: dict[str, Any]) -> str:
     """A row on a line, doubles to ten digits, so that rounding makes no difference."""
     values = {name: _short(value) for name, value in row["values"].items()}
-    parts = [
-        row["window_start"],
-        row["window_end"],
-        *([row["group"]] if row["group"] else []),
-        values,
-    ]
+    group = [row["group"]] if row["group"] else []
+    parts = [row["window_start"], row["window_end"], *group, values]
     return json.dumps(parts, sort_keys=True, ensure_ascii=False)
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.cli.main import QueryFile, SchemaFile
+from elsinore.cli.main import AsJson, QueryFile, SchemaFile
 from elsinore.library.check import Checked
 from elsinore.plot import require_picture
 from elsinore.query.load_workload import load_workload
@@ -19,7 +19,7 @@ from elsinore.query.load_workload import load_workload
 def check(
     workload: QueryFile,
     schema: SchemaFile,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the templates: a .svg or .png file.")
     ] = None,

@@ -14,12 +14,11 @@ from pyarrow import csv
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.answers import Format, Sheet, format_for, long_table, write
-from elsinore.engine.plan import Executor, Request
+from elsinore.engine.plan import Request
 from elsinore.errors import ParameterError
 from elsinore.files.read_events import read_events
-from elsinore.library.answer import STEPS, answer, process_cores
+from elsinore.library.results import answer, process_cores
 from elsinore.query.load_workload import load_workload
-from elsinore.reference.budget import Budget
 from elsinore.results.published import to_double
 from elsinore.results.row import ResultRow
 from elsinore.timeline import Instant, parse_instant
@@ -52,10 +51,7 @@ def diff(
         workloads = [load_workload(path, stream) for path in (before, after)]
         events, _ = read_events(input_, stream, max_bad_share=1)
         request = Request(threads=process_cores())
-        old, new = (
-            long_table(answer(w, events, Executor.AUTO, Budget(STEPS), request=request), text=True)
-            for w in workloads
-        )
+        old, new = (long_table(answer(w, events, request=request), text=True) for w in workloads)
     else:
         old, new = (_stored(path) for path in (before, after))
     kinds, changes = _compare(_values(old), _values(new))

@@ -22,7 +22,7 @@ from elsinore.generate.streams import STREAMS
 from elsinore.generate.write_events import require_format, write_events
 from elsinore.query.print_query import count_of
 
-generate_app = typer.Typer(help="Write event files.", no_args_is_help=True)
+generate_app = typer.Typer(no_args_is_help=True)
 _Output = Annotated[
     Path | None, typer.Option(help="Where to write: a .jsonl, .jsonl.gz or .parquet file.")
 ]
@@ -66,8 +66,8 @@ def flights(
 
 
 def _command(kind: type[StreamOptions]) -> Any:
-    def command(output: Path | None, schema: Path | None, print_schema: bool, **given: Any) -> None:
-        _generate(kind, given, output=output, schema=schema, print_schema=print_schema)
+    def command(**given: Any) -> None:
+        _generate(kind, **given)
 
     hints = get_type_hints(kind)
     parameters = [
@@ -89,11 +89,10 @@ def _parameter(name: str, default: Any, kind: Any) -> Parameter:
 
 def _generate(
     kind: type[StreamOptions],
-    given: dict[str, Any],
-    *,
     output: Path | None,
     schema: Path | None,
     print_schema: bool,
+    **given: Any,
 ) -> None:
     """Write the events to `output`, and the schema beside it unless told otherwise."""
     options = kind(**given)

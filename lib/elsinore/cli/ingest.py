@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ import typer
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
+from elsinore.cli.main import EventFiles, MaxBadShare
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.decode import decode_lines
@@ -43,12 +43,7 @@ _GAP = 7 * DAY
 _COMPRESSION = 4
 
 
-def ingest(
-    events: Annotated[list[Path], typer.Argument(help="Events: files or folders.")],
-    max_bad_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Fail when more lines than this share are bad.")
-    ] = 0,
-) -> None:
+def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
     """Put EVENTS into the landing zone, by the hour of their time, for `replay` to land.
 
     Nothing there is overwritten, and what is there already is not put there again. An hour without

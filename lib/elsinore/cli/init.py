@@ -1,4 +1,4 @@
-"""`elsinore init`: a project folder of one's own, with a query that runs and its test."""
+"""`elsinore schema` guesses a schema from events; `elsinore init` makes a project of it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,28 @@ import typer
 
 from elsinore.catalog.load_schema import NAME, read_schema
 from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.cli.main import EventFiles
 from elsinore.errors import ParameterError
 from elsinore.library.infer_schema import infer_schema
 
 #: Types of what can be a key, with a value each.
 _VALUES = {AttributeType.STRING: "k", AttributeType.LONG: "1"}
+
+schema_app = typer.Typer(no_args_is_help=True)
+
+
+@schema_app.callback()
+def _schemas() -> None:
+    """Schemas of event streams."""
+
+
+@schema_app.command()
+def infer(
+    events: EventFiles,
+    stream: Annotated[str, typer.Option(help="What to call the stream.")] = "events",
+) -> None:
+    """Print a schema that fits the first events, for you to correct; guesses end in a ?."""
+    typer.echo(infer_schema(events, stream=stream), nl=False)
 
 
 def init(

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 #: Arguments of several commands.
 QueryFile = Annotated[Path, typer.Argument(help="The queries, a .sase file.")]
 SchemaFile = Annotated[Path, typer.Option(help="How to read an event, a .yaml file.")]
+EventFiles = Annotated[list[Path], typer.Argument(help="Events: files or folders.")]
+MaxBadShare = Annotated[
+    float, typer.Option(min=0, max=1, help="Fail when more lines than this share are bad.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 #: Where each command is. Only the one that is called for is imported: `run` needs neither solver
 #: nor lake, and each of them is felt.
@@ -40,8 +45,8 @@ COMMANDS = {
     "diff": "elsinore.cli.diff:diff",
     "check": "elsinore.cli.check:check",
     "plan": "elsinore.cli.plan:plan",
-    "explain": "elsinore.cli.explain:explain",
-    "schema": "elsinore.cli.schema:schema_app",
+    "explain": "elsinore.cli.plan:explain",
+    "schema": "elsinore.cli.init:schema_app",
     "why": "elsinore.cli.why:why",
     "bench": "elsinore.cli.main:bench",
     "init": "elsinore.cli.init:init",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
 
-from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import SchemaError
 from elsinore.lake.tables import Lake, other_columns
 from elsinore.settings import Settings
@@ -25,7 +23,13 @@ def migrate(
     new, others = lake.difference("events")
     if others:
         raise other_columns("events", others)
-    if required := [*_required(lake.stream, new)]:
+    required = [
+        f"{kind.name}.{name}"
+        for kind in lake.stream.types
+        for name in new
+        if name in kind.by_name and not kind.by_name[name].nullable
+    ]
+    if required:
         raise SchemaError(
             f"events that landed before lack {', '.join(required)}, which {settings.schema_file} "
             "requires",
@@ -38,11 +42,3 @@ def migrate(
     if not dry_run:
         lake.add_columns("events", new)
     typer.echo(f"events {'would get' if dry_run else 'has got'} {', '.join(columns)}")
-
-
-def _required(stream: StreamSchema, names: Sequence[str]) -> Iterator[str]:
-    """Those attributes that some event type must have."""
-    for kind in stream.types:
-        for name in names:
-            if name in kind.by_name and not kind.by_name[name].nullable:
-                yield f"{kind.name}.{name}"

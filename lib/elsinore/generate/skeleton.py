@@ -25,13 +25,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
-from elsinore.timeline import (
-    MAX_INSTANT,
-    MINUTE,
-    NUMBER_LENGTHS,
-    TimeUnit,
-    instant_of,
-)
+from elsinore.timeline import MAX_INSTANT, MINUTE, NUMBER_LENGTHS, TimeUnit, instant_of
 
 #: Events a minute; event times are distinct microseconds, of which a minute has sixty millions.
 FASTEST = 6_000_000.0
@@ -122,8 +116,8 @@ class StreamOptions(ABC):
         """What trips are made of."""
 
     @abstractmethod
-    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
-        """Of each attribute of the schema a whole column, one value an event."""
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
+        """Of each attribute a whole column; whatever it is at events that lack the attribute."""
 
     @classmethod
     def yaml(cls) -> str:
@@ -135,7 +129,13 @@ class StreamOptions(ABC):
         dice = np.random.default_rng(self.seed)
         times = arrival_times(dice, self)
         found = draw_skeleton(dice, self)
-        return event_table(self.schema, times, found.types, self.columns(dice, found))
+        drawn = self.columns(dice, found)
+        columns = {TIME_COLUMN: pa.array(times), TYPE_COLUMN: pa.array(found.types, pa.int32())}
+        for name, kind in self.schema.attributes.items():
+            carriers = self.schema.carriers(name)
+            lacking = np.array([each.name not in carriers for each in self.schema.types])
+            columns[name] = _column(drawn[name], lacking[found.types], ARROW_TYPES[kind])
+        return EventTable(self.schema, pa.table(columns, schema=arrow_schema(self.schema)))
 
 
 def require_range(name: str, value: float, low: float, high: float) -> None:
@@ -176,12 +176,8 @@ class Script:
 class Skeleton:
     """Columns of a stream, one element an event, int64.
 
-    Attributes:
-        types: codes of event types.
-        slots: whose event it is.
-        units: number of the event's unit among those of its slot, from 0.
-        trips: a number below `most_trips` for each trip; a trip has one slot.
-        most_trips: a bound on these numbers.
+    `types` are codes; `units` number the units of a slot from 0, `trips` all trips, each of one
+    slot, with gaps, below `most_trips`.
     """
 
     types: np.ndarray
@@ -294,17 +290,11 @@ def running_sums(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
 def walk(
     dice: np.random.Generator, keys: np.ndarray, falling: float, step: float, height: float
 ) -> np.ndarray:
-    """A random walk within `[0, height)` for each key, one value an element.
+    """A random walk within `[0, height)` for each key (a code from 0), one value an element.
 
-    Steps are exponential. A walk that leaves at one side enters at the other, so that it can fall
-    (or rise) for ever; only there a step goes against its direction.
-
-    Args:
-        dice: the random numbers.
-        keys: whose walk each element belongs to: int64 codes from 0.
-        falling: the share of steps that go down.
-        step: the mean length of a step.
-        height: the walks' range.
+    Steps are exponential, of mean `step`; a share `falling` of them goes down. A walk that leaves
+    at one side enters at the other, so that it can fall (or rise) for ever; only there a step goes
+    against its direction.
     """
     down = dice.random(keys.size) < falling
     steps = dice.standard_exponential(keys.size) * step * np.where(down, -1.0, 1.0)
@@ -312,7 +302,7 @@ def walk(
     return (starts[keys] + running_sums(keys, steps)) % height
 
 
-# ---- schemas, and columns of NumPy as a table of their events
+# ---- schemas and columns
 
 
 def schema_of(stream: str) -> StreamSchema:
@@ -326,12 +316,7 @@ def _schema_file(stream: str) -> Path:
 
 @dataclass(frozen=True)
 class Names:
-    """A column of text with few distinct values.
-
-    Attributes:
-        codes: int64, one an event; whatever they are where the event lacks the attribute.
-        labels: the text of each code.
-    """
+    """A column of text with few distinct values: int64 codes of labels, one an event."""
 
     codes: np.ndarray
     labels: tuple[str, ...]
@@ -342,29 +327,8 @@ class Names:
         return cls(codes, tuple(f"{prefix}{number}" for number in range(count)))
 
 
-def event_table(
-    schema: StreamSchema,
-    times: np.ndarray,
-    types: np.ndarray,
-    attributes: Mapping[str, np.ndarray | Names],
-) -> EventTable:
-    """Events in the order given; an event has those attributes that its type has.
-
-    Args:
-        schema: the stream.
-        times: int64 microseconds.
-        types: codes of event types.
-        attributes: for each attribute of the schema a whole column, one value an event.
-    """
-    columns: dict[str, pa.Array] = {
-        TIME_COLUMN: pa.array(times),
-        TYPE_COLUMN: pa.array(types.astype(np.int32)),
-    }
-    for name in schema.attributes:
-        carriers = schema.carriers(name)
-        lacking = np.array([kind.name not in carriers for kind in schema.types])[types]
-        columns[name] = _column(attributes[name], lacking, ARROW_TYPES[schema.attributes[name]])
-    return EventTable(schema, pa.table(columns, schema=arrow_schema(schema)))
+#: By attribute, one value an event.
+Columns = Mapping[str, np.ndarray | Names]
 
 
 def _column(values: np.ndarray | Names, lacking: np.ndarray, kind: pa.DataType) -> pa.Array:

@@ -16,6 +16,7 @@ import numpy as np
 
 from elsinore.generate.skeleton import (
     MOST_KEYS,
+    Columns,
     Names,
     Script,
     Skeleton,
@@ -72,7 +73,7 @@ class RidesharingOptions(StreamOptions):
             self.drivers, "Travel", "Request", ("Pickup", *middle), weights, _ENDS, self.units
         )
 
-    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
         """Of each attribute a column."""
         size = self.events
         riders = dice.integers(0, self.riders, found.most_trips)[found.trips]
@@ -126,7 +127,7 @@ class StockOptions(StreamOptions):
         """Trades, with something else before each burst."""
         return Script(self.companies, "Stock", None, ("Quote", "News", "Halt"), (6.0, 3.0, 1.0))
 
-    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
         """Of each attribute a column."""
         size = self.events
         height = float(np.log(_PRICES))
@@ -188,7 +189,7 @@ class ClusterOptions(StreamOptions):
         slots = self.mappers * self.jobs
         return Script(slots, "Measurement", "Start", ("Progress",), (1.0,), ("End",), self.units)
 
-    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
         """Of each attribute a column."""
         size = self.events
         return {
@@ -238,7 +239,7 @@ class LinearRoadOptions(StreamOptions):
         weights = (1 - self.accidents, self.accidents)
         return Script(self.vehicles, "Position", None, ("Toll", "Accident"), weights)
 
-    def columns(self, dice: np.random.Generator, found: Skeleton) -> dict[str, np.ndarray | Names]:
+    def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
         """Of each attribute a column."""
         size = self.events
         entered = dice.integers(0, self.segments, self.vehicles)[found.slots]

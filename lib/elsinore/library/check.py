@@ -28,10 +28,15 @@ class Checked(Drawn):
     def __init__(self, workload: Workload) -> None:
         calendar = workload.schema.time_unit.is_calendar
         self._queries = workload.queries
-        self._found = [describe_query(query, calendar=calendar) for query in workload.queries]
+        self._found = [_described(query, calendar=calendar) for query in workload.queries]
 
     def to_list(self) -> list[dict[str, Any]]:
-        """The same as plain data, a mapping a query: see `describe_query`."""
+        """The same as mappings that JSON can hold, one a query.
+
+        `within`, `slide` and `pane` are numbers, `window` says the same in words; `templates` is
+        empty where the pattern cannot be made unambiguous. `by_order` of an edge predicate: greta
+        answers it from order statistics, not by pairs.
+        """
         return self._found
 
     def print(self, console: Console) -> None:
@@ -97,22 +102,14 @@ def _key_line(key: dict[str, Any]) -> str:
     return f"{key['attribute']}: {'; '.join(uses)}; {reach}"
 
 
-def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
-    """Everything that `check` says of a query.
-
-    Args:
-        query: the query.
-        calendar: whether the stream's time is in microseconds, not in ticks of no unit.
-
-    Returns:
-        A mapping that JSON can hold. `within`, `slide` and `pane` are numbers, `window` says the
-        same in words; `templates` is empty where the pattern cannot be made unambiguous. `by_order`
-        of an edge predicate: greta answers it from order statistics, not by pairs.
-    """
+def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     refusals = greta_refusals(query)
     executors = [name for name, refused in REFUSALS.items() if not refused(query)]
     parts = [] if refusals else template_parts(query)
     aliases = {position.index: position.alias for position in query.positions}
+    window = query.window
+    lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
+    words = [f"{name} {print_length(n, calendar=calendar)}" for name, n in lengths.items()]
     return {
         "query": query.name,
         "fingerprint": query.fingerprint,
@@ -144,7 +141,8 @@ def describe_query(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         ],
         "keys": [_key(query, key) for key in query.keys],
         "aggregates": [aggregate.label for aggregate in query.aggregates],
-        **_window(query, calendar=calendar),
+        **lengths,
+        "window": ", ".join(words),
         "semantics": str(query.semantics),
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
@@ -159,10 +157,3 @@ def _key(query: BoundQuery, key: Key) -> dict[str, Any]:
         "equivalence": key.equivalence,
         "group": key.group_label,
     }
-
-
-def _window(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
-    window = query.window
-    lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
-    words = [f"{name} {print_length(n, calendar=calendar)}" for name, n in lengths.items()]
-    return lengths | {"window": ", ".join(words)}

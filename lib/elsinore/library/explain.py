@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +48,14 @@ class Explained(Drawn):
         self._savings = explain_savings(plan, workload, statistics)
         self._sharing = sets_of(workload)
         self._is_calendar = workload.schema.time_unit.is_calendar
-        self._found = describe_sharing(
-            workload, plan, self._cuts, self._savings, self._sharing, runtime
-        )
+        self._found = self._described(workload)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data: see `describe_sharing`."""
+        """The same as a mapping that JSON can hold.
+
+        Lengths of windows and panes are in microseconds, or in ticks of a stream without a unit;
+        gains, costs and benefits are count updates per longest window of the workload.
+        """
         return self._found
 
     def print(self, console: Console) -> None:
@@ -69,49 +71,36 @@ class Explained(Drawn):
             runtime=self._runtime, calendar=self._is_calendar,
         )  # fmt: skip
 
+    def _described(self, workload: Workload) -> dict[str, Any]:
+        plan, calendar = self._plan, self._is_calendar
+        chosen = zip(workload.queries, self._cuts, self._runtime.choices, strict=True)
+        return {
+            "plan": {
+                "fingerprint": plan.fingerprint,
+                "finder": str(plan.finder),
+                "score": plan.score,
+                "guaranteed_weight": plan.guaranteed_weight,
+                "bound": plan.bound,
+                "proven": plan.proven,
+            },
+            "queries": [
+                _query(query, cut, calendar) | {"executor": choice.executor, "why": choice.why}
+                for query, cut, choice in chosen
+            ],
+            "shared": _shared(self._savings),
+            "not_shared": _unshared(self._savings, plan.guaranteed_weight),
+            "kleene": _kleene(workload, self._sharing),
+            "sets": [
+                _set(f"s{number}", found, self._runtime, calendar)
+                for number, found in enumerate(self._sharing.sets, 1)
+            ],
+        }
+
 
 # ---- as plain data
 
 
-def describe_sharing(
-    workload: Workload,
-    plan: StaticPlan,
-    cuts: Sequence[Cut],
-    savings: ExplainedSavings,
-    sharing: Sharing,
-    runtime: RuntimePlan,
-) -> dict[str, Any]:
-    """What there is to say of a workload under a plan, as a mapping that JSON can hold.
-
-    Lengths of windows and panes are in microseconds, or in ticks of a stream without a unit; gains,
-    costs and benefits are count updates per longest window of the workload.
-    """
-    calendar = workload.schema.time_unit.is_calendar
-    chosen = zip(workload.queries, cuts, runtime.choices, strict=True)
-    return {
-        "plan": {
-            "fingerprint": plan.fingerprint,
-            "finder": str(plan.finder),
-            "score": plan.score,
-            "guaranteed_weight": plan.guaranteed_weight,
-            "bound": plan.bound,
-            "proven": plan.proven,
-        },
-        "queries": [
-            _query(query, cut, calendar=calendar) | {"executor": choice.executor, "why": choice.why}
-            for query, cut, choice in chosen
-        ],
-        "shared": _shared(savings),
-        "not_shared": _unshared(savings, plan.guaranteed_weight),
-        "kleene": _kleene(workload, sharing),
-        "sets": [
-            _set(f"s{number}", found, runtime, calendar=calendar)
-            for number, found in enumerate(sharing.sets, 1)
-        ],
-    }
-
-
-def _query(query: BoundQuery, cut: Cut, *, calendar: bool) -> dict[str, Any]:
+def _query(query: BoundQuery, cut: Cut, calendar: bool) -> dict[str, Any]:
     return {
         "query": query.name,
         "cut": str(cut),
@@ -225,7 +214,7 @@ def _sharers(found: SharableSet) -> dict[str, list[str]]:
     return sharers
 
 
-def _set(name: str, found: SharableSet, runtime: RuntimePlan, *, calendar: bool) -> dict[str, Any]:
+def _set(name: str, found: SharableSet, runtime: RuntimePlan, calendar: bool) -> dict[str, Any]:
     def names(numbers: Iterable[int]) -> list[str]:
         return [found.queries[number].name for number in numbers]
 

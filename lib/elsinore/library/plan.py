@@ -39,7 +39,10 @@ class Planned(Drawn):
     def print(self, console: Console) -> None:
         """Print the tables of the profile, then the candidates and what became of them."""
         if self.profile is not None:
-            describe_stream(self.profile, console, is_calendar=self._is_calendar)
+            length = print_length if self._is_calendar else _ticks
+            for table in _tables(self.profile, length):
+                if table.row_count:
+                    console.print(table)
         _print(self.plan, console)
 
     def draw(self, path: Path) -> None:
@@ -74,14 +77,6 @@ def _proof(found: StaticPlan) -> str:
     if found.proven:
         return ", proven optimal"
     return f", no plan scores more than {found.bound:,.6g}"
-
-
-def describe_stream(profile: StreamProfile, console: Console, *, is_calendar: bool) -> None:
-    """Print the tables of a profile; `is_calendar` says that its time is in microseconds."""
-    length = print_length if is_calendar else _ticks
-    for table in _tables(profile, length):
-        if table.row_count:
-            console.print(table)
 
 
 def _tables(profile: StreamProfile, length: Callable[[int], str]) -> Iterator[Table]:

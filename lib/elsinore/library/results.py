@@ -1,7 +1,8 @@
-"""The results of a workload: a table for each query, and what became of the events."""
+"""The results of a workload by one executor: rows, or a table for each query."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -9,21 +10,58 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.engine.finish import finish
+from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for
 from elsinore.errors import SetupError
-from elsinore.events import ARROW_TYPES
+from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.query.print_query import count_of
+from elsinore.reference.budget import Budget
+from elsinore.reference.two_step import two_step
+from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow
+from elsinore.sharing.plan import StaticPlan
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+#: Of each query that twostep runs: some minutes.
+BUDGET = Budget(20_000_000)
 #: Rows of a table that are shown.
 _SHOWN = 10
 _BOUNDS = ("window_start", "window_end")
+
+
+def process_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def answer(
+    workload: Workload,
+    events: EventTable,
+    executor: Executor = Executor.AUTO,
+    budget: Budget = BUDGET,
+    *,
+    static_plan: StaticPlan | None = None,
+    request: Request = EVERYTHING,
+) -> list[ResultRow]:
+    """The rows of all queries of a workload by an executor that refuses none of them.
+
+    Without a static plan, sharon shares what GWMIN finds.
+    """
+    if not len(events):
+        return []
+    plan = plan_for(executor, workload, events, static_plan)
+    tables = plan.run(events, request)
+    rows = finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
+    for query in plan.left:
+        request.tell([query.name])
+        rows += two_step(query, events, budget=budget)
+    return rows
 
 
 class Results(dict[str, pa.Table]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.event import columns_read
-from elsinore.reference.trends import list_trends
+from elsinore.reference.trends import Trend, list_trends
 from elsinore.reference.two_step import labelled
 from elsinore.results.published import group_text, same_group
 from elsinore.timeline import Interval, format_instant, instant_of, parse_instant
@@ -73,8 +73,7 @@ class Why(Shown):
         self.count = len(found) if self.reason is None else None
         times = inside.table[TIME_COLUMN].to_numpy()
         found = sorted(found, key=lambda trend: [int(times[row]) for row in trend])[:limit]
-        told = told_events(bound, inside, {row for trend in found for row in trend})
-        self.trends = [[told[row] for row in trend] for trend in found]
+        self.trends = told_trends(bound, inside, found)
 
     def print(self, console: Console) -> None:
         """Print a line a trend."""
@@ -89,7 +88,7 @@ class Why(Shown):
 
 
 def event_words(event: Mapping[str, Any], keys: Collection[str]) -> str:
-    """An event of `told_events` in a line; its keys are the same in the whole trend."""
+    """An event of `told_trends` in a line, without the keys, which its whole trend has."""
     shown = (f"{n}={v}" for n, v in event.items() if n not in (*_OF_EVENT, *keys))
     place = (event["type"], event.get("id"), str(event["time"]))
     return " ".join([*filter(None, place), *shown])
@@ -119,22 +118,27 @@ def _plain(value: Any) -> Any:
     return format_instant(instant_of(value)) if isinstance(value, datetime) else value
 
 
-def told_events(query: BoundQuery, events: EventTable, rows: set[int]) -> dict[int, dict[str, Any]]:
-    """Some of the events, by row: type, time and what the query reads, as plain values.
+def told_trends(
+    query: BoundQuery, events: EventTable, trends: Collection[Trend], ids: Sequence[str | None] = ()
+) -> list[list[dict[str, Any]]]:
+    """Trends as their events: type, time, what the query reads, and of `ids`, if there are any.
 
     An attribute that is called type, time or id is left out: the event's own stand there.
     """
+    rows = sorted({row for trend in trends for row in trend})
     instants = {
         n for n, kind in events.schema.attributes.items() if kind is AttributeType.TIMESTAMP
     }
     instants |= {TIME_COLUMN} if events.schema.time_unit.is_calendar else set()
     names = [TYPE_COLUMN, TIME_COLUMN, *sorted(columns_read(query))]
-    taken = events.table.select(names).take(pa.array(sorted(rows), pa.int64())).to_pylist()
-    found = {}
-    for row, values in zip(sorted(rows), taken, strict=True):
+    taken = events.table.select(names).take(pa.array(rows, pa.int64())).to_pylist()
+    told = {}
+    for row, values in zip(rows, taken, strict=True):
         kind = events.schema.types[values[TYPE_COLUMN]]
         values |= {n: format_instant(v) for n in instants if (v := values.get(n)) is not None}
         shown = kind.by_name.keys() - _OF_EVENT
         own = {name: value for name, value in values.items() if name in shown}
-        found[row] = {"type": kind.name, "time": values[TIME_COLUMN], **own}
-    return found
+        told[row] = {"type": kind.name, "time": values[TIME_COLUMN], **own}
+        if ids:
+            told[row]["id"] = ids[row]
+    return [[told[row] for row in trend] for trend in trends]

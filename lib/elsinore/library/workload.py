@@ -15,15 +15,13 @@ from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import ReadReport, Source, read_events
 from elsinore.files.read_parquet import Frame
-from elsinore.library.answer import STEPS, answer, process_cores
 from elsinore.library.check import Checked
 from elsinore.library.explain import Explained
 from elsinore.library.plan import Planned
-from elsinore.library.results import Results
+from elsinore.library.results import Results, answer, process_cores
 from elsinore.library.why import Why
 from elsinore.query.bound import Workload as BoundWorkload
 from elsinore.query.load_workload import load_workload, read_workload
-from elsinore.reference.budget import Budget
 from elsinore.results.row import sorted_rows
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
@@ -107,9 +105,9 @@ class Workload:
 
         Args:
             events: see the class.
-            executor: who works it out, as `elsinore run --executor`.
+            executor: as `elsinore run --executor`.
             max_bad_share: share of bad lines above which to refuse.
-            threads: how many to use, at most; None: as many as this process may use cores.
+            threads: at most so many; None: as many as this process may use cores.
 
         Raises:
             DataError: too many lines are bad, or a column or file is missing.
@@ -124,7 +122,7 @@ class Workload:
         require(self.bound.queries, who)
         table, report = self._read(events, max_bad_share)
         request = Request(threads=threads or process_cores())
-        rows = answer(self.bound, table, who, Budget(STEPS), request=request)
+        rows = answer(self.bound, table, who, request=request)
         return Results(self.bound, sorted_rows(rows), report)
 
     def check(self) -> Checked:

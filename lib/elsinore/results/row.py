@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TextIO
+from typing import Any
 
 from elsinore.timeline import Instant
 
@@ -120,15 +120,6 @@ def encode_row(row: ResultRow) -> str:
         ensure_ascii=False,
         allow_nan=False,
     )
-
-
-def write_rows(rows: Iterable[ResultRow], out: TextIO) -> int:
-    """Write rows in the order given; returns how many there were."""
-    count = 0
-    for row in rows:
-        out.write(encode_row(row) + "\n")
-        count += 1
-    return count
 
 
 def plain_value(value: Value) -> Any:

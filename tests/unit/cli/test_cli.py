@@ -1,4 +1,4 @@
-"""The command line: exit codes, help, and one line for each error."""
+"""The command line: its help, and the jobs that `elsinore report` calls."""
 
 from __future__ import annotations
 
@@ -11,24 +11,6 @@ from elsinore.cli.main import run_command
 from elsinore.cli.pipeline import report
 from elsinore.errors import ParameterError
 from elsinore.orchestration.run_step import Arguments
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["nonsense"], 2, "nonsense"),
-        (["run", "w.sase"], 2, "--schema"),
-        (["check", "missing.sase", "--schema", "missing.yaml"], 2, "cannot read missing.yaml"),
-        (["plan", "w.sase", "--schema", "s.yaml"], 2, "--rates FILE or --events FILE"),
-    ],
-)
-def test_bad_usage_is_one_line(
-    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command(arguments) == code
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize("command", ["check", "plan", "explain", "land", "generate", "replay"])

@@ -1,4 +1,4 @@
-"""`elsinore explain`: who shares what, for people and for programs."""
+"""`elsinore explain`: who shares what; `plan`: the stream that it was found from."""
 
 from __future__ import annotations
 
@@ -183,29 +183,23 @@ def test_from_events(files: Path, as_json: Any, capsys: pytest.CaptureFixture[st
     assert as_json("--plan", "p.json", "--events", "e.jsonl") == whole
 
 
-def test_a_plan_for_another_workload_is_refused(
-    files: Path, plan: str, capsys: pytest.CaptureFixture[str]
+def test_a_plan_for_another_workload_or_from_other_rates_is_refused(
+    plan: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (files / "w.sase").write_text(WORKLOAD.replace("SEQ(C, K+)", "SEQ(B, K+)"))
-    assert explain("--plan", plan) == 1
-    error = capsys.readouterr().err
-    assert error == (
-        "elsinore: the static plan was found for another workload (find the plan anew)\n"
-    )
-
-
-def test_a_plan_from_other_rates_is_refused(
-    files: Path, plan: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (files / "r.yaml").write_text(RATES.replace("10,", "11,"))
+    Path("r.yaml").write_text(RATES.replace("10,", "11,"))
     assert explain("--plan", plan, "--rates", "r.yaml") == 1
     assert "from other statistics" in capsys.readouterr().err
+    Path("w.sase").write_text(WORKLOAD.replace("SEQ(C, K+)", "SEQ(B, K+)"))
+    assert explain("--plan", plan) == 1
+    error = capsys.readouterr().err
+    assert (
+        error == "elsinore: the static plan was found for another workload (find the plan anew)\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, "give --plan FILE, or --rates FILE or --events FILE"),
         (["--plan", "none.json"], 2, "cannot read none.json"),
         (["--plan", "w.sase"], 1, "no JSON"),
         (["--rates", "r.yaml", "--events", "e.jsonl"], 2, "either --rates FILE or --events FILE"),
@@ -220,3 +214,45 @@ def test_bad_usage_is_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert len(error.splitlines()) == 1
+
+
+# ---- `elsinore plan --events`: what the stream looked like, beside the plan
+
+RIDES = """
+stream: rides
+time: {field: time, unit: integer}
+type: {field: type}
+types: {A: {k: string, x: long}, B: {k: string, x: long}}
+"""
+KLEENE = """
+QUERY q1 RETURN COUNT(*) PATTERN SEQ(B, A a+)
+WHERE [k] AND a.x > 1 AND a.x < NEXT(a).x WITHIN 10;
+QUERY q2 RETURN COUNT(*) PATTERN A a+ WHERE [k] AND a.x < NEXT(a).x WITHIN 10 SLIDE 5;
+"""
+#: Time, type, k, x: two panes of five ticks.
+EVENTS = [(0, "B", "p", 0), (1, "A", "p", 1), (2, "A", "p", 2), (3, "A", "p", 3), (5, "A", "q", 1)]
+
+
+def test_the_stream_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.yaml").write_text(RIDES)
+    (tmp_path / "w.sase").write_text(KLEENE)
+    lines = [json.dumps(dict(zip(("time", "type", "k", "x"), e, strict=True))) for e in EVENTS]
+    (tmp_path / "e.jsonl").write_text("\n".join(lines))
+    files = [str(tmp_path / name) for name in ("w.sase", "s.yaml", "e.jsonl")]
+    arguments = ["plan", files[0], "--schema", files[1], "--events", files[2]]
+    assert run_command(arguments) == 0
+    printed = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines()]
+    assert "Events per pane of 5 ticks" in printed
+    assert "Nothing to share: no two queries have a segment in common" in printed
+    # Three of A in the first pane, one in the second; least, mean, median, most.
+    assert ["A", "1", "2", "2", "3"] in rows
+    # Bursts of A: 1, 2, 3 of p, 1 of q.
+    assert ["A", "k", "5 ticks", "q1, q2", "2", "2", "2", "3"] in rows
+    assert ["A.x > 1", "q1", "4", "50.0%"] in rows
+    # q1: (2, 3); q2: all three pairs of 1, 2, 3.
+    assert ["A.x < NEXT(A).x", "q1", "1 pair", "100.0%"] in rows
+    assert ["A.x < NEXT(A).x", "q2", "3 pairs", "100.0%"] in rows
+    assert ["k", "2", "2.5", "2.5", "4", "80.0%"] in rows
+    assert run_command([*arguments, "--json"]) == 0
+    assert "candidates" in json.loads(capsys.readouterr().out)

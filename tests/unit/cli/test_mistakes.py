@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +48,23 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("w.sase").write_text("QUERY q RETURN COUNT(*) PATTERN View WITHIN 1 hour;")
 
 
-def message(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command that fails says, all of it fit to be read."""
-    assert run_command(arguments) in (1, 2)
-    out, error = capsys.readouterr()
-    assert out == ""
-    found = _FOREIGN.search(error)
-    assert found is None, f"{found}: {error}"
-    assert error.startswith("elsinore: ")
-    return error
+#: What a command that fails says.
+Message = Callable[[list[str]], str]
+
+
+@pytest.fixture
+def message(capsys: pytest.CaptureFixture[str]) -> Message:
+    def said(arguments: list[str]) -> str:
+        """All of it is fit to be read."""
+        assert run_command(arguments) in (1, 2)
+        out, error = capsys.readouterr()
+        assert out == ""
+        found = _FOREIGN.search(error)
+        assert found is None, f"{found}: {error}"
+        assert error.startswith("elsinore: ")
+        return error
+
+    return said
 
 
 def of(query: str) -> str:
@@ -239,9 +248,9 @@ QUERIES: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "words"), QUERIES, ids=[text[:90] for text, _ in QUERIES])
-def test_a_wrong_query(text: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_query(text: str, words: str, message: Message) -> None:
     Path("w.sase").write_text(text)
-    said = message(["check", "w.sase", "--schema", "s.yaml"], capsys)
+    said = message(["check", "w.sase", "--schema", "s.yaml"])
     assert words in said
     assert all(len(line) < 260 for line in said.splitlines())
     lines = said.splitlines()
@@ -328,11 +337,9 @@ SCHEMAS: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "place", "words"), SCHEMAS, ids=[words for *_, words in SCHEMAS])
-def test_a_wrong_schema(
-    text: str, place: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_schema(text: str, place: str, words: str, message: Message) -> None:
     Path("s.yaml").write_text(text)
-    said = message(["check", "w.sase", "--schema", "s.yaml"], capsys)
+    said = message(["check", "w.sase", "--schema", "s.yaml"])
     assert words in said
     assert f"s.yaml:{place}" in said
     assert bool(re.search(r"^ +\^$", said, re.MULTILINE)) == bool(place)
@@ -388,12 +395,10 @@ DATA: list[tuple[str, str | bytes, str]] = [
 
 
 @pytest.mark.parametrize(("name", "text", "words"), DATA, ids=[words for *_, words in DATA])
-def test_wrong_data(
-    name: str, text: str | bytes, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_data(name: str, text: str | bytes, words: str, message: Message) -> None:
     Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
     run = ["run", "w.sase", "--schema", "s.yaml", "--input", name]
-    assert words in message(run, capsys)
+    assert words in message(run)
 
 
 @pytest.mark.parametrize(
@@ -402,17 +407,17 @@ def test_wrong_data(
      ("ms", 1740996000000000, "us")],
 )  # fmt: skip
 def test_times_in_another_unit_name_the_right_one(
-    unit: str, time: int, right: str, capsys: pytest.CaptureFixture[str]
+    unit: str, time: int, right: str, message: Message
 ) -> None:
     Path("s.yaml").write_text(SCHEMA.replace("unit: iso", f"unit: {unit}"))
     Path("e.jsonl").write_text(line(ts=time))
-    said = message(["run", "w.sase", "--schema", "s.yaml", "--input", "e.jsonl"], capsys)
+    said = message(["run", "w.sase", "--schema", "s.yaml", "--input", "e.jsonl"])
     assert f"then say so by unit: {right}" in said
 
 
-def test_a_parquet_file_says_which_columns_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_parquet_file_says_which_columns_it_has(message: Message) -> None:
     pq.write_table(pa.table({"event": ["View"], "when": [1]}), "e.parquet")
-    said = message(["run", "w.sase", "--schema", "s.yaml", "--input", "e.parquet"], capsys)
+    said = message(["run", "w.sase", "--schema", "s.yaml", "--input", "e.parquet"])
     assert "column 'ts' is missing; there are event, when" in said
 
 
@@ -421,6 +426,7 @@ def test_a_parquet_file_says_which_columns_it_has(capsys: pytest.CaptureFixture[
 RUN = ["run", "w.sase", "--schema", "s.yaml", "--input"]
 COMMANDS: list[tuple[list[str], str]] = [
     (["rnu"], "Did you mean 'run'?"),
+    (["nonsense"], "nonsense"),
     (["run", "w.sase"], "'--schema'"),
     ([*RUN, "none.jsonl"], "no such file: none.jsonl (check the path)"),
     ([*RUN, "."], "holds no event files (names end in"),
@@ -432,6 +438,8 @@ COMMANDS: list[tuple[list[str], str]] = [
     ([*RUN, "w.sase", "--output", "o.xlsx"], "let it end in .txt, .json"),
     (["run", "w.sase", "--schema", "none.yaml", "--input", "e"], "--schema names it"),
     (["check", "none.sase", "--schema", "s.yaml"], "cannot read none.sase"),
+    (["check", "none.sase", "--schema", "none.yaml"], "cannot read none.yaml"),
+    (["check", "w.sase", "--schema", "s.yaml", "--plot", "w.pdf"], "end in .svg or .png)"),
     (["check", "s.yaml", "--schema", "s.yaml"], "a query begins QUERY name RETURN"),
     (["land", "--start", "2025-03-03", "--end", "2025-03-02"], "2025-03-02 is not after the start"),
     (["land", "--start", "yesterday", "--end", "2025-03-02"], "start: not an ISO 8601 instant"),
@@ -444,6 +452,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["why", "q", "FR", "2025-03-03"], "write name=value"),
     (["why", "q", "{}", "noon"], "as in 2013-02-08T10:00"),
     (["plan", "w.sase", "--schema", "s.yaml"], "--rates FILE or --events FILE"),
+    (["explain", "w.sase", "--schema", "s.yaml"], "give --plan FILE, or --rates FILE or --events"),
     (["diff", "a.sase", "b.sase"], "--schema FILE and --input FILE"),
     (["diff", "a.jsonl", "b.jsonl"], "a.jsonl holds no answers of `run`"),
     (["test", "none.yaml"], "cannot read none.yaml"),
@@ -452,10 +461,10 @@ COMMANDS: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "words"), COMMANDS, ids=[words for _, words in COMMANDS])
-def test_a_wrong_command(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert words in message(arguments, capsys)
+def test_a_wrong_command(arguments: list[str], words: str, message: Message) -> None:
+    said = message(arguments)
+    assert words in said
+    assert len(said.splitlines()) == (3 if "^" in said else 1)
 
 
 def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -480,10 +489,10 @@ def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_a_wrong_environment(
     name: str, value: str, words: str,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, message: Message,
 ) -> None:  # fmt: skip
     monkeypatch.setenv(f"ELSINORE_{name}", value)
-    said = message(["replay", "--start", "2013-02-08", "--end", "2013-02-09"], capsys)
+    said = message(["replay", "--start", "2013-02-08", "--end", "2013-02-09"])
     assert words in said
     assert len(said.splitlines()) == 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ WORKLOAD = read_workload(QUERIES, load_schema(SCHEMA))
 HOUR = "2013-01-01T10"
 WINDOW = "2013-01-01T10:00"
 DIGEST = "d" * 64
+Why = Callable[..., str]
 
 
 def at(hour: int, minute: int = 0) -> datetime:
@@ -114,18 +116,21 @@ def lake(tmp_path: Path) -> Path:
     return lake
 
 
-def why(lake: Path, *arguments: str, queries: str = QUERIES) -> int:
-    workload = lake.parent / "w.sase"
-    workload.write_text(queries, encoding="utf-8")
-    paths = ("--lake", str(lake), "--workload", str(workload), "--schema", str(SCHEMA))
-    return run_command(["why", *arguments, *paths])
+@pytest.fixture
+def why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Why:
+    def told(*arguments: str, code: int = 0, queries: str = QUERIES) -> str:
+        """What the command writes: on standard output, or on the other one if it fails."""
+        workload = tmp_path / "w.sase"
+        workload.write_text(queries, encoding="utf-8")
+        paths = ("--lake", str(tmp_path / "lake"), "--workload", str(workload))
+        assert run_command(["why", *arguments, *paths, "--schema", str(SCHEMA)]) == code
+        return capsys.readouterr()[code > 0]
+
+    return told
 
 
-def test_it_says_where_a_result_comes_from_and_lists_its_trends(
-    lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert why(lake, "chains", "carrier=UA", WINDOW) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_it_says_where_a_result_comes_from_and_lists_its_trends(lake: Path, why: Why) -> None:
+    lines = why("chains", "carrier=UA", WINDOW).splitlines()
     told = {line[:11].strip(): line[11:] for line in lines if line[:11].strip()}
     assert told["group"] == '{"carrier": "UA"}'
     assert told["window"] == "2013-01-01T10:00:00.000000Z to 2013-01-01T11:00:00.000000Z"
@@ -144,10 +149,8 @@ def test_it_says_where_a_result_comes_from_and_lists_its_trends(
     ]  # fmt: skip
 
 
-def test_what_is_left_out_is_counted(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("chains", '{"carrier": "UA"}', WINDOW, "--limit", "2", "--json")
-    assert why(lake, *arguments) == 0
-    told = json.loads(capsys.readouterr().out)
+def test_what_is_left_out_is_counted(lake: Path, why: Why) -> None:
+    told = json.loads(why("chains", '{"carrier": "UA"}', WINDOW, "--limit", "2", "--json"))
     assert told["values"] == {"COUNT(*)": 7, "AVG(D.dep_delay)": 2.0}
     assert told["publication"]["settled"] is True
     assert (told["trends"]["count"], told["trends"]["left_out"]) == (7, 5)
@@ -157,39 +160,27 @@ def test_what_is_left_out_is_counted(lake: Path, capsys: pytest.CaptureFixture[s
     assert len(told["trends"]["listed"]) == 2
 
 
-def test_trends_that_are_too_many_to_build_are_counted_by_the_result(
-    lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert why(lake, "chains", "carrier=AA", WINDOW, "--json", "--limit", "3") == 0
-    told = json.loads(capsys.readouterr().out)["trends"]
+def test_trends_that_are_too_many_to_build_are_counted_by_the_result(lake: Path, why: Why) -> None:
+    told = json.loads(why("chains", "carrier=AA", WINDOW, "--json", "--limit", "3"))["trends"]
     assert len(told["listed"]) == 3
     assert told["left_out"] == 2**40 - 1 - 3
     assert "more trends than" in told["reason"]
 
 
-def test_a_half_published_hour_is_said_to_be(
-    lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_half_published_hour_is_said_to_be(lake: Path, why: Why) -> None:
     write(lake, "trend_aggregates", [], {"digests": {HOUR: "e" * 64}})
-    assert why(lake, "chains", "carrier=UA", WINDOW) == 0
-    assert "publish the hour again" in capsys.readouterr().out
+    assert "publish the hour again" in why("chains", "carrier=UA", WINDOW)
     DeltaTable(str(lake / "publications")).delete()
-    assert why(lake, "chains", "carrier=UA", WINDOW) == 0
-    assert "killed before it said so" in capsys.readouterr().out
+    assert "killed before it said so" in why("chains", "carrier=UA", WINDOW)
 
 
-def test_without_the_very_events_no_trends_are_shown(
-    lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert (
-        why(lake, "chains", "carrier=UA", WINDOW, queries=QUERIES.replace("1 hour", "2 hours")) == 0
-    )
-    assert "7, none listed" in (out := capsys.readouterr().out)
+def test_without_the_very_events_no_trends_are_shown(lake: Path, why: Why) -> None:
+    out = why("chains", "carrier=UA", WINDOW, queries=QUERIES.replace("1 hour", "2 hours"))
+    assert "7, none listed" in out
     assert "another query of this name" in out
     for part in (lake / "events").glob("event_day=*"):
         shutil.rmtree(part)
-    assert why(lake, "chains", "carrier=UA", WINDOW) == 0
-    told = capsys.readouterr().out.splitlines()
+    told = why("chains", "carrier=UA", WINDOW).splitlines()
     assert told[-2:] == [f"trends     {'7, none listed'}", f"           {_GONE}"]
 
 
@@ -201,7 +192,7 @@ _GONE = (
 
 @pytest.mark.parametrize(("minute", "listed"), [(59, 7), (None, 0), (30, 0)])
 def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
-    lake: Path, capsys: pytest.CaptureFixture[str], minute: int | None, listed: int
+    lake: Path, why: Why, minute: int | None, listed: int
 ) -> None:
     """The version that was read is vacuumed and its log cleaned; `history` has the notes."""
     table = lake / "events"
@@ -222,8 +213,7 @@ def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
         for n in (0, 1)
     ]
     write(lake, "history", rows)
-    assert why(lake, "chains", "carrier=UA", WINDOW, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(why("chains", "carrier=UA", WINDOW, "--json"))
     assert told["publication"]["run"] == "scheduled 11:00"
     assert told["finder"] == "optimal"
     assert (told["trends"]["count"], len(told["trends"]["listed"])) == (7, listed)
@@ -244,18 +234,12 @@ def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
     ],
 )
 def test_what_cannot_be_told_is_one_line(
-    lake: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: tuple[str, ...],
-    code: int,
-    text: str,
+    lake: Path, why: Why, arguments: tuple[str, ...], code: int, text: str
 ) -> None:
-    assert why(lake, *arguments) == code
-    error = capsys.readouterr().err
+    error = why(*arguments, code=code)
     assert text in error
     assert error.count("\n") == 1
 
 
-def test_without_a_lake_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert why(tmp_path / "lake", "chains", "carrier=UA", WINDOW) == 1
-    assert "trend_aggregates" in capsys.readouterr().err
+def test_without_a_lake_that_is_said(why: Why) -> None:
+    assert "trend_aggregates" in why("chains", "carrier=UA", WINDOW, code=1)

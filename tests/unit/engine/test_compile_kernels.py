@@ -16,7 +16,7 @@ from elsinore.engine.plan import Executor
 from elsinore.errors import ElsinoreError
 from elsinore.events import EventTable
 from elsinore.kernels.compiled import compiled_kernels
-from elsinore.library.answer import answer
+from elsinore.library.results import answer
 from elsinore.query.bound import Workload
 from elsinore.reference.budget import Budget
 from tests.draws import draws

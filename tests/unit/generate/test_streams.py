@@ -354,23 +354,15 @@ WORKLOADS = Path(__file__).parents[3] / "schemas" / "workloads"
 #: Where every query has trends, and few enough to enumerate.
 SMALL: dict[str, StreamOptions] = {
     "ridesharing": RidesharingOptions(
-        seed=6,
-        events=250,
-        rate=200,
-        burst=2,
-        fixed_bursts=True,
-        types=7,
-        drivers=30,
-        riders=60,
-        districts=2,
-        units=2.8,
+        seed=6, events=250, rate=200, burst=2, fixed_bursts=True, types=7, drivers=30, riders=60,
+        districts=2, units=2.8,
     ),
     "stock": StockOptions(events=160, rate=120, burst=2, companies=40, sectors=3, volatility=0.05),
     "cluster": ClusterOptions(events=400, rate=400, burst=2, mappers=6, jobs=6),
     "linear-road": LinearRoadOptions(
         events=400, rate=100, burst=3, vehicles=20, segments=5, accidents=0.1
     ),
-}
+}  # fmt: skip
 
 
 @cache
