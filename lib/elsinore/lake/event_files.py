@@ -31,13 +31,7 @@ _INSTANT = pa.timestamp("us", tz="UTC")
 
 @dataclass(frozen=True, slots=True)
 class EventFile:
-    """One file of events.
-
-    Attributes:
-        path: where it is.
-        size: bytes.
-        first, last: no event is earlier, none is later; microseconds.
-    """
+    """One file of events and its bytes; no event is earlier than `first`, or later than `last`."""
 
     path: str
     size: int

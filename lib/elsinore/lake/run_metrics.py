@@ -191,7 +191,7 @@ class RunTime:
     Attributes:
         ran: how each query was run.
         sets: the queries of each Hamlet set.
-        counts: what Hamlet's observers counted; none where no set was run.
+        counts: what Hamlet's observers counted.
         alone, together: predicted seconds without and with sharing, over the span of the
             statistics; 0 where nothing could be shared.
     """

@@ -37,12 +37,9 @@ class NotPlainError(DataError):
 
 
 def files_of(root: Path, version: int | None, interval: Interval | None) -> tuple[EventFile, ...]:
-    """The files of a table laid out like `events` that can hold events of an interval, in order.
+    """The files of a table laid out like `events` that can hold events of an interval, or all.
 
-    Args:
-        root: the table's folder.
-        version: which; None: the latest.
-        interval: None: all files.
+    They are in the order of their first events. Without a version it is the latest.
 
     Raises:
         NotPlainError: Arrow cannot read them.
@@ -103,13 +100,7 @@ class StoredEvents:
         *,
         version: int | None = None,
     ) -> Self:
-        """The events of a table laid out like `events`, at a version, by default the latest.
-
-        Args:
-            table: its folder.
-            workload: the queries.
-            interval: which events; None: all.
-            version: of the table.
+        """The events of an interval, or all, of a table laid out like `events`, at a version.
 
         Raises:
             DataError: its files cannot be read without Spark, or it holds no events at all.

@@ -81,17 +81,9 @@ def aggregate(
 ) -> Aggregated:
     """Compute the windows that end in `owned` and make them the staged results of its hours.
 
-    Events are read at the latest version when this begins, and at no other.
-
-    Args:
-        spark: does the work.
-        lake: the tables.
-        workload: the queries.
-        owned: the slice, whole hours.
-        static_plan: fingerprint of the static plan that the runtime plan was made of.
-        plan: who runs which query; None: each runs by itself.
-        parts: tasks that the work is distributed over, at most.
-        run: the run, named in the table's history.
+    Events are read at the latest version when this begins, and at no other. Without a plan each
+    query runs by itself; `static_plan` is the fingerprint of what the plan was made of. The work is
+    distributed over so many parts at most. `run` is named in the table's history.
 
     Raises:
         UnsupportedQueryError: the engine cannot run one of the queries.
