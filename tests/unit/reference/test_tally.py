@@ -57,10 +57,7 @@ def test_counts_what_enumeration_finds(case: tuple[Shape, Stream]) -> None:
 @given(negations())
 def test_counts_what_enumeration_finds_under_not(found: tuple[Case, list[Row]]) -> None:
     case, stream = found
-    types = {name: {"k": "long"} if name in case.carriers else {} for name in "ABCNM"}
-    schema = stream_schema(types)
-    events = EventTable.of(schema, [(kind, time, {"k": k}) for kind, time, k in stream])
-    query = bound_query(case.query, schema)
+    query, events = case.bound(stream)
     assert tallied_or_assume(query, events) == two_step(query, events)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from operator import itemgetter
 from random import Random
+from typing import Any, TypeVar
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -25,6 +27,7 @@ from tests.golden_cases import bound_query, stream_schema
 SCHEMA = stream_schema({letter: {} for letter in "ABCDEZ"})
 
 Stream = list[tuple[str, int]]
+Event = TypeVar("Event", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True)
@@ -108,9 +111,10 @@ def counted(query: BoundQuery, stream: Stream) -> int:
     return int(rows[0].values[0][1] or 0) if rows else 0
 
 
-def chains(stream: Stream) -> list[Stream]:
-    """All non-empty subsets of strictly increasing times."""
-    found = (sorted(s, key=lambda e: e[1]) for n in range(1, 9) for s in combinations(stream, n))
+def chains(stream: list[Event]) -> list[list[Event]]:
+    """All non-empty subsets of strictly increasing times, which stand behind the types."""
+    subsets = (s for n in range(1, len(stream) + 1) for s in combinations(stream, n))
+    found = (sorted(subset, key=itemgetter(1)) for subset in subsets)
     return [s for s in found if all(p[1] < e[1] for p, e in pairwise(s))]
 
 
