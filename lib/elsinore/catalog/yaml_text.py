@@ -55,38 +55,26 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_yaml(path: Path, *, hint: str | None = None) -> Any:
+def read_yaml(path: Path) -> Any:
     """The one document of a YAML file.
-
-    Args:
-        path: the file.
-        hint: what to do where it cannot be read.
 
     Raises:
         SchemaError: the file is missing, too large or no plain YAML; with line and column.
     """
-    return parse_yaml(_read(path, hint), str(path))
+    return parse_yaml(_read(path, None), str(path))
 
 
 def _read(path: Path, hint: str | None) -> bytes:
     try:
         with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)  # whatever the file is, and however large
+            return file.read(MAX_BYTES + 1)  # whatever the file is, and however large
     except OSError as error:
-        raise SchemaError(
-            f"cannot read {path}: {error.strerror}",
-            hint=hint,
-            file=str(path),
-        ) from error
-    return text
+        message = f"cannot read {path}: {error.strerror}"
+        raise SchemaError(message, hint=hint, file=str(path)) from error
 
 
 def parse_yaml(text: bytes, file: str) -> Any:
-    """The one document of a YAML text; errors name its file.
-
-    Raises:
-        SchemaError: as `read_yaml`.
-    """
+    """The one document of a YAML text; errors, as those of `read_yaml`, name its file."""
     if len(text) > MAX_BYTES:
         raise SchemaError(f"{file} is larger than {MAX_BYTES} bytes", file=file)
     try:

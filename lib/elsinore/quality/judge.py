@@ -173,7 +173,7 @@ class TableSuite(NamedTuple):
 
     suite: str
     table: str
-    entries: tuple[Entry, ...]
+    entries: Sequence[Entry]
 
 
 class _SuiteFile(Strict):
@@ -203,19 +203,14 @@ def load_suites(directory: Path) -> tuple[TableSuite, ...]:
     Raises:
         SchemaError: a suite is missing or not valid; with the file and every fault.
     """
-    return tuple(part for name in SUITES for part in _load(directory / f"{name}.yaml"))
-
-
-def _load(path: Path) -> list[TableSuite]:
-    document = read_model(path, _SuiteFile, "a suite")
-    if document.suite != path.stem:
-        raise SchemaError.of(
-            [Diagnostic(f"the suite is called {document.suite}", Location(str(path)))]
-        )
-    return [
-        TableSuite(document.suite, table, tuple(entries))
-        for table, entries in document.tables.items()
-    ]
+    found = []
+    for path in (directory / f"{name}.yaml" for name in SUITES):
+        file = read_model(path, _SuiteFile, "a suite")
+        if file.suite != path.stem:
+            fault = Diagnostic(f"the suite is called {file.suite}", Location(str(path)))
+            raise SchemaError.of([fault])
+        found += [TableSuite(file.suite, *table) for table in file.tables.items()]
+    return tuple(found)
 
 
 # ---- judging by Great Expectations

@@ -443,7 +443,11 @@ class ReportData:
             by_metric = own.sort_values("detail").groupby("metric")
             numbers, texts = by_metric["value"].sum(min_count=1), by_metric["detail"].last()
             others = [
-                (metric, None if pd.isna(number) else number, text and _cut_off(text))
+                (
+                    metric,
+                    None if pd.isna(number) else number,
+                    text and _cut_off(text, _SENTENCE if " " in text else _TEXT),
+                )
                 for metric, number, text in zip(numbers.index, numbers, texts, strict=True)
             ]
             rate = events / seconds if seconds and events else None
@@ -517,8 +521,7 @@ def _seconds(metrics: pd.DataFrame) -> float | None:
     return float(by_run["seconds"].sum()) if "seconds" in by_run.columns else None
 
 
-def _cut_off(text: str) -> str:
-    longest = _SENTENCE if " " in text else _TEXT
+def _cut_off(text: str, longest: int) -> str:
     return text[:longest] + ("..." if len(text) > longest else "")
 
 
@@ -527,8 +530,7 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return _cut_off(f"{value:.6g}" if isinstance(value, float) else str(value), _LONGEST)
 
 
 def _by_day(rows: pd.DataFrame, hour: str, columns: list[str]) -> pd.DataFrame:

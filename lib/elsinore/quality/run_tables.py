@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from statistics import median
 
@@ -110,9 +110,8 @@ def read_run_tables(
 def _publications(lake: Path, hours: Hours) -> pd.DataFrame:
     """What is published so far, with `settled`: whether the results are still those."""
     labels = [hour_label(hour) for part in hours.intervals for hour in hours_of(part)]
-    rows = read_publications(lake, labels).values()
-    names = [field.name for field in fields(Publication)]
-    return pd.DataFrame([asdict(row) for row in rows], columns=names)
+    rows = list(read_publications(lake, labels).values())
+    return pd.DataFrame(rows, columns=[field.name for field in fields(Publication)])
 
 
 def _plans_of(lake: Path, named: Sequence[str]) -> pa.Table:
@@ -182,10 +181,9 @@ def rules_of_events(events: pa.Table) -> pd.DataFrame:
 def rules_of_quarantine(lines: pa.Table) -> pd.DataFrame:
     """Counts by rule of quarantined lines, with `QUARANTINE_COLUMNS`."""
     counts = RuleCounts("has_landing", "has_code", "code_is_name")
-    code = lines["reason_code"]
     counts.add("has_landing", lines, pc.is_null(lines["landing"]), "file", "position")
-    counts.add("has_code", lines, pc.is_null(code), "file", "position")
-    named = lines.filter(pc.is_valid(code))
+    counts.add("has_code", lines, pc.is_null(lines["reason_code"]), "file", "position")
+    named = lines.filter(pc.is_valid(lines["reason_code"]))
     odd = pc.invert(pc.match_substring_regex(named["reason_code"], _CODE))
     counts.add("code_is_name", named, odd, "reason_code", "file", "position")
     return counts.frame()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import shutil
@@ -32,10 +31,13 @@ def _judge(
     folder: Path, rows: dict[str, list[lake.Row]], second_plan: str | None = None
 ) -> Judgement:
     root = lake.write_lake(folder / "lake", rows, second_plan=second_plan)
-    tables = read_run_tables(root, lake.INTERVAL)
-    return judge(
-        tables, folder / "quality", lake.RUN, expectations_dir=lake.EXPECTATIONS, docs=False
-    )
+    return _judged(read_run_tables(root, lake.INTERVAL), folder)
+
+
+def _judged(
+    tables: dict[str, pd.DataFrame], folder: Path, docs: bool = False, run: str = lake.RUN
+) -> Judgement:
+    return judge(tables, folder / "quality", run, expectations_dir=lake.EXPECTATIONS, docs=docs)
 
 
 @pytest.fixture(scope="module", name="good")
@@ -50,7 +52,7 @@ def _spoilt_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", name="spoilt")
 def _spoilt(spoilt_folder: Path) -> Judgement:
-    rows = copy.deepcopy(lake.healthy())
+    rows = lake.healthy()
     rows["landings"][0]["accepted"] = 4
     rows["landings"][1]["first_event"] = lake.at(11, 30)
     rows["quarantine"][0]["reason_code"] = SCRIPT
@@ -102,7 +104,7 @@ def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
 
 
 def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
-    rows = copy.deepcopy(lake.healthy())
+    rows = lake.healthy()
     rows["landings"] += [dict(rows["landings"][0]), rows["landings"][1] | {"landing": "today"}]
     rows["landings"][0]["reasons"] = '{"bad_json": '
     rows["landings"][1] |= {"first_event": lake.at(12), "last_event": lake.at(11)}
@@ -115,13 +117,7 @@ def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     }
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
     judged = read_run_tables(root, lake.INTERVAL) | tables
-    failed = {
-        (v.table, v.description)
-        for v in judge(
-            judged, tmp_path / "quality", lake.RUN, expectations_dir=lake.EXPECTATIONS, docs=False
-        ).verdicts
-        if not v.success
-    }
+    failed = {(v.table, v.description) for v in _judged(judged, tmp_path).verdicts if not v.success}
     assert failed >= {
         ("landings", "Every landing is named by its hour."),
         ("landings", "Every landing has one row."),
@@ -187,9 +183,7 @@ def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> No
         landing["reasons"] = "{}"
     tables = read_run_tables(lake.write_lake(tmp_path / "lake", rows), lake.INTERVAL)
     for docs in (True, False):
-        found = judge(
-            tables, tmp_path / "quality", lake.RUN, expectations_dir=lake.EXPECTATIONS, docs=docs
-        )
+        found = _judged(tables, tmp_path, docs)
         assert found.warnings == ()
         assert (found.docs is not None and found.docs.is_file()) is docs
     # A run that is as it should be leaves its verdicts, and nothing of an earlier judgement.
@@ -207,9 +201,9 @@ def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
 
 def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="landings"):
-        judge({}, tmp_path, "run", expectations_dir=lake.EXPECTATIONS, docs=False)
+        _judged({}, tmp_path)
     with pytest.raises(ParameterError, match="no name of a run"):
-        judge({}, tmp_path, "../run", expectations_dir=lake.EXPECTATIONS, docs=False)
+        _judged({}, tmp_path, run="../run")
 
 
 def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
