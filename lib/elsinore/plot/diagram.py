@@ -29,15 +29,7 @@ from elsinore.sharing.sharable import SharableSet
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import NOTES, Words
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.template import (
-    TREND,
-    Condition,
-    Every,
-    Floor,
-    Never,
-    Open,
-    Reaches,
-)
+from elsinore.template.template import TREND, Condition, Every, Floor, Never, Open, Reaches
 
 #: Characters of a line of a label, and the most lines that one takes.
 _WIDTH, _MOST_LINES = 34, 6
@@ -295,11 +287,9 @@ class Drawing:
     """A diagram and its layout.
 
     Attributes:
-        diagram: what is drawn.
         points: the middles of its circles.
         strokes: for each arrow the corners that it passes, from its tail to its head.
         labels: for each arrow the middle of its label's lower edge.
-        width, height: of the whole.
     """
 
     diagram: Diagram
@@ -355,13 +345,8 @@ def capsule_width(circle: Circle) -> float:
 
 def label_width(label: tuple[Line, ...]) -> float:
     """Width of an arrow's label."""
-    return max(
-        (
-            ink.text_width(line.text, ink.LABEL) + (_CROSS if line.crossed else 0.0)
-            for line in label
-        ),
-        default=0.0,
-    )
+    widths = (ink.text_width(line.text, ink.LABEL) + _CROSS * line.crossed for line in label)
+    return max(widths, default=0.0)
 
 
 def label_height(label: tuple[Line, ...]) -> float:
@@ -388,24 +373,23 @@ def _way(arrow: Arrow, last: int) -> _Way:
 def _columns(diagram: Diagram) -> list[tuple[float, float, float]]:
     """The middle of each circle's column, and how far the column reaches to its left and right."""
     columns: list[tuple[float, float, float]] = []
-    end = 0.0
+    end, last = 0.0, len(diagram.circles) - 1
+    ways = {(arrow.earlier, arrow.later): arrow.label for arrow in diagram.arrows}
+
+    def width(earlier: int | None, later: int | None) -> float:
+        return label_width(ways.get((earlier, later), ()))
+
     for number, circle in enumerate(diagram.circles):
         half = max(
             capsule_width(circle) / 2 + RING,
             ink.block_width(circle.note.splitlines(), ink.NOTE) / 2,
         )
         slanted = capsule_width(circle) / 2 + _SLANT
-        ways = {(arrow.earlier, arrow.later): arrow.label for arrow in diagram.arrows}
-        enters, leaves = (None, number) in ways and number > 0, (number, None) in ways
-        leaves = leaves and number < len(diagram.circles) - 1
-        left, right = max(half, slanted * enters), max(half, slanted * leaves)
-        gap = 0.0
-        if number:
-            below = label_width(ways.get((number - 1, None), ())) + label_width(
-                ways.get((None, number), ())
-            )
-            straight = label_width(ways.get((number - 1, number), ()))
-            gap = max(_GAP, straight + _BESIDE, below + _BESIDE)
+        left = max(half, slanted) if number > 0 and (None, number) in ways else half
+        right = max(half, slanted) if number < last and (number, None) in ways else half
+        before = number - 1
+        below = width(before, None) + width(None, number)
+        gap = max(_GAP, width(before, number) + _BESIDE, below + _BESIDE) if number else 0.0
         end += gap + left
         columns.append((end, left, right))
         end += right
@@ -563,11 +547,7 @@ _LEGEND = (
 
 
 def save_templates(queries: Iterable[BoundQuery], path: pathlib.Path) -> None:
-    """Draw the templates of queries, each below its name and pattern.
-
-    Args:
-        queries: in the order in which they are drawn.
-        path: a file that ends in .svg or .png.
+    """Draw the templates of queries, each below its name and pattern, in a .svg or .png file.
 
     Raises:
         ParameterError: another ending, or the file cannot be written.

@@ -60,10 +60,6 @@ def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:
     cells by how many of their queries share, darker where there are more bursts. Below, the share
     of queries that share an event, and what sharing has saved so far as predicted.
 
-    Args:
-        sets: in the order in which they are drawn.
-        path: a file that ends in .svg or .png.
-
     Raises:
         ParameterError: another ending, or the file cannot be written.
     """

@@ -12,27 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.offsetbox import OffsetBox, PaddedBox
 
 from elsinore.engine.plan import RuntimePlan
-from elsinore.plot import require_picture
+from elsinore.plot import ink, require_picture
 from elsinore.plot.diagram import draw, drawing_of, merged_diagram
-from elsinore.plot.ink import (
-    BETWEEN,
-    BODY,
-    CROSSED,
-    FAINT,
-    LABEL,
-    LINE,
-    NEGATIVE_FILL,
-    TEXT,
-    Area,
-    below,
-    beside,
-    block_width,
-    flow,
-    heading,
-    label,
-    save_page,
-    text_width,
-)
+from elsinore.plot.ink import BODY, LABEL, Area, below, beside, label, text_width
 from elsinore.query.print_query import print_length
 from elsinore.sharing.explain import Box, Cut, ExplainedSavings, figure_text
 from elsinore.sharing.plan import StaticPlan
@@ -87,14 +69,14 @@ def save_sharing(
     drawn = [cuts[number] for number in order[:MOST_ROWS]]
     margin = 10.0 + max((text_width(cut.query, BODY, bold=True) for cut in drawn), default=0.0)
     rows = below(*(_row(cut, groups, margin) for cut in drawn))
-    parts = [_head(plan, cuts), beside(rows, _legend(groups), gap=2 * BETWEEN, align="top")]
+    parts = [_head(plan, cuts), beside(rows, _legend(groups), gap=2 * ink.BETWEEN, align="top")]
     if sharing.sets:
         blocks = [
             _block(number, found, runtime, calendar=calendar)
             for number, found in enumerate(sharing.sets, 1)
         ]
-        parts.append(below(label(_SETS, colour=FAINT), flow(blocks), gap=10.0))
-    save_page(below(*parts, gap=20.0), path)
+        parts.append(below(label(_SETS, colour=ink.FAINT), ink.flow(blocks), gap=10.0))
+    ink.save_page(below(*parts, gap=20.0), path)
 
 
 def _head(plan: StaticPlan, cuts: Sequence[Cut]) -> OffsetBox:
@@ -107,7 +89,7 @@ def _head(plan: StaticPlan, cuts: Sequence[Cut]) -> OffsetBox:
     ]
     if len(cuts) > MOST_ROWS:
         lines.append(f"{len(cuts) - MOST_ROWS:,} queries that share less are not drawn.")
-    return heading(f"{len(cuts)} queries, {patterns} {figure_text(plan.score)}{proof}", lines)
+    return ink.heading(f"{len(cuts)} queries, {patterns} {figure_text(plan.score)}{proof}", lines)
 
 
 def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: bool) -> OffsetBox:
@@ -123,7 +105,7 @@ def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: b
     lines += textwrap.wrap(listed, _LIST_WIDTH)
     title = f"s{number}: {kinds} in {len(found.queries)} queries"
     template = draw(drawing_of(merged_diagram(found)), found.merged.kleene)
-    return below(heading(title, lines), template, gap=12.0)
+    return below(ink.heading(title, lines), template, gap=12.0)
 
 
 # ---- what is shared
@@ -176,10 +158,7 @@ def groups_of(
 ) -> tuple[Group, ...]:
     """The chosen candidates, the largest saving first, then the E+ that queries share.
 
-    Args:
-        cuts: of every query.
-        savings: what the chosen candidates save.
-        sharing: the queries that run together: a name, what they share, and how.
+    `sharing` names the queries that run together: a name, what they share, and how.
     """
     by_name = {cut.query: cut for cut in cuts}
     groups = []
@@ -260,7 +239,7 @@ def _row(cut: Cut, groups: Sequence[Group], margin: float) -> OffsetBox:
         if len(parts) > 1:
             line = Area(_GAP, _BOX)
             ends = [-_RIM, _GAP + _RIM], [_BOX / 2, _BOX / 2]
-            line.put(Line2D(*ends, color=LINE, linewidth=0.8))
+            line.put(Line2D(*ends, color=ink.LINE, linewidth=0.8))
             parts.append(line)
         parts.append(_unit(unit, groups))
     return beside(*parts)
@@ -269,7 +248,7 @@ def _row(cut: Cut, groups: Sequence[Group], margin: float) -> OffsetBox:
 def _unit(unit: Unit, groups: Sequence[Group]) -> OffsetBox:
     """Boxes side by side, what is shared on a ground of its colour with the group's name."""
     shared = unit.group is not None
-    colour = LINE if unit.group is None else _colour(unit.group)
+    colour = ink.LINE if unit.group is None else _colour(unit.group)
     boxes = [_box(box, colour) for box in unit.boxes]
     if unit.group is not None:
         boxes.insert(0, _tag(unit.group, groups[unit.group]))
@@ -280,19 +259,19 @@ def _unit(unit: Unit, groups: Sequence[Group]) -> OffsetBox:
 def _legend(groups: Sequence[Group]) -> OffsetBox:
     """The groups with what they save, then the kinds of boxes."""
     listed = [_listed(group) for group in groups[:_MOST_GROUPS]]
-    width = block_width(listed, BODY) + 8.0
+    width = ink.block_width(listed, BODY) + 8.0
     lines = []
     for number, (group, text) in enumerate(zip(groups, listed, strict=False)):
         told = figure_text(group.net) if group.net is not None else group.kleene or ""
-        what = label(told, colour=FAINT if group.kleene else TEXT)
+        what = label(told, colour=ink.FAINT if group.kleene else ink.TEXT)
         tag = _tag(number, group)
         lines.append(beside(tag, label(text, width=width, height=_ROW), what, gap=8.0))
     if len(groups) > _MOST_GROUPS:
         more = f"and {len(groups) - _MOST_GROUPS} more"
-        lines.append(beside(Area(_TAG, _ROW), label(more, colour=FAINT), gap=8.0))
+        lines.append(beside(Area(_TAG, _ROW), label(more, colour=ink.FAINT), gap=8.0))
     for box, text in _KINDS:
-        meaning = label(text, colour=FAINT, height=_ROW)
-        lines.append(beside(_box(box, LINE), meaning, gap=10.0))
+        meaning = label(text, colour=ink.FAINT, height=_ROW)
+        lines.append(beside(_box(box, ink.LINE), meaning, gap=10.0))
     kinds = below(*lines[-len(_KINDS) :])
     return below(below(*lines[: -len(_KINDS)]), kinds, gap=_ROW) if groups else kinds
 
@@ -321,10 +300,10 @@ def _tag(number: int, group: Group) -> Area:
 def _box(box: Box, colour: str) -> Area:
     """A part of a pattern: round for E+, red for NOT."""
     text = _shortened(box.text, _TEXT)
-    edge, fill = (CROSSED, NEGATIVE_FILL) if box.negated else (colour, "white")
+    edge, fill = (ink.CROSSED, ink.NEGATIVE_FILL) if box.negated else (colour, "white")
     area = _capsule(text_width(text, LABEL) + 2 * _PAD, edge, fill, round_=bool(box.kleene))
-    ink = CROSSED if box.negated else TEXT
-    area.write((area.width / 2, _BOX / 2), text, LABEL, colour=ink, align="center")
+    written = ink.CROSSED if box.negated else ink.TEXT
+    area.write((area.width / 2, _BOX / 2), text, LABEL, colour=written, align="center")
     return area
 
 

@@ -209,7 +209,7 @@ def assign(
         candidates: all of a workload, beneficial as a whole or not.
         savings: by candidate id.
         start: the options of some valid plan, such as GWMIN's.
-        time_limit: seconds for the solver.
+        time_limit: seconds.
     """
     begin = tuple(start)
     model = AssignmentModel.of(candidates, savings)

@@ -30,12 +30,9 @@ from elsinore.sharing.statistics import Statistics
 
 @dataclass(frozen=True)
 class Problem:
-    """What a finder chooses from.
+    """What a finder chooses from: all candidates of a workload, and their savings by id.
 
-    Attributes:
-        candidates: all of the workload, in the order of mining.
-        savings: what sharing each saves, by id.
-        time_limit: seconds for finders that can be bounded by time.
+    `time_limit` are seconds for finders that can be bounded by time.
     """
 
     candidates: tuple[Candidate, ...]

@@ -130,13 +130,9 @@ class MergedState:
 
 @dataclass(frozen=True)
 class Link:
-    """A transition between merged states, labelled by the queries that have it.
+    """A transition between merged states, labelled by the queries that have it, ascending.
 
-    Attributes:
-        earlier, later: numbers of merged states.
-        condition: what must hold of each pair of events, in the first query's words; None where
-            nothing must.
-        queries: numbers of the queries, ascending.
+    `condition` is in the first query's words; None where nothing is asked of pairs of events.
     """
 
     earlier: int
@@ -149,11 +145,8 @@ class Link:
 class MergedTemplate:
     """The templates of several queries as one.
 
-    Attributes:
-        queries, templates: in the order of the queries' numbers.
-        states: the merged states.
-        links: sorted by (later, earlier).
-        keys: attributes that partition the trends, sorted.
+    Queries are numbered in their order; links are sorted by (later, earlier). `keys` are the
+    attributes that partition the trends, sorted.
     """
 
     queries: tuple[BoundQuery, ...]
@@ -164,7 +157,7 @@ class MergedTemplate:
 
     @cached_property
     def sharers(self) -> dict[int, tuple[int, ...]]:
-        """Queries with E+ at each merged state where several have it (Definition 3.1), ascending."""
+        """The queries with E+ at each merged state where several have it (Definition 3.1)."""
         users: dict[int, set[int]] = {}
         for link in self.links:
             if link.earlier == link.later:

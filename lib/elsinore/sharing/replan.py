@@ -99,11 +99,8 @@ _NAMED = 3
 class Band:
     """How far statistics may move before a plan is found anew.
 
-    Attributes:
-        factor: a rate, or a number of partitions, may grow to so many times what it was, and fall
-            to that part of it.
-        floor: smaller numbers count as this one: chance moves them, and they cost little under any
-            plan.
+    A rate, or a number of partitions, may grow to `factor` times what it was, and fall to that part
+    of it. Numbers below `floor` count as that: chance moves them, and they cost little.
     """
 
     factor: float
@@ -132,14 +129,9 @@ def replan(
     *,
     band: Band = BAND,
 ) -> Replan:
-    """Compare a stored plan and what it was found from with a workload and its statistics.
+    """Compare the plan of an earlier run, if any, with the workload and its statistics now.
 
-    Args:
-        stored: the plan of an earlier run; None where there is none.
-        found_from: the statistics that it was found from; None where they are lost.
-        workload: the queries to be run.
-        statistics: of the stream now.
-        band: how far statistics may have moved.
+    `found_from` are the statistics that it was found from; None where they are lost.
 
     >>> replan(None, None, None, None)
     Replan(needed=True, reason='no plan was found before')

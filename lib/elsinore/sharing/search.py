@@ -35,14 +35,8 @@ def expand(
     As in Algorithm 1 only beneficial options become vertices. Options of one candidate are all in
     conflict, also where they have no query in common: a pattern is computed once.
 
-    Args:
-        graph: the Sharon graph of the candidates.
-        candidates: by id, at least those of the graph.
-        savings: of these candidates, by id.
-        most: how many options there may be.
-
     Raises:
-        BudgetError: there are more options; their number is exponential in that of the queries.
+        BudgetError: there are more than `most`; their number is exponential in that of the queries.
     """
     options: dict[str, Option] = {}
     for vertex in graph.vertices:
@@ -128,13 +122,8 @@ def search(graph: SharonGraph, *, plans: int = 2_000_000, time_limit: float | No
 
     One level is kept at a time. The number of valid plans is exponential in that of the vertices.
 
-    Args:
-        graph: usually a reduced one.
-        plans: how many valid plans may be looked at.
-        time_limit: seconds, or None.
-
     Raises:
-        BudgetError: there are more plans than that, or the time is over.
+        BudgetError: there are more than `plans` valid ones, or the seconds are over.
     """
     ends = None if time_limit is None else monotonic() + time_limit
     near = [frozenset(graph.near(v).tolist()) for v in range(len(graph.vertices))]

@@ -17,7 +17,6 @@ from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics
 from elsinore.template.subsets import NotUnambiguous, is_ambiguous, overlap, subset_machine
 from elsinore.template.template import (
     NOTHING,
-    Accept,
     Floor,
     Holds,
     Machine,
@@ -26,7 +25,6 @@ from elsinore.template.template import (
     Template,
     Transition,
     accept_by,
-    accept_by_both,
     every,
     floor_of,
     guards_of,
@@ -106,8 +104,7 @@ class _Builder:
             one.empty | other.empty,
         )
         pairs = Pairs(self.query, together, self.query.semantics)
-        accept: Accept = accept_by_both(one, other)
-        machine = subset_machine(pairs, accept)
+        machine = subset_machine(pairs, accept_by(one, other))
         return self._assembled(machine) if machine.ends else ()
 
     def _automaton(self, pattern: Pattern) -> Automaton:

@@ -368,12 +368,11 @@ def any_way(ways: list[Ways]) -> Ways:
 Accept = Callable[[frozenset[int]], Ways]
 
 
-def accept_by(found: Automaton) -> Accept:
-    """The ways on to the end from any of some positions."""
-    return lambda positions: any_way([found.last[p] for p in positions if p in found.last])
+def accept_by(*automata: Automaton) -> Accept:
+    """The ways on from any of some positions to the ends of all automata at once."""
 
+    def accept(positions: frozenset[int]) -> Ways:
+        ends = (any_way([m.last[p] for p in positions if p in m.last]) for m in automata)
+        return reduce(one_after_another, ends, OPEN_WAY)
 
-def accept_by_both(left: Automaton, right: Automaton) -> Accept:
-    """The ways on to the ends of two automata at once."""
-    first, second = accept_by(left), accept_by(right)
-    return lambda positions: one_after_another(first(positions), second(positions))
+    return accept

@@ -13,14 +13,20 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from elsinore.engine.plan import compile_plan
 from elsinore.errors import AuthorError, SetupError
 from elsinore.plot.diagram import save_templates
 from elsinore.plot.draw_decisions import MOST_DOTS, SetDecisions, draw_decisions
 from elsinore.plot.draw_plan import draw_plan
+from elsinore.plot.draw_sharing import MOST_ROWS, save_sharing
+from elsinore.sharing.explain import explain_cuts, explain_savings
 from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.sharable import sharable_sets
 from elsinore.sharing.statistics import Statistics
 from tests.golden_cases import bound_query, stream_schema
 from tests.unit.sharing.support import bind, count_trends, golden, traffic
+
+Draw = Callable[[Path], None]
 
 SCHEMA = stream_schema({name: {"v": "long"} for name in "ABN"})
 QUERY = bound_query(
@@ -35,14 +41,32 @@ THREE = SetDecisions(
     saved=np.array([0.0, 5e6, 1e6]),
     calendar=False,
 )
+
+
+def sharing_picture(patterns: list[list[str]]) -> Draw:
+    """Draws who shares what among queries q1, q2, ..."""
+    rates = Statistics.given(10, {"A": 10, "B": 2, "C": 4, "D": 1})
+    workload = bind({f"q{n}": count_trends(parts) for n, parts in enumerate(patterns, 1)})
+    plan = find_plan(workload, rates)
+    return lambda path: save_sharing(
+        plan,
+        explain_cuts(plan, workload),
+        explain_savings(plan, workload, rates),
+        sharable_sets(workload.queries),
+        path,
+        runtime=compile_plan(workload, rates, static_plan=plan),
+        calendar=False,
+    )
+
+
 NOTHING = find_plan(bind([count_trends("A")]), Statistics.given(1, {}))
 
 
-Draw = Callable[[Path], None]
 PICTURES: dict[str, Draw] = {
     "templates": partial(save_templates, [QUERY]),
     "decisions": partial(draw_decisions, [THREE]),
     "plan": partial(draw_plan, find_plan(*traffic())),
+    "sharing": sharing_picture([["A", "B", "C"], ["A", "B", "C", "B+"], ["D", "B+"]]),
 }
 TOLD = {
     "templates": ("q", "SEQ(A+, NOT N, B)", "A.v &lt; NEXT(A).v", "NOT 1", "NOT 1: N"),
@@ -55,6 +79,15 @@ TOLD = {
         "score 50, bound 50 (proven), guaranteed 38.5667", "pruned by the reduction",
         *(f"({', '.join(each['pattern'])})" for each in golden("traffic")["candidates"].values()),
         *(f": {each['benefit']}" for each in golden("traffic")["candidates"].values()),
+    ),
+    # q2 gains (A, B, C) beside B+: 10 * (16 + 2) - 2 * 2 - 10 * 2 = 156 over a cost of 160, which
+    # is what q1 gains.
+    "sharing": (
+        *(f"\n {text} \n" for text in ("q1", "q3", "p2", "s1", "B+", "156", "all")),
+        "swept together",
+        *("(A, B, C) in 2 queries", "B+ in 2 queries", "s1: B+ in 2 queries", "1 q2, 2 q3"),
+        *("partitioned by no key; panes of 10", "run: 2 by sweep"),
+        "3 queries, 1 shared pattern saves 156 (proven optimal)",
     ),
 }  # fmt: skip
 
@@ -116,6 +149,13 @@ def test_a_plan_of_many_vertices_and_of_none(tmp_path: Path) -> None:
     found = texts(partial(draw_plan, NOTHING), tmp_path / "none.svg")
     assert "score 0" in found
     assert "nothing to share" in found
+
+
+def test_a_workload_that_shares_nothing_and_rows_that_are_not_drawn(tmp_path: Path) -> None:
+    sharing_picture([["A"]])(tmp_path / "a.PNG")
+    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG\r\n")
+    found = texts(sharing_picture([["A"]] * (MOST_ROWS + 5)), tmp_path / "b.svg")
+    assert " 5 queries that share less are not drawn. " in found
 
 
 def test_matplotlib_is_loaded_when_something_is_drawn() -> None:

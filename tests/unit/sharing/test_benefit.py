@@ -43,44 +43,54 @@ def _weights(workload: Workload, statistics: Statistics) -> dict[tuple[str, ...]
     }
 
 
-def test_with_one_partition_and_one_window_the_weight_is_the_papers() -> None:
-    workload = bind(["RETURN COUNT(*) PATTERN SEQ(A, B, C) WITHIN 10",
-                     "RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10"])  # fmt: skip
-    # Per window of 10: A 6, B 1, C 2. Non-shared 6*9 + 6*7; shared 6*7 + (2*2 + 6*2) + 0.
-    statistics = Statistics.given(100, {"A": 60, "B": 10, "C": 20})
-    assert _weights(workload, statistics) == {("A", "B", "q1", "q2"): 54 + 42 - 42 - 4 - 12}
+def _count(pattern: str, rest: str = "WITHIN 10") -> str:
+    return f"RETURN COUNT(*) PATTERN {pattern} {rest}"
 
 
-def test_partitions_divide_the_rates_and_multiply_the_cost() -> None:
-    query = "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [k] WITHIN 10"
-    statistics = Statistics.given(10, {"A": 20, "B": 30}, {("k",): 10})
-    # In each of 10 partitions: A 2, B 3; sharing saves one of two times 2*(2+3).
-    assert _weights(bind([query, query]), statistics) == {("A", "B", "q1", "q2"): 100}
-
-
-def test_events_without_the_key_belong_to_every_partition() -> None:
-    query = "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [g] WITHIN 10"  # B has no g
-    statistics = Statistics.given(10, {"A": 20, "B": 30}, {("g",): 10})
-    # In each of 10 partitions: A 2, B 30.
-    assert _weights(bind([query, query]), statistics) == {("A", "B", "q1", "q2"): 10 * 2 * 32}
-
-
-def test_shorter_windows_are_paid_more_often() -> None:
-    long = "RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10"
-    short = "RETURN COUNT(*) PATTERN SEQ(C, D) WITHIN 5"
-    statistics = Statistics.given(10, {"A": 2, "B": 3, "C": 2, "D": 4})
-    # (C, D) in a window of 5: 1 and 2; saves 1*3, twice in 10.
-    assert _weights(bind([long, long, short, short]), statistics) == {
-        ("A", "B", "q1", "q2"): 10,
-        ("C", "D", "q3", "q4"): 6,
-    }
-
-
-def test_windows_that_differ_share_what_the_longest_keeps() -> None:
-    queries = [f"RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN {within}" for within in (10, 5)]
-    statistics = Statistics.given(10, {"A": 4, "B": 6})
-    # Alone: 4*10 in the window of 10, twice 2*5 in those of 5. Shared: 4*10 once.
-    assert _weights(bind(queries), statistics) == {("A", "B", "q1", "q2"): 20}
+@pytest.mark.parametrize(
+    ("queries", "statistics", "weights"),
+    [
+        pytest.param(
+            # Per window of 10: A 6, B 1, C 2. Non-shared 6*9 + 6*7; shared 6*7 + (2*2 + 6*2) + 0.
+            [_count("SEQ(A, B, C)"), _count("SEQ(A, B)")],
+            Statistics.given(100, {"A": 60, "B": 10, "C": 20}),
+            {("A", "B", "q1", "q2"): 54 + 42 - 42 - 4 - 12},
+            id="one partition, one window: the paper's",
+        ),
+        pytest.param(
+            # In each of 10 partitions: A 2, B 3; sharing saves one of two times 2*(2+3).
+            [_count("SEQ(A, B)", "WHERE [k] WITHIN 10")] * 2,
+            Statistics.given(10, {"A": 20, "B": 30}, {("k",): 10}),
+            {("A", "B", "q1", "q2"): 100},
+            id="partitions divide the rates and multiply the cost",
+        ),
+        pytest.param(
+            # B has no g: in each of 10 partitions A 2, B 30.
+            [_count("SEQ(A, B)", "WHERE [g] WITHIN 10")] * 2,
+            Statistics.given(10, {"A": 20, "B": 30}, {("g",): 10}),
+            {("A", "B", "q1", "q2"): 10 * 2 * 32},
+            id="events without the key belong to every partition",
+        ),
+        pytest.param(
+            # (C, D) in a window of 5: 1 and 2; saves 1*3, twice in 10.
+            [_count("SEQ(A, B)")] * 2 + [_count("SEQ(C, D)", "WITHIN 5")] * 2,
+            Statistics.given(10, {"A": 2, "B": 3, "C": 2, "D": 4}),
+            {("A", "B", "q1", "q2"): 10, ("C", "D", "q3", "q4"): 6},
+            id="shorter windows are paid more often",
+        ),
+        pytest.param(
+            # Alone: 4*10 in the window of 10, twice 2*5 in those of 5. Shared: 4*10 once.
+            [_count("SEQ(A, B)"), _count("SEQ(A, B)", "WITHIN 5")],
+            Statistics.given(10, {"A": 4, "B": 6}),
+            {("A", "B", "q1", "q2"): 20},
+            id="windows that differ share what the longest keeps",
+        ),
+    ],
+)
+def test_weights(
+    queries: list[str], statistics: Statistics, weights: dict[tuple[str, ...], float]
+) -> None:
+    assert _weights(bind(queries), statistics) == weights
 
 
 def test_a_subset_of_queries_pays_for_its_own_longest_window() -> None:

@@ -145,10 +145,6 @@ def test_plans_of_random_workloads(sets: list[list[str]], rates: list[int], rand
     assert find_plan(_workload(dict(shuffled)), statistics).to_json() == plan.to_json()
 
 
-def test_a_spelling_with_spaces_is_the_same_plan(plan: StaticPlan) -> None:
-    assert StaticPlan.from_json(json.dumps(json.loads(plan.to_json()), indent=2)) == plan
-
-
 def _spoilt(value: Any) -> Iterator[Any]:
     """A JSON document with one of its values changed or gone, for each of them."""
     for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
@@ -185,6 +181,7 @@ def _signed(document: dict[str, Any]) -> str:
 
 def test_other_versions_and_unknown_fields_are_refused_even_when_signed(plan: StaticPlan) -> None:
     document = json.loads(plan.to_json())
+    assert StaticPlan.from_json(json.dumps(document, indent=2)) == plan  # however it is spelt
     assert StaticPlan.from_json(_signed(document)) == plan
     for other in (1, 2, 3):
         with pytest.raises(PlanError, match=f"version {other}; this build reads version 4"):
@@ -312,12 +309,9 @@ def test_gains_cost_and_net_by_hand(plan: StaticPlan) -> None:
     assert (found.once, found.net) == (160, 159)
 
 
-def test_without_statistics_only_the_net_is_known(plan: StaticPlan) -> None:
+def test_without_statistics_only_the_net_is_known_and_others_are_refused(plan: StaticPlan) -> None:
     (found,) = explain_savings(plan, WORKLOAD).shared
     assert (found.gains, found.once, found.net) == (None, None, 159)
-
-
-def test_other_statistics_are_refused(plan: StaticPlan) -> None:
     other = Statistics.given(10, {"A": 10, "B": 2, "C": 4, "D": 2})
     with pytest.raises(PlanError, match="from other statistics"):
         explain_savings(plan, WORKLOAD, other)

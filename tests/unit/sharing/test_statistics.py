@@ -29,11 +29,8 @@ def test_a_rate_is_events_per_span_scaled_to_a_window() -> None:
     assert statistics.rate("A", 300) == 60.0
 
 
-def test_an_observed_type_without_events_has_rate_zero() -> None:
+def test_types_without_a_rate() -> None:
     assert Statistics.counted(Interval(0, 10), {"A": 1}).rate("B", 5) == 0.0
-
-
-def test_a_person_must_name_every_type() -> None:
     with pytest.raises(ParameterError, match="no rate is given for B"):
         Statistics.given(10, {"A": 1}).rate("B", 5)
 
@@ -157,8 +154,5 @@ def test_a_faulty_rates_file_is_refused(
     with pytest.raises(ParameterError, match=message) as caught:
         load_rates(path, stream("AB", unit))
     assert all(fault.location is not None for fault in caught.value.diagnostics)
-
-
-def test_a_missing_rates_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"absent\.yaml"):
         load_rates(tmp_path / "absent.yaml", stream("AB"))
