@@ -32,8 +32,7 @@ from benchmarks.streams import medians
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes, make_entries
-from elsinore.engine.linear.choose import choose_segments
-from elsinore.engine.linear.costs import predict
+from elsinore.engine.linear.choose import choose_segments, predict
 from elsinore.engine.linear.segments import aggregate_segments, run_segments, shared_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable, arrow_schema
