@@ -30,8 +30,7 @@ from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes, make_entries
-from elsinore.engine.linear.choose import choose_segments
-from elsinore.engine.linear.costs import predict
+from elsinore.engine.linear.choose import choose_segments, predict
 from elsinore.engine.linear.segments import aggregate_segments, run_segments, shared_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable

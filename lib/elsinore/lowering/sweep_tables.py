@@ -30,15 +30,9 @@ from elsinore.lowering.sweep import Member, Place, SweepSet, place_cells
 from elsinore.windows import Window
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """Blocks of counts by where they begin; the last number is the end."""
-
-    borders: list[int]
-
-    def of(self, cell: int) -> int:
-        """The block of a cell."""
-        return bisect_right(self.borders, cell) - 1
+def block_of(borders: Sequence[int], cell: int) -> int:
+    """The block of a cell, given where the blocks begin."""
+    return bisect_right(borders, cell) - 1
 
 
 @dataclass
@@ -65,7 +59,7 @@ def alike(marks: Sequence[Hashable]) -> list[tuple[int, int]]:
 
 
 def diagonals(
-    pairs: Sequence[tuple[int, int]], blocks: Blocks | None = None
+    pairs: Sequence[tuple[int, int]], borders: Sequence[int] = ()
 ) -> list[tuple[int, ...]]:
     """`(slot, cell)` as `(slot, cell, length, block)` of runs in which both go up by one.
 
@@ -73,9 +67,9 @@ def diagonals(
     [(0, 5, 2, 0), (1, 9, 1, 0)]
     """
     ordered = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[0]))
-    block_of = [0 if blocks is None else blocks.of(cell) for _, cell in ordered]
-    marks = [(cell - slot, slot - n, block_of[n]) for n, (slot, cell) in enumerate(ordered)]
-    return [(*ordered[first], last - first, block_of[first]) for first, last in alike(marks)]
+    blocks = [block_of(borders, cell) if borders else 0 for _, cell in ordered]
+    marks = [(cell - slot, slot - n, blocks[n]) for n, (slot, cell) in enumerate(ordered)]
+    return [(*ordered[first], last - first, blocks[first]) for first, last in alike(marks)]
 
 
 #: Marks slots that nothing may precede, so that they make runs of their own.
@@ -114,7 +108,6 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
     cells = {place: ones + n for n, place in enumerate(order)}
     depths = [members[n].depth[state] for n, state in order]
     borders = [0, *(ones + first for first, _ in alike(depths)), ones + len(cells)]
-    blocks = Blocks(borders)
     end = ones + len(cells)
     bases = {COUNT: ones, LONG: end, DOUBLE: 0, RANK: 0}
     carried = [_carried_cells(members, order, kind, base) for kind, base in bases.items()]
@@ -123,7 +116,7 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
     for places in programs:
         head = [
             any(_amount(members[n], kind) for n, _ in places for kind in (LONG, DOUBLE, RANK)),
-            *_operations(members, places, cells, blocks, writer),
+            *_operations(members, places, cells, borders, writer),
         ]
         for kind, mine in enumerate(carried):
             head += _side(members, places, kind, mine, columns, writer)
@@ -188,7 +181,7 @@ def _operations(
     members: Sequence[Member],
     places: list[Place],
     cells: dict[Place, int],
-    blocks: Blocks,
+    borders: Sequence[int],
     writer: RowWriter,
 ) -> tuple[int, int]:
     """What a program does to counts: runs of cells with one source each, or with several.
@@ -200,11 +193,13 @@ def _operations(
     for slot, (n, state) in enumerate(places):
         alone = len(sources[slot]) == 1
         few, many = (LOOP, LOOP_OF_MANY) if members[n].loops(state) else (FLAT, FLAT_OF_MANY)
-        shift, block = (sources[slot][0] - slot, blocks.of(sources[slot][0])) if alone else (0, 0)
+        shift, block = (
+            (sources[slot][0] - slot, block_of(borders, sources[slot][0])) if alone else (0, 0)
+        )
         cell = cells[n, state]
         kind = few if alone else many
         shift = shift if sources[slot] else _NOWHERE
-        marks.append((kind, cell - slot, shift, blocks.of(cell), block))
+        marks.append((kind, cell - slot, shift, block_of(borders, cell), block))
     rows = []
     for first, last in alike(marks):
         kind, cell, source, block, source_block = marks[first]
@@ -213,7 +208,7 @@ def _operations(
         begin = end = 0
         if kind in (LOOP_OF_MANY, FLAT_OF_MANY):
             pairs = [(s - first, c) for s in range(first, last) for c in sources[s]]
-            begin, end = len(writer.rows), writer.write(diagonals(pairs, blocks))
+            begin, end = len(writer.rows), writer.write(diagonals(pairs, borders))
         shape = kind, cell + first, last - first, source + first
         rows.append((*shape, begin, end, block, source_block))
     return len(writer.rows), writer.write(rows)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.linear.choose import choose_segments
-from elsinore.engine.linear.costs import SegmentCosts, planes_for, predict
+from elsinore.engine.linear.choose import SegmentCosts, choose_segments, planes_for, predict
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload

@@ -11,8 +11,7 @@ from math import log2
 from typing import NamedTuple
 
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
-from elsinore.engine.linear.choose import choose_segments
-from elsinore.engine.linear.costs import predict
+from elsinore.engine.linear.choose import choose_segments, predict
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan.alike import alike
 from elsinore.engine.plan.runtime_plan import RuntimePlan, places_within
