@@ -21,7 +21,7 @@ from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.events import EventTable, arrow_schema
-from elsinore.kernels.hamlet_ways import BESIDE, SHARED
+from elsinore.kernels.hamlet_decide import BESIDE, SHARED
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.sharable import SharableSet, sharable_set

@@ -22,7 +22,7 @@ from elsinore.engine.plan import AloneUnit, Executor, HamletUnit, Request, Runti
 from elsinore.engine.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
 from elsinore.engine.sweep import aggregate_sweep, sweep_refusals, sweep_sets
 from elsinore.events import EventTable
-from elsinore.kernels.hamlet_ways import BESIDE
+from elsinore.kernels.hamlet_decide import BESIDE
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow

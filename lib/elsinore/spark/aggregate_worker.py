@@ -116,7 +116,7 @@ class Asked:
 
 def new_observer() -> Observer:
     """One that counts, and keeps no log."""
-    return Observer(room=0, details=False)
+    return Observer(room=0)
 
 
 def reading(workload: Workload, parts: tuple[Part, ...], plan: RuntimePlan) -> Task:
