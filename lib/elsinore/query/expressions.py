@@ -7,7 +7,7 @@ long beyond 64 bits) is NULL. `/` is division of doubles; a long meets a double 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -87,14 +87,3 @@ def fields_of(expression: BoundExpression) -> Iterator[Field]:
 def sides_of(expression: BoundExpression) -> frozenset[bool]:
     """Which events of a pair an expression reads: `False` the earlier, `True` the later."""
     return frozenset(field.following for field in fields_of(expression))
-
-
-def rebuild(expression: BoundExpression, leaf: Callable[[Field], Field]) -> BoundExpression:
-    """The same expression over other attribute references: `leaf` of each."""
-    match expression:
-        case Constant():
-            return expression
-        case Field():
-            return leaf(expression)
-        case Applied(operands=operands):
-            return expression._replace(operands=tuple(rebuild(each, leaf) for each in operands))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gc
 import weakref
-from dataclasses import replace
 
 import pytest
 
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, of_query
-from elsinore.query.expressions import fields_of, rebuild
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_bound
 from elsinore.windows import Window
@@ -193,22 +191,6 @@ def test_between_is_two_conditions_where_each_stands_alone() -> None:
     )
     assert len(query.local_predicates) == 2  # 1 <= T.speed, and the one about 5 as a whole
     assert len(query.edge_predicates) == 2
-
-
-def test_rebuilt_over_other_fields() -> None:
-    """Every kind of node, over fields of the later event, and back; positions do not matter."""
-    text = (
-        "RETURN COUNT(*) PATTERN SEQ(Travel X, Travel Y) WHERE {x}.at IS NULL AND"
-        " (LEAST({x}.speed % 3, -{x}.speed) > 1"
-        " OR NOT ({x}.ok AND {x}.driver LIKE 'a!%' ESCAPE '!')) WITHIN 9"
-    )
-    first, second = (bound_query(text.format(x=alias), SCHEMA) for alias in "XY")
-    before = [each.condition for each in first.local_predicates]
-    moved = [rebuild(one, lambda field: replace(field, following=True)) for one in before]
-    assert all(field.following for one in moved for field in fields_of(one))
-    assert moved != before
-    assert [rebuild(one, lambda field: replace(field, following=False)) for one in moved] == before
-    assert before == [each.condition for each in second.local_predicates]
 
 
 def test_all_faults_of_all_queries_come_at_once() -> None:

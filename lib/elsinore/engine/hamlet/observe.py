@@ -83,8 +83,8 @@ class Observer:
         wanted = int(work.ledger[Ledger.DECISIONS])
         self.complete &= wanted <= self.room
         for numbers, shares in zip(work.decisions[:wanted].tolist(), work.shares, strict=False):
-            queries = tuple(np.flatnonzero(shares).tolist())
-            self.decisions.append(Decision(*numbers, queries=queries))
+            noted = (*numbers, tuple(np.flatnonzero(shares).tolist()))
+            self.decisions.append(Decision(*noted))
         for name, place in _COUNTED.items():
             self.counts[name] = self.counts.get(name, 0) + int(work.ledger[place])
 
