@@ -21,7 +21,7 @@ from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.events import EventTable
-from elsinore.kernels.hamlet_decide import BESIDE, SHARED
+from elsinore.kernels.hamlet_ways import BESIDE, SHARED
 from elsinore.sharing.sharable import SharableSet, sharable_set
 
 ROUNDS = 5

@@ -22,7 +22,7 @@ from elsinore.engine.linear import aggregate_sweep, sweep_refusals, sweep_sets
 from elsinore.engine.plan import AloneUnit, Executor, HamletUnit, Request, RuntimePlan, plan_for
 from elsinore.engine.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
 from elsinore.events import EventTable
-from elsinore.kernels.hamlet_decide import BESIDE
+from elsinore.kernels.hamlet_ways import BESIDE
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow

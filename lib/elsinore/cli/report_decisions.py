@@ -42,7 +42,7 @@ class DecisionsReport:
 
     def observe(self, found: SharableSet) -> Observer:
         """The observer of a set's run."""
-        observer = Observer(room=MOST)
+        observer = Observer(room=MOST, details=False)
         self.watched.append((found, observer))
         return observer
 

@@ -15,68 +15,76 @@ from elsinore.kernels.borrowed import INTEGER, address_of, borrow, borrowed_type
 from elsinore.kernels.compiled import inlined, kernel
 from elsinore.kernels.hamlet_block import scan
 from elsinore.kernels.hamlet_coefficients import share_coefficients
-from elsinore.kernels.hamlet_collapsed import share_collapsed
-from elsinore.kernels.hamlet_decide import ALONE, BESIDE, SHARED, Policy, decide, pauses, plan_burst
-from elsinore.kernels.hamlet_graph import MergedGraph, end_of_instant
-from elsinore.kernels.hamlet_lanes import Lanes
-from elsinore.kernels.hamlet_steps import make_room, step_burst, step_instant
-from elsinore.kernels.hamlet_windows import FOREVER, begin_partition, pass_border
-from elsinore.kernels.hamlet_work import (
-    LONGEST_BURST,
-    Extent,
-    Ledger,
-    Output,
-    Work,
-    make_work,
-)
+from elsinore.kernels.hamlet_collapsed import share_collapsed, step_collapsed
+from elsinore.kernels.hamlet_decide import Policy, decide, plan_burst
+from elsinore.kernels.hamlet_extent import Extent
+from elsinore.kernels.hamlet_graph import MergedGraph
+from elsinore.kernels.hamlet_lanes import add_lanes, any_lane, clear_lanes
+from elsinore.kernels.hamlet_log import COEFFICIENTS, VALUES, Log
+from elsinore.kernels.hamlet_sets import add_members
+from elsinore.kernels.hamlet_steps import enter, enter_burst, enter_event, own, repeat, settle
+from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
+from elsinore.kernels.hamlet_windows import begin_partition, close_all, pass_border
+from elsinore.kernels.hamlet_work import LONGEST_BURST, Ledger, Output, Work, make_work
 
 #: Bursts for which snapshots are not tried again after there were too many; then twice as many.
 _PATIENCE, _LONGEST_PATIENCE = 16, 1 << 12
 
 
 class Addresses(NamedTuple):
-    """Functions that are called by address."""
+    """Functions that are compiled apart."""
 
     plan_burst: int
     share_collapsed: int
+    step_collapsed: int
     share_coefficients: int
-    step_burst: int
+    share_adjacency: int
     step_instant: int
     pass_border: int
+    close_all: int
 
 
-def prepare_work(graph: MergedGraph, extent: Extent, noted: int = 0) -> Work:
-    """Scratch for partitions of a given extent, with room for so many decisions."""
-    found = make_work(graph, extent, noted)
-    return found._replace(scan=address_of(scan, *borrowed_types(graph, found), *[INTEGER] * 6))
+def prepare_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
+    """Scratch for partitions of a given extent, on the rung of so many limbs."""
+    found = make_work(graph, extent, limbs)
+    kinds = borrowed_types(graph, found.block)
+    return found._replace(scan=address_of(scan, *kinds, *[INTEGER] * 6))
 
 
-def addresses_for(
-    graph: MergedGraph, work: Work, lanes: Lanes, output: Output, policy: Policy
-) -> Addresses:
-    """The functions that are called by address, for tuples like these.
+def addresses_for(*tuples: NamedTuple) -> Addresses:
+    """The functions that are compiled apart, for a graph, work, output, policy and log like these.
 
     They are compiled, or read from the cache, when first asked for.
     """
-    both = borrowed_types(graph, work)
-    numbers, written, decided = borrowed_types(lanes, output, policy)
-    narrow = lanes.longs.ndim == 2  # expressions are for one limb
+    graph, work, output, policy, log = borrowed_types(*tuples)
+    number, narrow = INTEGER, tuples[1].lanes.longs.ndim == 2  # type: ignore[attr-defined]
     return Addresses(
-        address_of(plan_burst, *both, decided, *[INTEGER] * 4),
-        address_of(share_collapsed, *both, numbers, *[INTEGER] * 6),
-        address_of(share_coefficients, *both, numbers, *[INTEGER] * 3) if narrow else 0,
-        address_of(step_burst, *both, numbers, *[INTEGER] * 5),
-        address_of(step_instant, *both, numbers, *[INTEGER] * 2),
-        address_of(pass_border, *both, numbers, written, *[INTEGER] * 2),
+        plan_burst=address_of(plan_burst, graph, work, policy, log, *[number] * 4),
+        share_collapsed=address_of(share_collapsed, graph, work, log, *[number] * 6),
+        step_collapsed=address_of(step_collapsed, graph, work, *[number] * 5),
+        share_coefficients=(  # expressions are for one limb
+            address_of(share_coefficients, graph, work, log, *[number] * 3) if narrow else 0
+        ),
+        share_adjacency=address_of(share_adjacency, graph, work, *[number] * 5),
+        step_instant=address_of(step_instant, graph, work, *[number] * 2),
+        pass_border=address_of(pass_border, graph, work, output, *[number] * 2),
+        close_all=address_of(close_all, graph, work, output),
     )
 
 
 def share_propagation(
-    graph: MergedGraph, work: Work, lanes: Lanes, output: Output, policy: Policy
+    graph: MergedGraph, work: Work, output: Output, policy: Policy, log: Log
 ) -> None:
     """Aggregate the trends of each window of `graph.windows`; `work` is from `prepare_work`."""
-    addresses = addresses_for(graph, work, lanes, output, policy)
-    _partitions(graph, work, lanes, output, policy, addresses)
+    _partitions(graph, work, output, policy, log, addresses_for(graph, work, output, policy, log))
+
+
+@inlined
+def _end_of_instant(times, first, end):
+    after = first + 1
+    while after < end and times[after] == times[first]:
+        after += 1
+    return after
 
 
 @inlined
@@ -97,10 +105,10 @@ def _end_of_burst(graph, first, end, border):
 
 
 @kernel
-def _partitions(in_graph, in_work, in_lanes, in_output, in_policy, apart):
-    graph, work, lanes = borrow(in_graph), borrow(in_work), borrow(in_lanes)
-    output, policy = borrow(in_output), borrow(in_policy)
-    queries, ledger = work.cursors.size, work.ledger
+def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):
+    graph, work, output = borrow(in_graph), borrow(in_work), borrow(in_output)
+    policy, log = borrow(in_policy), borrow(in_log)
+    queries = work.cursors.size
     for p in range(graph.offsets.size - 1):
         if graph.window_start[p * queries] == graph.window_start[(p + 1) * queries]:
             continue
@@ -108,105 +116,223 @@ def _partitions(in_graph, in_work, in_lanes, in_output, in_policy, apart):
         first, end = graph.offsets[p], graph.offsets[p + 1]
         border = np.iinfo(np.int64).min
         while first < end:
-            time = graph.times[first]
-            if time >= border:
-                border = call(apart.pass_border, (graph, work, lanes, output, p, time))
-                if ledger[Ledger.OPEN] == 0:  # no window is open: on to the next that opens
+            if graph.times[first] >= border:
+                border = call(apart.pass_border, (graph, work, output, p, graph.times[first]))
+                if work.ledger[Ledger.OPEN] == 0:  # no window is open: on to the next that opens
                     while first < end and graph.times[first] < border:
                         first += 1
                     continue
             after = _end_of_burst(graph, first, end, border)
             if after > first:
                 s = np.int64(graph.states[first])
-                decide(apart.plan_burst, graph, work, policy, p, s, first, after)
+                decide(apart.plan_burst, graph, work, policy, log, p, s, first, after)
                 if graph.kinds[s]["plain"]:
-                    _plain_burst(apart, graph, work, lanes, s, first, after)
+                    _plain_burst(apart, graph, work, log, s, first, after)
                 else:
-                    _edge_burst(apart, graph, work, lanes, s, first, after)
-                ledger[Ledger.BURSTS] += 1
+                    _edge_burst(apart, graph, work, log, s, first, after)
+                work.ledger[Ledger.BURSTS] += 1
             else:
-                after = end_of_instant(graph.times, first, end)
-                call(apart.step_instant, (graph, work, lanes, first, after))
-                ledger[Ledger.SINGLE] += after - first
-                ledger[Ledger.GRAPHLET_STATE] = -1
-                ledger[Ledger.LAST_SHARED] = 0
+                after = _end_of_instant(graph.times, first, end)
+                call(apart.step_instant, (graph, work, first, after))
+                work.ledger[Ledger.SINGLE] += after - first
+                work.ledger[Ledger.GRAPHLET_STATE] = -1
+                work.ledger[Ledger.LAST_SHARED] = 0
             first = after
-        call(apart.pass_border, (graph, work, lanes, output, p, FOREVER))
+        call(apart.close_all, (graph, work, output))
 
 
 @inlined
-def _plain_burst(apart, graph, work, lanes, s, first, after):
-    store = work.stores[s]
-    for i in range(store["part_start"], store["part_start"] + store["parts"]):
-        part = work.parts[i]
-        a, b, done = part["low"], part["high"], np.int64(0)
-        if part["way"] == SHARED:
-            arguments = (graph, work, lanes, s, part["run"], first, after, a, b)
-            done = call(apart.share_collapsed, arguments)
+def _plain_burst(apart, graph, work, log, s, first, after):
+    begin = work.stores[s]["part_start"]
+    for i in range(begin, begin + work.stores[s]["parts"]):
+        a, b, r = work.parts[i]["low"], work.parts[i]["high"], work.parts[i]["run"]
+        done = np.int64(0)
+        if work.parts[i]["way"] == SHARED:
+            done = call(apart.share_collapsed, (graph, work, log, s, r, first, after, a, b))
         if done == 0:
-            call(apart.step_burst, (graph, work, lanes, s, first, after, a, b))
+            call(apart.step_collapsed, (graph, work, s, first, after, a, b))
     work.ledger[Ledger.GRAPHLET_SNAPSHOTS] += 1
 
 
 @inlined
-def _edge_burst(apart, graph, work, lanes, s, first, after):
-    store = work.stores[s]
-    make_room(graph, work, lanes, s, after - first)
-    _take_members(work, s, first, after)
+def _edge_burst(apart, graph, work, log, s, first, after):
+    make_room(graph, work, s, after - first)
+    take_members(graph, work, s, first, after)
     used = np.int64(0)
-    if store["by_snapshots"] > 0:
-        used = _by_snapshots(apart, graph, work, lanes, s, first, after)
+    if work.stores[s]["by_snapshots"] > 0:
+        used = _by_snapshots(apart, graph, work, log, s, first, after)
         if used == 0:
-            _take_members(work, s, first, after)
-    i = store["part_start"]
-    end = i + store["parts"]
+            take_members(graph, work, s, first, after)
+    i = work.stores[s]["part_start"]
+    end = i + work.stores[s]["parts"]
     while i < end:
         way, a, b = work.parts[i]["way"], work.parts[i]["low"], work.parts[i]["high"]
         i += 1
         if way == SHARED and used > 0:
             continue
-        while i < end and way != ALONE:  # neighbours that have no snapshots go side by side
-            part = work.parts[i]
-            beside = part["way"] == BESIDE or (part["way"] == SHARED and used == 0)
-            if not beside or part["low"] != b:
-                break
-            b = part["high"]
+        while (  # neighbours that have no snapshots go side by side
+            i < end
+            and way != ALONE
+            and work.parts[i]["low"] == b
+            and (work.parts[i]["way"] == BESIDE or (work.parts[i]["way"] == SHARED and used == 0))
+        ):
+            b = work.parts[i]["high"]
             i += 1
-        call(apart.step_burst, (graph, work, lanes, s, first, after, a, b))
-    if graph.kinds[s]["kept"]:  # members from now on, where they are read
-        store["tail"] += after - first
-    else:
-        store["head"] = store["tail"] = 0
+        call(apart.share_adjacency, (graph, work, s, first, after, a, b))
+    keep_members(graph, work, s, first, after)
 
 
 @inlined
-def _take_members(work, s, first, after):
+def _by_snapshots(apart, graph, work, log, s, first, after):
+    """The snapshots that a burst took as expressions over them; 0 if it must not be done so."""
+    if work.lanes.longs.ndim == 3 or graph.kinds[s]["foreign"]:
+        return np.int64(0)
+    begin = work.stores[s]["part_start"]
+    for i in range(begin, begin + work.stores[s]["parts"]):
+        if work.parts[i]["way"] == SHARED and not graph.runs[work.parts[i]["run"]]["linear"]:
+            return np.int64(0)
+    outside = work.stores[s]["tail"] > work.stores[s]["head"]
+    skips = work.stores[s]["skips_outside"] if outside else work.stores[s]["skips"]
+    if skips > 0:
+        _wait(work, s, outside, skips - 1)
+        return np.int64(0)
+    values, coefficients = log.used[VALUES], log.used[COEFFICIENTS]
+    used = call(apart.share_coefficients, (graph, work, log, s, first, after))
+    if used > 0:
+        work.ledger[Ledger.EVENT_SNAPSHOTS] += used - 1
+        if outside:
+            work.stores[s]["used"] = used
+            work.stores[s]["wait_outside"] = 0
+        else:
+            work.stores[s]["wait"] = 0
+        return used
+    log.used[VALUES], log.used[COEFFICIENTS] = values, coefficients
+    before = work.stores[s]["wait_outside"] if outside else work.stores[s]["wait"]
+    longer = min(max(2 * before, _PATIENCE), _LONGEST_PATIENCE)
+    if outside:
+        work.stores[s]["wait_outside"] = longer
+    else:
+        work.stores[s]["wait"] = longer
+    _wait(work, s, outside, longer)
+    return used
+
+
+@inlined
+def _wait(work, s, outside, bursts):
+    """Try no snapshots for so many bursts, by whether members lie before them."""
+    if outside:
+        work.stores[s]["skips_outside"] = bursts
+    else:
+        work.stores[s]["skips"] = bursts
+
+
+# ---- the members of a state: events that a predicate may ask for, each with a row of lanes
+
+
+@inlined
+def copy_row(graph, work, row, source):
+    """Make the lanes of one row those of another."""
+    queries = work.cursors.size
+    clear_lanes(graph, work.lanes, row, 0, queries)
+    add_lanes(graph, work.lanes, row, work.lanes, source, 0, queries, work.over)
+
+
+@inlined
+def make_room(graph, work, s, count):
+    """Move a state's members to the front where `count` more would not fit behind them."""
+    if work.stores[s]["tail"] + count <= work.stores[s]["room"]:
+        return
+    shift, start = work.stores[s]["head"], work.stores[s]["start"]
+    for m in range(work.stores[s]["head"], work.stores[s]["tail"]):
+        work.block.entries[start + m - shift] = work.block.entries[start + m]
+        work.block.alive[start + m - shift] = work.block.alive[start + m]
+        row = work.stores[s]["base"] + m
+        copy_row(graph, work, row - shift, row)
+    work.stores[s]["tail"] -= shift
+    work.stores[s]["head"] = 0
+
+
+@inlined
+def take_members(graph, work, s, first, after):
     """Enter a burst's events behind the members of their state, without any trend so far."""
     begin = work.stores[s]["start"] + work.stores[s]["tail"] - first
     for entry in range(first, after):
-        work.entries[begin + entry] = entry
-        work.alive[begin + entry] = False
+        work.block.entries[begin + entry] = entry
+        work.block.alive[begin + entry] = False
 
 
 @inlined
-def _by_snapshots(apart, graph, work, lanes, s, first, after):
-    """The snapshots that a burst took as expressions over them; 0 if it must not be done so."""
-    if lanes.longs.ndim == 3 or graph.kinds[s]["foreign"]:
-        return np.int64(0)
-    store = work.stores[s]
-    for i in range(store["part_start"], store["part_start"] + store["parts"]):
-        if work.parts[i]["way"] == SHARED and not graph.runs[work.parts[i]["run"]]["linear"]:
-            return np.int64(0)
-    outside = 1 if store["tail"] > store["head"] else 0
-    if pauses(work, s, outside):
-        return np.int64(0)
-    used = call(apart.share_coefficients, (graph, work, lanes, s, first, after))
-    pause = work.pauses[s, outside]
-    if used > 0:
-        work.ledger[Ledger.EVENT_SNAPSHOTS] += used - 1
-        store["used"] = used if outside else store["used"]
-        pause["next"] = 0
+def keep_members(graph, work, s, first, after):
+    """Let a burst's events be members from now on, where they are read."""
+    if graph.kinds[s]["kept"]:
+        work.stores[s]["tail"] += after - first
     else:
-        pause["next"] = min(max(2 * pause["next"], _PATIENCE), _LONGEST_PATIENCE)
-        pause["left"] = pause["next"]
-    return used
+        work.stores[s]["head"] = work.stores[s]["tail"] = 0
+
+
+# ---- bursts of a state with edge predicates, every event with values of its own
+#
+# A program is run once for all queries side by side that have it, and each pair of adjacent events
+# is one addition of short vectors: what is shared is the adjacency.
+
+
+def share_adjacency(graph, work, s, first, after, a, b):
+    """Work out a burst for queries `a` to `b - 1`; its events are the newest members already; 0.
+
+    Compiled apart.
+    """
+    base = work.stores[s]["base"] + work.stores[s]["tail"] - first
+    place = work.stores[s]["start"] + work.stores[s]["tail"] - first
+    spared = enter_burst(graph, work, s, first, after, work.snapshots + 0, a, b)
+    begin = first
+    while begin < after:
+        end = begin + 1
+        while end < after and graph.times[end] == graph.times[begin]:
+            end += 1
+        for entry in range(begin, end):
+            _arrive(graph, work, s, entry, begin - first, base + entry, spared, a, b)
+            work.block.alive[place + entry] |= any_lane(graph, work.lanes.longs, base + entry, a, b)
+        for entry in range(begin, end):
+            if work.block.alive[place + entry]:
+                settle(graph, work, s, graph.accepts[entry], base + entry, a, b)
+        begin = end
+    return 0
+
+
+@inlined
+def _arrive(graph, work, s, entry, ahead, row, spared, a, b):
+    """Work out an entry's lanes from its predecessors (Hamlet Equations 1 and 2)."""
+    accepts = graph.accepts[entry]
+    enter_event(graph, work, s, accepts, row, spared, work.snapshots + 0, a, b)
+    add_members(graph, work, s, entry, ahead, row, a, b)
+    own(graph, work, s, entry, accepts, row, a, b)
+
+
+# ---- entries of one time at several states, which are no part of a burst
+
+
+def step_instant(graph, work, first, after):
+    """Work out entries of one time, of which none is adjacent to another; 0. Compiled apart."""
+    queries = work.cursors.size
+    for entry in range(first, after):
+        s, row = graph.states[entry], work.stage + entry - first
+        enter(graph, work, s, graph.accepts[entry], row, 0, queries)
+        repeat(graph, work, s, graph.accepts[entry], row, 0, queries)
+        add_members(graph, work, s, entry, 0, row, 0, queries)
+        own(graph, work, s, entry, graph.accepts[entry], row, 0, queries)
+    for entry in range(first, after):
+        s, row = graph.states[entry], work.stage + entry - first
+        settle(graph, work, s, graph.accepts[entry], row, 0, queries)
+        if graph.kinds[s]["kept"] and any_lane(graph, work.lanes.longs, row, 0, queries):
+            _keep(graph, work, s, entry, row)
+    return 0
+
+
+@inlined
+def _keep(graph, work, s, entry, row):
+    make_room(graph, work, s, 1)
+    place = work.stores[s]["start"] + work.stores[s]["tail"]
+    work.block.entries[place] = entry
+    work.block.alive[place] = True
+    copy_row(graph, work, work.stores[s]["base"] + work.stores[s]["tail"], row)
+    work.stores[s]["tail"] += 1

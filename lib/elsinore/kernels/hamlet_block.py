@@ -11,40 +11,41 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, ripened
-from elsinore.kernels.pair_program import Op, Stack, binary, compare, unary
+from elsinore.kernels.pair_program import Op, Stack, binary, unary
 
 #: Pairs of a block.
 BLOCK = 128
 
 _EARLIER_D, _LATER_L, _LATER_D = int(Op.EARLIER_D), int(Op.LATER_L), int(Op.LATER_D)
 _AND, _OR, _NOT = int(Op.AND), int(Op.OR), int(Op.NOT)
-_EQUAL_L, _AT_MOST_L = int(Op.EQUAL_L), int(Op.AT_MOST_L)
-_EQUAL_D, _AT_MOST_D = int(Op.EQUAL_D), int(Op.AT_MOST_D)
-_ADD_L, _SUBTRACT_L = int(Op.ADD_L), int(Op.SUBTRACT_L)
+_EQUAL_L, _UNEQUAL_L, _LESS_L = int(Op.EQUAL_L), int(Op.UNEQUAL_L), int(Op.LESS_L)
+_AT_MOST_L, _EQUAL_D, _LESS_D = int(Op.AT_MOST_L), int(Op.EQUAL_D), int(Op.LESS_D)
+_UNEQUAL_D, _AT_MOST_D = int(Op.UNEQUAL_D), int(Op.AT_MOST_D)
+_ADD_L, _SUBTRACT_L, _REMAINDER_L = int(Op.ADD_L), int(Op.SUBTRACT_L), int(Op.REMAINDER_L)
 _ADD_D, _SUBTRACT_D, _MULTIPLY_D = int(Op.ADD_D), int(Op.SUBTRACT_D), int(Op.MULTIPLY_D)
 
 
-def scan(graph, work, number, start, first, last, later, into):
+def scan(graph, block, number, start, first, last, later, into):
     """Write the places of members for which a program is true; how many they are.
 
-    Called by address, and so compiled once.
+    Compiled apart (`apart`), once for all rungs.
 
     Args:
         graph: a `MergedGraph`.
-        work: a `Work`.
+        block: a `Block`.
         number: the program's number; it has no `Op.REACHES` and `Op.OPEN`.
-        start: where in `work.entries` the earlier state's members begin.
+        start: where in `block.entries` the earlier state's members begin.
         first: place of the first member looked at; members of no trend are left out.
         last: place after the last one.
         later: the later entry.
-        into: the row of `work.sets` to write to.
+        into: the row of `block.sets` to write to.
     """
     program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
     slots_l, slots_d, known = graph.slots_l, graph.slots_d, graph.known
-    entries, alive = work.entries[start : start + last], work.alive[start : start + last]
-    stack = Stack(work.stack.longs, work.stack.doubles, work.stack.sure)
-    one = Stack(work.one.longs, work.one.doubles, work.one.sure)
-    hits = work.sets[into]
+    entries, alive = block.entries[start : start + last], block.alive[start : start + last]
+    stack = Stack(block.stack.longs, block.stack.doubles, block.stack.sure)
+    one = Stack(block.one.longs, block.one.doubles, block.one.sure)
+    hits = block.sets[into]
     found = 0
     for begin in range(first, last, BLOCK):
         size = min(BLOCK, last - begin)
@@ -132,9 +133,9 @@ def _combine(op, size, stack, more, one):
             sure[i] = (sure[i] and more_s[i]) or decided
             longs[i] = unit if decided else 1 - unit
     elif op >= _EQUAL_L and op <= _AT_MOST_L:
-        _compare(op - _EQUAL_L, size, longs, sure, longs, more_l, more_s)
+        _compare_longs(op, size, longs, sure, more_l, more_s)
     elif op >= _EQUAL_D and op <= _AT_MOST_D:
-        _compare(op - _EQUAL_D, size, longs, sure, doubles, more_d, more_s)
+        _compare_doubles(op, size, longs, doubles, sure, more_d, more_s)
     elif op in (_ADD_L, _SUBTRACT_L):
         _add_longs(op == _SUBTRACT_L, size, longs, sure, more_l, more_s)
     elif op in (_ADD_D, _SUBTRACT_D, _MULTIPLY_D):
@@ -155,12 +156,40 @@ def _combine(op, size, stack, more, one):
 
 
 @ripened
-def _compare(which, size, truth, sure, left, right, more_s):
-    """A comparison of longs or of doubles; unknown for NaN."""
+def _compare_longs(op, size, longs, sure, more_l, more_s):
+    if op == _EQUAL_L:
+        for i in range(size):
+            longs[i] = longs[i] == more_l[i]
+    elif op == _UNEQUAL_L:
+        for i in range(size):
+            longs[i] = longs[i] != more_l[i]
+    elif op == _LESS_L:
+        for i in range(size):
+            longs[i] = longs[i] < more_l[i]
+    else:
+        for i in range(size):
+            longs[i] = longs[i] <= more_l[i]
     for i in range(size):
-        sure[i] = sure[i] and more_s[i] and left[i] == left[i] and right[i] == right[i]
+        sure[i] = sure[i] and more_s[i]
+
+
+@ripened
+def _compare_doubles(op, size, longs, doubles, sure, more_d, more_s):
+    if op == _EQUAL_D:
+        for i in range(size):
+            longs[i] = doubles[i] == more_d[i]
+    elif op == _UNEQUAL_D:
+        for i in range(size):
+            longs[i] = doubles[i] != more_d[i]
+    elif op == _LESS_D:
+        for i in range(size):
+            longs[i] = doubles[i] < more_d[i]
+    else:
+        for i in range(size):
+            longs[i] = doubles[i] <= more_d[i]
     for i in range(size):
-        truth[i] = compare(which, left[i], right[i])
+        numbers = doubles[i] == doubles[i] and more_d[i] == more_d[i]
+        sure[i] = sure[i] and more_s[i] and numbers
 
 
 @ripened

@@ -12,88 +12,124 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined
-from elsinore.kernels.hamlet_graph import FREE_LOOP, takes
-from elsinore.kernels.hamlet_lanes import add_lanes, add_own, add_times, clear_lanes, counts_any
-from elsinore.kernels.hamlet_steps import arrive, settle
+from elsinore.kernels.hamlet_graph import DOUBLE, FREE_LOOP, LONG
+from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, counts_any
+from elsinore.kernels.hamlet_log import log_coefficient, log_values
+from elsinore.kernels.hamlet_steps import (
+    enter,
+    enter_burst,
+    enter_event,
+    own,
+    repeat,
+    settle,
+    takes,
+)
+from elsinore.kernels.hamlet_weights import (
+    lower_ranks,
+    multiply_longs,
+    weigh_doubles,
+    weigh_longs,
+)
 
-#: Columns of `Work.sums`: of the burst so far, of the present instant.
+#: Columns of `Work.long_sums` and `Work.double_sums`: of the burst so far, of the present instant.
 _BURST, _INSTANT = range(2)
 _NARROW = 2.0**58
 _ONE = np.int64(1)
 
 
-def share_collapsed(graph, work, lanes, s, r, first, after, low, high):
+def step_collapsed(graph, work, s, first, after, a, b):
+    """Work out a burst event by event; 0. Compiled apart."""
+    entered, begin = work.snapshots + 0, first
+    spared = enter_burst(graph, work, s, first, after, entered, a, b)
+    while begin < after:
+        end = begin + 1
+        while end < after and graph.times[end] == graph.times[begin]:
+            end += 1
+        for entry in range(begin, end):
+            row, accepts = work.stage + entry - begin, graph.accepts[entry]
+            enter_event(graph, work, s, accepts, row, spared, entered, a, b)
+            own(graph, work, s, entry, accepts, row, a, b)
+        for entry in range(begin, end):
+            settle(graph, work, s, graph.accepts[entry], work.stage + entry - begin, a, b)
+        begin = end
+    return 0
+
+
+def share_collapsed(graph, work, log, s, r, first, after, low, high):
     """Work out a burst for queries `low` to `high - 1` of run `r` together; 0 if too wide, else 1.
 
-    Called by address. With 0 nothing was done. Where coefficients outgrow 64 bits, the burst is cut
-    into parts.
+    Compiled apart. Rows of `stage`: what enters, what a part of the burst adds, what all of it
+    adds.
     """
-    run, wide = graph.runs[r], lanes.longs.ndim == 3
+    bit, loops = graph.runs[r]["class"], graph.runs[r]["loop"] == FREE_LOOP
+    wide = work.limbs.size > 1
     if wide and graph.queries[low]["double_start"] < graph.queries[high]["double_start"]:
         return 0
-    accepts, loops = _ONE << run["class"], run["loop"] == FREE_LOOP
-    entered, part, before = work.snapshots, work.stage, work.stage + 1
-    arrive(graph, lanes, s, accepts, entered, low, high)
-    clear_lanes(graph, lanes, before, low, high)
-    _forget_burst(work)
+    enter(graph, work, s, _ONE << bit, work.stage + 0, low, high)
+    repeat(graph, work, s, _ONE << bit, work.stage + 0, low, high)
+    clear_lanes(graph, work.lanes, work.stage + 2, low, high)
+    log_values(graph, work, log, 0, -1, work.stage + 0, low, high)
+    _reset(work)
     factor, begin = _ONE, first
     while begin < after:
-        begin, taken = _take_instant(graph, work, begin, after, run["class"])
+        end, taken = _instant(graph, work, begin, after, bit)
+        begin_log = begin
+        begin = end
         if taken == 0:
             continue
         if not _advance(work, factor, taken, loops):
             if not wide:
-                _outgrow(graph, work, lanes, low, high)
+                _outgrow(graph, work, low, high)
                 return 1
-            _make_part(graph, work, lanes, s, accepts, factor, part, low, high)
-            add_lanes(graph, lanes, before, part, low, high)
-            if loops:
-                add_lanes(graph, lanes, entered, part, low, high)
-            _forget_burst(work)
+            _add_burst(graph, work, s, factor, loops, low, high)
+            _reset_long(work)
             factor = _ONE
             if not _advance(work, factor, taken, loops):
                 return 0
+        for entry in range(begin_log, end):
+            if takes(graph.accepts[entry], bit):
+                log_coefficient(work, log, entry, 0, factor if loops else _ONE)
         factor = factor * (1 + taken) if loops else factor + taken
-    _make_part(graph, work, lanes, s, accepts, factor, part, low, high)
-    if wide:
-        add_lanes(graph, lanes, part, before, low, high)
-    settle(graph, work, lanes, s, accepts, part, low, high)
+    log_coefficient(work, log, -1, 0, factor - 1)
+    _add_burst(graph, work, s, factor, loops, low, high)
+    settle(graph, work, s, _ONE << bit, work.stage + 2, low, high)
     return 1
 
 
 @inlined
-def _forget_burst(work):
-    sums = work.sums
-    for c in range(sums.longs.shape[0]):
-        sums.longs[c, _BURST] = 0
-    for d in range(sums.doubles.shape[0]):
-        sums.doubles[d, _BURST] = 0.0
-    for x in range(sums.ranks.shape[0]):
-        sums.ranks[x, _BURST] = np.iinfo(np.int64).max
+def _reset(work):
+    _reset_long(work)
+    for d in range(work.double_sums.shape[0]):
+        work.double_sums[d, _BURST] = 0.0
+    for x in range(work.lowest.size):
+        work.lowest[x] = np.iinfo(np.int64).max
 
 
 @inlined
-def _take_instant(graph, work, begin, after, bit):
+def _reset_long(work):
+    for c in range(work.long_sums.shape[0]):
+        work.long_sums[c, _BURST] = 0
+
+
+@inlined
+def _instant(graph, work, begin, after, bit):
     """Sum up the events of one time that a class takes; where they end, and how many they are."""
-    sums, weights = work.sums, graph.weights
-    for c in range(sums.longs.shape[0]):
-        sums.longs[c, _INSTANT] = 0
+    for c in range(work.long_sums.shape[0]):
+        work.long_sums[c, _INSTANT] = 0
         work.heavy[c] = 0.0
-    for d in range(sums.doubles.shape[0]):
-        sums.doubles[d, _INSTANT] = 0.0
-    for x in range(sums.ranks.shape[0]):
-        sums.ranks[x, _INSTANT] = np.iinfo(np.int64).max
+    for d in range(work.double_sums.shape[0]):
+        work.double_sums[d, _INSTANT] = 0.0
     end, taken = begin, 0
     while end < after and graph.times[end] == graph.times[begin]:
         if takes(graph.accepts[end], bit):
             taken += 1
-            for c in range(sums.longs.shape[0]):
-                sums.longs[c, _INSTANT] += weights.longs[c, end]
-                work.heavy[c] += abs(np.float64(weights.longs[c, end]))
-            for d in range(sums.doubles.shape[0]):
-                sums.doubles[d, _INSTANT] += weights.doubles[d, end]
-            for x in range(sums.ranks.shape[0]):
-                sums.ranks[x, _INSTANT] = min(sums.ranks[x, _INSTANT], weights.ranks[x, end])
+            for c in range(work.long_sums.shape[0]):
+                work.long_sums[c, _INSTANT] += graph.long_weights[c, end]
+                work.heavy[c] += abs(np.float64(graph.long_weights[c, end]))
+            for d in range(work.double_sums.shape[0]):
+                work.double_sums[d, _INSTANT] += graph.double_weights[d, end]
+            for x in range(work.lowest.size):
+                work.lowest[x] = min(work.lowest[x], graph.ranks[x, end])
         end += 1
     return end, taken
 
@@ -101,45 +137,89 @@ def _take_instant(graph, work, begin, after, bit):
 @inlined
 def _advance(work, factor, taken, loops):
     """Take an instant into the coefficients; False, and nothing done, if they grow too large."""
-    sums, grown, times = work.sums, _ONE, _ONE
-    if loops:
-        grown, times = _ONE + taken, factor
-    if np.float64(factor) * (1.0 + taken) > _NARROW:
+    grown = np.float64(factor) * (1.0 + taken)
+    if grown > _NARROW:
         return False
-    for c in range(sums.longs.shape[0]):
-        size = abs(np.float64(sums.longs[c, _BURST])) * grown + work.heavy[c] * times
+    for c in range(work.long_sums.shape[0]):
+        size = abs(np.float64(work.long_sums[c, _BURST]))
+        size = size * (1.0 + taken) + work.heavy[c] * factor if loops else size + work.heavy[c]
         if size > _NARROW:
             return False
-    for c in range(sums.longs.shape[0]):
-        sums.longs[c, _BURST] = sums.longs[c, _BURST] * grown + sums.longs[c, _INSTANT] * times
-    for d in range(sums.doubles.shape[0]):
-        summed = sums.doubles[d, _BURST] * grown + sums.doubles[d, _INSTANT] * times
-        sums.doubles[d, _BURST] = summed
-    for x in range(sums.ranks.shape[0]):
-        sums.ranks[x, _BURST] = min(sums.ranks[x, _BURST], sums.ranks[x, _INSTANT])
+    for c in range(work.long_sums.shape[0]):
+        if loops:
+            work.long_sums[c, _BURST] = (
+                work.long_sums[c, _BURST] * (1 + taken) + work.long_sums[c, _INSTANT] * factor
+            )
+        else:
+            work.long_sums[c, _BURST] += work.long_sums[c, _INSTANT]
+    for d in range(work.double_sums.shape[0]):
+        if loops:
+            work.double_sums[d, _BURST] = (
+                work.double_sums[d, _BURST] * (1 + taken) + work.double_sums[d, _INSTANT] * factor
+            )
+        else:
+            work.double_sums[d, _BURST] += work.double_sums[d, _INSTANT]
     return True
 
 
 @inlined
-def _make_part(graph, work, lanes, s, accepts, factor, part, low, high):
-    """Make a row what a part of a burst comes to."""
-    clear_lanes(graph, lanes, part, low, high)
-    if factor == 1:  # no event
-        return
-    entered, first, after = work.snapshots, graph.queries[low], graph.queries[high]
-    start = first["long_start"]
-    add_times(lanes, part, start, entered, start, after["long_start"], factor - 1)
-    for d in range(first["double_start"], after["double_start"]):
-        lanes.doubles[part, d] = lanes.doubles[entered, d] * (factor - 1)
-    for x in range(first["rank_start"], after["rank_start"]):
-        lanes.ranks[part, x] = lanes.ranks[entered, x]
-    add_own(graph, lanes, s, accepts, part, entered, work.sums, _BURST, low, high)
+def _add_burst(graph, work, s, factor, loops, low, high):
+    """Add what a part of a burst comes to; where it loops, that enters the next part too."""
+    lanes, now, more, all_of_it = work.lanes, work.stage, work.stage + 1, work.stage + 2
+    multiply_longs(
+        lanes.longs, more, lanes.longs, now, graph.queries[low]["long_start"],
+        graph.queries[high]["long_start"], factor - 1, work.over,
+    )  # fmt: skip
+    for d in range(graph.queries[low]["double_start"], graph.queries[high]["double_start"]):
+        lanes.doubles[more, d] = lanes.doubles[now, d] * (factor - 1)
+        lanes.exponents[more, d] = 0
+    for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
+        lanes.ranks[more, x] = lanes.ranks[now, x]
+    for o in range(graph.kinds[s]["own_start"], graph.kinds[s + 1]["own_start"]):
+        q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
+        if q < low or q >= high:
+            continue
+        counts, width, kind = (
+            graph.queries[q]["long_start"],
+            graph.queries[q]["width"],
+            graph.owns[o]["kind"],
+        )
+        if kind == LONG:
+            weigh_longs(
+                lanes.longs, more, counts + j * width, lanes.longs, now, counts, width,
+                work.long_sums[column, _BURST], work.over, work.limbs,
+            )  # fmt: skip
+        elif kind == DOUBLE:
+            place = graph.queries[q]["double_start"] + j * width
+            weigh_doubles(
+                lanes.doubles, lanes.exponents, more, place, lanes.longs, now, counts, width,
+                work.double_sums[column, _BURST],
+            )  # fmt: skip
+        else:
+            place = graph.queries[q]["rank_start"] + j * width
+            lower_ranks(
+                lanes.ranks, more, place, lanes.longs, now, counts, width, work.lowest[column]
+            )
+    if factor == 1:
+        _forget_ranks(graph, lanes, more, low, high)
+    add_lanes(graph, lanes, all_of_it, lanes, more, low, high, work.over)
+    if loops:
+        add_lanes(graph, lanes, now, lanes, more, low, high, work.over)
 
 
 @inlined
-def _outgrow(graph, work, lanes, low, high):
+def _forget_ranks(graph, lanes, more, low, high):
+    """A part without any event has no extremes."""
+    for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
+        lanes.ranks[more, x] = graph.no_rank
+
+
+@inlined
+def _outgrow(graph, work, low, high):
     """Leave the burst of all windows with a trend to the next rung."""
     for q in range(low, high):
-        start = graph.queries[q]["long_start"]
-        for lane in range(start, start + graph.queries[q]["width"]):
-            lanes.over[lane] |= counts_any(lanes.longs, work.snapshots, lane)
+        for lane in range(
+            graph.queries[q]["long_start"],
+            graph.queries[q]["long_start"] + graph.queries[q]["width"],
+        ):
+            work.over[lane] |= counts_any(work.lanes.longs, work.stage, lane)

@@ -12,13 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.kernels.compiled import inlined
-
 #: What a carrier's own contribution goes to.
 LONG, DOUBLE, RANK = range(3)
-
-#: A bit for every class of queries.
-EVERY = np.int64(-1)
 
 #: The loop of a run (`RUN`) that asks no program, and that of queries which do not loop.
 FREE_LOOP, NO_LOOP = -1, -2
@@ -40,13 +35,14 @@ QUERY = table(
 #: leads to or from the state (`plain`), no other state has events of the type (`alone`), a program
 #: leads from it (`kept`), or to it from another state (`foreign`). One row more than states.
 KIND = table(
-    *("end_start", "link_start", "own_start", "run_start", "loop_start", "pair_start"),
+    *("begin_start", "end_start", "link_start", "own_start", "run_start"),
+    *("loop_start", "pair_start"),
     *("plain", "alone", "kept", "foreign"),
 )
-#: Queries `low` to `high - 1`, which take the entries that have the bit `class`, at an END state.
-END = table("low", "high", "class")
-#: A transition into the state, at a START state also one from the row after those of the states
-#: (`hamlet_work.Work.starts`); a program of -1 is none. From other states without a program come
+#: Queries `low` to `high - 1`, which take the entries that have the bit `class`, at a START state,
+#: or an END state.
+BEGIN = END = table("low", "high", "class")
+#: A transition into the state; a program of -1 is none. From other states without a program come
 #: first, then those from the state itself, then those with a program.
 LINK = table("low", "high", "class", "from", "program")
 #: What events add to a carrier for each trend that they end: the carrier's number among its query's
@@ -59,18 +55,6 @@ OWN = table("query", "class", "kind", "index", "column")
 RUN = table("low", "high", "class", "loop", "company", "linear", "common", "largest")
 
 
-class Weights(NamedTuple):
-    """What events add to carriers for each trend that they end, by column.
-
-    Attributes:
-        longs, doubles, ranks: int64[*, N], float64[*, N], int64[*, N].
-    """
-
-    longs: np.ndarray
-    doubles: np.ndarray
-    ranks: np.ndarray
-
-
 class MergedGraph(NamedTuple):
     """N entries by partition, then time; S merged states, k queries, R windows.
 
@@ -79,9 +63,9 @@ class MergedGraph(NamedTuple):
         offsets: int64[P + 1], where each partition begins.
         window_start: int64[P * k + 1]; windows: int64[R], numbers of the windows to aggregate by
             partition and query, ascending.
-        queries, kinds, ends, links, owns, runs: tables of the types above.
+        queries, kinds, begins, ends, links, owns, runs: tables of the types above.
         program_start, program, slots_l, slots_d, known: see `graph.Graph`.
-        weights: of the entries.
+        long_weights, double_weights, ranks: int64[*, N], float64[*, N], int64[*, N].
         no_rank: rank of "no value".
     """
 
@@ -93,6 +77,7 @@ class MergedGraph(NamedTuple):
     windows: np.ndarray
     queries: np.ndarray
     kinds: np.ndarray
+    begins: np.ndarray
     ends: np.ndarray
     links: np.ndarray
     owns: np.ndarray
@@ -102,20 +87,7 @@ class MergedGraph(NamedTuple):
     slots_l: np.ndarray
     slots_d: np.ndarray
     known: np.ndarray
-    weights: Weights
+    long_weights: np.ndarray
+    double_weights: np.ndarray
+    ranks: np.ndarray
     no_rank: int
-
-
-@inlined
-def takes(accepts, bit):
-    """Whether a class takes an entry."""
-    return (accepts >> bit) & np.int64(1) != 0
-
-
-@inlined
-def end_of_instant(times, first, end):
-    """Where the entries of the time of the first one end."""
-    after = first + 1
-    while after < end and times[after] == times[first]:
-        after += 1
-    return after

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined
-from elsinore.kernels.hamlet_lanes import clear_lanes, clear_window, copy_long, set_one
+from elsinore.kernels.hamlet_lanes import clear_lanes, clear_window, copy_long, overflows
 from elsinore.kernels.hamlet_work import Ledger
 
-FOREVER = np.iinfo(np.int64).max
+_FOREVER = np.iinfo(np.int64).max
 
 
 @inlined
@@ -16,119 +16,127 @@ def begin_partition(graph, work, p):
     """Forget all that was before; every lane is clear, since all windows were closed."""
     queries = work.cursors.size
     for q in range(queries):
-        cursor = work.cursors[q]
-        cursor["opening"] = cursor["closing"] = graph.window_start[p * queries + q]
-        cursor["lane"] = 0
-    for store in work.stores:
-        store["head"] = store["tail"] = 0
+        work.cursors[q]["opening"] = graph.window_start[p * queries + q]
+        work.cursors[q]["closing"] = graph.window_start[p * queries + q]
+        work.cursors[q]["lane"] = 0
+    for s in range(work.stores.size):
+        work.stores[s]["head"] = work.stores[s]["tail"] = 0
     work.ledger[Ledger.GRAPHLET_STATE] = -1
     work.ledger[Ledger.LOW] = graph.offsets[p]
 
 
-def pass_border(graph, work, lanes, output, p, time):
-    """Close and open windows up to an instant; the next instant at which one closes or opens.
+def pass_border(graph, work, output, p, time):
+    """Close and open windows up to an instant; the next instant at which one closes or opens."""
+    queries = work.cursors.size
+    _expire(graph, work, p, time)
+    border = _FOREVER
+    work.ledger[Ledger.OPEN] = 0
+    bulk = _all_close(graph, work, time)
+    for q in range(queries):
+        last = graph.window_start[p * queries + q + 1]
+        within, slide = graph.queries[q]["within"], graph.queries[q]["slide"]
+        while (
+            work.cursors[q]["closing"] < work.cursors[q]["opening"]
+            and graph.windows[work.cursors[q]["closing"]] * slide + within <= time
+        ):
+            _close(graph, work, output, q, bulk)
+        while (
+            work.cursors[q]["opening"] < last
+            and graph.windows[work.cursors[q]["opening"]] * slide <= time
+        ):
+            work.cursors[q]["opening"] += 1
+        if work.cursors[q]["closing"] < work.cursors[q]["opening"]:
+            border = min(border, graph.windows[work.cursors[q]["closing"]] * slide + within)
+            work.ledger[Ledger.OPEN] += 1
+        if work.cursors[q]["opening"] < last:
+            border = min(border, graph.windows[work.cursors[q]["opening"]] * slide)
+    if bulk:
+        _clear_all(graph, work)
+    return border
 
-    Called by address; `FOREVER` closes all.
-    """
-    all_close = _expire(graph, work, p, time)
+
+def close_all(graph, work, output):
+    """Close all windows that are open; 0."""
     for q in range(work.cursors.size):
-        cursor = work.cursors[q]
-        while cursor["closing"] < cursor["opening"] and _end(graph, q, cursor["closing"]) <= time:
-            _close(graph, work, lanes, output, q, all_close)
-    if all_close:
-        for row in range(work.total + 1):
-            clear_lanes(graph, lanes, row, 0, work.cursors.size)
-    return _open(graph, work, lanes, p, time)
+        while work.cursors[q]["closing"] < work.cursors[q]["opening"]:
+            _close(graph, work, output, q, True)
+    _clear_all(graph, work)
+    return 0
 
 
 @inlined
-def _begin(graph, q, window):
-    return graph.windows[window] * graph.queries[q]["slide"]
+def _all_close(graph, work, time):
+    """Whether no window that is open stays open."""
+    for q in range(work.cursors.size):
+        opening = work.cursors[q]["opening"]
+        if (
+            work.cursors[q]["closing"] < opening
+            and graph.windows[opening - 1] * graph.queries[q]["slide"] + graph.queries[q]["within"]
+            > time
+        ):
+            return False
+    return True
 
 
 @inlined
-def _end(graph, q, window):
-    return _begin(graph, q, window) + graph.queries[q]["within"]
+def _clear_all(graph, work):
+    """Clear the rows of all states and the total; members are gone."""
+    for row in range(work.total + 1):
+        clear_lanes(graph, work.lanes, row, 0, work.cursors.size)
+
+
+@inlined
+def _close(graph, work, output, q, bulk):
+    """Write out the oldest window of a query, and clear its lane unless all will be cleared."""
+    row, lane = work.cursors[q]["closing"], work.cursors[q]["lane"]
+    width, outgrown = graph.queries[q]["width"], False
+    for j in range(graph.queries[q]["longs_of"]):
+        place = graph.queries[q]["long_start"] + j * width + lane
+        copy_long(output.lanes.longs, row, j, work.lanes.longs, work.total, place)
+        outgrown |= work.over[place]
+        work.over[place] = False
+    for j in range(graph.queries[q]["doubles_of"]):
+        place = graph.queries[q]["double_start"] + j * width + lane
+        output.lanes.doubles[row, j] = work.lanes.doubles[work.total, place]
+        output.lanes.exponents[row, j] = work.lanes.exponents[work.total, place]
+        outgrown |= overflows(work.lanes.longs, work.lanes.doubles[work.total, place])
+    for j in range(graph.queries[q]["ranks_of"]):
+        place = graph.queries[q]["rank_start"] + j * width + lane
+        output.lanes.ranks[row, j] = work.lanes.ranks[work.total, place]
+    output.outgrown[row] = outgrown
+    if not bulk:
+        clear_window(graph, work.lanes, work.total, q, lane)
+        for s in range(work.stores.size):
+            clear_window(graph, work.lanes, s, q, lane)
+            for m in range(work.stores[s]["head"], work.stores[s]["tail"]):
+                clear_window(graph, work.lanes, work.stores[s]["base"] + m, q, lane)
+    work.cursors[q]["closing"] += 1
+    work.cursors[q]["lane"] = lane + 1 if lane + 1 < width else 0
 
 
 @inlined
 def _expire(graph, work, p, time):
-    """Let go of members, and of entries, that no window holds that is open at an instant.
-
-    Returns whether no window stays open.
-    """
-    queries, oldest, all_close = work.cursors.size, FOREVER, True
+    """Let go of members, and of entries, that no window holds that is open at an instant."""
+    queries, oldest = work.cursors.size, _FOREVER
     for q in range(queries):
-        window, last = work.cursors[q]["closing"], graph.window_start[p * queries + q + 1]
-        while window < last and _end(graph, q, window) <= time:
+        last = graph.window_start[p * queries + q + 1]
+        within, slide = graph.queries[q]["within"], graph.queries[q]["slide"]
+        window = work.cursors[q]["closing"]
+        while window < last and graph.windows[window] * slide + within <= time:
             window += 1
-        all_close &= window >= work.cursors[q]["opening"]
-        if window < last and _begin(graph, q, window) <= time:
-            oldest = min(oldest, _begin(graph, q, window))
+        if window < last and graph.windows[window] * slide <= time:
+            oldest = min(oldest, graph.windows[window] * slide)
     oldest = min(oldest, time)
-    for store in work.stores:
-        start = store["start"]
+    for s in range(work.stores.size):
+        start = work.stores[s]["start"]
         while (
-            store["head"] < store["tail"]
-            and graph.times[work.entries[start + store["head"]]] < oldest
+            work.stores[s]["head"] < work.stores[s]["tail"]
+            and graph.times[work.block.entries[start + work.stores[s]["head"]]] < oldest
         ):
-            store["head"] += 1
-        if store["head"] == store["tail"]:
-            store["head"] = store["tail"] = 0
+            work.stores[s]["head"] += 1
+        if work.stores[s]["head"] == work.stores[s]["tail"]:
+            work.stores[s]["head"] = work.stores[s]["tail"] = 0
     low, end = work.ledger[Ledger.LOW], graph.offsets[p + 1]
     while low < end and graph.times[low] < oldest:
         low += 1
     work.ledger[Ledger.LOW] = low
-    return all_close
-
-
-@inlined
-def _open(graph, work, lanes, p, time):
-    """Open windows up to an instant; the next one at which a window closes or opens."""
-    queries, border, opened = work.cursors.size, FOREVER, 0
-    for q in range(queries):
-        cursor, query = work.cursors[q], graph.queries[q]
-        last = graph.window_start[p * queries + q + 1]
-        while cursor["opening"] < last and _begin(graph, q, cursor["opening"]) <= time:
-            lane = cursor["lane"] + cursor["opening"] - cursor["closing"]
-            lane -= query["width"] if lane >= query["width"] else 0
-            set_one(lanes.longs, work.starts, query["long_start"] + lane)
-            cursor["opening"] += 1
-        if cursor["closing"] < cursor["opening"]:
-            border = min(border, _end(graph, q, cursor["closing"]))
-            opened += 1
-        if cursor["opening"] < last:
-            border = min(border, _begin(graph, q, cursor["opening"]))
-    work.ledger[Ledger.OPEN] = opened
-    return border
-
-
-@inlined
-def _close(graph, work, lanes, output, q, all_close):
-    """Write out the oldest window of a query, and clear its lane unless all will be cleared."""
-    cursor, query, rows = work.cursors[q], graph.queries[q], output.rows
-    row, lane, width, outgrown = cursor["closing"], cursor["lane"], query["width"], False
-    for j in range(query["longs_of"]):
-        place = query["long_start"] + j * width + lane
-        copy_long(rows.counts, row, j, lanes.longs, work.total, place)
-        outgrown |= lanes.over[place]
-        lanes.over[place] = False
-    for j in range(query["doubles_of"]):
-        place = query["double_start"] + j * width + lane
-        total = lanes.doubles[work.total, place]
-        rows.sums[row, j] = total
-        rows.exponents[row, j] = lanes.exponents[work.total, place]
-        if lanes.longs.ndim == 2:  # above the first rung exponents are wide
-            outgrown |= not np.isfinite(total)
-    for j in range(query["ranks_of"]):
-        place = query["rank_start"] + j * width + lane
-        rows.ranks[row, j] = lanes.ranks[work.total, place]
-    output.outgrown[row] = outgrown
-    if not all_close:
-        for other in range(work.total + 1):
-            clear_window(graph, lanes, other, q, lane)
-        for store in work.stores:
-            for m in range(store["head"], store["tail"]):
-                clear_window(graph, lanes, store["base"] + m, q, lane)
-    cursor["closing"] += 1
-    cursor["lane"] = lane + 1 if lane + 1 < width else 0

@@ -87,7 +87,7 @@ class Asked:
             ordered: whether time never falls. Then no more events are held than the live windows
                 need, and a table has all partial rows of the windows that it has any of.
         """
-        observer = Observer(room=0)
+        observer = Observer(room=0, details=False)
 
         def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
             parts = [PARTIAL_SCHEMA.empty_table()]

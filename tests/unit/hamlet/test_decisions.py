@@ -8,13 +8,15 @@ import pytest
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import (
     DYNAMIC,
+    NAMES,
     Decisions,
     load_costs,
+    load_wide_costs,
 )
 from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
-from elsinore.kernels.hamlet_decide import ALONE, BESIDE, SHARED
+from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
@@ -103,8 +105,10 @@ def test_no_decision_at_all_is_refused() -> None:
 def test_a_plan_turns_where_its_costs_are_equal() -> None:
     """One run of two queries, two lanes: burst + 2 product = turn * (step + 2 addition - coef.)."""
     workload = _workload("PATTERN SEQ(A, B+) WITHIN 100", "PATTERN SEQ(C, B+) WITHIN 100")
-    cost = load_costs()
-    exact = (cost.burst + 2 * cost.product) / (cost.step + 2 * cost.addition - cost.coefficient)
+    cost = dict(zip(NAMES, load_costs().tolist(), strict=True))
+    exact = (cost["burst"] + 2 * cost["product"]) / (
+        cost["step"] + 2 * cost["addition"] - cost["coefficient"]
+    )
     turn = int(np.ceil(exact))
     for length in (turn - 1, turn):
         rows: list[Event] = [("A", 1, {}), ("C", 2, {}), *_burst([1] * length, 3)]
@@ -113,7 +117,8 @@ def test_a_plan_turns_where_its_costs_are_equal() -> None:
 
 
 def test_every_cost_is_known_and_wide_counts_cost_more() -> None:
-    narrow, wide, wider = load_costs(), load_costs(2), load_costs(4)
+    narrow, wide, wider = load_costs(), load_wide_costs(2), load_wide_costs(4)
     assert np.isfinite(narrow).all()
-    assert min(narrow) >= 0
-    assert narrow.product < wide.product < wider.product
+    assert (narrow >= 0).all()
+    place = NAMES.index("product")
+    assert narrow[place] < wide[place] < wider[place]

@@ -21,9 +21,11 @@ from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
-from elsinore.kernels.hamlet_graph import QUERY, MergedGraph, Weights
-from elsinore.kernels.hamlet_work import Output, bytes_of_members, measure
-from elsinore.kernels.rows import Rows, make_rows
+from elsinore.kernels.hamlet_extent import measure
+from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
+from elsinore.kernels.hamlet_lanes import make_lanes
+from elsinore.kernels.hamlet_work import Output, bytes_of_members
+from elsinore.kernels.rows import Rows
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.sharable import SharableSet, sharable_set
@@ -72,7 +74,7 @@ def run_set(
     observer: Observer | None = None,
 ) -> pa.Table:
     """Runs a set; see `aggregate_set`."""
-    merged = tables.found.merged
+    found, merged = tables.found, tables.found.merged
     codes = key_codes(merged.queries[0], columns)
     entries = make_entries(merged.standings, codes, columns)
     placed = at_states(entries, merged.standings, merged.merged_places)
@@ -82,72 +84,94 @@ def run_set(
     groups = entries.group_texts(merged.queries[0], codes)
     if observer is not None:
         observer.times, observer.groups = placed.times, groups.to_pylist()
-    rungs = _climb(prepared, decisions, observer)
-    if rungs is None:
-        each = [aggregate_query(query, columns, owned=owned) for query in tables.found.queries]
-        return pa.concat_tables(each)
-    rows = _rows(tables, groups, prepared, rungs)
-    return merge_partials(pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *rows]))
-
-
-@dataclass(frozen=True)
-class _Rung:
-    """Windows that were worked out with counts of one width: their queries' numbers, and totals."""
-
-    asking: np.ndarray
-    totals: Totals
+    parts = [PARTIAL_SCHEMA.empty_table()]
+    for window, output in _climb(prepared, decisions, observer):
+        if output is None:
+            return pa.concat_tables(
+                [aggregate_query(query, columns, owned=owned) for query in found.queries]
+            )
+        parts += _rows(tables, groups, prepared, window, output)
+    return merge_partials(pa.concat_tables(parts))
 
 
 def _climb(
     prepared: Prepared, decisions: Decisions, observer: Observer | None
-) -> list[_Rung] | None:
-    """Every window on the lowest rung that holds it; None if they take too much room."""
-    graph, limbs, rungs = prepared.graph, 1, []
-    extent = measure(graph)
-    most = [int(graph.queries[name].max()) for name in ("longs_of", "doubles_of", "ranks_of")]
+) -> Iterator[tuple[np.ndarray, Output | None]]:
+    """Windows by number, with their carriers, rung by rung; None for those that take too much."""
+    graph, limbs = prepared.graph, 1
+    reach = int(graph.queries["within"].max())
+    states = graph.kinds.size - 1
+    extent = measure(graph.offsets, graph.times, graph.states, states, reach)
     left = np.arange(graph.windows.size)
     while left.size:
         part = _with_windows(prepared, left)
         if bytes_of_members(part, extent, limbs) > LARGEST_SCRATCH:
-            return None
-        longs, doubles, ranks = most
-        rows = make_rows(left.size, longs, doubles, ranks, limbs)
-        output = Output(rows, np.zeros(left.size, np.bool_))
+            yield left, None
+            return
+        output = _output(part, limbs)
         run_observed(part, output, decisions.policy(graph, limbs), (extent, limbs), observer)
-        held = ~output.outgrown
-        totals = Totals(prepared.spans[left], rows).where(held)
-        rungs.append(_Rung(prepared.asking[left[held]], totals))
+        yield left[~output.outgrown], _where(output, ~output.outgrown)
         left, limbs = left[output.outgrown], 2 * limbs
-    return rungs
 
 
 def _with_windows(prepared: Prepared, chosen: np.ndarray) -> MergedGraph:
     graph = prepared.graph
     queries = graph.queries.size - 1
     cells = np.bincount(
-        prepared.spans[chosen, 2] * queries + prepared.asking[chosen],
+        prepared.window_owner[chosen] * queries + prepared.window_query[chosen],
         minlength=graph.window_start.size - 1,
     )
-    return graph._replace(windows=graph.windows[chosen], window_start=_offsets(cells))
+    starts = np.concatenate([[0], np.cumsum(cells)]).astype(np.int64)
+    return graph._replace(windows=graph.windows[chosen], window_start=starts)
+
+
+def _output(graph: MergedGraph, limbs: int) -> Output:
+    size = graph.windows.size
+    widths = tuple(
+        int(graph.queries[name].max()) for name in ("longs_of", "doubles_of", "ranks_of")
+    )
+    return Output(
+        make_lanes(size, widths, limbs, graph.no_rank),  # type: ignore[arg-type]
+        np.zeros(size, np.bool_),
+    )
+
+
+def _where(output: Output, chosen: np.ndarray) -> Output:
+    return Output(
+        type(output.lanes)(*(column[chosen] for column in output.lanes)), output.outgrown[chosen]
+    )
 
 
 def _rows(
-    tables: Tables, groups: pa.Array, prepared: Prepared, rungs: Sequence[_Rung]
+    tables: Tables,
+    groups: pa.Array,
+    prepared: Prepared,
+    windows: np.ndarray,
+    output: Output,
 ) -> Iterator[pa.Table]:
-    """Partial rows of all queries."""
+    """Partial rows of all queries from the windows of one rung."""
+    lanes, graph = output.lanes, prepared.graph
+    owners = prepared.window_owner[windows]
+    asking = prepared.window_query[windows]
+    trends = lanes.longs[:, 0] != 0
+    trends = trends if trends.ndim == 1 else trends.any(axis=1)
     for q, query in enumerate(tables.found.merged.queries):
-        carriers, sizes = tables.carriers[q], prepared.graph.queries[q]
-        meanings = prepared.weights.meanings(carriers)
-        for rung in rungs:
-            found = rung.totals.where(np.flatnonzero(rung.asking == q))
-            counts, *scaled, ranks = found.rows
-            sums, exponents = (column[:, : sizes["doubles_of"]] for column in scaled)
-            own = Rows(
-                counts[:, : sizes["longs_of"]], sums, exponents, ranks[:, : sizes["ranks_of"]]
-            )
-            found = Totals(found.spans, own).with_trend()
-            if len(found.spans):
-                yield from partial_rows(query, carriers, groups, meanings, [found])
+        rows = np.flatnonzero((asking == q) & trends)
+        spans = np.zeros((rows.size, 4), np.int64)
+        spans[:, 2], spans[:, 3] = owners[rows], graph.windows[windows[rows]]
+        carriers, sizes = tables.carriers[q], graph.queries[q]
+        totals = Totals(
+            spans,
+            Rows(
+                lanes.longs[rows, : sizes["longs_of"]],
+                lanes.doubles[rows, : sizes["doubles_of"]],
+                lanes.exponents[rows, : sizes["doubles_of"]],
+                lanes.ranks[rows, : sizes["ranks_of"]],
+            ),
+        )
+        if rows.size:
+            meanings = prepared.weights.meanings(carriers)
+            yield from partial_rows(query, carriers, groups, meanings, [totals])
 
 
 # ---- the arrays that the kernels read
@@ -160,14 +184,13 @@ class Prepared:
     Attributes:
         graph: the arrays.
         weights: of the events.
-        spans: int64[R, 4], see `kernels.entries`, the windows of the graph.
-        asking: int64[R], whose windows they are: numbers of queries.
+        window_owner, window_query: int64[R], partition and query of each window of the graph.
     """
 
     graph: MergedGraph
     weights: EventWeights
-    spans: np.ndarray
-    asking: np.ndarray
+    window_owner: np.ndarray
+    window_query: np.ndarray
 
 
 def prepare(
@@ -179,11 +202,15 @@ def prepare(
     """The graph of a set over its entries, with all windows that hold any."""
     queries, partitions = tables.found.merged.queries, entries.offsets.size - 1
     found = [spans_of(query.window, entries.offsets, entries.times, owned) for query in queries]
-    spans, asking = np.concatenate(found), np.repeat(np.arange(len(queries)), [*map(len, found)])
-    order = ascending(spans[:, 2], asking)
-    spans, asking = spans[order], asking[order]
-    cells = np.bincount(spans[:, 2] * len(queries) + asking, minlength=partitions * len(queries))
+    owner = np.concatenate([spans[:, 2] for spans in found])
+    number = np.concatenate([spans[:, 3] for spans in found])
+    query = np.repeat(np.arange(len(queries)), [len(spans) for spans in found])
+    order = ascending(owner, query)
+    cells = np.bincount(owner * len(queries) + query, minlength=partitions * len(queries))
+    within = np.array([q.window.within for q in queries], np.int64)
+    slide = np.array([q.window.slide for q in queries], np.int64)
     most = cells.reshape(partitions, len(queries)).max(axis=0)
+    width = np.maximum(np.minimum(-(-within // slide), most), 1)
     longs, doubles, known = fill_slots(
         tuple(tables.programs.slots), columns, entries.rows, entries.states
     )
@@ -194,34 +221,33 @@ def prepare(
         accepts=entries.accepts,
         offsets=entries.offsets,
         window_start=_offsets(cells),
-        windows=spans[:, 3].copy(),
+        windows=number[order],
         slots_l=longs,
         slots_d=doubles,
         known=known,
         no_rank=NO_RANK,
-        queries=_queries(queries, tables, most),
-        weights=Weights(weights.longs, weights.doubles, weights.ranks),
+        queries=_queries(queries, tables, width),
+        long_weights=weights.longs,
+        double_weights=weights.doubles,
+        ranks=weights.ranks,
         **tables.arrays,
     )
-    return Prepared(graph, weights, spans, asking)
+    return Prepared(graph, weights, owner[order], query[order])
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _queries(queries: Sequence[BoundQuery], tables: Tables, most: np.ndarray) -> np.ndarray:
-    """The table of queries, which have at most so many windows in a partition."""
-    found = np.zeros(len(queries) + 1, QUERY)
-    own = found[:-1]
-    own["slide"] = [query.window.slide for query in queries]
-    own["within"] = [query.window.within for query in queries]
-    own["types"] = [len(query.event_types) for query in queries]
-    own["longs_of"] = [1 + len(each.counts) for each in tables.carriers]
-    own["doubles_of"] = [len(each.sums) for each in tables.carriers]
-    own["ranks_of"] = [len(each.extremes) for each in tables.carriers]
-    overlap = -(-own["within"] // own["slide"])
-    own["width"] = np.maximum(np.minimum(overlap, most), 1)
+def _queries(queries: Sequence[BoundQuery], tables: Tables, width: np.ndarray) -> np.ndarray:
+    size = len(queries)
+    found = np.zeros(size + 1, QUERY)
+    for q, (query, carriers) in enumerate(zip(queries, tables.carriers, strict=True)):
+        row = found[q]
+        row["slide"], row["within"] = query.window.slide, query.window.within
+        row["width"], row["types"] = width[q], len(query.event_types)
+        row["longs_of"], row["doubles_of"] = 1 + len(carriers.counts), len(carriers.sums)
+        row["ranks_of"] = len(carriers.extremes)
     for kind in ("long", "double", "rank"):
-        found[f"{kind}_start"] = _offsets(own[f"{kind}s_of"] * own["width"])
+        found[f"{kind}_start"] = _offsets(found[f"{kind}s_of"][:size] * width)
     return found

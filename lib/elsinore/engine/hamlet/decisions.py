@@ -14,31 +14,48 @@ import numpy as np
 
 from elsinore.errors import ParameterError
 from elsinore.kernels import hamlet_decide
-from elsinore.kernels.hamlet_decide import Costs, Policy
+from elsinore.kernels.hamlet_decide import Policy
 from elsinore.kernels.hamlet_graph import MergedGraph
 
-#: The length of bursts that never pay: no burst is as long.
-_NO_BURST = np.iinfo(np.int64).max
+#: Names of the costs in the order of `kernels.hamlet_decide`.
+NAMES = (
+    *("burst", "coefficient", "product", "step"),
+    *("addition", "pair", "pair_lane", "arrival"),
+    *("arrival_lane", "hit", "expression", "term", "value", "snapshot"),
+)
+
+#: Costs that a lane has for each limb, where counts are wide.
+WIDE_NAMES = ("product", "addition")
 
 
 @cache
-def load_costs(limbs: int = 1) -> Costs:
-    """What is paid on the rung of so many limbs, from `costs.json` beside this module.
+def load_costs() -> np.ndarray:
+    """float64[14], nanoseconds with counts of 64 bits, from `costs.json` beside this module."""
+    found = _load()["nanoseconds"]
+    return np.array([found[name] for name in NAMES], np.float64)
 
-    Above one limb there are bursts without edge predicates alone; counts of several limbs make a
-    lane dearer for each of them.
-    """
-    found = json.loads((resources.files(__package__) / "costs.json").read_text("utf-8"))
-    costs, wide = Costs(**found["nanoseconds"]), found["wide"]
-    if limbs == 1:
-        return costs
-    return costs._replace(
-        burst=wide["burst"],
-        coefficient=wide["coefficient"],
-        step=wide["step"],
-        product=wide["product"] + limbs * wide["product_limb"],
-        addition=wide["addition"] + limbs * wide["addition_limb"],
-    )
+
+@cache
+def load_wide_costs(limbs: int) -> np.ndarray:
+    """The same for bursts without edge predicates on the rung of so many limbs, above one."""
+    costs, found = load_costs().copy(), _load()["wide"]
+    costs[NAMES.index("burst")] = found["burst"]
+    costs[NAMES.index("coefficient")] = found["coefficient"]
+    costs[NAMES.index("step")] = found["step"]
+    for name in WIDE_NAMES:
+        costs[NAMES.index(name)] = found[name] + limbs * found[f"{name}_limb"]
+    return costs
+
+
+@cache
+def _load() -> dict[str, dict[str, float]]:
+    text = (resources.files(__package__) / "costs.json").read_text("utf-8")
+    found: dict[str, dict[str, float]] = json.loads(text)
+    return found
+
+
+#: The length of bursts that never pay: no burst is as long.
+_NO_BURST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -48,7 +65,7 @@ class Decisions:
     Attributes:
         mode: of `kernels.hamlet_decide`.
         given: for given decisions, rows of a number a query, used in turn: 0 by itself, 1 shared,
-            2 side by side without snapshots (`kernels.hamlet_decide`).
+            2 side by side without snapshots (`kernels.hamlet_ways`).
         seed: for random decisions.
     """
 
@@ -78,7 +95,7 @@ class Decisions:
         given = np.array(self.given, np.int8).reshape(-1, queries)
         if self.seed is not None:
             given = np.random.default_rng(self.seed).integers(0, 3, (997, queries), np.int8)
-        costs = load_costs(limbs)
+        costs = load_costs() if limbs == 1 else load_wide_costs(limbs)
         return Policy(self.mode, costs, given, _turns(graph, costs, limbs))
 
 
@@ -95,7 +112,7 @@ EQUATION = Decisions(hamlet_decide.EQUATION)
 # ---- the length of a burst at which sharing it by snapshots begins to pay, for each run of queries
 
 
-def _turns(graph: MergedGraph, cost: Costs, limbs: int) -> np.ndarray:
+def _turns(graph: MergedGraph, costs: np.ndarray, limbs: int) -> np.ndarray:
     """int64[runs], the shortest burst that pays, or may pay, by snapshots.
 
     Without edge predicates, for a run of queries that take a share f of the events and have l
@@ -104,16 +121,22 @@ def _turns(graph: MergedGraph, cost: Costs, limbs: int) -> np.ndarray:
     `b expression + b l value + b^2 / 2 term + snapshot` against
     `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`.
 
-    Expressions over snapshots are for counts of one limb.
+    Args:
+        graph: its queries, states and entries.
+        costs: nanoseconds by `NAMES`.
+        limbs: of counts; expressions over snapshots are for one limb.
     """
-    starts, runs = graph.queries["long_start"], graph.runs
+    cost = dict(zip(NAMES, costs.tolist(), strict=True))
+    starts = graph.queries["long_start"]
+    runs = graph.runs
     lanes = (starts[runs["high"]] - starts[runs["low"]]).astype(np.float64)
     states = np.repeat(np.arange(graph.kinds.size - 1), np.diff(graph.kinds["run_start"]))
-    saved = _shares(graph, states) * (cost.step + lanes * cost.addition)
-    per_event = saved - cost.coefficient
+    plain = graph.kinds["plain"][states] != 0
+    saved = _shares(graph, states) * (cost["step"] + lanes * cost["addition"])
+    per_event = saved - cost["coefficient"]
     turns = np.full(runs.size, _NO_BURST)
-    pays = (graph.kinds["plain"][states] != 0) & (per_event > 0)
-    shared = cost.burst + lanes * cost.product
+    pays = plain & (per_event > 0)
+    shared = cost["burst"] + lanes * cost["product"]
     turns[pays] = np.ceil(np.minimum(shared[pays] / per_event[pays], 2.0**62)).astype(np.int64)
     if limbs == 1:
         common = np.bincount(states, lanes * runs["common"], graph.kinds.size - 1)
@@ -126,7 +149,10 @@ def _turns(graph: MergedGraph, cost: Costs, limbs: int) -> np.ndarray:
 def _shares(graph: MergedGraph, states: np.ndarray) -> np.ndarray:
     """The share of each state's entries that each run takes."""
     shares = np.ones(graph.runs.size)
-    for state in np.unique(states[graph.runs["class"] > 0]):  # of several classes
+    sizes = np.bincount(graph.runs["class"].astype(np.int64), minlength=1)
+    if sizes.size == 1:  # no state has two classes
+        return shares
+    for state in np.unique(states[graph.runs["class"] > 0]):
         accepts = graph.accepts[graph.states == state]
         for run in np.flatnonzero(states == state):
             taken = (accepts >> graph.runs["class"][run]) & 1
@@ -134,10 +160,10 @@ def _shares(graph: MergedGraph, states: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _turn_with_edges(cost: Costs, lanes: float) -> int:
+def _turn_with_edges(cost: dict[str, float], lanes: float) -> int:
     """The positive root of a b^2 + c b = snapshot; `_NO_BURST` if there is none."""
-    a = (cost.hit + lanes * cost.pair_lane - cost.term) / 2.0
-    c = cost.arrival + lanes * cost.arrival_lane - cost.expression - lanes * cost.value
+    a = (cost["hit"] + lanes * cost["pair_lane"] - cost["term"]) / 2.0
+    c = cost["arrival"] + lanes * cost["arrival_lane"] - cost["expression"] - lanes * cost["value"]
     if a <= 0.0:
-        return int(np.ceil(cost.snapshot / c)) if c > 0.0 else _NO_BURST
-    return int(np.ceil((-c + np.sqrt(c * c + 4.0 * a * cost.snapshot)) / (2.0 * a)))
+        return int(np.ceil(cost["snapshot"] / c)) if c > 0.0 else _NO_BURST
+    return int(np.ceil((-c + np.sqrt(c * c + 4.0 * a * cost["snapshot"])) / (2.0 * a)))

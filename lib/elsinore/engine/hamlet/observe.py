@@ -1,4 +1,4 @@
-"""What a run did: its decisions, and counts."""
+"""What a run did: decisions, snapshots with their values, coefficients."""
 
 from __future__ import annotations
 
@@ -10,21 +10,13 @@ import numpy as np
 
 from elsinore.kernels.hamlet import prepare_work, share_propagation
 from elsinore.kernels.hamlet_decide import Policy
+from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
-from elsinore.kernels.hamlet_work import Extent, Ledger, Output, Work, make_lanes_for
+from elsinore.kernels.hamlet_log import Log, make_log
+from elsinore.kernels.hamlet_work import Ledger, Output, Work
 
-#: What is counted in `Observer.counts`.
-_COUNTED = {
-    "bursts": Ledger.BURSTS,
-    "shared": Ledger.SHARED,
-    "split": Ledger.SPLIT,
-    "merged": Ledger.MERGED,
-    "events in bursts": Ledger.EVENTS,
-    "events shared": Ledger.SHARED_EVENTS,
-    "events beside bursts": Ledger.SINGLE,
-    "event snapshots": Ledger.EVENT_SNAPSHOTS,
-    "pairs": Ledger.PAIRS,
-}
+#: What a row of `Log.decisions` says, in this order.
+NUMBERS = ("burst", "partition", "state", "entry", "b", "n", "s_p", "s_c", "k", "g", "t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,32 +53,66 @@ class Observer:
     """Filled by a run on the first rung of the exact ladder.
 
     Attributes:
-        room: how many decisions are kept.
+        room: rows of the log kept of decisions, and of values and coefficients each.
         decisions: burst by burst.
+        values: by (burst, snapshot, query, window number), values of snapshots; 0 is the snapshot
+            at graphlet level, the others are at event level.
+        events: by (burst, snapshot), the number of the event of a snapshot at event level.
+        coefficients: by (burst, entry, snapshot).
+        sums: by (burst, snapshot), coefficients of the whole burst's count.
         counts: bursts, shared bursts and so on, by name; bytes of scratch.
-        complete: whether there was room for all decisions.
+        complete: whether the log had room for everything.
         seconds: of processor time that the kernels took, by the limbs of the rung.
+        details: whether values and coefficients are kept, too.
         times, groups: of the run that was observed last, the time of each entry, and the JSON array
             of group values of each partition: what a decision's `entry` and `partition` mean.
     """
 
     room: int = 100_000
     decisions: list[Decision] = field(default_factory=list)
+    values: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
+    events: dict[tuple[int, int], int] = field(default_factory=dict)
+    coefficients: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    sums: dict[tuple[int, int], int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     complete: bool = True
     seconds: dict[int, float] = field(default_factory=dict)
+    details: bool = True
     times: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     groups: Sequence[str] = ()
 
-    def take(self, work: Work) -> None:
-        """Take over what a run noted."""
-        wanted = int(work.ledger[Ledger.DECISIONS])
-        self.complete &= wanted <= self.room
-        for numbers, shares in zip(work.decisions[:wanted].tolist(), work.shares, strict=False):
-            noted = (*numbers, tuple(np.flatnonzero(shares).tolist()))
-            self.decisions.append(Decision(*noted))
-        for name, place in _COUNTED.items():
-            self.counts[name] = self.counts.get(name, 0) + int(work.ledger[place])
+    def take(self, log: Log, ledger: np.ndarray) -> None:
+        """Take over what a log holds."""
+        wanted, value_rows, coefficient_rows = log.used.tolist()
+        rows = max(wanted, value_rows, coefficient_rows) if self.details else wanted
+        self.complete &= rows <= self.room
+        for row in range(min(wanted, self.room)):
+            numbers = dict(zip(NUMBERS, log.decisions[row].tolist(), strict=False))
+            queries = tuple(np.flatnonzero(log.shares[row]).tolist())
+            shared, alone = log.costs[row].tolist()
+            self.decisions.append(Decision(**numbers, shared=shared, alone=alone, queries=queries))
+        for burst, snapshot, entry, query, window, value in log.values[:value_rows].tolist():
+            self.values[burst, snapshot, query, window] = value
+            if entry >= 0:
+                self.events[burst, snapshot] = entry
+        for burst, entry, snapshot, value in log.coefficients[:coefficient_rows].tolist():
+            if entry < 0:
+                self.sums[burst, snapshot] = value
+            else:
+                self.coefficients[burst, entry, snapshot] = value
+        names = {
+            "bursts": Ledger.BURSTS,
+            "shared": Ledger.SHARED,
+            "split": Ledger.SPLIT,
+            "merged": Ledger.MERGED,
+            "events in bursts": Ledger.EVENTS,
+            "events shared": Ledger.SHARED_EVENTS,
+            "events beside bursts": Ledger.SINGLE,
+            "event snapshots": Ledger.EVENT_SNAPSHOTS,
+            "pairs": Ledger.PAIRS,
+        }
+        for name, place in names.items():
+            self.counts[name] = self.counts.get(name, 0) + int(ledger[place])
 
 
 def run_observed(
@@ -100,16 +126,22 @@ def run_observed(
 
     `sizes` are how much of a partition there is at once, and the limbs of the rung.
     """
-    extent, limbs = sizes
-    watched = observer is not None and limbs == 1
-    work = prepare_work(graph, extent, observer.room if observer is not None and watched else 0)
-    lanes = make_lanes_for(graph, work, limbs)
+    work = prepare_work(graph, *sizes)
+    watched = observer is not None and sizes[1] == 1
+    room = observer.room if observer is not None and watched else 0
+    details = observer is not None and observer.details
+    log = make_log(graph.queries.size - 1, room, room if details else 0)
     began = time.thread_time()
-    share_propagation(graph, work, lanes, output, policy)
+    share_propagation(graph, work, output, policy, log)
     if observer is not None:
-        observer.seconds[limbs] = time.thread_time() - began
+        observer.seconds[sizes[1]] = time.thread_time() - began
     if observer is not None and watched:
-        observer.take(work)
-        parts = *lanes, *work, *work.stack
-        taken = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
-        observer.counts["bytes"] = max(observer.counts.get("bytes", 0), taken)
+        observer.take(log, work.ledger)
+        observer.counts["bytes"] = max(observer.counts.get("bytes", 0), _bytes_of(work))
+
+
+def _bytes_of(work: Work) -> int:
+    """What the scratch takes, members of all open windows included."""
+    parts = *work.lanes, *work.block, *work.block.stack, *work
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    return sum(array.nbytes for array in arrays)

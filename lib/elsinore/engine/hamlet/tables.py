@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.kernels.hamlet_graph import DOUBLE, END, KIND, LINK, LONG, NO_LOOP, OWN, RANK, RUN
+from elsinore.kernels.hamlet_graph import (
+    BEGIN,
+    DOUBLE,
+    END,
+    KIND,
+    LINK,
+    LONG,
+    NO_LOOP,
+    OWN,
+    RANK,
+    RUN,
+)
 from elsinore.lowering.carriers import Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Programs
 from elsinore.sharing.merged import MergedTemplate
@@ -44,8 +55,8 @@ def make_tables(found: SharableSet) -> Tables:
     class_of, carriers = merged.class_of, tuple(carriers_of(query) for query in merged.queries)
     programs, columns = Programs(), WeightColumns()
     arrays = _links(merged, class_of, programs) | _own(merged, class_of, carriers, columns)
-    ends = [{q: (bits[q],) for q in merged.ends(s)} for s, bits in enumerate(class_of)]
-    arrays |= _runs("end", ends, END)
+    arrays |= _runs("begin", _by_class(class_of, merged.starts), BEGIN)
+    arrays |= _runs("end", _by_class(class_of, merged.ends), END)
     arrays |= _loops(merged, class_of, carriers, programs)
     arrays = _states(merged, arrays) | programs.arrays
     return Tables(found, arrays, carriers, columns, programs)
@@ -53,6 +64,12 @@ def make_tables(found: SharableSet) -> Tables:
 
 #: For each state the bit of each of its queries.
 _ClassOf = Sequence[Mapping[int, int]]
+
+
+def _by_class(
+    class_of: _ClassOf, queries: Callable[[int], Iterable[int]]
+) -> list[dict[int, tuple[int, ...]]]:
+    return [{q: (bits[q],) for q in queries(s)} for s, bits in enumerate(class_of)]
 
 
 def _runs(
@@ -87,11 +104,7 @@ def _table(
 
 
 def _links(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> dict[str, np.ndarray]:
-    starts = len(merged.states)  # the row that trends start from
-    states: list[list[tuple[int, ...]]] = [
-        [*_agreeing({q: (bits[q], starts, -1) for q in merged.starts(s)})]
-        for s, bits in enumerate(class_of)
-    ]
+    states: list[list[tuple[int, ...]]] = [[] for _ in merged.states]
     for link in merged.links:
         program = programs.program(link.condition, link.earlier, link.later)
         marks = {q: (class_of[link.later][q], link.earlier, program) for q in link.queries}
@@ -141,7 +154,7 @@ def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, 
     kept = np.isin(np.arange(size), links["from"][programmed])
     types = [state.type for state in merged.states]
     kinds = np.zeros(size + 1, KIND)
-    for name in ("end", "link", "own", "run"):
+    for name in ("begin", "end", "link", "own", "run"):
         kinds[f"{name}_start"] = arrays.pop(f"{name}_start")
     bare, outside = ~programmed, ~programmed & (links["from"] != later)
     for name, before in (("loop_start", outside), ("pair_start", bare)):

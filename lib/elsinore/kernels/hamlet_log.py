@@ -1,0 +1,98 @@
+"""Tells an observer what was done: snapshots' values, coefficients, decisions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined
+from elsinore.kernels.hamlet_graph import table
+from elsinore.kernels.hamlet_work import Ledger
+
+#: Numbers of a decision, see `Log`.
+DECISION = 12
+
+#: Values of snapshots (the entry is -1 at graphlet level), and coefficients (-1 for the sum).
+VALUE = table("burst", "snapshot", "entry", "query", "window", "value")
+COEFFICIENT = table("burst", "entry", "snapshot", "coefficient")
+
+#: Places of `Log.used`.
+DECISIONS, VALUES, COEFFICIENTS = range(3)
+
+
+class Log(NamedTuple):
+    """What an observer is told; arrays of no rows ask for nothing.
+
+    Attributes:
+        decisions: int64[*, DECISION]: burst, partition, state, first entry, b, n, s_p, s_c, k, g,
+            t, how many share.
+        costs: float64[*, 2], shared and not.
+        shares: bool[*, k], the queries that share.
+        values, coefficients: `VALUE`[*], `COEFFICIENT`[*].
+        used: int64[3], rows wanted of `decisions`, `values` and `coefficients`.
+    """
+
+    decisions: np.ndarray
+    costs: np.ndarray
+    shares: np.ndarray
+    values: np.ndarray
+    coefficients: np.ndarray
+    used: np.ndarray
+
+
+def make_log(queries: int, decisions: int, rows: int) -> Log:
+    """A log with room for so many decisions, and values and coefficients."""
+    return Log(
+        np.zeros((decisions, DECISION), np.int64),
+        np.zeros((decisions, 2)),
+        np.zeros((decisions, queries), np.bool_),
+        np.zeros(rows, VALUE),
+        np.zeros(rows, COEFFICIENT),
+        np.zeros(3, np.int64),
+    )
+
+
+@inlined
+def _low(longs, row, lane):
+    if longs.ndim == 2:
+        return longs[row, lane]
+    return np.int64(longs[row, lane, 0])
+
+
+@inlined
+def log_values(graph, work, log, snapshot, entry, row, a, b):
+    """Note a snapshot's value for each open window of queries `a` to `b - 1`."""
+    if log.values.shape[0] == 0:
+        return
+    for q in range(a, b):
+        lane = work.cursors[q]["lane"]
+        for window in range(work.cursors[q]["closing"], work.cursors[q]["opening"]):
+            used = log.used[VALUES]
+            log.used[VALUES] += 1
+            if used < log.values.shape[0]:
+                log.values[used]["burst"] = work.ledger[Ledger.BURSTS]
+                log.values[used]["snapshot"] = snapshot
+                log.values[used]["entry"] = entry
+                log.values[used]["query"] = q
+                log.values[used]["window"] = graph.windows[window]
+                log.values[used]["value"] = _low(
+                    work.lanes.longs, row, graph.queries[q]["long_start"] + lane
+                )
+            lane += 1
+            if lane == graph.queries[q]["width"]:
+                lane = 0
+
+
+@inlined
+def log_coefficient(work, log, entry, snapshot, coefficient):
+    """Note the coefficient of a snapshot in an entry's count, or in the burst's sum (-1)."""
+    if log.coefficients.shape[0] == 0:
+        return
+    used = log.used[COEFFICIENTS]
+    log.used[COEFFICIENTS] += 1
+    if used < log.coefficients.shape[0]:
+        log.coefficients[used]["burst"] = work.ledger[Ledger.BURSTS]
+        log.coefficients[used]["entry"] = entry
+        log.coefficients[used]["snapshot"] = snapshot
+        log.coefficients[used]["coefficient"] = coefficient

@@ -1,0 +1,151 @@
+"""Which predecessors an event of a shared burst has, by each of the sharing queries' programs."""
+
+from __future__ import annotations
+
+from elsinore.kernels.borrowed import call
+from elsinore.kernels.compiled import inlined
+from elsinore.kernels.hamlet_graph import FREE_LOOP, NO_LOOP
+from elsinore.kernels.hamlet_lanes import add_rows
+from elsinore.kernels.hamlet_steps import takes
+from elsinore.kernels.hamlet_ways import SHARED
+from elsinore.kernels.hamlet_work import Ledger
+
+_NONE = -9
+
+
+@inlined
+def find_sets(graph, work, s, entry, ahead, is_first):
+    """Find an event's predecessors by each program of the sharing queries, into `Block.sets`.
+
+    Args:
+        graph: a `MergedGraph`.
+        work: a `Work`.
+        s: the state.
+        entry: the entry.
+        ahead: events of the burst before the entry's instant.
+        is_first: whether the entry is the burst's first one that any query takes.
+
+    Returns:
+        Whether all sharing queries have the same predecessors in the burst, and the burst's first
+        event had the same ones before the burst.
+    """
+    alike, before = True, _NONE
+    start = work.stores[s]["part_start"]
+    for i in range(start, start + work.stores[s]["parts"]):
+        if work.parts[i]["way"] != SHARED:
+            continue
+        loop = graph.runs[work.parts[i]["run"]]["loop"]
+        if loop >= 0 and work.tallies[loop]["found"] < 0:
+            last = work.stores[s]["tail"] + ahead
+            work.tallies[loop]["found"] = find_members(graph, work, loop, s, last, entry, loop)
+            if is_first:
+                work.tallies[loop]["first_found"] = work.tallies[loop]["found"]
+                for h in range(work.tallies[loop]["found"]):
+                    work.block.first_sets[loop, h] = work.block.sets[loop, h]
+            alike &= _same_outside(work, s, loop)
+        if before not in (_NONE, loop):
+            alike &= _same_inside(work, s, before, loop, ahead)
+        before = loop
+    return alike
+
+
+@inlined
+def outside_of(work, s, loop):
+    """How many of the members found lie before the burst; they come first."""
+    count, tail = 0, work.stores[s]["tail"]
+    while count < work.tallies[loop]["found"] and work.block.sets[loop, count] < tail:
+        count += 1
+    return count
+
+
+@inlined
+def _same_outside(work, s, loop):
+    count = outside_of(work, s, loop)
+    same = count == work.tallies[loop]["first_found"]
+    if same:
+        for h in range(count):
+            same &= work.block.sets[loop, h] == work.block.first_sets[loop, h]
+    return same
+
+
+@inlined
+def _same_inside(work, s, left, right, ahead):
+    same = True
+    for number in range(ahead):
+        same &= _inside(work, s, left, number) == _inside(work, s, right, number)
+    return same
+
+
+@inlined
+def _inside(work, s, loop, number):
+    """Whether event `number` of the burst precedes the present one for queries that loop so."""
+    sought = work.stores[s]["tail"] + number
+    if loop == NO_LOOP:
+        return False
+    if loop == FREE_LOOP:
+        return work.block.alive[work.stores[s]["start"] + sought]
+    low, high = 0, work.tallies[loop]["found"]
+    while low < high:
+        middle = (low + high) // 2
+        if work.block.sets[loop, middle] < sought:
+            low = middle + 1
+        else:
+            high = middle
+    return low < work.tallies[loop]["found"] and work.block.sets[loop, low] == sought
+
+
+# ---- the members of a state that may come right before an entry
+
+
+@inlined
+def find_members(graph, work, number, state, last, later, into):
+    """Write the places of the members for which a program is true; how many they are.
+
+    Args:
+        graph: a `MergedGraph`.
+        work: a `Work`.
+        number: the program's number.
+        state: the earlier state.
+        last: place after the last member looked at.
+        later: the later entry.
+        into: the row of `Block.sets` to write to.
+    """
+    first = work.stores[state]["head"]
+    found = call(
+        work.scan,
+        (graph, work.block, number, work.stores[state]["start"], first, last, later, into),
+    )
+    work.ledger[Ledger.PAIRS] += last - first
+    work.stores[state]["looked"] += last - first
+    work.stores[state]["found"] += found
+    return found
+
+
+@inlined
+def add_members(graph, work, s, entry, ahead, row, a, b):
+    """Add to a row what its entry at state `s` gets over transitions with a program.
+
+    A program is run once for all queries that have it, whether or not they take the same entries.
+
+    Args:
+        graph: a `MergedGraph`.
+        work: a `Work`.
+        s: the state.
+        entry: the entry.
+        ahead: members behind the tail of state `s` that come before the entry's instant.
+        row: the row of `Work.lanes`.
+        a: the first query.
+        b: the query after the last one.
+    """
+    accepts, into = graph.accepts[entry], work.block.sets.shape[0] - 1
+    number, source, found = -1, -1, 0
+    for t in range(graph.kinds[s]["pair_start"], graph.kinds[s + 1]["link_start"]):
+        low, high = max(a, graph.links[t]["low"]), min(b, graph.links[t]["high"])
+        if low >= high or not takes(accepts, graph.links[t]["class"]):
+            continue
+        if graph.links[t]["program"] != number or graph.links[t]["from"] != source:
+            number, source = graph.links[t]["program"], graph.links[t]["from"]
+            last = work.stores[source]["tail"] + (ahead if source == s else 0)
+            found = find_members(graph, work, number, source, last, entry, into)
+        hits = work.block.sets[into, :found]
+        add_rows(graph, work.lanes, row, work.stores[source]["base"], hits, low, high, work.over)

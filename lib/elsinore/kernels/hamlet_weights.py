@@ -1,0 +1,135 @@
+"""What events add to the lanes of their rows: counts, sums and extremes of their own values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, outlined
+from elsinore.kernels.hamlet_graph import DOUBLE, LONG
+from elsinore.kernels.hamlet_lanes import counts_any
+from elsinore.kernels.rows import LIMIT
+from elsinore.kernels.wide import add_product, add_scaled, multiply, normal, to_scaled
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_ROOM = 2.0**61
+
+
+@outlined
+def weigh_longs(target, trow, place, source, srow, counts, width, weight, over, limbs):
+    """Add `weight` times `width` lanes of counts to as many lanes."""
+    for i in range(width):
+        if target.ndim == 2:
+            trends = source[srow, counts + i]
+            if abs(np.float64(weight) * np.float64(trends)) > _ROOM:
+                over[place + i] = True
+                continue
+            total = target[trow, place + i] + weight * trends
+            target[trow, place + i] = total
+            if total > LIMIT or total < -LIMIT:
+                target[trow, place + i] = 0
+                over[place + i] = True
+        elif add_product(target[trow, place + i], source[srow, counts + i], weight, limbs):
+            over[place + i] = True
+            for limb in range(target.shape[2]):
+                target[trow, place + i, limb] = 0
+
+
+@outlined
+def weigh_doubles(doubles, exponents, trow, place, source, srow, counts, width, weight):
+    """Add `weight` times `width` lanes of counts to as many lanes of doubles."""
+    for i in range(width):
+        if not counts_any(source, srow, counts + i):
+            continue
+        if source.ndim == 2:
+            doubles[trow, place + i] += weight * source[srow, counts + i]
+        else:
+            trends, exponent = to_scaled(source[srow, counts + i])
+            fraction, shift = normal(weight, 0)
+            product, places = normal(fraction * trends, shift + exponent)
+            doubles[trow, place + i], exponents[trow, place + i] = add_scaled(
+                doubles[trow, place + i], exponents[trow, place + i], product, places
+            )
+
+
+@outlined
+def lower_ranks(ranks, trow, place, source, srow, counts, width, rank):
+    """Lower lanes of ranks to `rank` where trends are counted."""
+    for i in range(width):
+        if counts_any(source, srow, counts + i):
+            ranks[trow, place + i] = min(ranks[trow, place + i], rank)
+
+
+@inlined
+def own_value(graph, o, entry, lanes, row, over, limbs):
+    """Add what an entry itself contributes by row `o` of the `own_*` tables."""
+    q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
+    counts, width, kind = (
+        graph.queries[q]["long_start"],
+        graph.queries[q]["width"],
+        graph.owns[o]["kind"],
+    )
+    if kind == LONG:
+        weight = graph.long_weights[column, entry]
+        if weight != 0:
+            place = counts + j * width
+            weigh_longs(
+                lanes.longs, row, place, lanes.longs, row, counts, width, weight, over, limbs
+            )
+    elif kind == DOUBLE:
+        value = graph.double_weights[column, entry]
+        if value != 0.0:
+            place = graph.queries[q]["double_start"] + j * width
+            weigh_doubles(
+                lanes.doubles, lanes.exponents, row, place, lanes.longs, row, counts, width, value
+            )
+    else:
+        place = graph.queries[q]["rank_start"] + j * width
+        rank = graph.ranks[column, entry]
+        lower_ranks(lanes.ranks, row, place, lanes.longs, row, counts, width, rank)
+
+
+@outlined
+def _mark_large(target, source, limit, over):
+    for v in range(source.size):
+        if source[v] > limit or source[v] < -limit:
+            target[v] = 0
+            over[v] = True
+
+
+@outlined
+def multiply_longs(target, trow, source, srow, low, high, factor, over):
+    """Set lanes to `factor` (not negative, below 2**61) times those of another row."""
+    if target.ndim == 2:
+        mine, more = target[trow, low:high], source[srow, low:high]
+        limit = LIMIT // max(factor, 1)
+        seen = False
+        for v in range(mine.size):
+            seen |= more[v] > limit or more[v] < -limit
+            mine[v] = more[v] * factor
+        if seen:
+            _mark_large(mine, more, limit, over[low:high])
+    else:
+        for lane in range(low, high):
+            if multiply_wide(target[trow, lane], source[srow, lane], factor):
+                over[lane] = True
+                for limb in range(target.shape[2]):
+                    target[trow, lane, limb] = 0
+
+
+@outlined
+def multiply_wide(target, source, factor):
+    """`target = source * factor`, uint64[L] in two's complement; True if it may need more limbs.
+
+    `factor` is not negative. Modulo `2**(64 L)` the signs need no care; whether the product fits is
+    judged by the top limb.
+    """
+    size = source.size
+    short = np.uint64(factor)
+    carry = _ZERO
+    for i in range(size):
+        high, low = multiply(source[i], short)
+        total = low + carry
+        carry = high + (_ONE if total < low else _ZERO)
+        target[i] = total
+    top = np.float64(np.int64(source[size - 1]))
+    return (abs(top) + 1.0) * np.float64(factor) > _ROOM
