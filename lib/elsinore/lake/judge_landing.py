@@ -210,7 +210,7 @@ def count_judged(judged: pa.Table, whole: Collection[str]) -> LandingCounts:
     is_line = pc.is_valid(rows["fate"])
     is_whole = pc.is_in(rows["landing"], pa.array(sorted(whole), pa.string()))
     lines = rows.filter(pc.and_(is_line, is_whole))
-    fates = lines.group_by(names[:3]).aggregate([([], "count_all")])
+    fates = lines.group_by(names[:3], use_threads=False).aggregate([([], "count_all")])
     accepted = lines.filter(pc.field("fate") == ACCEPTED)
     changed = rows.filter(pc.field("op").is_valid())
     touched = _times(changed.filter(~pc.field("alike")))
@@ -236,5 +236,5 @@ def _times(changed: pa.Table) -> pa.ChunkedArray:
 def _spans(keys: pa.ChunkedArray, times: pa.ChunkedArray) -> dict[Any, tuple[int, int]]:
     """By key, the first and the last time."""
     table = pa.table({"key": keys, "time": times.cast(pa.int64())})
-    found = table.group_by("key").aggregate([("time", "min"), ("time", "max")])
+    found = table.group_by("key", use_threads=False).aggregate([("time", "min"), ("time", "max")])
     return {row["key"]: (row["time_min"], row["time_max"]) for row in found.to_pylist()}

@@ -80,7 +80,11 @@ def is_worth_compacting(lake: Lake, table: str) -> bool:
     adds = pa.table(lake.log(table).get_add_actions(flatten=True))
     small = adds.filter(pc.less(adds["size_bytes"], _TARGET_BYTES))
     keys = [f"partition.{column}" for column in lake.schema(table).partition_by]
-    counts = small.group_by(keys).aggregate([([], "count_all")])["count_all"].to_pylist()
+    counts = (
+        small.group_by(keys, use_threads=False)
+        .aggregate([([], "count_all")])["count_all"]
+        .to_pylist()
+    )
     return any(count > 1 for count in counts)
 
 

@@ -294,7 +294,9 @@ def _sized(staged: pa.Table, steps: int) -> pa.Table:
         ("counts", pc.starts_with(staged["aggregate"], "COUNT(")),
     ):
         staged = staged.append_column(name, pc.if_else(counts, staged["log2"], nothing))
-    found = staged.group_by(_KEY).aggregate([("trends", "max"), ("counts", "max")])
+    found = staged.group_by(_KEY, use_threads=False).aggregate(
+        [("trends", "max"), ("counts", "max")]
+    )
     size = pc.coalesce(found["trends_max"], found["counts_max"])
     start = found["window_start"].cast(pa.int64())
     named = [found["query_fingerprint"], found["group_key"], start.cast(pa.string())]

@@ -73,7 +73,9 @@ def count_results(
     found: dict[str, ResultCounts] = {}
     columns = ["query", *TopResult._fields] if tops else ["query", "aggregate"]
     for rows in read_by_day(lake, table, hours, columns=columns):
-        numbers = rows.group_by(["query", "aggregate"]).aggregate([([], "count_all")])
+        numbers = rows.group_by(["query", "aggregate"], use_threads=False).aggregate(
+            [([], "count_all")]
+        )
         most: dict[str, int] = {}  # each result has a row for each aggregate
         for query, _, number in zip(*numbers.to_pydict().values(), strict=True):
             found.setdefault(query, ResultCounts()).values += number
@@ -101,14 +103,18 @@ def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopR
     told = told_by(names)
     key = ["query", "aggregate"]
     wanted = pa.table([pa.array(part, pa.string()) for part in (told.keys(), told.values())], key)
-    counts = rows.join(wanted, key, join_type="inner")
+    counts = rows.join(wanted, key, join_type="inner", use_threads=False)
     if not counts.num_rows:  # of no rows pandas does not know the types
         return {}
     counts = counts.append_column("size", pc.fill_null(counts["log2"], -1.0))
-    best = counts.group_by(["query", "group_key"]).aggregate([("size", "max")]).to_pandas()
+    best = (
+        counts.group_by(["query", "group_key"], use_threads=False)
+        .aggregate([("size", "max")])
+        .to_pandas()
+    )
     best = best.sort_values(["size_max", "group_key"], ascending=False)
     best = pa.Table.from_pandas(best.groupby("query").head(number), preserve_index=False)
-    near = counts.join(best, ["query", "group_key"], join_type="inner")
+    near = counts.join(best, ["query", "group_key"], join_type="inner", use_threads=False)
     near = near.filter(pc.equal(near["size"], near["size_max"]))
     found: dict[str, list[TopResult]] = {}
     for row in near.select(["query", *TopResult._fields]).to_pylist():
@@ -153,7 +159,10 @@ def published_hours(lake: Path, workload: Workload, interval: Interval) -> dict[
     columns = ["query", "query_fingerprint"]
     owned = Hours(interval).expression(by_day=True)
     rows = read_rows(lake, PUBLISHED, columns=columns, where=owned)
-    held = {tuple(row.values()) for row in rows.group_by(columns).aggregate([]).to_pylist()}
+    held = {
+        tuple(row.values())
+        for row in rows.group_by(columns, use_threads=False).aggregate([]).to_pylist()
+    }
     known = {(query.name, query.fingerprint) for query in workload.queries}
     others = sorted({name for name, _ in held - known})
     return {"hours": len(labels), "published_hours": len(done), "other_queries": others}

@@ -124,12 +124,14 @@ def _plans_of(lake: Path, named: Sequence[str]) -> pa.Table:
 
 def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> pa.Table:
     """Landings with what `events` and `quarantine` really hold of each."""
-    held = events.group_by("landing").aggregate(
+    held = events.group_by("landing", use_threads=False).aggregate(
         [([], "count_all"), ("event_time", "min"), ("event_time", "max")]
     ).rename_columns(["landing", "event_rows", "earliest_event", "latest_event"])  # fmt: skip
-    bad = quarantine.group_by("landing").aggregate([([], "count_all")])
+    bad = quarantine.group_by("landing", use_threads=False).aggregate([([], "count_all")])
     bad = bad.rename_columns(["landing", "quarantine_rows"])
-    joined = landings.join(held, "landing").join(bad, "landing")
+    joined = landings.join(held, "landing", use_threads=False).join(
+        bad, "landing", use_threads=False
+    )
     for name in ("event_rows", "quarantine_rows"):
         at = joined.column_names.index(name)
         joined = joined.set_column(at, name, pc.fill_null(joined[name], 0))
@@ -213,7 +215,7 @@ def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool])
 def _count_places(counts: RuleCounts, rows: pa.Table) -> None:
     # Two rows of one key are a day's: they lie in the hour that their window ends in, or are
     # counted as misplaced.
-    keys = rows.group_by(_KEY).aggregate([([], "count_all")])
+    keys = rows.group_by(_KEY, use_threads=False).aggregate([([], "count_all")])
     counts.add("once", keys, pc.greater(keys["count_all"], 1), *_KEY)
     counts.add("has_query", rows, pc.is_null(rows["query"]), "group_key", "owned_hour")
     counts.add("group_is_json", rows, _is_odd(rows["group_key"], _is_json), *_KEY[:3])

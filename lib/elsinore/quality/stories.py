@@ -175,7 +175,7 @@ def _sizes(
     rows = [
         row
         for part in read_by_day(lake, PUBLISHED, hours, columns=_COLUMNS)
-        for row in part.group_by(key).aggregate(wanted).to_pylist()
+        for row in part.group_by(key, use_threads=False).aggregate(wanted).to_pylist()
     ]
     aggregates = {(row["query"], row["aggregate"]) for row in rows}
     told = told_by(aggregates)

@@ -44,7 +44,10 @@ def merge_partials(table: pa.Table) -> pa.Table:
     """
     table = table.cast(PARTIAL_SCHEMA).combine_chunks()  # taking from many chunks is slow
     numbered = table.select(_KEY).append_column("row", pa.array(np.arange(table.num_rows)))
-    groups = numbered.group_by(_KEY).aggregate([("row", "list"), ("row", "count")])
+    # Without threads, here and elsewhere: one that lets go of a NumPy array while Python ends aborts.
+    groups = numbered.group_by(_KEY, use_threads=False).aggregate(
+        [("row", "list"), ("row", "count")]
+    )
     several = groups.filter(pc.greater(groups["row_count"], 1))
     if not several.num_rows:
         return table

@@ -67,7 +67,12 @@ def observed_interval(events: EventTable) -> Interval:
 
 def _distinct(table: pa.Table) -> pa.Table:
     """Each row without NULL once, with texts in full: each batch has its own dictionary."""
-    found = table.unify_dictionaries().drop_null().group_by(table.column_names).aggregate([])
+    found = (
+        table.unify_dictionaries()
+        .drop_null()
+        .group_by(table.column_names, use_threads=False)
+        .aggregate([])
+    )
     plain = pa.schema(
         (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
         for f in found.schema
