@@ -44,7 +44,7 @@ def merge_partials(table: pa.Table) -> pa.Table:
     """
     table = table.cast(PARTIAL_SCHEMA).combine_chunks()  # taking from many chunks is slow
     numbered = table.select(_KEY).append_column("row", pa.array(np.arange(table.num_rows)))
-    # Without threads, here and elsewhere: one that lets go of a NumPy array while Python ends aborts.
+    # Without threads, as elsewhere: one that lets go of a NumPy array as Python ends aborts it.
     groups = numbered.group_by(_KEY, use_threads=False).aggregate(
         [("row", "list"), ("row", "count")]
     )
