@@ -35,8 +35,6 @@ from elsinore.timeline import SECOND, Interval
 #: The DAG of runs that catch up.
 CATCH_UP = "catch_up"
 
-_LANDED = assets("raw_events", "quarantine", "events", "landings")
-
 
 def replay_tasks(
     *, timeout: timedelta, aggregate_timeout: timedelta, first: Callable[..., Any] | None = None
@@ -52,7 +50,7 @@ def replay_tasks(
         The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
-    landed = (first or land_task)(**longer)
+    landed = (first or _land)(**longer)
     find_plan = find_plan_task(**longer)
     aggregate = step_task(
         "aggregate_trends",
@@ -111,20 +109,13 @@ def needs_replay_task() -> Any:
     return needs_replay()
 
 
-def batch_tasks(**arguments: Any) -> None:
+def batch_tasks() -> None:
     """Adds the tasks that start a run of this DAG for each batch, where batches are asked for."""
 
-    @task(outlets=_LANDED, **arguments)
+    @task(**LIGHT)
     def split(**context: Any) -> list[dict[str, Any]]:
-        """Gives the batches of the run's hours: none, unless `batch_hours` cuts them.
-
-        Lands all of these hours before, so that batches may run in any order: each finds the events
-        that its windows reach back to, and makes no other one stale.
-        """
-        parts = run_batches(context)
-        if parts:
-            _landing(context, late_days=0)
-        return parts
+        """Gives the batches of the run's hours: none, unless `batch_hours` cuts them."""
+        return run_batches(context)
 
     parts = split()
     TriggerDagRunOperator.partial(
@@ -169,16 +160,9 @@ def run_slices(context: Any, landed: dict[str, Any]) -> list[dict[str, str]]:
     return slices([context_interval(context), *reopened], Settings.load().slices)
 
 
-def land_task(*, late: bool = True, **arguments: Any) -> Any:
-    """Adds the task that lands the run's hours.
-
-    Args:
-        late: whether it also looks for files that came late, and for hours that were missed.
-        arguments: of the task.
-    """
-
+def _land(**arguments: Any) -> Any:
     @task(
-        outlets=_LANDED,
+        outlets=assets("raw_events", "quarantine", "events", "landings"),
         doc_md="Reads the raw files of the run's hours into `raw_events`, decodes their lines into "
         "`events`, and puts what could not be an event into `quarantine`, each with its reason. "
         "Lines = accepted + duplicates + quarantined, or the task fails. Published hours whose "
@@ -187,23 +171,17 @@ def land_task(*, late: bool = True, **arguments: Any) -> Any:
         **arguments,
     )
     def land(**context: Any) -> list[dict[str, str]]:
-        changed = {} if late else {"late_days": 0}
-        return _slices_of(context, _landing(context, **changed))
+        figures = call_step("land_events", context)
+        for label, reason in figures["refused_first"].items():
+            warn(context, "landing_refused", f"{label}: {reason}")
+        if figures["unread_first"]:
+            warn(context, "unread", figures["unread_first"])
+        silent = figures["silent_hours"]
+        if silent and silent % 24 == 0:  # once a day
+            warn(context, "silent", f"no file has come for {silent} hours")
+        return _slices_of(context, figures)
 
     return land()
-
-
-def _landing(context: Any, **changed: Any) -> dict[str, Any]:
-    """Lands the run's hours, and warns of what somebody should look at; its figures."""
-    figures = call_step("land_events", context, **changed)
-    for label, reason in figures["refused_first"].items():
-        warn(context, "landing_refused", f"{label}: {reason}")
-    if figures["unread_first"]:
-        warn(context, "unread", figures["unread_first"])
-    silent = figures["silent_hours"]
-    if silent and silent % 24 == 0:  # once a day
-        warn(context, "silent", f"no file has come for {silent} hours")
-    return figures
 
 
 def reopen_task(**arguments: Any) -> Any:
@@ -264,21 +242,13 @@ def step_task(job: str, **arguments: Any) -> Any:
     return step
 
 
-def call_step(
-    job: str, context: Mapping[str, Any], part: Interval | None = None, **changed: Any
-) -> dict[str, Any]:
+def call_step(job: str, context: Mapping[str, Any], part: Interval | None = None) -> dict[str, Any]:
     """Runs a job for a task over all hours of the run, or a part; sends its figures as metrics.
-
-    Args:
-        job: its module.
-        context: of the task.
-        part: the hours, if not all of the run's.
-        changed: settings that are others for this step.
 
     Raises:
         ElsinoreError: what the job raises; `transient` says whether another try may help.
     """
-    settings = context_settings(context).model_copy(update=changed)
+    settings = context_settings(context)
     dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
     arguments = Arguments(part or context_interval(context), run_id, page)
