@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from airflow.sdk import DAG
 
@@ -13,7 +14,7 @@ from elsinore.orchestration.house_rules import (
     hours,
     workload,
 )
-from elsinore.orchestration.replay_tasks import batch_tasks, needs_replay_task, replay_tasks
+from elsinore.orchestration.replay_tasks import land_task, needs_replay_task, replay_tasks
 
 DOC = """
 ### Replay of history in one run
@@ -23,15 +24,16 @@ asks for
 
 - `start` and `end`: whole hours in UTC; the run owns the windows that end after `start` and at
   `end` at the latest, and reads back as far as the longest `WITHIN`;
-- `batch_hours`: a year is replayed day by day with 24: the run starts one of its own for each day,
-  three of which are under way at a time, and a day that fails is run again by itself;
+- `batch_hours`: a year is computed day by day with 24, after all of it has landed: each day is
+  aggregated, validated and published by itself, and a day that fails is cleared by itself;
 - `workload`: a file of `schemas/workloads`, by name;
 - `force`: off, hours that are published for exactly these queries are left alone and the run is
   over in a moment; hours that hold results of other queries are refused. On, the hours are
   replayed whatever they hold, and **hold this workload's results afterwards, and no others**.
 
-The tables end as after the same hours in `hourly_replay`. That DAG, through `airflow backfill
-create`, is the better choice where each hour is to succeed or fail by itself.
+It looks for no other files than those of its hours, and for no hours that were missed elsewhere;
+what its hours make stale it computes anew. The tables end as after the same hours in
+`hourly_replay`, which can run hour by hour, too (`airflow backfill create`).
 """
 
 with DAG(
@@ -42,10 +44,10 @@ with DAG(
     start_date=datetime(2013, 1, 1, tzinfo=UTC),
     params=hours(optional=False) | batch_hours() | workload() | force(),
     tags=["elsinore", "replay", "backfill"],
-    # Of batches, one is validated while the next one lands.
-    **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24), together=3),
+    **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
 ) as dag:
-    batch_tasks()
     needs_replay_task() >> replay_tasks(
-        timeout=timedelta(hours=2), aggregate_timeout=timedelta(hours=8)
+        first=partial(land_task, late=False),
+        timeout=timedelta(hours=2),
+        aggregate_timeout=timedelta(hours=8),
     )

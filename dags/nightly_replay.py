@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, chain
 
 from elsinore.orchestration.airflow_pages import ReportLink
 from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, dag_rules, optional_day
-from elsinore.orchestration.replay_tasks import HoursSensor, find_plan_task, step_task
+from elsinore.orchestration.replay_tasks import (
+    HoursSensor,
+    ended_task,
+    find_plan_task,
+    step_task,
+)
 
 DOC = """
 ### What is done once for a day
@@ -72,13 +76,7 @@ with DAG(
         **LIGHT,
     )()
     report.operator.operator_extra_links = (ReportLink(),)
-    ended = EmptyOperator(
-        task_id="ended",
-        doc_md="Does nothing; fails where the report or a task before it has failed, since the "
-        "state of a run is that of its last tasks.",
-        # Without callbacks the scheduler itself sets its state.
-        **{**LIGHT, "on_execute_callback": None, "on_success_callback": None},
-    )
+    ended = ended_task()
     chain(wait_for_last_hours, find_plan_task(), maintain_tables, [report, ended])
     chain(wait_for_last_hours, judge_day, [report, ended])
     report >> ended

@@ -11,8 +11,8 @@ from elsinore.lake.land import REFUSED, land
 from elsinore.lake.landing_zone import RAW_NAMES, unread_files
 from elsinore.lake.provenance import standing
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import LAND_STEP, UNREAD, text_metrics
-from elsinore.lake.stale_hours import reopen_hours, silent_hours
+from elsinore.lake.run_metrics import LAND_STEP, UNREAD, note_metrics, text_metrics
+from elsinore.lake.stale_hours import hours_to_reopen, silent_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
@@ -40,14 +40,17 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
             unread_first = f"nothing reads {unread}; {RAW_NAMES}"
     first = _refused_first(lake, workload, interval, figures)
     most, days = settings.reopen_hours, settings.late_days
-    reopened = reopen_hours(lake, workload, interval, figures=figures, most=most, days=days)
+    reopened = hours_to_reopen(lake.root, workload, interval, most=most, days=days).figures(most)
+    note_metrics(
+        lake, workload, interval, LAND_STEP, figures | {"hours_left": reopened["hours_left"]}
+    )
     if unread and not figures["files"]:
         raise DataError(
             f"no file of these hours has come, and nothing reads {unread}", hint=RAW_NAMES
         )
     return {
         **figures,
-        **reopened.figures(most),
+        **reopened,
         **standing(lake.root),
         "silent_hours": silent_hours(lake.root, interval.end),
         "refused_first": first,

@@ -1,14 +1,14 @@
-"""Publishes the validated results of an interval, and of the hours that it re-opened."""
+"""Publishes the validated results of an interval."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from elsinore.errors import ConflictError
 from elsinore.lake.provenance import RestagedError, standing
 from elsinore.lake.publish import publish
 from elsinore.lake.run_metrics import PUBLISH_STEP, note_metrics
-from elsinore.lake.stale_hours import overtaken, reopened_hours, stale_hours
+from elsinore.lake.stale_hours import overtaken, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.load_workload import load_workload
@@ -31,27 +31,24 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     """
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    interval, run = arguments.interval, arguments.run
-    reopened = reopened_hours(lake, workload, interval)
-    name = settings.workload_file.stem
-    parts = (interval, *reopened)
+    interval, name = arguments.interval, settings.workload_file.stem
     for _ in range(ROUNDS):
-        behind = overtaken(settings.lake, workload, parts)
+        behind = overtaken(settings.lake, workload, interval)
         if not behind:
             try:
-                published = publish(lake, workload, interval, run=run, name=name, also=reopened)
+                published = publish(lake, workload, interval, run=arguments.run, name=name)
             except RestagedError:
                 validate_results(arguments, settings)
                 continue
             # Whoever landed in the meantime did not find these hours published.
-            behind = stale_hours(settings.lake, workload).inside(parts)
+            behind = stale_hours(settings.lake, workload).inside(interval)
             if not behind:
                 break
         for part in behind:
-            aggregate_trends(Arguments(part, run), settings)
+            aggregate_trends(replace(arguments, interval=part), settings)
         validate_results(arguments, settings)
     else:
         raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
-    figures = {**asdict(published), "reopened": len(reopened)}
+    figures = asdict(published)
     note_metrics(lake, workload, interval, PUBLISH_STEP, figures)
     return {**figures, **standing(settings.lake)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from elsinore.lake.stale_hours import NOTHING_LANDED, reopen_hours
-from elsinore.lake.tables import Lake
+from elsinore.catalog.load_schema import load_schema
+from elsinore.lake.stale_hours import hours_to_reopen
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
@@ -11,10 +11,7 @@ from elsinore.settings import Settings
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """For runs that catch up: nothing lands, and nothing but the interval is taken on."""
-    lake = Lake.open(settings)
-    workload = load_workload(settings.workload_file, lake.stream)
-    figures = {NOTHING_LANDED: "true"}
-    found = reopen_hours(
-        lake, workload, arguments.interval, figures=figures, most=0, days=settings.late_days
-    )
+    workload = load_workload(settings.workload_file, load_schema(settings.schema_file))
+    days = settings.late_days
+    found = hours_to_reopen(settings.lake, workload, arguments.interval, most=0, days=days)
     return found.figures(settings.reopen_hours)

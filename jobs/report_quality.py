@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
@@ -21,7 +20,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
 def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figures:
     """The page of a run or, by night, of a day; and the figures of the steps in their table."""
     record_metrics(Lake.open(settings), arguments.run, arguments.interval)
-    judgement = load_judgement(settings.quality, run_key(arguments.interval))
+    judgement = load_judgement(settings.quality, arguments.interval)
     stream = load_schema(settings.schema_file)
     page = write_report(
         settings.lake,

@@ -249,9 +249,8 @@ def print_results(
         for name in ("files", "lines", "accepted", "duplicates", "quarantined")
     )
     statuses, mismatches = checks["status"].to_pylist(), pc.sum(checks["mismatch"]).as_py() or 0
-    run = run_key(interval)
-    judgement = load_judgement(settings.quality, run)
-    report = settings.reports / f"{run}.html"
+    judgement = load_judgement(settings.quality, interval)
+    report = settings.reports / f"{run_key(interval)}.html"
     told = [
         f"landed    {count_of(lines, 'line')} of {count_of(files, 'file')}: {accepted:,} accepted, "
         f"{count_of(duplicates, 'duplicate')}, {quarantined:,} quarantined",

@@ -41,7 +41,7 @@ def test_every_dag_says_what_it_is_and_whose(bag: Any) -> None:
         assert dag.description, dag.dag_id
         assert "elsinore" in dag.tags, dag.dag_id
         assert dag.catchup is False, dag.dag_id
-        assert dag.max_active_runs == (3 if dag.dag_id == "backfill_replay" else 1), dag.dag_id
+        assert dag.max_active_runs == 1, dag.dag_id
 
 
 def test_every_run_is_bounded_due_and_missed_by_somebody(bag: Any) -> None:
@@ -105,11 +105,10 @@ def test_a_replay_that_fails_has_a_report_and_ends_failed(bag: Any) -> None:
     """The state of a run is that of its leaves, and the last of them needs all others."""
     for name in ("hourly_replay", "backfill_replay", "catch_up"):
         dag = bag.dags[name]
-        report, publish = dag.task_dict["report"], dag.task_dict["publish"]
-        assert report.trigger_rule == "one_failed"
-        assert report.upstream_task_ids == publish.upstream_task_ids == {"validate"}
-        leaves = {task.task_id for task in dag.leaves}
-        assert leaves - {"start_batch"} == {"report", "start_catch_up"}
+        report, following = dag.task_dict["report"], dag.task_dict["start_catch_up"]
+        assert report.trigger_rule == "all_done"
+        assert report.upstream_task_ids == following.upstream_task_ids == {"publish"}
+        assert {task.task_id for task in dag.leaves} == {"report", "start_catch_up"}
         others = [task for task in dag.tasks if task is not report]
         assert {task.trigger_rule for task in others} == {"all_success"}
 

@@ -7,33 +7,30 @@ import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from elsinore.errors import ParameterError
+from elsinore.timeline import Interval
 
 pytestmark = pytest.mark.dags
 
 Load = Callable[[str], Any]
 REPLAY = {
-    "land": {"find_plan", "aggregate"},
+    "land": {"find_plan", "aggregate", "validate", "publish"},
     "find_plan": {"aggregate"},
     "aggregate": {"validate"},
-    "validate": {"publish", "report"},
-    "publish": {"start_catch_up"},
+    "validate": {"publish"},
+    "publish": {"report", "start_catch_up"},
     "report": set(),
     "start_catch_up": set(),
 }
 TASKS = {
     "hourly_replay": REPLAY,
     # What is published is looked up before anything is replayed.
-    "backfill_replay": {
-        "split": {"start_batch"},
-        "start_batch": set(),
-        "needs_replay": {"land"},
-        **REPLAY,
-    },
+    "backfill_replay": {"needs_replay": {"land"}, **REPLAY},
     # Nothing lands.
     "catch_up": {
         "needs_replay": {"reopen"},
@@ -131,30 +128,44 @@ def test_defaults(load_dag: Load) -> None:
 # ---- each by itself
 
 
-def test_aggregate_is_mapped_over_the_slices_that_landing_gives(load_dag: Load) -> None:
-    aggregate = load_dag("hourly_replay").task_dict["aggregate"]
-    assert aggregate.is_mapped
-    assert set(aggregate.op_kwargs_expand_input.value) == {"time_slice"}
-    assert "time_slice" in aggregate.partial_kwargs["map_index_template"]
+def test_what_landing_gives_is_computed_part_by_part(load_dag: Load) -> None:
+    tasks = load_dag("hourly_replay").task_dict
+    for name in ("aggregate", "validate", "publish"):
+        assert tasks[name].get_closest_mapped_task_group().group_id == "parts"
+        assert "['part']" in tasks[name].map_index_template
+        assert tasks[name].weight_rule == "upstream", name
+    assert not {"land", "find_plan", "report"} & {
+        task.task_id for task in tasks.values() if task.get_closest_mapped_task_group()
+    }
 
 
-def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    from elsinore.orchestration.replay_tasks import run_slices
+def test_reopened_hours_are_parts_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from elsinore.orchestration.replay_tasks import run_parts
 
-    def hours(start: int, end: int) -> dict[str, str]:
+    def hours(start: int, end: int, **landed: bool) -> dict[str, Any]:
         return {
             "start": f"2013-02-08T{start:02}:00:00.000000Z",
             "end": f"2013-02-08T{end:02}:00:00.000000Z",
+            **landed,
         }
 
+    def parts(*own: tuple[int, int], reopened: Any = ()) -> list[dict[str, Any]]:
+        return [hours(*part, landed=True) for part in own] + [
+            hours(*part, landed=False) for part in reopened
+        ]
+
     context: Any = {"params": hours(10, 14)}
-    assert run_slices(context, {"reopened": []}) == [hours(10, 14)]
+    assert run_parts(context, (), landed=True) == parts((10, 14))
+    assert run_parts(context, (), landed=False) == parts(reopened=[(10, 14)])
+    batches: Any = {"params": hours(10, 15) | {"batch_hours": 2}}
+    assert run_parts(batches, (), landed=True) == parts((10, 12), (12, 14), (14, 15))
     monkeypatch.setenv("ELSINORE_SLICES", "3")
-    assert run_slices(context, {"reopened": []}) == [hours(10, 12), hours(12, 14)]
-    landed = {"lines": 5, "reopened": [hours(3, 4), hours(5, 7)]}
-    assert run_slices(context, landed) == [
-        hours(10, 12), hours(12, 14), hours(3, 4), hours(5, 6), hours(6, 7),
-    ]  # fmt: skip
+    assert run_parts(context, (), landed=True) == parts((10, 12), (12, 14))
+    borders = [("2013-02-08T03:00", "2013-02-08T04:00"), ("2013-02-08T05:00", "2013-02-08T07:00")]
+    reopened = [Interval.parse(*border) for border in borders]
+    assert run_parts(context, reopened, landed=True) == parts(
+        (10, 12), (12, 14), reopened=[(3, 4), (5, 6), (6, 7)]
+    )
 
 
 def test_outlets(load_dag: Load, root: Path) -> None:
@@ -181,33 +192,30 @@ def test_a_backfill_goes_on_where_there_is_something_to_replay(
     replay = dag.task_dict["needs_replay"].python_callable
     monkeypatch.setitem(replay.__globals__, "call_step", lambda job, context: found)
     hours = {"start": "2013-02-08", "end": "2013-02-09"}
-    context = {"params": {**hours, "force": force}, "run_id": "asked"}
+    context = {"params": {**hours, "force": force}}
     if goes_on is None:
         with pytest.raises(ParameterError, match="set force"):
             replay(**context)
         return
     assert replay(**context) is goes_on
-    assert dag.task_dict["split"].python_callable(**context) == []
 
 
-def test_a_backfill_in_batches_starts_a_run_for_each_and_replays_nothing_itself(
-    load_dag: Load,
+def test_a_backfill_lands_its_own_hours_alone(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks = load_dag("backfill_replay").task_dict
-    hours = {"start": "2013-02-08", "end": "2013-02-09", "batch_hours": 10}
-    context = {"params": {**hours, "force": True, "workload": "flights"}, "run_id": "asked"}
-    assert tasks["needs_replay"].python_callable(**context) is False
-    instants = [f"2013-02-08T{hour}:00:00.000000Z" for hour in ("00", "10", "20")]
-    ends = [*instants[1:], "2013-02-09T00:00:00.000000Z"]
-    same = {"workload": "flights", "force": True, "batch_hours": None}
-    assert tasks["split"].python_callable(**context) == [
-        {
-            "conf": {**same, "start": start, "end": end},
-            "trigger_run_id": f"asked__{start[:13]}",
-        }
-        for start, end in zip(instants, ends, strict=True)
-    ]
-    assert tasks["start_batch"].is_mapped
+    told = []
+
+    def call_step(job: str, context: Any, **changed: Any) -> dict[str, Any]:
+        told.append(changed)
+        return {"refused_first": {}, "unread_first": "", "silent_hours": 0, "reopened": []}
+
+    hours = {"start": "2013-02-08", "end": "2013-02-09"}
+    context = {"params": hours, "ti": SimpleNamespace(xcom_push=lambda *_: None)}
+    for name in ("backfill_replay", "hourly_replay"):
+        land = load_dag(name).task_dict["land"].python_callable
+        monkeypatch.setitem(land.__globals__, "call_step", call_step)
+        assert len(land(**context)) == 1
+    assert told == [{"late_days": 0}, {}]
 
 
 def test_a_nightly_report_is_made_after_failures_and_does_not_hide_them(load_dag: Load) -> None:

@@ -34,10 +34,11 @@ _LIMIT = 900.0
 
 @dataclass(frozen=True)
 class Step:
-    """A task of a run: a job over some hours."""
+    """A task of a run: a job over some hours, which the run has landed or others before it."""
 
     job: str
     interval: Interval
+    landed: bool = True
 
     def __str__(self) -> str:
         start, end = (hour_label(border) for border in (self.interval.start, self.interval.end))
@@ -152,7 +153,8 @@ def _work(line: Connection, step: Step, place: Place, fault: Fault | None) -> No
     told: dict[str, Any] = {}
     try:
         # Sessions are named after the server's home and the run.
-        arguments = Arguments(step.interval, f"{place.run} in {place.place.name}")
+        run = f"{place.run} in {place.place.name}"
+        arguments = Arguments(step.interval, run, landed=step.landed)
         told["figures"] = run_step(step.job, arguments, place)
     except Exception as error:  # noqa: BLE001  (it is told to whoever tries)
         name = type(error).__name__

@@ -21,8 +21,8 @@ JOBS = (
     "report_quality",
 )
 
-#: What a run does for each slice of its hours, and for each stretch that it re-opens.
-AGGREGATE = "aggregate_trends"
+#: What a run does for each part of its hours, and for each stretch that it re-opens.
+PARTWISE = JOBS[2:5]
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,13 @@ def run_clean(folder: Path, intervals: tuple[Interval, ...]) -> list[CleanRun]:
                 raise RuntimeError(f"{step} fails without any fault: {ended}")
             run.points[step] = ended.points
             run.after[step] = contents(place.lake)
-            behind = 1 + next((n for n, later in enumerate(steps) if later.job == AGGREGATE), 0)
-            steps[behind:behind] = reopened(ended)
+            if step.job == JOBS[0]:
+                steps[-1:-1] = reopened(ended)  # the report comes last
         runs.append(run)
     return runs
 
 
 def reopened(landed: Ended) -> list[Step]:
-    """What a landing adds to a run: the aggregation of published hours that it has re-opened."""
-    parts = landed.figures.get("reopened", [])
-    stretches = parts if isinstance(parts, list) else []  # a number where publishing says it
-    return [Step(AGGREGATE, Interval.parse(part["start"], part["end"])) for part in stretches]
+    """What a landing adds to a run: published hours that it has re-opened are computed anew."""
+    parts = [Interval.parse(part["start"], part["end"]) for part in landed.figures["reopened"]]
+    return [Step(job, part, landed=False) for part in parts for job in PARTWISE]

@@ -13,7 +13,7 @@ from random import Random
 
 from tests.faults.attempt import Attempt, Ended, Step, attempt
 from tests.faults.chain import Point, left_alone
-from tests.faults.clean import AGGREGATE, JOBS, CleanRun, reopened
+from tests.faults.clean import JOBS, CleanRun, reopened
 from tests.faults.history import BOTH, SECOND, Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import Contents, contents, differences
@@ -51,13 +51,14 @@ def overlap(
         tell(Point(own, fault, ended))
         tried: list[tuple[Step, Place, Ended | None]] = [(own, one, ended), (other, two, ran)]
         tried += [(both, two, None)] if other != both else []
-        tried += [(part, one, None) for part in more] if name == AGGREGATE else []
+        tried += [(part, one, None) for part in more if part.job == name]
         for step, side, last in tried:
             if last is None or last.transient:
                 last = left_alone(step, side)
             if not last.done:
                 wrong.append(f"{step} of the run {side.run}: {last}")
-            more += [part for part in reopened(last) if part not in more]
+            if step.job == JOBS[0]:
+                more += [part for part in reopened(last) if part not in more]
         if wrong:
             return wrong
     return differences(_of_hours(contents(place.lake)), _of_hours(runs[1].end))

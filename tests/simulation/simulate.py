@@ -27,8 +27,8 @@ from tests.faults.strikes import Fault
 from tests.lake_contents import contents, differences
 from tests.simulation.producer import Producer
 
-#: What an hourly run calls after it has landed, and what one does that catches up.
-AFTER = ("validate_results", "publish_results", "report_quality")
+#: What is called for each part of a run.
+PARTWISE = ("aggregate_trends", "validate_results", "publish_results")
 
 #: Tables that follow from the raw files.
 COMPARED = ("raw_events", "events", "trend_aggregates")
@@ -129,10 +129,11 @@ class Simulation:
         reopened = [Interval.parse(part["start"], part["end"]) for part in begun["reopened"]]
         if sum(part.length for part in reopened) > REOPEN * HOUR:
             self.wrong.append(f"{interval} takes on {len(reopened)} stretches")
-        for part in (interval, *reopened):
-            self._must(Step("aggregate_trends", part))
-        for job in AFTER:
-            self._must(Step(job, interval), fault)
+        landed = first == "land_events"
+        for part, own in ((interval, landed), *((part, False) for part in reopened)):
+            for job in PARTWISE:
+                self._must(Step(job, part, own), fault if own else None)
+        self._must(Step("report_quality", interval), fault)
         for left in begun["catch_up"]:
             behind = Interval.parse(left["start"], left["end"])
             self._tell(interval.start, f"catches up with {behind}")

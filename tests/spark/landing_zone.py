@@ -77,17 +77,16 @@ def run_jobs(
     run: str,
     *,
     first: ModuleType = land_events,
-    last: Sequence[ModuleType] = (validate_results, publish_results),
+    last: Sequence[ModuleType] = (aggregate_trends, validate_results, publish_results),
 ) -> dict[str, Any]:
     """What a run does, with the hours that it re-opens; gives what the first job says."""
-    own = Arguments(interval, run)
+    own = Arguments(interval, run, landed=first is land_events)
     figures = dict(first.main(own, settings))
     find_plan.main(own, settings)
     reopened = [Interval.parse(part["start"], part["end"]) for part in figures["reopened"]]
-    for part in (interval, *reopened):
-        aggregate_trends.main(Arguments(part, run), settings)
-    for job in last:
-        job.main(own, settings)
+    for part in (own, *(Arguments(part, run, landed=False) for part in reopened)):
+        for job in last:
+            job.main(part, settings)
     return figures
 
 

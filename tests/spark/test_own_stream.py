@@ -18,6 +18,7 @@ from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
 from jobs import (
+    aggregate_trends,
     judge_quality,
     land_events,
     publish_results,
@@ -72,7 +73,7 @@ def sell(settings: Settings) -> Sell:
 
 def run(settings: Settings, first: int, end: int) -> dict[str, Any]:
     """All jobs of a run; what landing says."""
-    last = (validate_results, publish_results, report_quality)
+    last = (aggregate_trends, validate_results, publish_results, report_quality)
     return run_jobs(settings, hours(first, end), f"run {first}", last=last)
 
 

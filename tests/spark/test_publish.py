@@ -154,20 +154,6 @@ def test_what_a_crash_between_the_two_commits_leaves_is_told_and_mended(
     assert all(after[label].rows < before[label].rows for label in before)
 
 
-def test_hours_that_are_no_neighbours_are_published_in_one_commit(lake: Lake) -> None:
-    first, second, between = hours("05", "06"), hours("07", "09"), hours("06", "07")
-    for interval in (first, second):
-        prepared(lake, interval)
-    before = lake.version(PUBLISHED)
-    publish(lake, workload(lake, QUERIES), second, run="run 8", also=[first])
-    assert lake.version(PUBLISHED) == before + 1
-    assert staged(lake, first, PUBLISHED) == staged(lake, first) != []
-    assert staged(lake, second, PUBLISHED) == staged(lake, second) != []
-    assert staged(lake, between, PUBLISHED) == []
-    labels = ["2013-02-08T05", "2013-02-08T07", "2013-02-08T08"]
-    assert [*of(lake, hours("05", "09"))] == labels
-
-
 def test_results_that_are_gone_vanish_and_other_hours_stay(lake: Lake, events: EventTable) -> None:
     interval, first, second = hours("18", "20"), hours("18", "19"), hours("19", "20")
     prepared(lake, interval)

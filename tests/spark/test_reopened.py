@@ -13,7 +13,7 @@ from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
 from elsinore.lake.publish import publish
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, note_metrics, read_metrics
-from elsinore.lake.stale_hours import reopen_hours, reopened_hours, stale_hours
+from elsinore.lake.stale_hours import hours_to_reopen, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.bound import Workload
@@ -92,13 +92,12 @@ def published(
     spark: SparkSession, lake: Lake, queries: Workload, interval: Interval, run: str
 ) -> tuple[Interval, ...]:
     """Compute and publish an interval with what it re-opened, trusting the engine."""
-    reopened = reopen_hours(lake, queries, interval, figures={}, most=100).taken
-    assert reopened_hours(lake, queries, interval) == reopened
+    reopened = hours_to_reopen(lake.root, queries, interval, most=100).taken
     for part in (interval, *reopened):
         aggregate(spark, lake, queries, part, static_plan="p", parts=1, run=run)
         validated = {STAGED_VERSION: str(lake.version(STAGED))}
         note_metrics(lake, queries, part, VALIDATE_STEP, validated)
-    publish(lake, queries, interval, run=run, also=reopened)
+        publish(lake, queries, part, run=run)
     return reopened
 
 
@@ -123,7 +122,7 @@ def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
     land(lake, settings, hours(13, 14))
     before = lake.version(PUBLISHED)
     assert labels(published(spark, lake, queries, hours(13, 14), "late")) == ["11", "12"]
-    assert lake.version(PUBLISHED) == before + 1
+    assert lake.version(PUBLISHED) == before + 2, "its own hour, and those that it re-opened"
     assert runs(lake) == {
         "09": "first", "10": "first", "11": "late", "12": "late", "13": "late",
     }  # fmt: skip
@@ -160,30 +159,31 @@ def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
 ) -> None:
     write_files(settings, Step(WHOLE, frozenset()))
 
-    def up_to_validation(interval: Interval, run: str) -> Arguments:
-        run_jobs(settings, interval, run, last=(validate_results,))
-        return Arguments(interval, run)
+    def up_to_validation(interval: Interval, run: str) -> list[Interval]:
+        """Its own hours and those that it has re-opened."""
+        jobs = (aggregate_trends, validate_results)
+        reopened = run_jobs(settings, interval, run, last=jobs)["reopened"]
+        return [interval, *(Interval.parse(part["start"], part["end"]) for part in reopened)]
 
-    first = up_to_validation(hours(10, 13), "first")
+    (first,) = up_to_validation(hours(10, 13), "first")
     # Before these are published an event of their time lands, which therefore re-opens nothing.
     put(settings, 13, departure(20, 45, 11), name="-late")
-    second = up_to_validation(hours(13, 14), "second")
-    assert reopened_hours(lake, queries, hours(13, 14)) == ()
+    (second,) = up_to_validation(hours(13, 14), "second")
     # So does a run over hours of the first, which it has therefore to validate again.
     aggregate_trends.main(Arguments(hours(12, 13), "beside"), settings)
     before = lake.version(PUBLISHED)
-    publish_results.main(first, settings)
+    publish_results.main(Arguments(first, "first"), settings)
     assert lake.version(PUBLISHED) == before + 1, "nothing stale was to be seen"
-    publish_results.main(second, settings)
+    publish_results.main(Arguments(second, "second"), settings)
     late = events_at(lake, *FINAL_EVENTS, (11 * 60 + 45, 5))
     assert staged(lake, WHOLE, PUBLISHED) == computed(queries, late, WHOLE)
     assert stale_hours(lake.root, queries).own == ()
     # Withdrawn again, it re-opens what it touched.
     put(settings, 13, name="-late")
-    third = up_to_validation(hours(13, 14), "third")
-    assert labels(reopened_hours(lake, queries, hours(13, 14))) == ["11", "12"]
-    figures = publish_results.main(third, settings)
-    assert figures["reopened"] == 1
+    own, *reopened = up_to_validation(hours(13, 14), "third")
+    assert labels(tuple(reopened)) == ["11", "12"]
+    for part in (own, *reopened):
+        publish_results.main(Arguments(part, "third"), settings)
     final = computed(queries, events_at(lake, *FINAL_EVENTS), WHOLE)
     assert staged(lake, WHOLE, PUBLISHED) == final
     assert runs(lake) == {"10": "first", "11": "third", "12": "third", "13": "third"}

@@ -102,17 +102,12 @@ def backfill_hour_by_hour(cluster: Cluster) -> float:
     return seconds
 
 
-def backfill_replay(cluster: Cluster, start: datetime, end: datetime, batches: int = 0) -> float:
-    """`backfill_replay` of a stretch at once, or in batches of a day each: seconds."""
+def backfill_replay(cluster: Cluster, start: datetime, end: datetime, **asked: int) -> float:
+    """`backfill_replay` of a stretch, with further parameters: seconds."""
     cluster.airflow("unpause-all", "dags", "unpause", "backfill_replay", "--yes")
-    asked: dict[str, Any] = {
-        "start": f"{start:%Y-%m-%dT%H}:00:00Z",
-        "end": f"{end:%Y-%m-%dT%H}:00:00Z",
-    }
-    if batches:
-        asked["batch_hours"] = 24
-    cluster.airflow("trigger", "dags", "trigger", "backfill_replay", "--conf", json.dumps(asked))
-    return finish(cluster, "backfill_replay", 1 + batches, 7200)
+    given = {"start": f"{start:%Y-%m-%dT%H}:00:00Z", "end": f"{end:%Y-%m-%dT%H}:00:00Z", **asked}
+    cluster.airflow("trigger", "dags", "trigger", "backfill_replay", "--conf", json.dumps(given))
+    return finish(cluster, "backfill_replay", 1, 7200)
 
 
 def replay_embedded(cluster: Cluster, start: datetime, end: datetime) -> tuple[Path, float]:
@@ -147,7 +142,7 @@ def require_equal_tables(here: Path, there: Path) -> dict[str, int]:
 def test_daily_batches_leave_the_tables_of_one_replay() -> None:
     end = YEAR + timedelta(days=DAYS)
     with deployed(YEAR, end) as cluster:
-        batches = backfill_replay(cluster, YEAR, end, batches=DAYS)
+        batches = backfill_replay(cluster, YEAR, end, batch_hours=24)
         tries = cluster.query("SELECT count(*), max(try_number) FROM task_instance")
         lake, direct = replay_embedded(cluster, YEAR, end)
         counts = require_equal_tables(cluster.folder / "var" / "lake", lake)

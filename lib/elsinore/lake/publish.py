@@ -45,13 +45,7 @@ class Published:
 
 
 def publish(
-    lake: Lake,
-    workload: Workload,
-    interval: Interval,
-    *,
-    run: str,
-    name: str = "",
-    also: Sequence[Interval] = (),
+    lake: Lake, workload: Workload, interval: Interval, *, run: str, name: str = ""
 ) -> Published:
     """Make the staged results of some hours the published ones, in one commit.
 
@@ -65,18 +59,17 @@ def publish(
         interval: the hours.
         run: the run, named in the table's history.
         name: the workload's name, for people.
-        also: further hours, each stretch validated by itself: those that late events re-opened.
 
     Raises:
-        ValidationError: a stretch was not validated, its validation found a mismatch, or something
-            else than an aggregation changed its staged results since. Nothing is published then.
-        DataError: nothing says what a stretch's results come from.
-        RestagedError: a stretch was aggregated anew since it was validated, for this workload or
+        ValidationError: they were not validated, validation found a mismatch, or something else
+            than an aggregation changed the staged results since. Nothing is published then.
+        DataError: nothing says what the results of an hour come from.
+        RestagedError: results were aggregated anew since they were validated, for this workload or
             for another.
         ConflictError: another writer got there first; worth another try.
         SetupError: the disk is full or read-only.
     """
-    own = OfWorkload(Hours(interval, tuple(also)), workload_fingerprint(workload))
+    own = OfWorkload(Hours(interval), workload_fingerprint(workload))
     hours, version = own.hours, lake.version(STAGED)
     origins = _require_publishable(lake, workload, own, version)
     found = hour_contents(lake, STAGED, hours, version)
@@ -134,25 +127,23 @@ def _require_publishable(
 ) -> dict[str, Origin]:
     """By hour where its staged results come from, if they may be published: see `publish`."""
     wrong = lake.rows(VALIDATIONS, own.expression() & pc.field("mismatch"), columns=["query"])
+    interval = own.hours.interval
     if wrong.num_rows:
         raise ValidationError(
-            f"{wrong.num_rows} aggregates of {own.hours.interval} differ from the reference",
+            f"{wrong.num_rows} aggregates of {interval} differ from the reference",
             hint="see the table validations",
         )
-    origins: dict[str, Origin] = {}
-    for stretch in own.hours.intervals:
-        validated = find_text(lake, workload, stretch, VALIDATE_STEP, STAGED_VERSION)
-        if validated is None:
-            raise ValidationError(
-                f"the results of {stretch} were not validated", hint="run validate_results first"
-            )
-        require_unchanged(lake.root, stretch, since=int(validated), until=version)
-        found = require_origins(lake.root, stretch, version=version)
-        if any(origin.workload != own.workload for origin in found.values()):
-            raise RestagedError(
-                f"staged results of {stretch} are of another workload", hint="aggregate it again"
-            )
-        origins |= found
+    validated = find_text(lake, workload, interval, VALIDATE_STEP, STAGED_VERSION)
+    if validated is None:
+        raise ValidationError(
+            f"the results of {interval} were not validated", hint="run validate_results first"
+        )
+    require_unchanged(lake.root, interval, since=int(validated), until=version)
+    origins = require_origins(lake.root, interval, version=version)
+    if any(origin.workload != own.workload for origin in origins.values()):
+        raise RestagedError(
+            f"staged results of {interval} are of another workload", hint="aggregate it again"
+        )
     return origins
 
 

@@ -192,3 +192,16 @@ def run_key(interval: Interval) -> str:
     '1970-01-01T00_1970-01-01T02'
     """
     return f"{hour_label(interval.start)}_{hour_label(interval.end)}"
+
+
+def cover(keys: list[str], start: str, end: str) -> list[str]:
+    """Run keys that follow each other from `start` on and do not pass `end`; the longest first.
+
+    >>> cover(["00_01", "00_02", "01_02", "02_03"], "00", "03")
+    ['00_02', '02_03']
+    """
+    found: list[str] = []
+    while nexts := [k for k in keys if k.startswith(f"{start}_") and k.split("_")[1] <= end]:
+        found.append(max(nexts))
+        start = found[-1].split("_")[1]
+    return found

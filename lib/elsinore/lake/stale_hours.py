@@ -10,7 +10,6 @@ earlier ones are, was missed, for instance while the scheduler was down.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +17,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_rows
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import read_publications, staged_origins
-from elsinore.lake.run_metrics import LAND_STEP, Metric, find_text, note_metrics
-from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import (
@@ -39,9 +35,6 @@ from elsinore.timeline import (
 )
 from elsinore.windows import Window
 
-#: Metrics of the step `land`: the hours as JSON; and that this run is none of those that land.
-REOPENED, NOTHING_LANDED = "reopened", "nothing landed"
-
 
 @dataclass(frozen=True, slots=True)
 class StaleHours:
@@ -53,10 +46,10 @@ class StaleHours:
     own: tuple[Interval, ...]
     others: tuple[str, ...]
 
-    def inside(self, parts: Iterable[Interval]) -> tuple[Interval, ...]:
-        """The own ones that lie in some intervals."""
-        wanted = {hour for part in parts for hour in hours_of(part)}
-        return stretches(hour for part in self.own for hour in hours_of(part) if hour in wanted)
+    def inside(self, interval: Interval) -> tuple[Interval, ...]:
+        """The own ones that lie in an interval."""
+        own = (hour for part in self.own for hour in hours_of(part))
+        return stretches(hour for hour in own if interval.contains(hour))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +158,15 @@ def _missed(lake: Path, workload: Workload, until: int, days: int) -> set[int]:
     }
 
 
-def overtaken(lake: Path, workload: Workload, parts: Iterable[Interval]) -> tuple[Interval, ...]:
-    """The hours of some intervals whose staged results are older than an event of their windows.
+def overtaken(lake: Path, workload: Workload, interval: Interval) -> tuple[Interval, ...]:
+    """The hours of an interval whose staged results are older than an event of their windows.
 
     What `stale_hours` says of published results, said of those that are about to be published.
 
     Raises:
         DataError: a table is damaged.
     """
-    staged = {label: found for part in parts for label, found in staged_origins(lake, part).items()}
+    staged = staged_origins(lake, interval)
     versions = {parse_hour(label): one.events_version for label, one in staged.items()}
     windows = {query.window for query in workload.queries}
     return stretches(_touched_since(lake, windows, versions)) if versions else ()
@@ -232,45 +225,21 @@ def _touched_since(
     return found
 
 
-def reopen_hours(
-    lake: Lake,
-    workload: Workload,
-    interval: Interval,
-    *,
-    figures: Mapping[str, Metric],
-    most: int,
-    days: int = 0,
+def hours_to_reopen(
+    lake: Path, workload: Workload, interval: Interval, *, most: int, days: int = 0
 ) -> Reopened:
-    """Find what a run is to compute beside its own hours, and keep that for its steps.
+    """What a run is to compute beside its own hours.
 
     Args:
-        lake: the tables.
+        lake: folder of the tables.
         workload: whose windows count.
         interval: the hours of the run.
-        figures: what else to note of the landing.
         most: how many hours the run may take on beside its own.
         days: how many days before its own hours may have been missed.
     """
-    hours = _missed(lake.root, workload, interval.start, days)
-    hours |= {hour for part in stale_hours(lake.root, workload).own for hour in hours_of(part)}
+    hours = _missed(lake, workload, interval.start, days)
+    hours |= {hour for part in stale_hours(lake, workload).own for hour in hours_of(part)}
     outside = sorted(hour for hour in hours if not interval.contains(hour))
     # The latest ones: catching up begins with the first.
     cut = max(len(outside) - most, 0)
-    found = Reopened(stretches(outside[cut:]), stretches(outside[:cut]))
-    borders = [[format_instant(part.start), format_instant(part.end)] for part in found.taken]
-    metrics = {**figures, REOPENED: json.dumps(borders), "hours_left": cut}
-    note_metrics(lake, workload, interval, LAND_STEP, metrics)
-    return found
-
-
-def reopened_hours(lake: Lake, workload: Workload, interval: Interval) -> tuple[Interval, ...]:
-    """What `reopen_hours` found last for a run; nothing where it was not asked.
-
-    Raises:
-        ParameterError: the metric is damaged.
-    """
-    text = find_text(lake, workload, interval, LAND_STEP, REOPENED) or "[]"
-    try:
-        return tuple(Interval.parse(start, end) for start, end in json.loads(text))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ParameterError(f"the hours that {interval} re-opened are damaged: {error}") from error
+    return Reopened(stretches(outside[cut:]), stretches(outside[:cut]))

@@ -74,13 +74,12 @@ REPORTS = "quality_reports"
 _GROUP = "elsinore"
 
 
-def dag_rules(*, due: timedelta, timeout: timedelta, together: int = 1) -> dict[str, Any]:
+def dag_rules(*, due: timedelta, timeout: timedelta) -> dict[str, Any]:
     """Arguments that every DAG is made with.
 
     Args:
         due: how long after it was queued a run should be done; an alert says so if it is not.
         timeout: how long it may run; then it is failed. At most `LONGEST_RUN`.
-        together: how many of its runs may be under way at once.
     """
     deadline = DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
@@ -90,7 +89,7 @@ def dag_rules(*, due: timedelta, timeout: timedelta, together: int = 1) -> dict[
     )
     return {
         "catchup": False,
-        "max_active_runs": together,
+        "max_active_runs": 1,
         "dagrun_timeout": timeout,
         "default_args": TASK_DEFAULTS,
         "on_failure_callback": alert_run_failed,

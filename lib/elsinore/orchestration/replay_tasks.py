@@ -6,13 +6,14 @@ A task calls a step with the hours, the workload and the name of its run.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import BaseSensorOperator, Context, chain, task
+from airflow.sdk import BaseSensorOperator, Context, chain, task, task_group
 from airflow.sdk.exceptions import AirflowSkipException
 
 from elsinore.orchestration.airflow_environment import SPARK_POOL
@@ -21,16 +22,14 @@ from elsinore.orchestration.callbacks import warn
 from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
-    batches,
     context_interval,
     is_worth_replaying,
     run_interval,
-    slices,
     workload_path,
 )
 from elsinore.orchestration.run_step import Arguments, StepProcess, collect_seldom, run_step
 from elsinore.settings import Settings
-from elsinore.timeline import SECOND, Interval
+from elsinore.timeline import HOUR, SECOND, Interval, format_instant
 
 #: The DAG of runs that catch up.
 CATCH_UP = "catch_up"
@@ -39,32 +38,39 @@ CATCH_UP = "catch_up"
 def replay_tasks(
     *, timeout: timedelta, aggregate_timeout: timedelta, first: Callable[..., Any] | None = None
 ) -> Any:
-    """Adds the tasks of a replay to the DAG at hand, one after another.
+    """Adds the tasks of a replay to the DAG at hand.
+
+    After the plan, each part of the run's hours is aggregated, validated and published by itself:
+    what fails in one keeps no other from being published.
 
     Args:
         timeout: of each task that may take long.
-        aggregate_timeout: of the aggregation of one slice.
+        aggregate_timeout: of the aggregation of one part.
         first: adds the task that says what is to be computed; by default that of landing.
 
     Returns:
         The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
-    landed = (first or _land)(**longer)
+    of_part: dict[str, Any] = {
+        **longer,
+        "map_index_template": "{{ task.op_kwargs['part']['start'][:13] }} to "
+        "{{ task.op_kwargs['part']['end'][:13] }}",
+        # A part is published before the next one is aggregated.
+        "weight_rule": "upstream",
+    }
+    landed = (first or land_task)(**longer)
     find_plan = find_plan_task(**longer)
     aggregate = step_task(
         "aggregate_trends",
         task_id="aggregate",
-        pool=SPARK_POOL,
-        execution_timeout=aggregate_timeout,
-        map_index_template="{{ task.op_kwargs['time_slice']['start'][:13] }} to "
-        "{{ task.op_kwargs['time_slice']['end'][:13] }}",
         inlets=assets("events", "plans"),
         outlets=assets("trend_aggregates_staged"),
-        doc_md="One Spark job for each slice: aggregates the windows that end in it, for every "
-        "query and group, into `trend_aggregates_staged`. Rows of an earlier run over the same "
-        "hours are replaced.",
-    ).expand(time_slice=landed)
+        doc_md="One Spark job: aggregates the windows that end in the part, for every query and "
+        "group, into `trend_aggregates_staged`. Rows of an earlier run over the same hours are "
+        "replaced.",
+        **of_part | {"pool": SPARK_POOL, "execution_timeout": aggregate_timeout},
+    )
     validate = step_task(
         "validate_results",
         task_id="validate",
@@ -72,72 +78,58 @@ def replay_tasks(
         outlets=assets("validations"),
         doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
         "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
-        "fails the run before anything is published. Re-opened hours have samples of their own.",
-        **longer,
-    )()
+        "fails the part before anything of it is published.",
+        **of_part,
+    )
+    publish = _publish_task(**of_part)
+
+    @task_group(prefix_group_id=False)
+    def parts(part: dict[str, Any]) -> None:
+        """Aggregates, validates and publishes a part of the run's hours."""
+        chain(aggregate(part=part), validate(part=part), publish(part=part))
+
+    published = parts.expand(part=landed)
     report = step_task(
         "report_quality",
         task_id="report",
-        trigger_rule="one_failed",
-        outlets=assets(REPORTS),
-        doc_md="Writes the report of a run that publishes nothing, since a task has failed.",
+        trigger_rule="all_done",
+        outlets=assets("run_metrics", REPORTS),
+        doc_md="Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
         **LIGHT,
     )()
-    publish = _publish(**longer)
-    for page in (publish, report):
-        page.operator.operator_extra_links = (ReportLink(),)
-    chain(landed, find_plan, aggregate, validate, [publish, report])
-    if not is_tested():  # there is no scheduler then
-        publish >> CatchUp(after=landed.operator.task_id)
+    report.operator.operator_extra_links = (ReportLink(),)
+    chain(landed, find_plan, published, report)
+    following = ended_task() if is_tested() else CatchUp(after=landed.operator.task_id)
+    published >> following  # there is no scheduler where a run is tested
     return landed
 
 
+def ended_task() -> Any:
+    """Adds the task that does nothing, and fails where a task before it has failed.
+
+    The state of a run is that of its last tasks, and a report is one that is always written.
+    """
+    return EmptyOperator(
+        task_id="ended",
+        doc_md="Does nothing; fails where a task before it has failed.",
+        # Without callbacks the scheduler itself sets its state.
+        **{**LIGHT, "on_execute_callback": None, "on_success_callback": None},
+    )
+
+
 def needs_replay_task() -> Any:
-    """Adds the task that ends a run at once where there is nothing to do, or others do it."""
+    """Adds the task that ends a run at once where there is nothing to do."""
 
     @task.short_circuit(inlets=assets("trend_aggregates", "run_metrics"), **LIGHT)
     def needs_replay(**context: Any) -> bool:
-        """Goes on if `force` is on or an hour is stale or not published, and no batches are asked.
+        """Goes on if `force` is on or an hour is stale or not published.
 
         Refuses to replace results of other queries by accident.
         """
-        if run_batches(context):
-            return False
         found = call_step("check_published", context)
         return is_worth_replaying(found, force=context["params"].get("force", False))
 
     return needs_replay()
-
-
-def batch_tasks() -> None:
-    """Adds the tasks that start a run of this DAG for each batch, where batches are asked for."""
-
-    @task(**LIGHT)
-    def split(**context: Any) -> list[dict[str, Any]]:
-        """Gives the batches of the run's hours: none, unless `batch_hours` cuts them."""
-        return run_batches(context)
-
-    parts = split()
-    TriggerDagRunOperator.partial(
-        task_id="start_batch",
-        trigger_dag_id=parts.operator.dag_id,
-        reset_dag_run=True,
-        map_index_template="{{ task.conf['start'][:13] }}",
-        doc_md="Starts a run of its own for each batch of hours; skipped where there are none.",
-        **LIGHT,
-    ).expand_kwargs(parts)
-
-
-def run_batches(context: Any) -> list[dict[str, Any]]:
-    """For each batch of a run's hours, the parameters and the id of its own run."""
-    params, run = context["params"], context["run_id"]
-    return [
-        {
-            "conf": {**params, **part, "batch_hours": None},
-            "trigger_run_id": f"{run}__{part['start'][:13]}",
-        }
-        for part in batches(context_interval(context), params.get("batch_hours"))
-    ]
 
 
 def find_plan_task(**arguments: Any) -> Any:
@@ -154,24 +146,26 @@ def find_plan_task(**arguments: Any) -> Any:
     )()
 
 
-def run_slices(context: Any, landed: dict[str, Any]) -> list[dict[str, str]]:
-    """What is aggregated as tasks of their own: the run's hours and those that it has re-opened."""
-    reopened = [run_interval(**part) for part in landed["reopened"]]
-    return slices([context_interval(context), *reopened], Settings.load().slices)
+def land_task(*, late: bool = True, **arguments: Any) -> Any:
+    """Adds the task that lands the run's hours.
 
+    Args:
+        late: whether it also looks for files that came late, and for hours that were missed.
+        arguments: of the task.
+    """
 
-def _land(**arguments: Any) -> Any:
     @task(
         outlets=assets("raw_events", "quarantine", "events", "landings"),
         doc_md="Reads the raw files of the run's hours into `raw_events`, decodes their lines into "
         "`events`, and puts what could not be an event into `quarantine`, each with its reason. "
         "Lines = accepted + duplicates + quarantined, or the task fails. Published hours whose "
         "windows hold changed events are re-opened, that is, computed anew by this run. Gives the "
-        "slices of all these hours to aggregate (`ELSINORE_SLICES`), and its counts as `figures`.",
+        "parts of all these hours to compute (`ELSINORE_SLICES`), and its counts as `figures`.",
         **arguments,
     )
-    def land(**context: Any) -> list[dict[str, str]]:
-        figures = call_step("land_events", context)
+    def land(**context: Any) -> list[dict[str, Any]]:
+        changed: dict[str, Any] = {} if late else {"late_days": 0}
+        figures = call_step("land_events", context, **changed)
         for label, reason in figures["refused_first"].items():
             warn(context, "landing_refused", f"{label}: {reason}")
         if figures["unread_first"]:
@@ -179,7 +173,7 @@ def _land(**arguments: Any) -> Any:
         silent = figures["silent_hours"]
         if silent and silent % 24 == 0:  # once a day
             warn(context, "silent", f"no file has come for {silent} hours")
-        return _slices_of(context, figures)
+        return _parts_of(context, figures, landed=True)
 
     return land()
 
@@ -192,37 +186,49 @@ def reopen_task(**arguments: Any) -> Any:
         "after this one. Gives the slices of its own hours to aggregate.",
         **arguments,
     )
-    def reopen(**context: Any) -> list[dict[str, str]]:
-        return _slices_of(context, call_step("reopen_hours", context))
+    def reopen(**context: Any) -> list[dict[str, Any]]:
+        return _parts_of(context, call_step("reopen_hours", context), landed=False)
 
     return reopen()
 
 
-def _slices_of(context: Any, figures: dict[str, Any]) -> list[dict[str, str]]:
+def _parts_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[dict[str, Any]]:
     context["ti"].xcom_push("figures", figures)
-    return run_slices(context, figures)
+    reopened = [run_interval(**part) for part in figures["reopened"]]
+    return run_parts(context, reopened, landed=landed)
 
 
-def _publish(**arguments: Any) -> Any:
+def run_parts(context: Any, reopened: Sequence[Interval], *, landed: bool) -> list[dict[str, Any]]:
+    """What is computed part by part, as plain data: the run's hours, and those it has re-opened."""
+    own, number = context_interval(context), Settings.load().slices
+    hours = context["params"].get("batch_hours")
+    parts, grain = (own.length // HOUR, hours * HOUR) if hours else (number, HOUR)
+    again = [part for stretch in reopened for part in stretch.split(number, grain=HOUR)]
+    return [
+        {"start": format_instant(part.start), "end": format_instant(part.end), "landed": is_own}
+        for is_own, those in ((landed, own.split(parts, grain=grain)), (False, again))
+        for part in those
+    ]
+
+
+def _publish_task(**arguments: Any) -> Callable[..., Any]:
     @task(
         multiple_outputs=False,
         inlets=assets("trend_aggregates_staged", "validations"),
-        outlets=assets("trend_aggregates", "publications", "run_metrics", REPORTS),
-        doc_md="Copies the validated hours from `trend_aggregates_staged` to `trend_aggregates`, "
-        "re-opened ones among them, in one commit; `publications` says where each hour comes from. "
-        "Then writes the run's data-quality report, with a link to Data Docs; also if it fails.",
+        outlets=assets("trend_aggregates", "publications"),
+        # They would be in each other's way.
+        max_active_tis_per_dagrun=1,
+        doc_md="Copies the validated hours from `trend_aggregates_staged` to `trend_aggregates` in "
+        "one commit; `publications` says where each hour comes from.",
         **arguments,
     )
-    def publish(**context: Any) -> dict[str, Any]:
-        try:
-            figures = call_step("publish_results", context)
-        finally:
-            call_step("report_quality", context)
+    def publish(part: dict[str, Any], **context: Any) -> dict[str, Any]:
+        figures = call_step("publish_results", context, part)
         if hours := figures["provisional"]:
             warn(context, "provisional", f"{hours} published hours wait for raw files")
         return figures
 
-    return publish()
+    return publish
 
 
 #: `airflow dags test` runs all tasks in one process; the steps have another one, that gets ready
@@ -231,27 +237,35 @@ _BESIDE = StepProcess() if is_tested() else None
 
 
 def step_task(job: str, **arguments: Any) -> Any:
-    """A task that runs a job and has its figures as XCom, to be called or mapped over slices."""
+    """A task that runs a job and has its figures as XCom, to be called, for a part or for all."""
 
     # Figures are one value: each by itself would be a request to Airflow's API.
     @task(multiple_outputs=False, **arguments)
-    def step(time_slice: dict[str, str] | None = None, **context: Any) -> dict[str, Any]:
-        part = run_interval(time_slice["start"], time_slice["end"]) if time_slice else None
+    def step(part: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
         return call_step(job, context, part)
 
     return step
 
 
-def call_step(job: str, context: Mapping[str, Any], part: Interval | None = None) -> dict[str, Any]:
+def call_step(
+    job: str, context: Mapping[str, Any], part: Mapping[str, Any] | None = None, **changed: Any
+) -> dict[str, Any]:
     """Runs a job for a task over all hours of the run, or a part; sends its figures as metrics.
+
+    Args:
+        job: its module.
+        context: of the task.
+        part: one of `run_parts`.
+        changed: settings that are others for this step.
 
     Raises:
         ElsinoreError: what the job raises; `transient` says whether another try may help.
     """
-    settings = context_settings(context)
+    settings = context_settings(context).model_copy(update=changed)
     dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
-    arguments = Arguments(part or context_interval(context), run_id, page)
+    own = run_interval(part["start"], part["end"]) if part else context_interval(context)
+    arguments = Arguments(own, run_id, page, landed=not part or part["landed"])
     if _BESIDE is None:
         collect_seldom()
     run = run_step if _BESIDE is None else _BESIDE.run_step

@@ -1,11 +1,10 @@
-"""What a run is asked for: hours and the slices of them, a workload, and whether to replay."""
+"""What a run is asked for: hours, a workload, and whether to replay."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from elsinore.timeline import (
     DAY,
     HOUR,
     Interval,
-    format_instant,
     hour_label,
     instant_of,
     parse_instant,
@@ -99,45 +97,13 @@ def context_interval(context: Mapping[str, Any]) -> Interval:
     )
 
 
-def slices(stretches: Sequence[Interval], parts: int) -> list[dict[str, str]]:
-    """Each stretch cut at whole hours into at most `parts` slices, as plain data.
-
-    >>> slices([Interval.parse("2013-02-08T00:00", "2013-02-08T03:00")], 2)[1]
-    {'start': '2013-02-08T02:00:00.000000Z', 'end': '2013-02-08T03:00:00.000000Z'}
-    """
-    return [
-        _borders(part.start, part.end)
-        for stretch in stretches
-        for part in stretch.split(parts, grain=HOUR)
-    ]
-
-
-def _borders(start: int, end: int) -> dict[str, str]:
-    return {"start": format_instant(start), "end": format_instant(end)}
-
-
-def batches(interval: Interval, hours: int | None) -> list[dict[str, str]]:
-    """A run's hours in batches of so many, as plain data; none where they are a single one.
-
-    >>> day = Interval.parse("2013-02-08T00:00", "2013-02-09T01:00")
-    >>> [batch["start"] for batch in batches(day, 24)]
-    ['2013-02-08T00:00:00.000000Z', '2013-02-09T00:00:00.000000Z']
-    >>> batches(day, 25), batches(day, None)
-    ([], [])
-    """
-    if hours is None or interval.end - interval.start <= hours * HOUR:
-        return []
-    starts = range(interval.start, interval.end, hours * HOUR)
-    return [_borders(start, end) for start, end in pairwise((*starts, interval.end))]
-
-
 def task_label(task: Any) -> str:
-    """The slice of a mapped task, for people; empty for other tasks."""
-    time_slice = getattr(task, "op_kwargs", {}).get("time_slice")
-    if not isinstance(time_slice, Mapping):
+    """The part of a run that a task is for, for people; empty for other tasks."""
+    part = getattr(task, "op_kwargs", {}).get("part")
+    if not isinstance(part, Mapping):
         return ""
-    part = run_interval(**time_slice)
-    return f"{hour_label(part.start)} to {hour_label(part.end)}"
+    own = run_interval(part["start"], part["end"])
+    return f"{hour_label(own.start)} to {hour_label(own.end)}"
 
 
 def known_workloads(settings: Settings) -> dict[str, Path]:

@@ -41,12 +41,14 @@ Figures = Mapping[str, Any]
 class Arguments:
     """What every job is told: whole hours to work on, and the run that it belongs to.
 
-    The history of tables shows the run beside each commit; `page` is its address in Airflow.
+    The history of tables shows the run beside each commit; `page` is its address in Airflow. Of
+    hours that the run has not landed itself, what they brought is not its concern.
     """
 
     interval: Interval
     run: str
     page: str | None = None
+    landed: bool = True
 
 
 def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, Any]:

@@ -34,6 +34,8 @@ from elsinore.errors import (
     SchemaError,
     ValidationError,
 )
+from elsinore.lake.regions import cover, run_key
+from elsinore.timeline import Interval, hour_label
 
 if TYPE_CHECKING:
     import great_expectations as gx
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 FILE_NAME = "judgement.json"
 #: The suites that every judgement needs; each is a file of this name.
 SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
+#: Tables that are judged only by the run that has landed the hours.
+LANDED = ("landings", "quarantine", "events")
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _UNUSED_ASSETS = ("images", "fonts")
@@ -136,12 +140,34 @@ def judgement_file(quality_dir: Path, run_name: str) -> Path:
     return quality_dir / run_name / FILE_NAME
 
 
-def load_judgement(quality_dir: Path, run_name: str) -> Judgement | None:
+def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     """The judgement of a run that `judge` left behind, or None if there is none.
 
+    Of a run that was judged in parts it is all of these together: a verdict is that of the first
+    part that did not hold.
+
     Raises:
-        DataError: the file is no judgement.
+        DataError: a file is no judgement.
     """
+    own = _read_judgement(quality_dir, run_key(interval))
+    if own is not None:
+        return own
+    start, end = (hour_label(border) for border in (interval.start, interval.end))
+    names = (folder.name for folder in quality_dir.glob("*_*"))
+    inside = [name for name in names if start <= name.split("_")[0] and name.split("_")[1] <= end]
+    verdicts: dict[tuple[str, str, str], Verdict] = {}
+    for name in cover(sorted(inside), start, end):
+        part = _read_judgement(quality_dir, name)
+        for verdict in part.verdicts if part else ():
+            key = verdict.suite, verdict.table, verdict.description
+            if key not in verdicts or (verdicts[key].success and not verdict.success):
+                verdicts[key] = verdict
+    if not verdicts:
+        return None
+    return Judgement(run_name=run_key(interval), verdicts=(*verdicts.values(),), docs_index=None)
+
+
+def _read_judgement(quality_dir: Path, run_name: str) -> Judgement | None:
     path = judgement_file(quality_dir, run_name)
     if not path.exists():
         return None
@@ -230,7 +256,7 @@ def judge(
     An earlier judgement of the same run is replaced.
 
     Args:
-        tables: the run's rows by table; every table that a suite names.
+        tables: the run's rows by table; every table that a suite names, or all but those `LANDED`.
         quality_dir: where run folders lie; this run's is `quality_dir / run_name`.
         run_name: letters, digits, `_`, `-` and `.` only.
         expectations_dir: the folder of the suites.
@@ -242,8 +268,10 @@ def judge(
     """
     if not _RUN_NAME.fullmatch(run_name):
         raise ParameterError(f"{run_name!r} is no name of a run")
-    suites = load_suites(expectations_dir)
-    missing = sorted({part.table for part in suites} - tables.keys())
+    named = load_suites(expectations_dir)
+    suites = [part for part in named if part.table in tables]
+    judged_elsewhere = set() if tables.keys() & set(LANDED) else set(LANDED)
+    missing = sorted({part.table for part in named} - tables.keys() - judged_elsewhere)
     if missing:
         raise ParameterError(f"no rows were given to judge of: {', '.join(missing)}")
     quality_dir.mkdir(parents=True, exist_ok=True)

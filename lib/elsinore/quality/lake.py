@@ -148,7 +148,7 @@ def published_hours(lake: Path, workload: Workload, interval: Interval) -> dict[
     wanted = workload_fingerprint(workload)
     stale = {
         hour_label(hour)
-        for part in stale_hours(lake, workload).inside([interval])
+        for part in stale_hours(lake, workload).inside(interval)
         for hour in hours_of(part)
     }
     done = [

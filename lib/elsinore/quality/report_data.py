@@ -27,8 +27,9 @@ from elsinore.lake.provenance import (
     read_publications,
     staged_origins,
 )
-from elsinore.lake.regions import Hours, Landings, run_key
+from elsinore.lake.regions import Hours, Landings, cover, run_key
 from elsinore.lake.run_metrics import (
+    LAND_STEP,
     PUBLISH_STEP,
     UNREAD,
     VALIDATE_STEP,
@@ -421,14 +422,18 @@ class ReportData:
 
     @property
     def seconds(self) -> float | None:
-        """From the start of the first step to the end of publication; None if not on record."""
+        """From the start of the first step to the end of publication; None if not on record.
+
+        None for a day, too: it is many runs.
+        """
         metrics = self._metrics
-        own = metrics[
-            (metrics["run_key"] == run_key(self.interval)) & (metrics["step"] == PUBLISH_STEP)
-        ]
-        ended = own["value"][own["metric"] == ENDED]
+        own = metrics["step"][metrics["run_key"] == run_key(self.interval)]
+        if own.isin([LAND_STEP, PUBLISH_STEP]).sum() == 0:
+            return None
+        published = metrics[metrics["step"] == PUBLISH_STEP]
+        ended = published["value"][published["metric"] == ENDED]
         began = metrics["value"][metrics["metric"] == BEGAN]
-        return None if ended.empty else float(ended.iloc[0] - began.min())
+        return None if ended.empty else float(ended.max() - began.min())
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -456,15 +461,15 @@ class ReportData:
 
     @cached_property
     def _metrics(self) -> pd.DataFrame:
-        """Figures of the run; of a step that ran in time slices, those of the slices."""
+        """Figures of the run; of a step that ran in parts, those of the parts."""
         start, end = hour_label(self.interval.start), hour_label(self.interval.end)
         rows = _of_last_workload(self._metrics_within())
         own = rows[rows["run_key"] == run_key(self.interval)]
         parts = rows[~rows["step"].isin(own["step"])]
         chosen = [own]
         for _, of_step in parts.groupby("step"):
-            cover = _cover(sorted(of_step["run_key"].unique()), start, end)
-            chosen.append(of_step[of_step["run_key"].isin(cover)])
+            keys = cover(sorted(of_step["run_key"].unique()), start, end)
+            chosen.append(of_step[of_step["run_key"].isin(keys)])
         return pd.concat(chosen)
 
     def _metrics_within(self, where: pc.Expression | None = None) -> pd.DataFrame:
@@ -495,26 +500,13 @@ def _of_last_workload(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[last == last.groupby(rows["run_key"]).transform("max")]
 
 
-def _cover(keys: list[str], start: str, end: str) -> list[str]:
-    """Run keys that follow each other from `start` on and do not pass `end`; the longest first.
-
-    >>> _cover(["00_01", "00_02", "01_02", "02_03"], "00", "03")
-    ['00_02', '02_03']
-    """
-    found: list[str] = []
-    while nexts := [k for k in keys if k.startswith(f"{start}_") and k.split("_")[1] <= end]:
-        found.append(max(nexts))
-        start = found[-1].split("_")[1]
-    return found
-
-
 def _place(step: str) -> tuple[int, str]:
     known = (place for place, start in enumerate(_STEPS) if step.startswith(start))
     return next(known, len(_STEPS)), step
 
 
 def _seconds(metrics: pd.DataFrame) -> float | None:
-    """How long a step took, from its start to its record; of several slices, together."""
+    """How long a step took, from its start to its record; of several parts, together."""
     by_run = metrics.pivot_table(index="run_key", columns="metric", values="value")
     if {BEGAN, ENDED} <= set(by_run.columns):
         return float((by_run[ENDED] - by_run[BEGAN]).sum())

@@ -28,7 +28,7 @@ from elsinore.lake.provenance import (
     staged_origins,
 )
 from elsinore.lake.regions import Hours, Landings
-from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
+from elsinore.timeline import DAY, Interval, hour_label, parse_hour
 
 _CODE = "^[a-z][a-z0-9_]*$"
 _SHA256 = r"[0-9a-f]{64}\Z"
@@ -49,7 +49,6 @@ _EXAMPLES, _CHARACTERS = 3, 100
 def read_run_tables(
     lake: Path,
     interval: Interval,
-    also: Sequence[Interval] = (),
     *,
     landed: bool = True,
     version: int | None = None,
@@ -66,18 +65,31 @@ def read_run_tables(
     Args:
         lake: folder of the Delta tables.
         interval: the run's hours.
-        also: further hours whose results the run has made anew.
-        landed: whether the run has landed its hours; if not, what they brought is not its concern.
+        landed: whether the run has landed its hours; if not, `judge.LANDED` are left out.
         version: of the staged results; None: the latest.
         has_ids: whether events of the stream have ids; else they are told by file and position.
 
     Raises:
         DataError: a table is missing or cannot be read.
     """
-    owned = Hours(interval, tuple(also))
-    where, day = (
-        Landings(interval).expression(by_day=by_day) & pc.scalar(landed) for by_day in (False, True)
-    )
+    owned = Hours(interval)
+    staged = staged_origins(lake, interval, version=version)
+    origins = {label: origin.plan for label, origin in staged.items()}
+    plans = _plans_of(lake, sorted(set(origins.values())))
+    known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
+    days = read_by_day(lake, STAGED, owned, version=version)
+    checks = checks_of_staged(lake, owned, version=version)
+    return (_landed_tables(lake, Landings(interval), has_ids) if landed else {}) | {
+        "plans": _frame(plans),
+        STAGED: rules_of_staged(days, {label: plan in known for label, plan in origins.items()}),
+        "validations": _frame(checks),
+        "publications": _publications(lake, owned.labels),
+    }
+
+
+def _landed_tables(lake: Path, own: Landings, has_ids: bool) -> dict[str, pd.DataFrame]:
+    """What has landed, and what is left of it."""
+    where, day = (own.expression(by_day=by_day) for by_day in (False, True))
     columns = EVENT_COLUMNS if has_ids else [*EVENT_COLUMNS, *_PLACE_OF_EVENT]
     events = read_rows(lake, "events", columns=columns, where=where)
     if not has_ids:
@@ -86,30 +98,17 @@ def read_run_tables(
         events = events.set_column(columns.index("event_id"), "event_id", place)
     quarantine = read_rows(lake, "quarantine", columns=QUARANTINE_COLUMNS, where=day)
     landings = read_rows(lake, "landings", where=where)
-    origins: dict[str, str] = {}
-    for part in owned.intervals:
-        found = staged_origins(lake, part, version=version)
-        origins |= {label: origin.plan for label, origin in found.items()}
-    plans = _plans_of(lake, sorted(set(origins.values())))
-    known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
-    days = read_by_day(lake, STAGED, owned, version=version)
-    checks = checks_of_staged(lake, owned, version=version)
     return {
         "landings": _frame(_with_counts(landings, events, quarantine)).assign(
             usual_lines=usual_lines(lake, landings["landing"].to_pylist())
         ),
         "quarantine": rules_of_quarantine(quarantine),
         "events": rules_of_events(events),
-        "plans": _frame(plans),
-        STAGED: rules_of_staged(days, {label: plan in known for label, plan in origins.items()}),
-        "validations": _frame(checks),
-        "publications": _publications(lake, owned),
     }
 
 
-def _publications(lake: Path, hours: Hours) -> pd.DataFrame:
+def _publications(lake: Path, labels: Sequence[str]) -> pd.DataFrame:
     """What is published so far, with `settled`: whether the results are still those."""
-    labels = [hour_label(hour) for part in hours.intervals for hour in hours_of(part)]
     rows = list(read_publications(lake, labels).values())
     return pd.DataFrame(rows, columns=[field.name for field in fields(Publication)])
 

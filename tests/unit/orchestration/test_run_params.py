@@ -1,4 +1,4 @@
-"""What a run is asked for: hours, slices, a workload, whether to replay; and Airflow's environment.
+"""What a run is asked for: hours, a workload, whether to replay; and Airflow's environment.
 
 Workloads go by name: those of the stream, and nothing that is a path.
 """
@@ -19,11 +19,10 @@ from elsinore.orchestration.run_params import (
     is_worth_replaying,
     known_workloads,
     run_interval,
-    slices,
     workload_path,
 )
 from elsinore.settings import Settings
-from elsinore.timeline import Interval
+from elsinore.timeline import HOUR, Interval
 
 DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 SEVEN = datetime(2013, 2, 8, 7, tzinfo=UTC)
@@ -60,14 +59,14 @@ def test_hours_that_are_none_are_refused(
 
 
 @pytest.mark.parametrize(("hours", "parts"), [(1, 3), (2, 3), (3, 3), (48, 3), (49, 5), (7, 1)])
-def test_slices_are_whole_hours_that_cover_the_run(hours: int, parts: int) -> None:
-    whole = Interval(0, hours * 3_600_000_000)
-    cut = [Interval.parse(part["start"], part["end"]) for part in slices([whole], parts)]
+def test_parts_are_whole_hours_that_cover_the_run(hours: int, parts: int) -> None:
+    whole = Interval(0, hours * HOUR)
+    cut = whole.split(parts, grain=HOUR)
     assert len(cut) <= min(hours, parts)
     assert cut[0].start == whole.start
     assert cut[-1].end == whole.end
     assert all(one.end == following.start for one, following in itertools.pairwise(cut))
-    assert all(part.length % 3_600_000_000 == 0 for part in cut)
+    assert all(part.length % HOUR == 0 for part in cut)
 
 
 def test_a_day_has_24_hours() -> None:

@@ -14,6 +14,8 @@ from deltalake import CommitProperties, DeltaTable
 
 from elsinore.errors import ParameterError, SchemaError, ValidationError
 from elsinore.quality.judge import (
+    FILE_NAME,
+    LANDED,
     SUITES,
     Judgement,
     judge,
@@ -22,6 +24,7 @@ from elsinore.quality.judge import (
     require_accepted,
 )
 from elsinore.quality.run_tables import read_run_tables
+from elsinore.timeline import Interval
 from tests.unit.quality import lake
 
 SCRIPT = "<script>alert(1)</script>"
@@ -172,8 +175,9 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
 
 
 def test_the_judgement_outlives_the_process(spoilt: Judgement, spoilt_folder: Path) -> None:
-    assert load_judgement(spoilt_folder / "quality", lake.RUN) == spoilt
-    assert load_judgement(spoilt_folder / "quality", "2013-01-01T00_2013-01-01T01") is None
+    assert load_judgement(spoilt_folder / "quality", lake.INTERVAL) == spoilt
+    other = Interval.parse("2013-01-01", "2013-01-01T01:00")
+    assert load_judgement(spoilt_folder / "quality", other) is None
     assert [path.name for path in (spoilt_folder / "quality").iterdir()] == [lake.RUN]
 
 
@@ -200,10 +204,38 @@ def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="landings"):
+    with pytest.raises(ParameterError, match="trend_aggregates_staged, validations"):
         _judged({}, tmp_path)
+    tables = read_run_tables(lake.write_lake(tmp_path / "lake", lake.healthy()), lake.INTERVAL)
+    del tables["landings"]
+    with pytest.raises(ParameterError, match="landings"):
+        _judged(tables, tmp_path)
     with pytest.raises(ParameterError, match="no name of a run"):
         _judged({}, tmp_path, run="../run")
+
+
+def test_what_others_landed_is_not_judged_again(tmp_path: Path) -> None:
+    root = lake.write_lake(tmp_path / "lake", lake.healthy())
+    own = _judged(read_run_tables(root, lake.INTERVAL, landed=False), tmp_path)
+    every = _judged(read_run_tables(root, lake.INTERVAL), tmp_path)
+    assert {v.table for v in every.verdicts} - {v.table for v in own.verdicts} == set(LANDED)
+
+
+def test_a_run_that_was_judged_in_parts_is_as_good_as_its_worst_part(tmp_path: Path) -> None:
+    rows = lake.healthy()
+    good = _judge(tmp_path / "good", rows)
+    rows["validations"][-1]["reason"] = None
+    bad = _judge(tmp_path / "bad", rows)
+    day, folder = Interval.parse("2013-01-01", "2013-01-02"), tmp_path / "quality"
+    assert load_judgement(folder, day) is None
+    for first, judged in ((0, good), (12, bad)):
+        part = folder / f"2013-01-01T{first:02}_2013-01-{1 + first // 12:02}T{12 - first:02}"
+        part.mkdir(parents=True)
+        (part / FILE_NAME).write_text(judged.model_dump_json())
+    found = load_judgement(folder, day)
+    assert found is not None
+    assert len(found.verdicts) == len(bad.verdicts)
+    assert found.warnings == bad.warnings != ()
 
 
 def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
