@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import run_key
@@ -19,6 +20,9 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, parse_hour, stretches
 from jobs.aggregate_trends import main as aggregate_trends
 
+#: Results that are checked of a part of a run at least, however small its share of the run.
+LEAST = 20
+
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """Check, judge, and only then record what publishing asks for."""
@@ -31,7 +35,9 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     for taken in stretches(map(parse_hour, others)):
         aggregate_trends(replace(arguments, interval=taken), settings)
     version = lake.version(STAGED)
-    size = SampleSize(settings.sample_windows, settings.sample_budget, settings.sample_seed)
+    most = settings.sample_windows
+    windows = min(most, max(LEAST, ceil(most * arguments.share)))
+    size = SampleSize(windows, settings.sample_budget, settings.sample_seed)
     validation = validate(lake, workload, interval, size, run=arguments.run, version=version)
     judgement = judge(
         read_run_tables(
@@ -44,7 +50,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,
-        docs=interval.length >= DAY,
+        docs=interval.length >= DAY and arguments.share == 1.0,
     )
     require_no_mismatch(validation)
     require_accepted(judgement)

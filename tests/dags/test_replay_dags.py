@@ -142,21 +142,23 @@ def test_what_landing_gives_is_computed_part_by_part(load_dag: Load) -> None:
 def test_reopened_hours_are_parts_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
     from elsinore.orchestration.replay_tasks import run_parts
 
-    def hours(start: int, end: int, **landed: bool) -> dict[str, Any]:
+    def hours(start: int, end: int, **told: Any) -> dict[str, Any]:
         return {
             "start": f"2013-02-08T{start:02}:00:00.000000Z",
             "end": f"2013-02-08T{end:02}:00:00.000000Z",
-            **landed,
+            **told,
         }
 
     def parts(*own: tuple[int, int], reopened: Any = ()) -> list[dict[str, Any]]:
-        return [hours(*part, landed=True) for part in own] + [
-            hours(*part, landed=False) for part in reopened
+        length = sum(end - start for start, end in own)
+        return [
+            *(hours(*part, landed=True, share=(part[1] - part[0]) / length) for part in own),
+            *(hours(start, end, landed=False, share=share) for start, end, share in reopened),
         ]
 
     context: Any = {"params": hours(10, 14)}
     assert run_parts(context, (), landed=True) == parts((10, 14))
-    assert run_parts(context, (), landed=False) == parts(reopened=[(10, 14)])
+    assert run_parts(context, (), landed=False) == parts(reopened=[(10, 14, 1.0)])
     batches: Any = {"params": hours(10, 15) | {"batch_hours": 2}}
     assert run_parts(batches, (), landed=True) == parts((10, 12), (12, 14), (14, 15))
     monkeypatch.setenv("ELSINORE_SLICES", "3")
@@ -164,7 +166,7 @@ def test_reopened_hours_are_parts_like_the_run_s_own(monkeypatch: pytest.MonkeyP
     borders = [("2013-02-08T03:00", "2013-02-08T04:00"), ("2013-02-08T05:00", "2013-02-08T07:00")]
     reopened = [Interval.parse(*border) for border in borders]
     assert run_parts(context, reopened, landed=True) == parts(
-        (10, 12), (12, 14), reopened=[(3, 4), (5, 6), (6, 7)]
+        (10, 12), (12, 14), reopened=[(3, 4, 1.0), (5, 6, 0.5), (6, 7, 0.5)]
     )
 
 

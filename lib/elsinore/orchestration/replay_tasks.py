@@ -203,11 +203,17 @@ def run_parts(context: Any, reopened: Sequence[Interval], *, landed: bool) -> li
     own, number = context_interval(context), Settings.load().slices
     hours = context["params"].get("batch_hours")
     parts, grain = (own.length // HOUR, hours * HOUR) if hours else (number, HOUR)
-    again = [part for stretch in reopened for part in stretch.split(number, grain=HOUR)]
+    cut = [(own, landed, own.split(parts, grain=grain))]
+    cut += [(part, False, part.split(number, grain=HOUR)) for part in reopened]
     return [
-        {"start": format_instant(part.start), "end": format_instant(part.end), "landed": is_own}
-        for is_own, those in ((landed, own.split(parts, grain=grain)), (False, again))
-        for part in those
+        {
+            "start": format_instant(part.start),
+            "end": format_instant(part.end),
+            "landed": is_own,
+            "share": part.length / whole.length,
+        }
+        for whole, is_own, cut_up in cut
+        for part in cut_up
     ]
 
 
@@ -264,8 +270,11 @@ def call_step(
     settings = context_settings(context).model_copy(update=changed)
     dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
-    own = run_interval(part["start"], part["end"]) if part else context_interval(context)
-    arguments = Arguments(own, run_id, page, landed=not part or part["landed"])
+    if part:
+        own = run_interval(part["start"], part["end"])
+        arguments = Arguments(own, run_id, page, part["landed"], part["share"])
+    else:
+        arguments = Arguments(context_interval(context), run_id, page)
     if _BESIDE is None:
         collect_seldom()
     run = run_step if _BESIDE is None else _BESIDE.run_step

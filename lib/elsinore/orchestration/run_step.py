@@ -41,14 +41,20 @@ Figures = Mapping[str, Any]
 class Arguments:
     """What every job is told: whole hours to work on, and the run that it belongs to.
 
-    The history of tables shows the run beside each commit; `page` is its address in Airflow. Of
-    hours that the run has not landed itself, what they brought is not its concern.
+    Attributes:
+        interval: the hours.
+        run: the history of tables shows it beside each commit.
+        page: the run's address in Airflow.
+        landed: whether the run has landed these hours; if not, what they brought is not its
+            concern.
+        share: how much of the run these hours are, between 0 and 1.
     """
 
     interval: Interval
     run: str
     page: str | None = None
     landed: bool = True
+    share: float = 1.0
 
 
 def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, Any]:
