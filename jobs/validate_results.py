@@ -20,7 +20,7 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, parse_hour, stretches
 from jobs.aggregate_trends import main as aggregate_trends
 
-#: Results that are checked of a part of a run at least, however small its share of the run.
+#: Results that are checked of a slice of a run at least, however small its share of the run.
 LEAST = 20
 
 

@@ -91,7 +91,7 @@ class Settings(BaseSettings):
         max_bad_share: share of quarantined lines above which a landing fails, 0 to 1; lines that
             later ones corrected do not count.
         sample_windows: how many (query, group, window) results a run checks at most; each of its
-            parts by its share of the hours, but 20.
+            slices by its share of the hours, but 20.
         sample_budget: how many steps the two-step reference may take for one of them.
         sample_seed: seed of the sample.
         keep_hours: how long files that no table's latest version names are kept before VACUUM may

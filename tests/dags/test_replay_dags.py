@@ -128,19 +128,19 @@ def test_defaults(load_dag: Load) -> None:
 # ---- each by itself
 
 
-def test_what_landing_gives_is_computed_part_by_part(load_dag: Load) -> None:
+def test_what_landing_gives_is_computed_slice_by_slice(load_dag: Load) -> None:
     tasks = load_dag("hourly_replay").task_dict
     for name in ("aggregate", "validate", "publish"):
-        assert tasks[name].get_closest_mapped_task_group().group_id == "parts"
-        assert "['part']" in tasks[name].map_index_template
+        assert tasks[name].get_closest_mapped_task_group().group_id == "slices"
+        assert "['time_slice']" in tasks[name].map_index_template
         assert tasks[name].weight_rule == "upstream", name
     assert not {"land", "find_plan", "report"} & {
         task.task_id for task in tasks.values() if task.get_closest_mapped_task_group()
     }
 
 
-def test_reopened_hours_are_parts_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    from elsinore.orchestration.replay_tasks import run_parts
+def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from elsinore.orchestration.replay_tasks import run_slices
 
     def hours(start: int, end: int, **told: Any) -> dict[str, Any]:
         return {
@@ -149,7 +149,7 @@ def test_reopened_hours_are_parts_like_the_run_s_own(monkeypatch: pytest.MonkeyP
             **told,
         }
 
-    def parts(*own: tuple[int, int], reopened: Any = ()) -> list[dict[str, Any]]:
+    def slices(*own: tuple[int, int], reopened: Any = ()) -> list[dict[str, Any]]:
         length = sum(end - start for start, end in own)
         return [
             *(hours(*part, landed=True, share=(part[1] - part[0]) / length) for part in own),
@@ -157,15 +157,15 @@ def test_reopened_hours_are_parts_like_the_run_s_own(monkeypatch: pytest.MonkeyP
         ]
 
     context: Any = {"params": hours(10, 14)}
-    assert run_parts(context, (), landed=True) == parts((10, 14))
-    assert run_parts(context, (), landed=False) == parts(reopened=[(10, 14, 1.0)])
+    assert run_slices(context, (), landed=True) == slices((10, 14))
+    assert run_slices(context, (), landed=False) == slices(reopened=[(10, 14, 1.0)])
     batches: Any = {"params": hours(10, 15) | {"batch_hours": 2}}
-    assert run_parts(batches, (), landed=True) == parts((10, 12), (12, 14), (14, 15))
+    assert run_slices(batches, (), landed=True) == slices((10, 12), (12, 14), (14, 15))
     monkeypatch.setenv("ELSINORE_SLICES", "3")
-    assert run_parts(context, (), landed=True) == parts((10, 12), (12, 14))
+    assert run_slices(context, (), landed=True) == slices((10, 12), (12, 14))
     borders = [("2013-02-08T03:00", "2013-02-08T04:00"), ("2013-02-08T05:00", "2013-02-08T07:00")]
     reopened = [Interval.parse(*border) for border in borders]
-    assert run_parts(context, reopened, landed=True) == parts(
+    assert run_slices(context, reopened, landed=True) == slices(
         (10, 12), (12, 14), reopened=[(3, 4, 1.0), (5, 6, 0.5), (6, 7, 0.5)]
     )
 

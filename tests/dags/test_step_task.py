@@ -80,11 +80,11 @@ def test_the_figures_are_the_result_as_plain_data(call: Callable[..., Any]) -> N
          "[2013-01-31T00:00:00.000000Z, 2013-02-01T00:00:00.000000Z)"),
     ],
 )  # fmt: skip
-def test_the_job_gets_its_run_and_the_data_interval_but_a_part_or_a_day_comes_first(
+def test_the_job_gets_its_run_and_the_data_interval_but_a_slice_or_a_day_comes_first(
     call: Callable[..., Any], params: dict[str, str], part: Any, interval: str
 ) -> None:
     of_part = part and {"start": part[0], "end": part[1], "landed": False, "share": 0.5}
-    told = call(TOLD, {**HOURS, "params": params}, part=of_part)
+    told = call(TOLD, {**HOURS, "params": params}, time_slice=of_part)
     assert (told["interval"], told["run"]) == (interval, "manual__2013")
 
 
@@ -146,11 +146,11 @@ def test_what_is_transient_is_tried_again_and_nothing_else() -> None:
     assert action(ZeroDivisionError()) is RetryAction.FAIL
 
 
-def test_mapped_tasks_are_named_by_their_parts() -> None:
+def test_mapped_tasks_are_named_by_their_slices() -> None:
     from elsinore.orchestration.run_params import task_label
 
     part = {"start": "2013-02-08T09:00:00Z", "end": "2013-02-08T11:00:00Z"}
-    assert task_label(SimpleNamespace(op_kwargs={"part": part})) == (
+    assert task_label(SimpleNamespace(op_kwargs={"time_slice": part})) == (
         "2013-02-08T09 to 2013-02-08T11"
     )
     assert task_label(SimpleNamespace(op_kwargs={})) == task_label(SimpleNamespace()) == ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.faults.attempt import Ended, Step, attempt
-from tests.faults.clean import JOBS, PARTWISE, CleanRun, reopened
+from tests.faults.clean import JOBS, SLICEWISE, CleanRun, reopened
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import PUBLISHED, contents, differences
@@ -17,7 +17,7 @@ from tests.lake_contents import PUBLISHED, contents, differences
 _KINDS = {"client": 38, "server": 10, "worker": 16, "workers": 6, "daemon": 8, "disk": 22}
 #: Those that a job without Spark can meet.
 _KINDS_WITHOUT_SPARK = {"client": 60, "disk": 40}
-_WITHOUT_SPARK = frozenset(JOBS) - {PARTWISE[0]}
+_WITHOUT_SPARK = frozenset(JOBS) - {SLICEWISE[0]}
 #: Of the kills, the share that comes at some time after a point: in the middle of what follows.
 _LATER, _LONGEST = 0.4, 1.5
 _SIZES = (0, 1, 600, 4_000, 30_000)

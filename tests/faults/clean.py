@@ -21,8 +21,8 @@ JOBS = (
     "report_quality",
 )
 
-#: What a run does for each part of its hours, and for each stretch that it re-opens.
-PARTWISE = JOBS[2:5]
+#: What a run does for each slice of its hours, and for each stretch that it re-opens.
+SLICEWISE = JOBS[2:5]
 
 
 @dataclass(frozen=True)
@@ -93,4 +93,4 @@ def run_clean(folder: Path, intervals: tuple[Interval, ...]) -> list[CleanRun]:
 def reopened(landed: Ended) -> list[Step]:
     """What a landing adds to a run: published hours that it has re-opened are computed anew."""
     parts = [Interval.parse(part["start"], part["end"]) for part in landed.figures["reopened"]]
-    return [Step(job, part, landed=False) for part in parts for job in PARTWISE]
+    return [Step(job, part, landed=False) for part in parts for job in SLICEWISE]

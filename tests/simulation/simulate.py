@@ -27,8 +27,8 @@ from tests.faults.strikes import Fault
 from tests.lake_contents import contents, differences
 from tests.simulation.producer import Producer
 
-#: What is called for each part of a run.
-PARTWISE = ("aggregate_trends", "validate_results", "publish_results")
+#: What is called for each slice of a run.
+SLICEWISE = ("aggregate_trends", "validate_results", "publish_results")
 
 #: Tables that follow from the raw files.
 COMPARED = ("raw_events", "events", "trend_aggregates")
@@ -131,7 +131,7 @@ class Simulation:
             self.wrong.append(f"{interval} takes on {len(reopened)} stretches")
         landed = first == "land_events"
         for part, own in ((interval, landed), *((part, False) for part in reopened)):
-            for job in PARTWISE:
+            for job in SLICEWISE:
                 self._must(Step(job, part, own), fault if own else None)
         self._must(Step("report_quality", interval), fault)
         for left in begun["catch_up"]:

@@ -40,23 +40,23 @@ def replay_tasks(
 ) -> Any:
     """Adds the tasks of a replay to the DAG at hand.
 
-    After the plan, each part of the run's hours is aggregated, validated and published by itself:
+    After the plan, each slice of the run's hours is aggregated, validated and published by itself:
     what fails in one keeps no other from being published.
 
     Args:
         timeout: of each task that may take long.
-        aggregate_timeout: of the aggregation of one part.
+        aggregate_timeout: of the aggregation of one slice.
         first: adds the task that says what is to be computed; by default that of landing.
 
     Returns:
         The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
-    of_part: dict[str, Any] = {
+    of_slice: dict[str, Any] = {
         **longer,
-        "map_index_template": "{{ task.op_kwargs['part']['start'][:13] }} to "
-        "{{ task.op_kwargs['part']['end'][:13] }}",
-        # A part is published before the next one is aggregated.
+        "map_index_template": "{{ task.op_kwargs['time_slice']['start'][:13] }} to "
+        "{{ task.op_kwargs['time_slice']['end'][:13] }}",
+        # A slice is published before the next one is aggregated.
         "weight_rule": "upstream",
     }
     landed = (first or land_task)(**longer)
@@ -66,10 +66,10 @@ def replay_tasks(
         task_id="aggregate",
         inlets=assets("events", "plans"),
         outlets=assets("trend_aggregates_staged"),
-        doc_md="One Spark job: aggregates the windows that end in the part, for every query and "
+        doc_md="One Spark job: aggregates the windows that end in the slice, for every query and "
         "group, into `trend_aggregates_staged`. Rows of an earlier run over the same hours are "
         "replaced.",
-        **of_part | {"pool": SPARK_POOL, "execution_timeout": aggregate_timeout},
+        **of_slice | {"pool": SPARK_POOL, "execution_timeout": aggregate_timeout},
     )
     validate = step_task(
         "validate_results",
@@ -78,17 +78,18 @@ def replay_tasks(
         outlets=assets("validations"),
         doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
         "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
-        "fails the part before anything of it is published.",
-        **of_part,
+        "fails the slice before anything of it is published.",
+        **of_slice,
     )
-    publish = _publish_task(**of_part)
+    publish = _publish_task(**of_slice)
 
     @task_group(prefix_group_id=False)
-    def parts(part: dict[str, Any]) -> None:
-        """Aggregates, validates and publishes a part of the run's hours."""
-        chain(aggregate(part=part), validate(part=part), publish(part=part))
+    def slices(time_slice: dict[str, Any]) -> None:
+        """Aggregates, validates and publishes a slice of the run's hours."""
+        own = {"time_slice": time_slice}
+        chain(aggregate(**own), validate(**own), publish(**own))
 
-    published = parts.expand(part=landed)
+    published = slices.expand(time_slice=landed)
     report = step_task(
         "report_quality",
         task_id="report",
@@ -160,7 +161,7 @@ def land_task(*, late: bool = True, **arguments: Any) -> Any:
         "`events`, and puts what could not be an event into `quarantine`, each with its reason. "
         "Lines = accepted + duplicates + quarantined, or the task fails. Published hours whose "
         "windows hold changed events are re-opened, that is, computed anew by this run. Gives the "
-        "parts of all these hours to compute (`ELSINORE_SLICES`), and its counts as `figures`.",
+        "slices of all these hours to compute (`ELSINORE_SLICES`), and its counts as `figures`.",
         **arguments,
     )
     def land(**context: Any) -> list[dict[str, Any]]:
@@ -173,7 +174,7 @@ def land_task(*, late: bool = True, **arguments: Any) -> Any:
         silent = figures["silent_hours"]
         if silent and silent % 24 == 0:  # once a day
             warn(context, "silent", f"no file has come for {silent} hours")
-        return _parts_of(context, figures, landed=True)
+        return _slices_of(context, figures, landed=True)
 
     return land()
 
@@ -187,33 +188,33 @@ def reopen_task(**arguments: Any) -> Any:
         **arguments,
     )
     def reopen(**context: Any) -> list[dict[str, Any]]:
-        return _parts_of(context, call_step("reopen_hours", context), landed=False)
+        return _slices_of(context, call_step("reopen_hours", context), landed=False)
 
     return reopen()
 
 
-def _parts_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[dict[str, Any]]:
+def _slices_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[dict[str, Any]]:
     context["ti"].xcom_push("figures", figures)
     reopened = [run_interval(**part) for part in figures["reopened"]]
-    return run_parts(context, reopened, landed=landed)
+    return run_slices(context, reopened, landed=landed)
 
 
-def run_parts(context: Any, reopened: Sequence[Interval], *, landed: bool) -> list[dict[str, Any]]:
-    """What is computed part by part, as plain data: the run's hours, and those it has re-opened."""
+def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> list[dict[str, Any]]:
+    """What is computed slice by slice, as plain data: the run's hours, and those re-opened."""
     own, number = context_interval(context), Settings.load().slices
     hours = context["params"].get("batch_hours")
-    parts, grain = (own.length // HOUR, hours * HOUR) if hours else (number, HOUR)
-    cut = [(own, landed, own.split(parts, grain=grain))]
-    cut += [(part, False, part.split(number, grain=HOUR)) for part in reopened]
+    most, grain = (own.length // HOUR, hours * HOUR) if hours else (number, HOUR)
+    cut = [(own, landed, own.split(most, grain=grain))]
+    cut += [(stretch, False, stretch.split(number, grain=HOUR)) for stretch in reopened]
     return [
         {
-            "start": format_instant(part.start),
-            "end": format_instant(part.end),
+            "start": format_instant(piece.start),
+            "end": format_instant(piece.end),
             "landed": is_own,
-            "share": part.length / whole.length,
+            "share": piece.length / whole.length,
         }
-        for whole, is_own, cut_up in cut
-        for part in cut_up
+        for whole, is_own, pieces in cut
+        for piece in pieces
     ]
 
 
@@ -228,8 +229,8 @@ def _publish_task(**arguments: Any) -> Callable[..., Any]:
         "one commit; `publications` says where each hour comes from.",
         **arguments,
     )
-    def publish(part: dict[str, Any], **context: Any) -> dict[str, Any]:
-        figures = call_step("publish_results", context, part)
+    def publish(time_slice: dict[str, Any], **context: Any) -> dict[str, Any]:
+        figures = call_step("publish_results", context, time_slice)
         if hours := figures["provisional"]:
             warn(context, "provisional", f"{hours} published hours wait for raw files")
         return figures
@@ -243,25 +244,26 @@ _BESIDE = StepProcess() if is_tested() else None
 
 
 def step_task(job: str, **arguments: Any) -> Any:
-    """A task that runs a job and has its figures as XCom, to be called, for a part or for all."""
+    """A task that runs a job and has its figures as XCom, to be called, for a slice or for all."""
 
     # Figures are one value: each by itself would be a request to Airflow's API.
     @task(multiple_outputs=False, **arguments)
-    def step(part: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
-        return call_step(job, context, part)
+    def step(time_slice: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
+        return call_step(job, context, time_slice)
 
     return step
 
 
 def call_step(
-    job: str, context: Mapping[str, Any], part: Mapping[str, Any] | None = None, **changed: Any
-) -> dict[str, Any]:
-    """Runs a job for a task over all hours of the run, or a part; sends its figures as metrics.
+    job: str, context: Mapping[str, Any], time_slice: Mapping[str, Any] | None = None,
+    **changed: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Runs a job for a task over all hours of the run, or a slice; sends its figures as metrics.
 
     Args:
         job: its module.
         context: of the task.
-        part: one of `run_parts`.
+        time_slice: one of `run_slices`.
         changed: settings that are others for this step.
 
     Raises:
@@ -270,9 +272,9 @@ def call_step(
     settings = context_settings(context).model_copy(update=changed)
     dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
-    if part:
-        own = run_interval(part["start"], part["end"])
-        arguments = Arguments(own, run_id, page, part["landed"], part["share"])
+    if time_slice:
+        own = run_interval(time_slice["start"], time_slice["end"])
+        arguments = Arguments(own, run_id, page, time_slice["landed"], time_slice["share"])
     else:
         arguments = Arguments(context_interval(context), run_id, page)
     if _BESIDE is None:

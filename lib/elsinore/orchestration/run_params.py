@@ -98,11 +98,11 @@ def context_interval(context: Mapping[str, Any]) -> Interval:
 
 
 def task_label(task: Any) -> str:
-    """The part of a run that a task is for, for people; empty for other tasks."""
-    part = getattr(task, "op_kwargs", {}).get("part")
-    if not isinstance(part, Mapping):
+    """The slice of a run that a task is for, for people; empty for other tasks."""
+    time_slice = getattr(task, "op_kwargs", {}).get("time_slice")
+    if not isinstance(time_slice, Mapping):
         return ""
-    own = run_interval(part["start"], part["end"])
+    own = run_interval(time_slice["start"], time_slice["end"])
     return f"{hour_label(own.start)} to {hour_label(own.end)}"
 
 

@@ -143,8 +143,8 @@ def judgement_file(quality_dir: Path, run_name: str) -> Path:
 def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     """The judgement of a run that `judge` left behind, or None if there is none.
 
-    Of a run that was judged in parts it is all of these together: a verdict is that of the first
-    part that did not hold.
+    Of a run that was judged in slices it is all of these together: a verdict is that of the first
+    slice in which it did not hold.
 
     Raises:
         DataError: a file is no judgement.
@@ -157,8 +157,8 @@ def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     inside = [name for name in names if start <= name.split("_")[0] and name.split("_")[1] <= end]
     verdicts: dict[tuple[str, str, str], Verdict] = {}
     for name in cover(sorted(inside), start, end):
-        part = _read_judgement(quality_dir, name)
-        for verdict in part.verdicts if part else ():
+        found = _read_judgement(quality_dir, name)
+        for verdict in found.verdicts if found else ():
             key = verdict.suite, verdict.table, verdict.description
             if key not in verdicts or (verdicts[key].success and not verdict.success):
                 verdicts[key] = verdict

@@ -461,7 +461,7 @@ class ReportData:
 
     @cached_property
     def _metrics(self) -> pd.DataFrame:
-        """Figures of the run; of a step that ran in parts, those of the parts."""
+        """Figures of the run; of a step that ran in slices, those of the slices."""
         start, end = hour_label(self.interval.start), hour_label(self.interval.end)
         rows = _of_last_workload(self._metrics_within())
         own = rows[rows["run_key"] == run_key(self.interval)]
@@ -506,7 +506,7 @@ def _place(step: str) -> tuple[int, str]:
 
 
 def _seconds(metrics: pd.DataFrame) -> float | None:
-    """How long a step took, from its start to its record; of several parts, together."""
+    """How long a step took, from its start to its record; of several slices, together."""
     by_run = metrics.pivot_table(index="run_key", columns="metric", values="value")
     if {BEGAN, ENDED} <= set(by_run.columns):
         return float((by_run[ENDED] - by_run[BEGAN]).sum())

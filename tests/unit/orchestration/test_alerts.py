@@ -56,7 +56,7 @@ def test_a_long_reason_is_cut(file: Path) -> None:
 
 def test_a_failed_task_names_itself_its_slice_and_its_log(file: Path) -> None:
     part = {"start": "2013-02-08T07:00:00Z", "end": "2013-02-08T08:00:00Z"}
-    task = SimpleNamespace(task_id="aggregate", op_kwargs={"part": part})
+    task = SimpleNamespace(task_id="aggregate", op_kwargs={"time_slice": part})
     error = ValueError("no such query")
     alert_task_failed(
         {"dag": DAG, "run_id": "r1", "task": task, "exception": error,

@@ -59,7 +59,7 @@ def test_hours_that_are_none_are_refused(
 
 
 @pytest.mark.parametrize(("hours", "parts"), [(1, 3), (2, 3), (3, 3), (48, 3), (49, 5), (7, 1)])
-def test_parts_are_whole_hours_that_cover_the_run(hours: int, parts: int) -> None:
+def test_slices_are_whole_hours_that_cover_the_run(hours: int, parts: int) -> None:
     whole = Interval(0, hours * HOUR)
     cut = whole.split(parts, grain=HOUR)
     assert len(cut) <= min(hours, parts)

@@ -221,7 +221,7 @@ def test_what_others_landed_is_not_judged_again(tmp_path: Path) -> None:
     assert {v.table for v in every.verdicts} - {v.table for v in own.verdicts} == set(LANDED)
 
 
-def test_a_run_that_was_judged_in_parts_is_as_good_as_its_worst_part(tmp_path: Path) -> None:
+def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path) -> None:
     rows = lake.healthy()
     good = _judge(tmp_path / "good", rows)
     rows["validations"][-1]["reason"] = None
