@@ -94,8 +94,9 @@ def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None
     ]
     lake.record(TABLE, [row for *_, rows in noted for row in rows], where=steps, run=run)
     for file, text, *_ in noted:
-        if file.read_text(encoding="utf-8") == text:  # else the step was run again meanwhile
-            file.unlink()
+        with suppress(FileNotFoundError):  # another report has recorded it, too
+            if file.read_text(encoding="utf-8") == text:  # else the step was run again meanwhile
+                file.unlink()
 
 
 def _noted(lake: Path) -> Iterator[tuple[Path, str, Interval, list[dict[str, Any]]]]:

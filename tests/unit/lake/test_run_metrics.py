@@ -99,3 +99,22 @@ def test_a_step_that_is_run_again_while_figures_are_recorded_keeps_its_own(
         patch.setattr(Lake, "record", meanwhile)
         record_metrics(lake, "r")
     assert (told(lake), recorded(lake)) == ([("01T09", "land", 2)], [1])
+
+
+def test_figures_that_another_report_records_meanwhile_are_no_fault(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two reports side by side, of an hour and of hours around it, have figures in common."""
+    note_metrics(lake, None, NINE, "land", {"lines": 1})
+    real = Lake.record
+
+    def meanwhile(*arguments: object, **named: object) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Lake, "record", real)
+            record_metrics(lake, "other", BOTH)
+        real(*arguments, **named)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "record", meanwhile)
+        record_metrics(lake, "r", NINE)
+    assert (told(lake), recorded(lake)) == ([("01T09", "land", 1)], [1])
