@@ -14,11 +14,13 @@ from benchmarks.overlap import overlapping
 from benchmarks.segment_costs import fitted
 from benchmarks.start_up import start_up
 from benchmarks.static_plan import STATIC_PLAN
+from benchmarks.varpulis_shapes import shapes
 
 BENCHMARKS: tuple[Benchmark, ...] = (
     many_queries.bursts,
     many_queries.alternating,
     authors_setting,
+    shapes,
     increasing.NARROW,
     increasing.WIDE,
     hamlet.shared_edges,

@@ -59,6 +59,7 @@ def steps() -> Iterator[partial[Any]]:
             swept = _SWEPT.replace("WHERE ", f"WHERE {keys}")
             yield partial(_sweep, f"{swept} WITHIN 100", events)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN A+ WITHIN 100 SLIDE 10", events, panes=True)
+        yield partial(_sweep, "RETURN COUNT(*) PATTERN SEQ(B, A+) WITHIN 100", events)
     # Fewer than 64 events are compared by pairs, 64 and more by order.
     yield partial(aggregate_query, _query(f"{_RISING} 63"), _stream(63))
     yield partial(aggregate_query, _query(f"{_RISING} 100"), _stream(70))

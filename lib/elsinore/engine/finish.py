@@ -20,7 +20,7 @@ from elsinore.algebra import Scaled, ratio
 from elsinore.catalog.stream import AttributeType
 from elsinore.lowering.carriers import Carrier, Carriers, Weight, carrier_of, carriers_of
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
-from elsinore.results.partial import decode_extreme
+from elsinore.results.partial import decimal_texts, decode_extreme, integers_of
 from elsinore.results.published import LONG_SCHEMA, group_text, to_double
 from elsinore.results.row import ResultRow, Value, sorted_rows
 from elsinore.timeline import Instant, hour_label
@@ -134,7 +134,7 @@ class _States:
 def _integers(texts: pa.Array) -> np.ndarray:
     if pc.max(pc.utf8_length(texts)).as_py() <= SHORT:
         return np.asarray(texts.cast(pa.int64()))
-    return np.array(list(map(int, texts.to_pylist())), object)
+    return np.array(integers_of(texts.to_pylist()), object)
 
 
 def _finished(item: BoundAggregate, states: _States) -> Values:
@@ -202,7 +202,7 @@ def _numbers(values: Values) -> dict[str, pa.Array]:
     doubles, exact = numbers, pa.nulls(numbers.size, pa.string())
     if numbers.dtype == object:
         doubles = np.array(list(map(to_double, numbers.tolist())))
-        exact = pa.array(np.array(list(map(str, numbers.tolist())), object), mask=unknown)
+        exact = pa.array(np.array(decimal_texts(numbers.tolist()), object), mask=unknown)
     elif numbers.dtype == np.int64:
         doubles = numbers.astype(np.float64)
         exact = pa.array(numbers, mask=unknown).cast(pa.string())

@@ -14,7 +14,7 @@ from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.lowering.carriers import Carriers
 from elsinore.query.bound import BoundQuery
-from elsinore.results.partial import PARTIAL_SCHEMA, encode_extreme
+from elsinore.results.partial import PARTIAL_SCHEMA, decimal_texts, encode_extreme
 
 #: Totals below this did not wrap on their way.
 _SAFE = 2.0**62
@@ -168,7 +168,7 @@ def _flat(values: np.ndarray, columns: tuple[int, ...]) -> np.ndarray:
 
 def _texts(integers: np.ndarray) -> pa.Array:
     if integers.dtype == object:
-        return pa.array(list(map(str, integers)), pa.string())
+        return pa.array(decimal_texts(integers), pa.string())
     return pa.array(integers).cast(pa.string())
 
 

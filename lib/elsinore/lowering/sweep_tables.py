@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from elsinore.kernels.doublings import Doublings
 from elsinore.kernels.sweep import LARGEST_SUM
 from elsinore.kernels.sweep_panes import Products
 from elsinore.kernels.sweep_program import (
@@ -26,6 +27,7 @@ from elsinore.kernels.sweep_program import (
     Size,
 )
 from elsinore.lowering.carriers import Weight, WeightColumns, carriers_of
+from elsinore.lowering.doublings import counts_by_doublings, make_doublings
 from elsinore.lowering.sweep import Member, Place, SweepSet, place_cells
 from elsinore.windows import Window
 
@@ -417,12 +419,54 @@ def _pane_totals(
 
 
 @dataclass(frozen=True)
+class Wide:
+    """How the windows are counted that outgrow 64 bits.
+
+    Attributes:
+        doubling: the numbers of the members that count by doublings, and their tables, if any.
+        doublings: their tables.
+        others: those of the others, with tables of their own, if any.
+    """
+
+    doubling: tuple[int, ...]
+    doublings: Doublings | None
+    others: tuple[int, ...]
+    rest: Lowered | None
+
+
+@dataclass(frozen=True)
 class Lowered:
     """The queries of a set that have one window clause, and their tables."""
 
     members: tuple[Member, ...]
     classes: tuple[frozenset[Place], ...]
     tables: Tables
+
+    @classmethod
+    def of(cls, members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> Lowered:
+        """With the tables."""
+        return cls(tuple(members), tuple(classes), make_tables(members, classes))
+
+    def only(self, numbers: Sequence[int]) -> tuple[list[Member], list[frozenset[Place]]]:
+        """Some members, and the classes with their new numbers."""
+        place = {number: n for n, number in enumerate(numbers)}
+        members = [self.members[number] for number in numbers]
+        return members, [
+            frozenset((place[n], s) for n, s in each if n in place) for each in self.classes
+        ]
+
+    @cached_property
+    def wide(self) -> Wide:
+        """How windows are counted that outgrow 64 bits."""
+        yes = [counts_by_doublings(m, n, self.classes) for n, m in enumerate(self.members)]
+        doubling = tuple(n for n, by_doublings in enumerate(yes) if by_doublings)
+        others = tuple(n for n, by_doublings in enumerate(yes) if not by_doublings)
+        return Wide(
+            doubling,
+            make_doublings(*self.only(doubling)) if doubling else None,
+            others,
+            (Lowered.of(*self.only(others)) if doubling else self) if others else None,
+        )
 
     @cached_property
     def panes(self) -> PaneTables:
@@ -439,4 +483,4 @@ def lower_window(found: SweepSet, window: Window, classes: tuple[frozenset[Place
     ]
     place = {number: n for n, number in enumerate(numbers)}
     mine = tuple(frozenset((place[q], s) for q, s in each if q in place) for each in classes)
-    return Lowered(tuple(members), mine, make_tables(members, mine))
+    return Lowered.of(members, mine)

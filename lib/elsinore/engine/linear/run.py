@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log2
 from typing import Any
 
@@ -12,6 +13,13 @@ import numpy as np
 from elsinore.engine.entries import Entries
 from elsinore.engine.partial_rows import WindowRows
 from elsinore.engine.weights import NO_RANK, EventWeights
+from elsinore.kernels.doublings import (
+    Counts,
+    Doublings,
+    double_windows,
+    make_scratch,
+    most_events,
+)
 from elsinore.kernels.segments import Program as LaneProgram
 from elsinore.kernels.sweep import count_classes, sweep
 from elsinore.kernels.sweep_numbers import DIGIT
@@ -107,15 +115,21 @@ def make_found(program: Program | LaneProgram, digits: int = 0) -> Found:
     )
 
 
-def take_rows(found: Found) -> Swept:
-    """What a kernel wrote, and the windows that it could not do; the room is clear then."""
+def take_rows(found: Found, keys: np.ndarray | None = None, trends: Sequence[int] = ()) -> Swept:
+    """What a kernel wrote, and the windows that it could not do; the room is clear then.
+
+    Keys and counts of trends may have been written elsewhere.
+    """
     size, left = int(found.state[State.ROWS]), int(found.state[State.OUTGROWN])
     longs, sums = found.longs[:size].copy(), found.sums[:size].copy()
     exponents = np.zeros(sums.shape[:2], np.int64)
+    if keys is not None:
+        longs = longs.astype(object)
+        longs[:, 0] = trends
     if longs.ndim == 3:
         longs = _integers(longs)
         sums, exponents = sums[..., 0], sums[..., 1].astype(np.int64)
-    keys, ranks = found.keys[:size].copy(), found.ranks[:size].copy()
+    keys, ranks = found.keys[:size].copy() if keys is None else keys, found.ranks[:size].copy()
     outgrown = found.outgrown[:left].copy()
     found.longs[:size] = 0
     found.sums[:size] = 0.0
@@ -145,21 +159,70 @@ def _integers(longs: np.ndarray) -> np.ndarray:
 
 
 # ---- windows whose counts outgrow 64 bits
-#
-# How wide they are is known from the numbers of events alone, so that nothing is done twice: a
-# trend has at most one event of a state that is on no cycle, and any of those that are.
 
 
 def run_wide(
     lowered: Lowered, events: Events, windows: np.ndarray, window: Window
 ) -> Iterator[WindowRows]:
     """The rows of windows that outgrew 64 bits (`Swept.outgrown`)."""
+    wide = lowered.wide
     for first in range(0, windows.shape[0], _TOGETHER):
         part = windows[first : first + _TOGETHER]
-        counts = np.zeros((part.shape[0], len(lowered.classes)), np.int64)
-        count_classes(events, part, window.within, window.slide, counts)
-        digits = int(_digits_needed(lowered.members, lowered.classes, events, counts).max())
-        yield run_sweep(lowered.tables, events, part, window, digits).rows
+        if wide.doublings is not None:
+            rows, left = _run_doublings(lowered, wide.doublings, events, part, window)
+            yield _numbered(rows, wide.doubling)
+            if left.size:
+                again = Lowered.of(*lowered.only(wide.doubling))
+                yield _numbered(_run_digits(again, events, left, window), wide.doubling)
+        if wide.rest is not None:
+            yield _numbered(_run_digits(wide.rest, events, part, window), wide.others)
+
+
+def _numbered(rows: WindowRows, numbers: Sequence[int]) -> WindowRows:
+    """The rows of some members, by the numbers that these have among all."""
+    rows.keys[:, 2] = np.array(numbers, np.int64)[rows.keys[:, 2]]
+    return rows
+
+
+def _run_doublings(
+    lowered: Lowered, program: Doublings, events: Events, windows: np.ndarray, window: Window
+) -> tuple[WindowRows, np.ndarray]:
+    """The rows of windows, and the windows in which an event has too many before it."""
+    work = make_scratch(program, most_events(events.times, windows, window.within, window.slide))
+    found = make_found(lowered.tables.program)
+    most = max(_BYTES // (4 * work.total.size), program.totals.shape[0])
+    room = min(most, found.keys.shape[0])  # for the columns beside counts
+    digits = np.zeros(room * work.total.size, np.uint32)
+    counts = Counts(np.empty((room, 3), np.int64), np.zeros(room, np.int64), digits)
+    parts, done = [], False
+    while not done:
+        done = double_windows(
+            program, events, windows, window.within, window.slide, work, counts, found
+        )
+        size = int(found.state[State.ROWS])
+        parts.append(take_rows(found, counts.keys[:size].copy(), _from_digits(counts, size)))
+    swept = joined(parts)
+    return swept.rows, swept.outgrown
+
+
+def _from_digits(counts: Counts, size: int) -> list[int]:
+    """The first counts, as Python's integers."""
+    ends = (counts.ends[:size] * counts.digits.itemsize).tolist()
+    held = counts.digits[: counts.ends[size - 1] if size else 0].tobytes()
+    return [int.from_bytes(held[a:b], "little") for a, b in pairwise((0, *ends))]
+
+
+# Else, how wide they are is known from the numbers of events alone, so that nothing is done twice:
+# a trend has at most one event of a state that is on no cycle, and any of those that are.
+
+
+def _run_digits(
+    lowered: Lowered, events: Events, windows: np.ndarray, window: Window
+) -> WindowRows:
+    counts = np.zeros((windows.shape[0], len(lowered.classes)), np.int64)
+    count_classes(events, windows, window.within, window.slide, counts)
+    digits = int(_digits_needed(lowered.members, lowered.classes, events, counts).max())
+    return run_sweep(lowered.tables, events, windows, window, digits).rows
 
 
 def _digits_needed(

@@ -1,0 +1,74 @@
+"""Counts beyond 64 bits by doublings, against integers added instant by instant."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from random import Random
+
+import numpy as np
+import pytest
+
+from benchmarks.streams import counts_of, events_of, stream_of, workload_of
+from elsinore.engine.linear import aggregate_sweep, sweep_sets
+
+TYPES = "ABCD"
+STREAM = stream_of(TYPES)
+
+#: Types of each pattern; `+` after the last one but for the last two, which count otherwise.
+PATTERNS = ("B", "AB", "CB", "ACB", "ACAB", "DD", "AC", "BA")
+TEXTS = {"AC": "SEQ(A, C)", "BA": "SEQ(B+, A)"}
+
+
+def text(pattern: str) -> str:
+    parts = [f"{kind} v{n}" for n, kind in enumerate(pattern[:-1])]
+    parts.append(f"{pattern[-1]} w+")
+    return TEXTS.get(pattern) or (f"SEQ({', '.join(parts)})" if len(parts) > 1 else parts[0])
+
+
+def trends(pattern: str, events: list[tuple[int, str]]) -> int:
+    """Of a window; events of one time do not follow each other."""
+    loop = {"AC": -1, "BA": 0}.get(pattern, len(pattern) - 1)
+    counts = [0] * len(pattern)
+    for _, instant in groupby(events, key=lambda event: event[0]):
+        before = [1, *counts]
+        for _, kind in instant:
+            for place, wanted in enumerate(pattern):
+                if wanted == kind:
+                    counts[place] += before[place] + (before[place + 1] if place == loop else 0)
+    return counts[-1]
+
+
+def draw_stream(dice: Random, size: int, ties: float) -> list[tuple[int, str]]:
+    """Bursts of one type, some of them at one time, some with other types at the same time."""
+    found: list[tuple[int, str]] = []
+    time = 0
+    while len(found) < size:
+        kind, length = dice.choice("ABBBC" if dice.random() < 0.9 else TYPES), dice.randint(1, 9)
+        for _ in range(length):
+            time += dice.random() >= ties
+            found.append((time, kind if dice.random() < 0.9 else dice.choice(TYPES)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_counts_are_those_of_adding_instant_by_instant(seed: int) -> None:
+    dice = Random(f"doublings {seed}")
+    stream = draw_stream(dice, 900, (0.0, 0.2, 0.7)[seed % 3])
+    within = dice.choice((150, 400))
+    slide = dice.choice((within, within // 3))
+    queries = workload_of(
+        STREAM, [f"PATTERN {text(p)} WITHIN {within} SLIDE {slide}" for p in PATTERNS]
+    ).queries
+    (found,) = sweep_sets(queries)
+    kinds = np.array([TYPES.index(kind) for _, kind in stream])
+    events = events_of(STREAM, kinds, np.array([time for time, _ in stream]))
+    counted = counts_of(aggregate_sweep(found, events, panes=False))
+    wanted = {}
+    for number in range(-(within // slide), stream[-1][0] // slide + 1):
+        start = number * slide
+        inside = [event for event in stream if start <= event[0] < start + within]
+        for n, pattern in enumerate(PATTERNS):
+            if count := trends(pattern, inside):
+                wanted[f"q{n}", "[]", start] = count
+    assert counted == wanted
+    assert max(wanted.values()).bit_length() > 64
