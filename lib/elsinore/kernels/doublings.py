@@ -202,8 +202,8 @@ def _begin(program, work):
         work.digits[s, work.highest[s] : last + 1] = 0
         work.highest[s] = work.point
         work.digits[s, work.point] = program.sums[s, Sum.STARTS]
-    work.doubled[:] = 0
-    work.cells[:] = 0
+    work.doubled[:] = work.met[:] = 0
+    work.gained[:] = work.cells[:] = 0
     work.cells[0] = 1
 
 
@@ -223,9 +223,8 @@ def _take_events(program, events, first, after, end, work):
             continue
         burst = burst_at(events, i, after, end)
         alone = burst.length > 0
-        if not _gain(program, events, burst, alone, work):
+        if not _meet(program, events, burst, alone, work):
             return False
-        _double(program, events, burst, alone, work)
         _settle(program, events, burst, alone, work)
         i = burst.after
     return True
@@ -238,30 +237,12 @@ def _last(burst, alone):
 
 
 @inlined
-def _gain(program, events, burst, alone, work):
-    """What the steps of a burst add to cells, by what was there before it; False if too much."""
+def _meet(program, events, burst, alone, work):
+    """Let sums double with a burst, or be multiplied by the events of an instant.
+
+    And note what the burst adds to cells, by what was there before it; False if that is too much.
+    """
     often = burst.length if alone else np.int64(1)
-    for i in range(burst.first, _last(burst, alone)):
-        number = events.class_of[events.codes[i]]
-        if number < 0:
-            continue
-        own = program.classes[number]
-        for n in range(own[Class.STEP], own[Class.STEP_END]):
-            step, total = program.steps[n], np.int64(0)
-            for k in range(step[Step.SOURCE], step[Step.SOURCE_END]):
-                total += work.cells[program.list[k]]
-            gained = work.gained[step[Step.CELL]] + often * total
-            size = np.float64(often) * np.float64(total) + np.float64(work.gained[step[Step.CELL]])
-            if size + np.float64(work.cells[step[Step.CELL]]) > _LARGEST:
-                work.gained[:] = 0
-                return False
-            work.gained[step[Step.CELL]] = gained
-    return True
-
-
-@inlined
-def _double(program, events, burst, alone, work):
-    """Let the sums of a burst's groups double, or be multiplied by the events of an instant."""
     for i in range(burst.first, _last(burst, alone)):
         number = events.class_of[events.codes[i]]
         if number < 0:
@@ -269,14 +250,29 @@ def _double(program, events, burst, alone, work):
         own = program.classes[number]
         for n in range(own[Class.GROUP], own[Class.GROUP_END]):
             if burst.rising:
-                work.doubled[program.groups[n]] += burst.length
+                work.doubled[program.groups[n]] += often
             else:
-                work.met[program.groups[n]] += burst.length if alone else 1
+                work.met[program.groups[n]] += often
+        for n in range(own[Class.STEP], own[Class.STEP_END]):
+            if not _gain(program, program.steps[n], often, work):
+                return False
     if not burst.rising:
         for group in range(work.met.size):
             if work.met[group]:
                 _multiply(program, group, work.met[group] + 1, work)
                 work.met[group] = 0
+    return True
+
+
+@inlined
+def _gain(program, step, often, work):
+    """Note what so many events add to a cell; False if it may outgrow 64 bits."""
+    cell, total = step[Step.CELL], np.int64(0)
+    for k in range(step[Step.SOURCE], step[Step.SOURCE_END]):
+        total += work.cells[program.list[k]]
+    size = np.float64(often) * np.float64(total) + np.float64(work.gained[cell])
+    work.gained[cell] += often * total
+    return size + np.float64(work.cells[cell]) <= _LARGEST
 
 
 @outlined

@@ -144,7 +144,7 @@ def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     """The judgement of a run that `judge` left behind, or None if there is none.
 
     Of a run that was judged in slices it is all of these together: a verdict is that of the first
-    slice in which it did not hold.
+    slice in which it did not hold, and says in how many others it did not.
 
     Raises:
         DataError: a file is no judgement.
@@ -155,16 +155,26 @@ def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     start, end = (hour_label(border) for border in (interval.start, interval.end))
     names = (folder.name for folder in quality_dir.glob("*_*"))
     inside = [name for name in names if start <= name.split("_")[0] and name.split("_")[1] <= end]
-    verdicts: dict[tuple[str, str, str], Verdict] = {}
+    found: dict[tuple[str, str, str], list[Verdict]] = {}
     for name in cover(sorted(inside), start, end):
-        found = _read_judgement(quality_dir, name)
-        for verdict in found.verdicts if found else ():
-            key = verdict.suite, verdict.table, verdict.description
-            if key not in verdicts or (verdicts[key].success and not verdict.success):
-                verdicts[key] = verdict
-    if not verdicts:
+        part = _read_judgement(quality_dir, name)
+        for verdict in part.verdicts if part else ():
+            found.setdefault((verdict.suite, verdict.table, verdict.description), []).append(
+                verdict
+            )
+    if not found:
         return None
-    return Judgement(run_name=run_key(interval), verdicts=(*verdicts.values(),), docs_index=None)
+    verdicts = tuple(map(_together, found.values()))
+    return Judgement(run_name=run_key(interval), verdicts=verdicts, docs_index=None)
+
+
+def _together(slices: Sequence[Verdict]) -> Verdict:
+    """The verdicts on several slices as one."""
+    failed = [verdict for verdict in slices if not verdict.success]
+    if len(failed) < 2:
+        return [*failed, *slices][0]
+    observed = f"{failed[0].observed} (and in {len(failed) - 1} more of {len(slices)} slices)"
+    return failed[0].model_copy(update={"observed": observed})
 
 
 def _read_judgement(quality_dir: Path, run_name: str) -> Judgement | None:

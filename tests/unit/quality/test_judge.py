@@ -235,7 +235,10 @@ def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path)
     found = load_judgement(folder, day)
     assert found is not None
     assert len(found.verdicts) == len(bad.verdicts)
-    assert found.warnings == bad.warnings != ()
+    both, one = bad.warnings
+    more = {"observed": f"{both.observed} (and in 1 more of 2 slices)"}
+    assert good.warnings == (both,)
+    assert found.warnings == (both.model_copy(update=more), one)
 
 
 def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
