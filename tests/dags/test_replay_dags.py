@@ -161,6 +161,9 @@ def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.Monkey
     assert run_slices(context, (), landed=False) == slices(reopened=[(10, 14, 1.0)])
     batches: Any = {"params": hours(10, 15) | {"batch_hours": 2}}
     assert run_slices(batches, (), landed=True) == slices((10, 12), (12, 14), (14, 15))
+    year = {"start": "2013-01-01", "end": "2014-01-01", "batch_hours": 1}
+    with pytest.raises(ParameterError, match=r"8,760 slices; Airflow takes 1,024.*larger batches"):
+        run_slices({"params": year}, (), landed=True)
     monkeypatch.setenv("ELSINORE_SLICES", "3")
     assert run_slices(context, (), landed=True) == slices((10, 12), (12, 14))
     borders = [("2013-02-08T03:00", "2013-02-08T04:00"), ("2013-02-08T05:00", "2013-02-08T07:00")]

@@ -11,13 +11,14 @@ from elsinore.lowering.sweep import Member, Place
 
 
 def counts_by_doublings(member: Member, n: int, classes: Sequence[frozenset[Place]]) -> bool:
-    """Whether a query counts trends alone, each of which has `+` at its end or nowhere.
+    """Whether a query counts trends alone, and has `+` nowhere but at the end of trends.
+
+    No event may stand at a state and at one right before it, too: then a burst has no closed form.
 
     Args:
         member: the query.
         n: its number.
-        classes: for each event class the (member, state) at which its events may stand; none of
-            the query's at which an event may follow another of the class.
+        classes: for each event class the (member, state) at which its events may stand.
     """
     carriers = member.carriers
     if carriers.counts or carriers.sums or carriers.extremes or not member.cyclic:

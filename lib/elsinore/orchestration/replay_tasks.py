@@ -14,8 +14,10 @@ from urllib.parse import quote
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import BaseSensorOperator, Context, chain, task, task_group
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowSkipException
 
+from elsinore.errors import ParameterError
 from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.airflow_pages import ReportLink, base_url
 from elsinore.orchestration.callbacks import warn
@@ -200,12 +202,22 @@ def _slices_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[d
 
 
 def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> list[dict[str, Any]]:
-    """What is computed slice by slice, as plain data: the run's hours, and those re-opened."""
+    """What is computed slice by slice, as plain data: the run's hours, and those re-opened.
+
+    Raises:
+        ParameterError: they are more than Airflow maps tasks over.
+    """
     own, number = context_interval(context), Settings.load().slices
     hours = context["params"].get("batch_hours")
     most, grain = (own.length // HOUR, hours * HOUR) if hours else (number, HOUR)
     cut = [(own, landed, own.split(most, grain=grain))]
     cut += [(stretch, False, stretch.split(number, grain=HOUR)) for stretch in reopened]
+    amount, limit = sum(len(pieces) for *_, pieces in cut), conf.getint("core", "max_map_length")
+    if amount > limit:
+        raise ParameterError(
+            f"these are {amount:,} slices; Airflow takes {limit:,} in a run",
+            hint="ask for larger batches, fewer hours, or raise its [core] max_map_length",
+        )
     return [
         {
             "start": format_instant(piece.start),
