@@ -87,7 +87,8 @@ class Sums(NamedTuple):
         digits: int64[S, D]; point: where those of `2^0` stand; highest: int64[S], the first in use.
         doubled: int64[G], doublings of each group in the window; met: int64[G], events at an
             instant.
-        cells: int64[C]; gained: int64[C], what an instant adds to each.
+        cells: int64[C]; gained: int64[C], what an instant adds to each; touched: int64[C], steps
+            that add anything then.
         total: int64[D], a count, the lowest digit first.
     """
 
@@ -98,6 +99,7 @@ class Sums(NamedTuple):
     met: np.ndarray
     cells: np.ndarray
     gained: np.ndarray
+    touched: np.ndarray
     total: np.ndarray
 
 
@@ -111,6 +113,7 @@ def make_scratch(program: Doublings, events: int) -> Sums:
         np.full(sums, side),
         np.zeros(groups, np.int64),
         np.zeros(groups, np.int64),
+        np.zeros(program.cells, np.int64),
         np.zeros(program.cells, np.int64),
         np.zeros(program.cells, np.int64),
         np.zeros(2 * side, np.int64),
@@ -142,7 +145,7 @@ def double_windows(program, events, windows, within, slide, work, counts, found)
         slide: distance of the windows.
         work: a `Sums`.
         counts: what is written.
-        found: see `sweep_program.Found`; windows whose cells outgrow 64 bits are left to others.
+        found: see `sweep_program.Found`; windows in which a cell may outgrow 52 bits are left.
 
     Returns:
         Whether all windows are done; if not, go on with room to spare.
@@ -215,35 +218,33 @@ def _places(doubled):
 
 @outlined
 def _take_events(program, events, first, after, end, work):
-    """Take the events before an instant; False if a cell outgrows 64 bits."""
+    """Take the events before an instant; False if a cell may outgrow 52 bits."""
     i = first
     while i < after and events.times[i] < end:
         if events.class_of[events.codes[i]] < 0:
             i += 1
             continue
         burst = burst_at(events, i, after, end)
-        alone = burst.length > 0
-        if not _meet(program, events, burst, alone, work):
+        touched = _meet(program, events, burst, work)
+        if touched < 0:
             return False
-        _settle(program, events, burst, alone, work)
+        _settle(program, work, touched)
         i = burst.after
     return True
 
 
 @inlined
-def _last(burst, alone):
-    """Where to end looking at a burst's classes: one event stands for all that are alike."""
-    return burst.first + 1 if alone else burst.after
-
-
-@inlined
-def _meet(program, events, burst, alone, work):
+def _meet(program, events, burst, work):
     """Let sums double with a burst, or be multiplied by the events of an instant.
 
-    And note what the burst adds to cells, by what was there before it; False if that is too much.
+    And note what the burst adds to cells, by what was there before it.
+
+    Returns:
+        How many steps add anything; -1 if that is too much for a cell.
     """
+    alone, touched = burst.length > 0, 0  # then one event stands for all, which are alike
     often = burst.length if alone else np.int64(1)
-    for i in range(burst.first, _last(burst, alone)):
+    for i in range(burst.first, burst.first + 1 if alone else burst.after):
         number = events.class_of[events.codes[i]]
         if number < 0:
             continue
@@ -254,19 +255,24 @@ def _meet(program, events, burst, alone, work):
             else:
                 work.met[program.groups[n]] += often
         for n in range(own[Class.STEP], own[Class.STEP_END]):
+            cell = program.steps[n, Step.CELL]
+            before = work.gained[cell]
             if not _gain(program, program.steps[n], often, work):
-                return False
+                return -1
+            if before == 0 and work.gained[cell] > 0:
+                work.touched[touched] = n
+                touched += 1
     if not burst.rising:
         for group in range(work.met.size):
             if work.met[group]:
                 _multiply(program, group, work.met[group] + 1, work)
                 work.met[group] = 0
-    return True
+    return touched
 
 
 @inlined
 def _gain(program, step, often, work):
-    """Note what so many events add to a cell; False if it may outgrow 64 bits."""
+    """Note what so many events add to a cell; False if it may outgrow 52 bits."""
     cell, total = step[Step.CELL], np.int64(0)
     for k in range(step[Step.SOURCE], step[Step.SOURCE_END]):
         total += work.cells[program.list[k]]
@@ -296,21 +302,15 @@ def _multiply(program, group, factor, work):
 
 
 @inlined
-def _settle(program, events, burst, alone, work):
-    """Add what a burst has gained to its cells, and to the sums that follow them."""
-    for i in range(burst.first, _last(burst, alone)):
-        number = events.class_of[events.codes[i]]
-        if number < 0:
-            continue
-        own = program.classes[number]
-        for n in range(own[Class.STEP], own[Class.STEP_END]):
-            step = program.steps[n]
-            gained = work.gained[step[Step.CELL]]
-            if gained:
-                work.gained[step[Step.CELL]] = 0
-                work.cells[step[Step.CELL]] += gained
-                for k in range(step[Step.SUM], step[Step.SUM_END]):
-                    _add(program, work, program.list[k], gained)
+def _settle(program, work, touched):
+    """Add what the touched steps have gained to their cells, and to the sums that follow them."""
+    for n in range(touched):
+        step = program.steps[work.touched[n]]
+        gained = work.gained[step[Step.CELL]]
+        work.gained[step[Step.CELL]] = 0
+        work.cells[step[Step.CELL]] += gained
+        for k in range(step[Step.SUM], step[Step.SUM_END]):
+            _add(program, work, program.list[k], gained)
 
 
 @inlined

@@ -423,9 +423,10 @@ class Wide:
     """How the windows are counted that outgrow 64 bits.
 
     Attributes:
-        doubling: the numbers of the members that count by doublings, and their tables, if any.
-        doublings: their tables.
-        others: those of the others, with tables of their own, if any.
+        doubling: the numbers of the members that count by doublings.
+        doublings: their tables; None if there are none.
+        others: the numbers of the other members.
+        rest: these alone; None if there are none.
     """
 
     doubling: tuple[int, ...]

@@ -54,6 +54,29 @@ def replay_tasks(
         The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
+    landed = (first or land_task)(**longer)
+    find_plan = find_plan_task(**longer)
+    published = slice_tasks(landed, longer, aggregate_timeout)
+    report = step_task(
+        "report_quality",
+        task_id="report",
+        trigger_rule="all_done",
+        outlets=assets("run_metrics", REPORTS),
+        doc_md="Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
+        **LIGHT,
+    )()
+    report.operator.operator_extra_links = (ReportLink(),)
+    chain(landed, find_plan, published, report)
+    following = ended_task() if is_tested() else CatchUp(after=landed.operator.task_id)
+    published >> following  # there is no scheduler where a run is tested
+    return landed
+
+
+def slice_tasks(landed: Any, longer: dict[str, Any], aggregate_timeout: timedelta) -> Any:
+    """Adds the tasks of each slice that `landed` gives, a mapped group; see `replay_tasks`.
+
+    `longer` are arguments of each.
+    """
     of_slice: dict[str, Any] = {
         **longer,
         "map_index_template": "{{ task.op_kwargs['time_slice']['start'][:13] }} to "
@@ -61,8 +84,6 @@ def replay_tasks(
         # A slice is published before the next one is aggregated.
         "weight_rule": "upstream",
     }
-    landed = (first or land_task)(**longer)
-    find_plan = find_plan_task(**longer)
     aggregate = step_task(
         "aggregate_trends",
         task_id="aggregate",
@@ -91,20 +112,7 @@ def replay_tasks(
         own = {"time_slice": time_slice}
         chain(aggregate(**own), validate(**own), publish(**own))
 
-    published = slices.expand(time_slice=landed)
-    report = step_task(
-        "report_quality",
-        task_id="report",
-        trigger_rule="all_done",
-        outlets=assets("run_metrics", REPORTS),
-        doc_md="Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
-        **LIGHT,
-    )()
-    report.operator.operator_extra_links = (ReportLink(),)
-    chain(landed, find_plan, published, report)
-    following = ended_task() if is_tested() else CatchUp(after=landed.operator.task_id)
-    published >> following  # there is no scheduler where a run is tested
-    return landed
+    return slices.expand(time_slice=landed)
 
 
 def ended_task() -> Any:

@@ -159,9 +159,8 @@ def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     for name in cover(sorted(inside), start, end):
         part = _read_judgement(quality_dir, name)
         for verdict in part.verdicts if part else ():
-            found.setdefault((verdict.suite, verdict.table, verdict.description), []).append(
-                verdict
-            )
+            key = verdict.suite, verdict.table, verdict.description
+            found.setdefault(key, []).append(verdict)
     if not found:
         return None
     verdicts = tuple(map(_together, found.values()))

@@ -72,3 +72,19 @@ def test_counts_are_those_of_adding_instant_by_instant(seed: int) -> None:
                 wanted[f"q{n}", "[]", start] = count
     assert counted == wanted
     assert max(wanted.values()).bit_length() > 64
+
+
+def test_windows_with_too_many_trends_before_the_last_state_are_counted_otherwise() -> None:
+    """Six states in a row of 500 events each have 2^53.8 trends, which outgrow a cell."""
+    kinds = np.concatenate([np.repeat(np.arange(6), 500), np.full(70, 6)])
+    few = np.concatenate([np.repeat(np.arange(6), 5), np.full(70, 6)])
+    stream, size = stream_of("ABCDEFG"), kinds.size
+    times = np.concatenate([np.arange(size), size + np.arange(few.size)])
+    query = f"PATTERN SEQ(A, B, C, D, E, F, G+) WITHIN {size}"
+    (found,) = sweep_sets(workload_of(stream, [query]).queries)
+    counted = counts_of(
+        aggregate_sweep(found, events_of(stream, np.concatenate([kinds, few]), times))
+    )
+    assert counted == {
+        ("q0", "[]", first): many**6 * (2**70 - 1) for first, many in ((0, 500), (size, 5))
+    }

@@ -187,7 +187,7 @@ def _numbered(rows: WindowRows, numbers: Sequence[int]) -> WindowRows:
 def _run_doublings(
     lowered: Lowered, program: Doublings, events: Events, windows: np.ndarray, window: Window
 ) -> tuple[WindowRows, np.ndarray]:
-    """The rows of windows, and the windows in which an event has too many before it."""
+    """The rows of windows, and the windows that it could not do: see `double_windows`."""
     work = make_scratch(program, most_events(events.times, windows, window.within, window.slide))
     found = make_found(lowered.tables.program)
     most = max(_BYTES // (4 * work.total.size), program.totals.shape[0])
