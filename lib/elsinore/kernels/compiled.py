@@ -6,9 +6,9 @@ down, atomically: 780 ns an event for `A+` with COUNT(*), against 28 ns without.
 
 Helpers are optimised once, and loops are not written out several times. Numba brings every function
 through all of LLVM, and makes machine code of it, also of those that nobody calls but what they are
-inlined into. There they are optimised again, at every level of calls. And LLVM takes each loop for
-a long one, worth four versions of it unrolled; most of greta's run over one to three carriers, and
-most lanes are tens.
+inlined into. There they are linked and optimised again, at every level of calls. And LLVM takes
+each loop for a long one, worth four versions of it unrolled; most of greta's run over one to three
+carriers, and most lanes are tens.
 """
 
 from __future__ import annotations
@@ -18,11 +18,23 @@ from functools import partial
 from typing import Any
 
 from llvmlite import binding as llvm
-from numba import config, njit
+from numba import config, njit, types
+from numba.core import typed_passes, untyped_passes
 from numba.core.caching import FunctionCache
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
+from numba.core.registry import CPUDispatcher
+
+#: Passes of Numba's for what no kernel contains, a tenth of the time that compiling takes.
+_NEEDLESS = frozenset((
+    untyped_passes.WithLifting, untyped_passes.InlineClosureLikes,
+    untyped_passes.MakeFunctionToJitFunction, untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls, untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads, typed_passes.NopythonRewrites,
+))  # fmt: skip
 
 
 class Fragment(JITCodeLibrary):
@@ -44,14 +56,25 @@ class Fragment(JITCodeLibrary):
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
 
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        """Nothing is linked in: a kernel links what its helpers call, each once."""
+        self._raise_if_finalized()
         self._finalized = True
 
 
-class Lean(JITCodeLibrary):
+class Whole(JITCodeLibrary):
+    """Code with that of all its helpers in it."""
+
+    def finalize(self) -> None:
+        """Links in the helpers, and theirs."""
+        for library in (linked := self._linking_libraries):  # grows on the way
+            if isinstance(library, Fragment):
+                linked += [other for other in library._linking_libraries if other not in linked]
+                self._reload_init.update(library._reload_init)
+        super().finalize()
+
+
+class Lean(Whole):
     """A kernel whose loops become SIMD, but no loop is written out several times."""
 
     simd, unrolled = True, False
@@ -89,7 +112,19 @@ class FragmentCompiler(Compiler):
         codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
         self.state.library = self.library(codegen, name)
         self.state.library.enable_object_caching()
-        return super().define_pipelines()
+        (full,) = super().define_pipelines()
+        lean = PassManager(full.pipeline_name)
+        for each, text in full.passes:
+            if each not in _NEEDLESS:
+                lean.add_pass(each, text)
+        lean.finalize()
+        return [lean]
+
+
+class WholeCompiler(FragmentCompiler):
+    """Compiles to a `Whole` library."""
+
+    library = Whole
 
 
 class LeanCompiler(FragmentCompiler):
@@ -108,6 +143,22 @@ class BriefCompiler(FragmentCompiler):
     """Compiles to a `Brief` kernel."""
 
     library = Brief
+
+
+class Helper(CPUDispatcher):
+    """A function that is compiled once for signed integers of any width, and for constants.
+
+    Numba's own are compiled anew for each width, and each constant that somebody calls them with.
+    """
+
+    def compile(self, sig: Any) -> Any:
+        """The code for some types of arguments."""
+        return super().compile(tuple(map(_widest, sig)))
+
+
+def _widest(kind: Any) -> Any:
+    kind = types.unliteral(kind)
+    return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
 
 
 class QuickCache(FunctionCache):
@@ -169,6 +220,19 @@ def by_address(function: Any, arguments: tuple[Any, ...], result: Any) -> int:
     return int(compiled.address)
 
 
+def helper(
+    function: Any, *, pipeline_class: type[Compiler] = FragmentCompiler, forceinline: bool = True
+) -> Any:
+    """A part of kernels, called by them alone."""
+    if config.DISABLE_JIT:
+        return function
+    options = {
+        "nopython": True, "_nrt": False, "forceinline": forceinline,
+        "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+    }  # fmt: skip
+    return Helper(function, targetoptions=options, pipeline_class=pipeline_class)
+
+
 #: A kernel that threads may run side by side: it lets go of Python's lock.
 unlocked = partial(kernel, nogil=True)
 
@@ -176,16 +240,11 @@ unlocked = partial(kernel, nogil=True)
 brief = partial(kernel, pipeline_class=BriefCompiler)
 
 #: A small helper of loops that become SIMD only if they are optimised before they are inlined.
-ripened = partial(
-    njit, _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
+ripened = partial(helper, pipeline_class=WholeCompiler)
 
 #: A helper that is too long to be compiled into each place that calls it. What is not said here it
 #: takes over from its callers: it would be compiled into each place that an inlined one calls it.
-outlined = partial(
-    njit, _nrt=False, forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-    pipeline_class=FragmentCompiler,
-)  # fmt: skip
+outlined = partial(helper, forceinline=False)
 
 #: A small helper, compiled into each place that calls it.
-inlined = partial(outlined, forceinline=True)
+inlined = helper
