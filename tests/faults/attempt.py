@@ -131,6 +131,25 @@ def attempt(step: Step, place: Place, fault: Fault | None = None) -> Ended:
     return Attempt(step, place, fault).end()
 
 
+def attempt_here(step: Step, place: Place) -> Ended:
+    """The same in this process, which takes half the time: what was imported and read is there."""
+    begun = time.monotonic()
+    told = _try(step, place)
+    return Ended(**told, seconds=time.monotonic() - begun)
+
+
+def _try(step: Step, place: Place) -> dict[str, Any]:
+    """A job's figures, or its error."""
+    # Sessions are named after the server's home and the run.
+    arguments = Arguments(step.interval, f"{place.run} in {place.place.name}", landed=step.landed)
+    try:
+        return {"figures": run_step(step.job, arguments, place)}
+    except ElsinoreError as error:
+        return {"error": type(error).__name__, "transient": error.transient, "said": str(error)}
+    except Exception as error:  # noqa: BLE001  (it is told to whoever tries)
+        return {"error": f"unnamed {type(error).__name__}", "said": str(error)}
+
+
 def _work(line: Connection, step: Step, place: Place, fault: Fault | None) -> None:
     """What a process of a try does."""
     os.environ["TZ"] = place.zone
@@ -150,17 +169,7 @@ def _work(line: Connection, step: Step, place: Place, fault: Fault | None) -> No
             strike.hit.append(os.getpid())
 
     watch(cross, place.place)
-    told: dict[str, Any] = {}
-    try:
-        # Sessions are named after the server's home and the run.
-        run = f"{place.run} in {place.place.name}"
-        arguments = Arguments(step.interval, run, landed=step.landed)
-        told["figures"] = run_step(step.job, arguments, place)
-    except Exception as error:  # noqa: BLE001  (it is told to whoever tries)
-        name = type(error).__name__
-        told |= {"error": f"unnamed {name}", "said": str(error)}
-        if isinstance(error, ElsinoreError):
-            told |= {"error": name, "transient": error.transient}
+    told = _try(step, place)
     if strike is not None:
         strike.finish()
     line.send(told | {"points": tuple(points), "hit": len(strike.hit) if strike else 0})

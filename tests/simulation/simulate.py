@@ -21,7 +21,7 @@ from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_params import is_worth_replaying
 from elsinore.query.load_workload import load_workload
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_hour
-from tests.faults.attempt import Ended, Step, attempt
+from tests.faults.attempt import Ended, Step, attempt, attempt_here
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import contents, differences
@@ -141,13 +141,13 @@ class Simulation:
 
     def _must(self, step: Step, fault: Fault | None = None) -> dict[str, Any]:
         """A job until it is done; killed once, if there is a fault."""
-        ended = attempt(step, self.place, fault)
+        ended = attempt(step, self.place, fault) if fault else attempt_here(step, self.place)
         if fault is not None and not ended.done:
             self._tell(step.interval.start, f"{step} killed {ended.point}")
-            ended = attempt(step, self.place)
+            ended = attempt_here(step, self.place)
         tries = 0
         while not ended.done and ended.transient and tries < 3:
-            ended, tries = attempt(step, self.place), tries + 1
+            ended, tries = attempt_here(step, self.place), tries + 1
         return _figures(step, ended)
 
     def _published(self) -> dict[int, Publication]:
