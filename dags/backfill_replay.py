@@ -10,11 +10,13 @@ from airflow.sdk import DAG
 from elsinore.orchestration.house_rules import (
     batch_hours,
     dag_rules,
+    each_stream,
     force,
     hours,
     workload,
 )
 from elsinore.orchestration.replay_tasks import land_task, needs_replay_task, replay_tasks
+from elsinore.orchestration.run_params import in_stream
 
 DOC = """
 ### Replay of history in one run
@@ -36,18 +38,24 @@ what its hours make stale it computes anew. The tables end as after the same hou
 `hourly_replay`, which can run hour by hour, too (`airflow backfill create`).
 """
 
-with DAG(
-    dag_id="backfill_replay",
-    description="Replays hours of choice in one run, for a workload of choice",
-    doc_md=DOC,
-    schedule=None,
-    start_date=datetime(2013, 1, 1, tzinfo=UTC),
-    params=hours(optional=False) | batch_hours() | workload() | force(),
-    tags=["elsinore", "replay", "backfill"],
-    **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
-) as dag:
-    needs_replay_task() >> replay_tasks(
-        first=partial(land_task, late=False),
-        timeout=timedelta(hours=2),
-        aggregate_timeout=timedelta(hours=8),
-    )
+
+@each_stream
+def dags(stream: str) -> DAG:
+    """The DAG that replays hours of choice of a stream."""
+    with DAG(
+        dag_id=in_stream("backfill_replay", stream),
+        description="Replays hours of choice in one run, for a workload of choice",
+        doc_md=DOC,
+        schedule=None,
+        start_date=datetime(2013, 1, 1, tzinfo=UTC),
+        params=hours(optional=False) | batch_hours() | workload(stream) | force(),
+        tags=["elsinore", "replay", "backfill", *filter(None, [stream])],
+        **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
+    ) as dag:
+        needs_replay_task(stream) >> replay_tasks(
+            stream,
+            first=partial(land_task, late=False),
+            timeout=timedelta(hours=2),
+            aggregate_timeout=timedelta(hours=8),
+        )
+    return dag

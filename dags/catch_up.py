@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG
 
-from elsinore.orchestration.house_rules import dag_rules, hours, workload
+from elsinore.orchestration.house_rules import dag_rules, each_stream, hours, workload
 from elsinore.orchestration.replay_tasks import (
     CATCH_UP,
     needs_replay_task,
     reopen_task,
     replay_tasks,
 )
+from elsinore.orchestration.run_params import in_stream
 
 DOC = """
 ### What others had to leave
@@ -26,16 +27,24 @@ another run has computed its hours meanwhile it is over at once.
 Fresh hours do not wait for it. It can be stopped at any time; what it leaves is found again.
 """
 
-with DAG(
-    dag_id=CATCH_UP,
-    description="Computes hours that are stale or were missed, oldest first, in batches",
-    doc_md=DOC,
-    schedule=None,
-    start_date=datetime(2013, 1, 1, tzinfo=UTC),
-    params=hours(optional=False) | workload(),
-    tags=["elsinore", "replay", "catch-up"],
-    **dag_rules(due=timedelta(hours=4), timeout=timedelta(hours=6)),
-) as dag:
-    needs_replay_task() >> replay_tasks(
-        first=reopen_task, timeout=timedelta(minutes=30), aggregate_timeout=timedelta(hours=1)
-    )
+
+@each_stream
+def dags(stream: str) -> DAG:
+    """The DAG that catches up of a stream."""
+    with DAG(
+        dag_id=in_stream(CATCH_UP, stream),
+        description="Computes hours that are stale or were missed, oldest first, in batches",
+        doc_md=DOC,
+        schedule=None,
+        start_date=datetime(2013, 1, 1, tzinfo=UTC),
+        params=hours(optional=False) | workload(stream),
+        tags=["elsinore", "replay", "catch-up", *filter(None, [stream])],
+        **dag_rules(due=timedelta(hours=4), timeout=timedelta(hours=6)),
+    ) as dag:
+        needs_replay_task(stream) >> replay_tasks(
+            stream,
+            first=reopen_task,
+            timeout=timedelta(minutes=30),
+            aggregate_timeout=timedelta(hours=1),
+        )
+    return dag

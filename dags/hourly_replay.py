@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
-from elsinore.orchestration.house_rules import EVERY_HOUR, dag_rules, hours
+from elsinore.orchestration.house_rules import EVERY_HOUR, dag_rules, each_stream, hours
 from elsinore.orchestration.replay_tasks import replay_tasks
+from elsinore.orchestration.run_params import in_stream
 
 DOC = """
 ### Replay of an hour, or of a stretch of hours
@@ -38,15 +39,20 @@ parameter, too many bad lines or a failed validation fail the run at once; it ha
 same.
 """
 
-with DAG(
-    dag_id="hourly_replay",
-    description="Lands events, aggregates their trends, validates and publishes the results",
-    doc_md=DOC,
-    # By name: a bare cron string yields data intervals of no width.
-    schedule=CronDataIntervalTimetable(EVERY_HOUR, timezone="UTC"),
-    start_date=datetime(2013, 1, 1, tzinfo=UTC),
-    params=hours(optional=True),
-    tags=["elsinore", "replay", "trends"],
-    **dag_rules(due=timedelta(hours=1), timeout=timedelta(hours=6)),
-) as dag:
-    replay_tasks(timeout=timedelta(minutes=30), aggregate_timeout=timedelta(hours=1))
+
+@each_stream
+def dags(stream: str) -> DAG:
+    """The DAG that replays each hour of a stream."""
+    with DAG(
+        dag_id=in_stream("hourly_replay", stream),
+        description="Lands events, aggregates their trends, validates and publishes the results",
+        doc_md=DOC,
+        # By name: a bare cron string yields data intervals of no width.
+        schedule=CronDataIntervalTimetable(EVERY_HOUR, timezone="UTC"),
+        start_date=datetime(2013, 1, 1, tzinfo=UTC),
+        params=hours(optional=True),
+        tags=["elsinore", "replay", "trends", *filter(None, [stream])],
+        **dag_rules(due=timedelta(hours=1), timeout=timedelta(hours=6)),
+    ) as dag:
+        replay_tasks(stream, timeout=timedelta(minutes=30), aggregate_timeout=timedelta(hours=1))
+    return dag

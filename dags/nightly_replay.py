@@ -7,13 +7,21 @@ from datetime import UTC, datetime, timedelta
 from airflow.sdk import DAG, CronDataIntervalTimetable, chain
 
 from elsinore.orchestration.airflow_pages import ReportLink
-from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, dag_rules, optional_day
+from elsinore.orchestration.house_rules import (
+    LIGHT,
+    REPORTS,
+    assets,
+    dag_rules,
+    each_stream,
+    optional_day,
+)
 from elsinore.orchestration.replay_tasks import (
     HoursSensor,
     ended_task,
     find_plan_task,
     step_task,
 )
+from elsinore.orchestration.run_params import in_stream
 
 DOC = """
 ### What is done once for a day
@@ -31,52 +39,57 @@ VACUUM keeps what is younger than `ELSINORE_KEEP_HOURS`, a week at least: a vers
 a running task reads, or that a result names, stays readable that long.
 """
 
-with DAG(
-    dag_id="nightly_replay",
-    description="Plans from a day's statistics, maintains the tables, reports on the day",
-    doc_md=DOC,
-    schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
-    start_date=datetime(2013, 1, 1, tzinfo=UTC),
-    params=optional_day(),
-    tags=["elsinore", "maintenance", "quality"],
-    **dag_rules(due=timedelta(hours=4), timeout=timedelta(hours=8)),
-) as dag:
-    wait_for_last_hours = HoursSensor(
-        task_id="wait_for_last_hours",
-        delta=timedelta(hours=1),
-        mode="reschedule",
-        poke_interval=60,
-        timeout=2 * 3600,
-        doc_md="Waits until an hour after the day's end.",
-        **{**LIGHT, "execution_timeout": timedelta(hours=2)},
-    )
-    judge_day = step_task(
-        "judge_quality",
-        task_id="judge_day",
-        inlets=assets("landings", "quarantine", "events", "plans", "validations"),
-        doc_md="Judges the day's rows by the suites of `expectations/` and builds Data Docs. A "
-        "failed critical expectation fails the run; the report says which.",
-        **{**LIGHT, "execution_timeout": timedelta(minutes=30)},
-    )()
-    maintain_tables = step_task(
-        "maintain_tables",
-        task_id="maintain_tables",
-        execution_timeout=timedelta(hours=2),
-        outlets=assets("run_metrics", "history"),
-        doc_md="OPTIMIZE where a partition has several small files, then VACUUM; copies what the "
-        "tables' logs say of commits, before Delta cleans them.",
-    )()
-    report = step_task(
-        "report_night",
-        task_id="report",
-        trigger_rule="all_done",
-        outlets=assets(REPORTS),
-        doc_md="Writes the data-quality report of the day from the tables, with a link to Data "
-        "Docs; also where a task before it has failed.",
-        **LIGHT,
-    )()
-    report.operator.operator_extra_links = (ReportLink(),)
-    ended = ended_task()
-    chain(wait_for_last_hours, find_plan_task(), maintain_tables, [report, ended])
-    chain(wait_for_last_hours, judge_day, [report, ended])
-    report >> ended
+
+@each_stream
+def dags(stream: str) -> DAG:
+    """The DAG that looks after a day of a stream."""
+    with DAG(
+        dag_id=in_stream("nightly_replay", stream),
+        description="Plans from a day's statistics, maintains the tables, reports on the day",
+        doc_md=DOC,
+        schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
+        start_date=datetime(2013, 1, 1, tzinfo=UTC),
+        params=optional_day(),
+        tags=["elsinore", "maintenance", "quality", *filter(None, [stream])],
+        **dag_rules(due=timedelta(hours=4), timeout=timedelta(hours=8)),
+    ) as dag:
+        wait_for_last_hours = HoursSensor(
+            task_id="wait_for_last_hours",
+            delta=timedelta(hours=1),
+            mode="reschedule",
+            poke_interval=60,
+            timeout=2 * 3600,
+            doc_md="Waits until an hour after the day's end.",
+            **{**LIGHT, "execution_timeout": timedelta(hours=2)},
+        )
+        judge_day = step_task(
+            "judge_quality",
+            task_id="judge_day",
+            inlets=assets(stream, "landings", "quarantine", "events", "plans", "validations"),
+            doc_md="Judges the day's rows by the suites of `expectations/` and builds Data Docs. A "
+            "failed critical expectation fails the run; the report says which.",
+            **{**LIGHT, "execution_timeout": timedelta(minutes=30)},
+        )()
+        maintain_tables = step_task(
+            "maintain_tables",
+            task_id="maintain_tables",
+            execution_timeout=timedelta(hours=2),
+            outlets=assets(stream, "run_metrics", "history"),
+            doc_md="OPTIMIZE where a partition has several small files, then VACUUM; copies what "
+            "the tables' logs say of commits, before Delta cleans them.",
+        )()
+        report = step_task(
+            "report_night",
+            task_id="report",
+            trigger_rule="all_done",
+            outlets=assets(stream, REPORTS),
+            doc_md="Writes the data-quality report of the day from the tables, with a link to Data "
+            "Docs; also where a task before it has failed.",
+            **LIGHT,
+        )()
+        report.operator.operator_extra_links = (ReportLink(),)
+        ended = ended_task()
+        chain(wait_for_last_hours, find_plan_task(stream), maintain_tables, [report, ended])
+        chain(wait_for_last_hours, judge_day, [report, ended])
+        report >> ended
+    return dag

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,9 @@ _OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 _MARK = Path("schemas", "tables")
 #: How an address begins; a path makes one slash of two.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+#: Names of streams, of their folders, and what stands before the ids of their DAGs.
+STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
+StreamName = Annotated[str, Field(pattern=STREAM_NAME)]
 _MASTER = r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/;=_-]*$"
 
 
@@ -64,6 +67,9 @@ class Settings(BaseSettings):
         root: folder that holds `schemas/`; by default the nearest one from the working directory
             upwards, or else the checkout that this package lies in.
         home: everything that a run writes lies below it.
+        streams: other streams that have DAGs beside those of `schema_file`, a JSON list of names;
+            see `of_stream`.
+        stream: which of them these settings are of; empty for that of `schema_file`.
         schema_file: the stream's schema.
         workload_file: the queries.
         tables_dir: declarations of the lake's tables.
@@ -104,6 +110,8 @@ class Settings(BaseSettings):
 
     root: Path = Field(default_factory=_find_root)
     home: Path = Path("var")
+    streams: Json[tuple[StreamName, ...]] = Field(default=(), validate_default=False)
+    stream: StreamName | Literal[""] = ""
     schema_file: Path = Path("schemas/events/flights.yaml")
     workload_file: Path = Path("schemas/workloads/flights.sase")
     tables_dir: Path = Path("schemas/tables")
@@ -132,12 +140,12 @@ class Settings(BaseSettings):
     notifiers: Json[tuple[Notifier, ...]] = Field(default=(), validate_default=False)
 
     @classmethod
-    def load(cls) -> Self:
-        """The settings of this process's environment.
+    def load(cls, stream: str = "") -> Self:
+        """The settings of this process's environment, or of another stream of the same home.
 
         Raises:
             ParameterError: a variable has no valid value, or a name that is nearly a setting's.
-            SetupError: there is no root.
+            SetupError: there is no root, or the stream lacks a file.
         """
         for name in os.environ.keys() - _OTHERS:
             own = name.removeprefix(PREFIX).lower()
@@ -147,7 +155,7 @@ class Settings(BaseSettings):
                     hint = f"did you mean {PREFIX}{meant.upper()}?"
                     raise ParameterError(f"{name} is no setting", hint=hint)
         try:
-            return cls()
+            found = cls()
         except ValidationError as error:
             faults = [
                 f"{PREFIX}{'.'.join(str(part) for part in fault['loc']).upper()}: {words}"
@@ -155,6 +163,29 @@ class Settings(BaseSettings):
                 for words, _ in [in_plain_words(fault, cls.model_fields)]
             ]
             raise ParameterError("; ".join(faults), hint="mend the environment") from error
+        return found.of_stream(stream) if (stream := stream or found.stream) else found
+
+    def of_stream(self, name: str) -> Self:
+        """The settings of a stream by its name.
+
+        Its schema is `schemas/events/<name>.yaml`, its workload `schemas/workloads/<name>.sase`;
+        its suites lie in `expectations/<name>`, if there is such a folder, and what its runs write
+        in a folder of its name below `home`.
+
+        Raises:
+            SetupError: there is no such schema, or no such workload.
+        """
+        schemas, suites = self.root / "schemas", self.root / "expectations" / name
+        files = {
+            "schema_file": schemas / "events" / f"{name}.yaml",
+            "workload_file": schemas / "workloads" / f"{name}.sase",
+        }
+        for file in files.values():
+            if not file.is_file():
+                hint = f"`elsinore new-stream {name}` makes both from a sample of its events"
+                raise SetupError(f"the stream {name} has no {file}", hint=hint)
+        own = {"expectations_dir": suites} if suites.is_dir() else {}
+        return self.model_copy(update={"stream": name} | files | own)
 
     @field_validator("*", mode="before")
     @classmethod
@@ -183,17 +214,17 @@ class Settings(BaseSettings):
     @property
     def landing(self) -> Path:
         """The landing zone: raw files."""
-        return self.home / "landing"
+        return self.home / self.stream / "landing"
 
     @property
     def lake(self) -> Path:
         """Delta tables, one folder each."""
-        return self.home / "lake"
+        return self.home / self.stream / "lake"
 
     @property
     def reports(self) -> Path:
         """Finished reports."""
-        return self.home / "reports"
+        return self.home / self.stream / "reports"
 
     @property
     def alerts(self) -> Path:
@@ -203,4 +234,4 @@ class Settings(BaseSettings):
     @property
     def quality(self) -> Path:
         """Great Expectations' stores and Data Docs."""
-        return self.home / "quality"
+        return self.home / self.stream / "quality"

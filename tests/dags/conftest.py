@@ -34,7 +34,7 @@ def load_dag() -> Callable[[str], Any]:
             assert spec.loader is not None
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
-            loaded[name] = module.dag
+            loaded[name] = module.dags[0]
         return loaded[name]
 
     return load

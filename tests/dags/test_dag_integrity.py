@@ -145,3 +145,19 @@ def test_parsing_is_quick(root: Path) -> None:
         env=os.environ, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert json.loads(done.stdout.splitlines()[-1]) < PARSE_BUDGET
+
+
+def test_each_stream_has_dags_of_its_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.dag_processing.dagbag import DagBag
+
+    monkeypatch.setenv("ELSINORE_STREAMS", '["cluster"]')
+    bag = DagBag(dag_folder=str(root / "dags"))
+    assert bag.import_errors == {}
+    files = {path.stem for path in (root / "dags").glob("*.py")}
+    assert set(bag.dags) == files | {f"cluster.{name}" for name in files}
+    of_cluster = [dag for name, dag in bag.dags.items() if name.startswith("cluster.")]
+    places = {a.name for dag in of_cluster for t in dag.tasks for a in (*t.outlets, *t.inlets)}
+    assert {place.partition(".")[0] for place in places} == {"cluster"}
+    backfill = bag.dags["cluster.backfill_replay"]
+    assert backfill.task_dict["start_catch_up"].trigger_dag_id == "cluster.catch_up"
+    assert backfill.params.get_param("workload").schema["enum"] == ["cluster"]

@@ -36,6 +36,7 @@ def main(arguments, settings):
         "interval": str(arguments.interval),
         "run": arguments.run,
         "workload": str(settings.workload_file),
+        "lake": str(settings.lake),
     }
 """
 
@@ -101,6 +102,18 @@ def test_a_workload_is_looked_up_by_its_name(call: Callable[..., Any], tmp_path:
     assert told["workload"] == str(folder / "flights_storms.sase")
     with pytest.raises(ParameterError, match="no workload"):
         call(TOLD, {**HOURS, "params": {"workload": "../workloads/flights_storms"}})
+
+
+def test_the_dag_says_of_which_stream(call: Callable[..., Any], tmp_path: Path) -> None:
+    context = {**HOURS, "dag": SimpleNamespace(dag_id="rides.trial")}
+    with pytest.raises(SetupError, match=r"the stream rides has no .*rides\.yaml"):
+        call(TOLD, context)
+    for file in ("events/rides.yaml", "workloads/rides.sase"):
+        (tmp_path / "schemas" / file).parent.mkdir(parents=True)
+        (tmp_path / "schemas" / file).touch()
+    told = call(TOLD, context)
+    assert told["workload"] == str(tmp_path / "schemas/workloads/rides.sase")
+    assert told["lake"].endswith("/rides/lake")
 
 
 def test_an_error_is_the_tasks_own(call: Callable[..., Any]) -> None:

@@ -1,20 +1,26 @@
-"""`elsinore ingest`: events of any file that can be read into the landing zone."""
+"""`elsinore ingest`: events of any file into the landing zone; `new-stream`: a stream for them."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
+from string import Template
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import StreamSchema
+from elsinore.cli.init import PROJECT, first_query
 from elsinore.cli.main import EventFiles, MaxBadShare
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN
@@ -33,14 +39,41 @@ from elsinore.files.read_parquet import read_parquet
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.generate.flights import hour_path
 from elsinore.generate.write_events import whole_file
+from elsinore.library.infer_schema import infer_schema
 from elsinore.query.print_query import count_of
-from elsinore.settings import Settings
+from elsinore.settings import STREAM_NAME, Settings
 from elsinore.timeline import DAY, HOUR, hour_label
 
 #: Stretches without events of this length are no nights or weekends: somebody should look.
 _GAP = 7 * DAY
 #: A middling level of gzip.
 _COMPRESSION = 4
+
+
+def new_stream(
+    name: Annotated[str, typer.Argument(help="Small letters, digits and _.")],
+    events: Annotated[Path, typer.Option("--from", help="A file of its events.")],
+) -> None:
+    """Give a stream of its own to the pipeline: a schema that fits EVENTS, and a first query."""
+    settings = Settings.load()
+    if not re.match(STREAM_NAME, name):
+        raise ParameterError(f"{name!r} is no name of a stream", hint="take one such as rides")
+    schema = infer_schema(events, stream=name)
+    query = (PROJECT / "queries.sase").read_text(encoding="utf-8")
+    texts = {
+        f"events/{name}.yaml": schema,
+        f"workloads/{name}.sase": Template(query).substitute(first_query(read_schema(schema))),
+    }
+    paths = {settings.root / "schemas" / path: text for path, text in texts.items()}
+    if there := [path for path in paths if path.exists()]:
+        raise ParameterError(f"{there[0]} is there already", hint="choose another name")
+    for path, text in paths.items():
+        path.write_text(text, encoding="utf-8")
+        typer.echo(f"{relpath(path)} was written")
+    others = json.dumps([*settings.streams, name])
+    typer.echo("look at both; then for every command, and for Airflow:")
+    typer.echo(f"ELSINORE_STREAM={name} elsinore ingest {shlex.quote(str(events))}")
+    typer.echo(f"export ELSINORE_STREAMS={shlex.quote(others)}")
 
 
 def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:

@@ -21,6 +21,9 @@ from elsinore.library.infer_schema import infer_schema
 #: Types of what can be a key, with a value each.
 _VALUES = {AttributeType.STRING: "k", AttributeType.LONG: "1"}
 
+#: Templates of what a project holds.
+PROJECT = files("elsinore.cli") / "project"
+
 schema_app = typer.Typer(no_args_is_help=True)
 
 
@@ -47,13 +50,13 @@ def init(
     """Make FOLDER a project: a schema that fits your events, a first query, its test, a README."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParameterError(f"{folder} is not empty", hint="name a new folder")
-    project = files("elsinore.cli") / "project"
+    project = PROJECT
     name = folder.resolve().name
     stream = name if re.match(NAME, name) else "events"
     with as_file(project / "events.jsonl") as rides:
         schema = infer_schema(events or rides, stream=stream)
     data = "events.jsonl" if events is None else shlex.quote(relpath(events, folder))
-    given = {"stream": stream, "data": data, **_first_query(read_schema(schema))}
+    given = {"stream": stream, "data": data, **first_query(read_schema(schema))}
     names = ["README.md", "queries.sase", "cases.yaml", "pipeline.env"]
     written = {"schema.yaml": schema}
     for name in [*names, *([] if events else ["events.jsonl"])]:
@@ -67,7 +70,7 @@ def init(
     typer.echo(f"elsinore run queries.sase --schema schema.yaml --input {data}")
 
 
-def _first_query(schema: StreamSchema) -> dict[str, str]:
+def first_query(schema: StreamSchema) -> dict[str, str]:
     """What the templates of the query and of its case need.
 
     The second type follows the first, or the only one itself; once or more where both have an

@@ -50,6 +50,7 @@ COMMANDS = {
     "why": "elsinore.cli.why:why",
     "bench": "elsinore.cli.main:bench",
     "init": "elsinore.cli.init:init",
+    "new-stream": "elsinore.cli.ingest:new_stream",
     "ingest": "elsinore.cli.ingest:ingest",
     "migrate": "elsinore.cli.migrate:migrate",
     "replay": "elsinore.cli.pipeline:replay_flights",

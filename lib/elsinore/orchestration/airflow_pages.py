@@ -18,7 +18,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse
 
 from elsinore.errors import ParameterError
-from elsinore.orchestration.run_params import context_interval
+from elsinore.orchestration.run_params import context_interval, in_stream, known_streams, stream_of
 from elsinore.settings import Settings
 from elsinore.timeline import hour_label
 
@@ -48,10 +48,12 @@ class ReportLink(BaseOperatorLink):
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """The address of the page, told as the task ends; empty where it has not been written."""
         start, end = _hours(ti_key.get_template_context())
-        is_night = ti_key.dag_id == "nightly_replay"
+        stream = stream_of(ti_key.dag_id)
+        is_night = ti_key.dag_id == in_stream("nightly_replay", stream)
         name = f"night_{start[:10]}" if is_night else f"{start}_{end}"
-        is_there = (Settings.load().reports / f"{name}.html").is_file()
-        return f"{base_url() or ''}{_PREFIX}/reports/{name}.html" if is_there else ""
+        is_there = (Settings.load(stream).reports / f"{name}.html").is_file()
+        folder = f"{base_url() or ''}{_PREFIX}{f'/streams/{stream}' * bool(stream)}/reports"
+        return f"{folder}/{name}.html" if is_there else ""
 
 
 async def _signed_in(request: Request) -> None:
@@ -63,10 +65,13 @@ async def _signed_in(request: Request) -> None:
 served = FastAPI(openapi_url=None)
 
 
+@served.get("/streams/{stream}/{place}/{path:path}", dependencies=[Depends(_signed_in)])
 @served.get("/{place}/{path:path}", dependencies=[Depends(_signed_in)])
-def serve(place: Literal["reports", "quality"], path: str) -> FileResponse:
+def serve(place: Literal["reports", "quality"], path: str, stream: str = "") -> FileResponse:
     """A page of reports or Data Docs."""
-    folder = getattr(Settings.load(), place).resolve()
+    if stream not in known_streams():
+        raise HTTPException(404)
+    folder = getattr(Settings.load(stream), place).resolve()
     file = (folder / path).resolve()
     if not file.is_relative_to(folder) or not file.is_file():
         raise HTTPException(404)
@@ -80,7 +85,8 @@ def on_dag_run_running(dag_run: Any, msg: str) -> None:
     from airflow.utils.session import create_session
     from sqlalchemy.orm import object_session
 
-    if dag_run.dag_id not in DAGS:
+    stream = stream_of(dag_run.dag_id)
+    if stream not in known_streams() or dag_run.dag_id.removeprefix(f"{stream}.") not in DAGS:
         return
     context = {
         "params": dag_run.conf or {},

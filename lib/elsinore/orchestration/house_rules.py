@@ -8,10 +8,11 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import Asset, ExceptionRetryPolicy, Param, RetryAction, RetryRule
+from airflow.sdk import DAG, Asset, ExceptionRetryPolicy, Param, RetryAction, RetryRule
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
@@ -25,6 +26,8 @@ from elsinore.orchestration.callbacks import (
 from elsinore.orchestration.run_params import (
     DAY_PATTERN,
     WHOLE_HOUR_PATTERN,
+    in_stream,
+    known_streams,
     known_workloads,
 )
 from elsinore.settings import Settings
@@ -74,6 +77,11 @@ REPORTS = "quality_reports"
 _GROUP = "elsinore"
 
 
+def each_stream(make: Callable[[str], DAG]) -> tuple[DAG, ...]:
+    """The DAGs of a function that makes that of a stream, one for each; see `known_streams`."""
+    return tuple(map(make, known_streams()))
+
+
 def dag_rules(*, due: timedelta, timeout: timedelta) -> dict[str, Any]:
     """Arguments that every DAG is made with.
 
@@ -106,9 +114,9 @@ def is_tested() -> bool:
     return sys.argv[1:3] == ["dags", "test"]
 
 
-def assets(*names: str) -> list[Asset]:
-    """The assets of tables of the lake, named as the tables are, or of `REPORTS`."""
-    return [Asset(name, group=_GROUP) for name in names]
+def assets(stream: str, *names: str) -> list[Asset]:
+    """The assets of tables of a stream's lake, named as the tables are, or of `REPORTS`."""
+    return [Asset(in_stream(name, stream), group=_GROUP) for name in names]
 
 
 # ---- parameters
@@ -162,9 +170,9 @@ def optional_day() -> dict[str, Param]:
     return {"day": param}
 
 
-def workload() -> dict[str, Param]:
+def workload(stream: str) -> dict[str, Param]:
     """`workload`, one of those over the stream, by name; by default that of the settings."""
-    settings = Settings.load()
+    settings = Settings.load(stream)
     param = Param(
         settings.workload_file.stem,
         title="The workload",

@@ -25,8 +25,10 @@ from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
     context_interval,
+    in_stream,
     is_worth_replaying,
     run_interval,
+    stream_of,
     workload_path,
 )
 from elsinore.orchestration.run_step import Arguments, StepProcess, collect_seldom, run_step
@@ -38,7 +40,11 @@ CATCH_UP = "catch_up"
 
 
 def replay_tasks(
-    *, timeout: timedelta, aggregate_timeout: timedelta, first: Callable[..., Any] | None = None
+    stream: str,
+    *,
+    timeout: timedelta,
+    aggregate_timeout: timedelta,
+    first: Callable[..., Any] | None = None,
 ) -> Any:
     """Adds the tasks of a replay to the DAG at hand.
 
@@ -46,6 +52,7 @@ def replay_tasks(
     what fails in one keeps no other from being published.
 
     Args:
+        stream: whose DAG it is, see `known_streams`.
         timeout: of each task that may take long.
         aggregate_timeout: of the aggregation of one slice.
         first: adds the task that says what is to be computed; by default that of landing.
@@ -54,25 +61,29 @@ def replay_tasks(
         The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
-    landed = (first or land_task)(**longer)
-    find_plan = find_plan_task(**longer)
-    published = slice_tasks(landed, longer, aggregate_timeout)
+    landed = (first or land_task)(stream, **longer)
+    find_plan = find_plan_task(stream, **longer)
+    published = slice_tasks(stream, landed, longer, aggregate_timeout)
     report = step_task(
         "report_quality",
         task_id="report",
         trigger_rule="all_done",
-        outlets=assets("run_metrics", REPORTS),
+        outlets=assets(stream, "run_metrics", REPORTS),
         doc_md="Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
         **LIGHT,
     )()
     report.operator.operator_extra_links = (ReportLink(),)
     chain(landed, find_plan, published, report)
-    following = ended_task() if is_tested() else CatchUp(after=landed.operator.task_id)
+    following = (
+        ended_task() if is_tested() else CatchUp(stream=stream, after=landed.operator.task_id)
+    )
     published >> following  # there is no scheduler where a run is tested
     return landed
 
 
-def slice_tasks(landed: Any, longer: dict[str, Any], aggregate_timeout: timedelta) -> Any:
+def slice_tasks(
+    stream: str, landed: Any, longer: dict[str, Any], aggregate_timeout: timedelta
+) -> Any:
     """Adds the tasks of each slice that `landed` gives, a mapped group; see `replay_tasks`.
 
     `longer` are arguments of each.
@@ -87,8 +98,8 @@ def slice_tasks(landed: Any, longer: dict[str, Any], aggregate_timeout: timedelt
     aggregate = step_task(
         "aggregate_trends",
         task_id="aggregate",
-        inlets=assets("events", "plans"),
-        outlets=assets("trend_aggregates_staged"),
+        inlets=assets(stream, "events", "plans"),
+        outlets=assets(stream, "trend_aggregates_staged"),
         doc_md="One Spark job: aggregates the windows that end in the slice, for every query and "
         "group, into `trend_aggregates_staged`. Rows of an earlier run over the same hours are "
         "replaced.",
@@ -97,14 +108,14 @@ def slice_tasks(landed: Any, longer: dict[str, Any], aggregate_timeout: timedelt
     validate = step_task(
         "validate_results",
         task_id="validate",
-        inlets=assets("trend_aggregates_staged", "events"),
-        outlets=assets("validations"),
+        inlets=assets(stream, "trend_aggregates_staged", "events"),
+        outlets=assets(stream, "validations"),
         doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
         "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
         "fails the slice before anything of it is published.",
         **of_slice,
     )
-    publish = _publish_task(**of_slice)
+    publish = _publish_task(stream, **of_slice)
 
     @task_group(prefix_group_id=False)
     def slices(time_slice: dict[str, Any]) -> None:
@@ -128,10 +139,10 @@ def ended_task() -> Any:
     )
 
 
-def needs_replay_task() -> Any:
+def needs_replay_task(stream: str) -> Any:
     """Adds the task that ends a run at once where there is nothing to do."""
 
-    @task.short_circuit(inlets=assets("trend_aggregates", "run_metrics"), **LIGHT)
+    @task.short_circuit(inlets=assets(stream, "trend_aggregates", "run_metrics"), **LIGHT)
     def needs_replay(**context: Any) -> bool:
         """Goes on if `force` is on or an hour is stale or not published.
 
@@ -143,13 +154,13 @@ def needs_replay_task() -> Any:
     return needs_replay()
 
 
-def find_plan_task(**arguments: Any) -> Any:
+def find_plan_task(stream: str, **arguments: Any) -> Any:
     """Adds the task that counts the stream and finds a plan from the counts."""
     return step_task(
         "find_plan",
         task_id="find_plan",
-        inlets=assets("events"),
-        outlets=assets("plans"),
+        inlets=assets(stream, "events"),
+        outlets=assets(stream, "plans"),
         doc_md="Counts the rates of event types and segments that the planner weighs, finds what "
         "the queries share, and stores the plan under its fingerprint. The same statistics and "
         "workload give the same plan.",
@@ -157,16 +168,17 @@ def find_plan_task(**arguments: Any) -> Any:
     )()
 
 
-def land_task(*, late: bool = True, **arguments: Any) -> Any:
+def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
     """Adds the task that lands the run's hours.
 
     Args:
+        stream: see `replay_tasks`.
         late: whether it also looks for files that came late, and for hours that were missed.
         arguments: of the task.
     """
 
     @task(
-        outlets=assets("raw_events", "quarantine", "events", "landings"),
+        outlets=assets(stream, "raw_events", "quarantine", "events", "landings"),
         doc_md="Reads the raw files of the run's hours into `raw_events`, decodes their lines into "
         "`events`, and puts what could not be an event into `quarantine`, each with its reason. "
         "Lines = accepted + duplicates + quarantined, or the task fails. Published hours whose "
@@ -189,7 +201,7 @@ def land_task(*, late: bool = True, **arguments: Any) -> Any:
     return land()
 
 
-def reopen_task(**arguments: Any) -> Any:
+def reopen_task(_stream: str, **arguments: Any) -> Any:
     """Adds the task with which a run begins that catches up: nothing lands."""
 
     @task(
@@ -238,11 +250,11 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
     ]
 
 
-def _publish_task(**arguments: Any) -> Callable[..., Any]:
+def _publish_task(stream: str, **arguments: Any) -> Callable[..., Any]:
     @task(
         multiple_outputs=False,
-        inlets=assets("trend_aggregates_staged", "validations"),
-        outlets=assets("trend_aggregates", "publications"),
+        inlets=assets(stream, "trend_aggregates_staged", "validations"),
+        outlets=assets(stream, "trend_aggregates", "publications"),
         # They would be in each other's way.
         max_active_tis_per_dagrun=1,
         doc_md="Copies the validated hours from `trend_aggregates_staged` to `trend_aggregates` in "
@@ -313,7 +325,7 @@ def call_step(
 
 def context_settings(context: Mapping[str, Any]) -> Settings:
     """The settings, with the workload that the run was asked for, looked up by its name."""
-    settings = Settings.load()
+    settings = Settings.load(stream_of(context["dag"].dag_id))
     name = context["params"].get("workload")
     if name is None:
         return settings
@@ -326,10 +338,10 @@ class CatchUp(TriggerDagRunOperator):
     The figures of the task `after` name them.
     """
 
-    def __init__(self, *, after: str, **arguments: Any) -> None:
+    def __init__(self, *, stream: str, after: str, **arguments: Any) -> None:
         about = {
             "task_id": "start_catch_up",
-            "trigger_dag_id": CATCH_UP,
+            "trigger_dag_id": in_stream(CATCH_UP, stream),
             "doc_md": "Starts `catch_up` where more hours are stale, or were missed, than a run "
             "takes on (`ELSINORE_REOPEN_HOURS`); skipped where there are none.",
         }

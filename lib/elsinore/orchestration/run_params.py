@@ -106,6 +106,29 @@ def task_label(task: Any) -> str:
     return f"{hour_label(own.start)} to {hour_label(own.end)}"
 
 
+def known_streams() -> tuple[str, ...]:
+    """The streams that have DAGs; the first one, without a name, is that of `schema_file`."""
+    return ("", *Settings.load().streams)
+
+
+def in_stream(name: str, stream: str) -> str:
+    """The name of a DAG or a table that several streams have.
+
+    >>> in_stream("hourly_replay", "rides"), in_stream("hourly_replay", "")
+    ('rides.hourly_replay', 'hourly_replay')
+    """
+    return f"{stream}.{name}" if stream else name
+
+
+def stream_of(dag_id: str) -> str:
+    """The stream whose DAG it is.
+
+    >>> stream_of("rides.hourly_replay"), stream_of("hourly_replay")
+    ('rides', '')
+    """
+    return dag_id.rpartition(".")[0]
+
+
 def known_workloads(settings: Settings) -> dict[str, Path]:
     """By name, in order, the workloads over the stream: that of the settings, and others.
 
