@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import pyarrow as pa
 from elsinore.errors import ParameterError
 from elsinore.query.print_query import count_of
 from elsinore.results.published import exact_integers, group_key, numbers_of, shorten_count
-from elsinore.results.row import ResultRow, encode_row
+from elsinore.results.row import ResultRow, encode_row, plain_value
 from elsinore.timeline import Instant
 
 #: Rows that a table for people has, of all queries together and of one at least.
@@ -174,6 +175,27 @@ def write_answers(
         sheets=_sheets(queries, top),
         lines=map(encode_row, rows),
         table=lambda: long_table(rows, text=form is Format.CSV),
+    )  # fmt: skip
+
+
+def write_rows(
+    columns: list[str],
+    rows: Sequence[Sequence[Any]],
+    form: Format,
+    output: Path | None,
+    *,
+    table: Callable[[], pa.Table],
+) -> None:
+    """Write the rows of one table; for people the first ones."""
+    left = len(rows) - _ROWS
+    below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
+    shown = [list(row) for row in rows[:_ROWS]]
+    plain = (dict(zip(columns, map(plain_value, row), strict=True)) for row in rows)
+    write(
+        form, output,
+        sheets=[Sheet(count_of(len(rows), "row"), columns, shown, below)],
+        lines=(json.dumps(row, ensure_ascii=False, default=str) for row in plain),
+        table=table,
     )  # fmt: skip
 
 
