@@ -179,24 +179,27 @@ def write_answers(
 
 
 def write_rows(
-    columns: list[str],
-    rows: Sequence[Sequence[Any]],
+    columns: Sequence[str],
+    rows: Callable[[], Sequence[Sequence[Any]]],
     form: Format,
     output: Path | None,
     *,
     table: Callable[[], pa.Table],
 ) -> None:
-    """Write the rows of one table; for people the first ones."""
-    left = len(rows) - _ROWS
-    below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
-    shown = [list(row) for row in rows[:_ROWS]]
-    plain = (dict(zip(columns, map(plain_value, row), strict=True)) for row in rows)
-    write(
-        form, output,
-        sheets=[Sheet(count_of(len(rows), "row"), columns, shown, below)],
-        lines=(json.dumps(row, ensure_ascii=False, default=str) for row in plain),
-        table=table,
-    )  # fmt: skip
+    """Write one table, which is asked for as rows or as Arrow has it; for people its first rows."""
+
+    def sheets() -> Iterator[Sheet]:
+        found = rows()
+        left = len(found) - _ROWS
+        below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
+        yield Sheet(count_of(len(found), "row"), [*columns], [*map(list, found[:_ROWS])], below)
+
+    def lines() -> Iterator[str]:
+        for row in rows():
+            plain = dict(zip(columns, map(plain_value, row), strict=True))
+            yield json.dumps(plain, ensure_ascii=False, default=str)
+
+    write(form, output, sheets=sheets(), lines=lines(), table=table)
 
 
 def _largest(rows: Sequence[ResultRow]) -> list[ResultRow]:

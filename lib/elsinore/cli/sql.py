@@ -1,28 +1,22 @@
-"""`elsinore sql` asks the lake; `elsinore views` says how other engines see each query's results."""
+"""`elsinore sql` asks the lake; `elsinore views` prints what other engines need to do so."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import duckdb
+import pyarrow as pa
 import typer
 
-from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.answers import Format, format_for, write_rows
 from elsinore.errors import ParameterError
 from elsinore.lake.connect import connect
-from elsinore.lake.tables import Lake
-from elsinore.lake.views import DIALECTS, table_statements, view_statements
-from elsinore.query.load_workload import load_workload
+from elsinore.lake.views import Engine, statements
 from elsinore.settings import Settings
 from elsinore.timeline import Instant, instant_of
-
-
-_Dialect = StrEnum("_Dialect", list(DIALECTS))
 
 
 def views(
@@ -30,17 +24,12 @@ def views(
         Path | None, typer.Argument(help="The queries, a .sase file; by default the pipeline's.")
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="How to read an event, a .yaml file.")] = None,
-    dialect: Annotated[_Dialect, typer.Option(help="Whose SQL.")] = _Dialect.duckdb,
+    dialect: Annotated[Engine, typer.Option(help="Whose SQL.")] = Engine.DUCKDB,
 ) -> None:
     """Print the SQL that names the lake's tables and makes a typed view for each query."""
-    settings = Settings.load()
-    if schema is not None:
-        settings = settings.model_copy(update={"schema_file": schema})
-    lake, spoken = Lake.open(settings), DIALECTS[dialect]
-    queries = load_workload(workload or settings.workload_file, lake.stream)
-    for statement in table_statements(lake, spoken):
-        typer.echo(f"{statement};")
-    for statement in view_statements(queries, spoken, lake.tables):
+    given = {"workload_file": workload, "schema_file": schema}
+    chosen = {name: path for name, path in given.items() if path is not None}
+    for statement in statements(Settings.load().model_copy(update=chosen), dialect):
         typer.echo(f"{statement};")
 
 
@@ -53,12 +42,16 @@ def sql(
     chosen = format_for(form, output)
     try:
         found = connect().sql(query)
-        rows = [[_plain(value) for value in row] for row in found.fetchall()] if found else []
-    except duckdb.Error as error:
+        if found is not None:  # as of CREATE and SET
+            table = found.to_arrow_table
+            write_rows(found.columns, lambda: _rows(found), chosen, output, table=table)
+    except (duckdb.Error, pa.ArrowException) as error:
         hint = "SHOW TABLES lists tables and views, DESCRIBE and a name its columns"
-        raise ParameterError(f"DuckDB: {error}", hint=hint) from error
-    if found:
-        write_rows(found.columns, rows, chosen, output, table=found.to_arrow_table)
+        raise ParameterError(str(error), hint=hint) from error
+
+
+def _rows(found: duckdb.DuckDBPyRelation) -> list[list[Any]]:
+    return [[_plain(value) for value in row] for row in found.fetchall()]
 
 
 def _plain(value: Any) -> Any:

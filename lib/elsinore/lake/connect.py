@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from elsinore.lake.tables import Lake
-from elsinore.lake.views import DUCKDB, view_statements
+from elsinore.lake.views import Engine, view_statements
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 
@@ -32,6 +32,6 @@ def connect(settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
     connection.execute("SET TimeZone = 'UTC'")
     for name in lake.tables:
         connection.register(name, lake.dataset(name))
-    for statement in view_statements(workload, DUCKDB, lake.tables):
+    for statement in view_statements(workload, Engine.DUCKDB, lake.tables):
         connection.execute(statement)
     return connection

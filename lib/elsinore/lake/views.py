@@ -3,49 +3,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
+from enum import StrEnum
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
 
 _BOUNDS = ("window_start", "window_end")
 #: Aggregates that may be of any size.
 _WIDE = (AggregateFunction.COUNT, AggregateFunction.SUM)
 
 
+class Engine(StrEnum):
+    """Whose SQL views can be written in."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+    TRINO = "trino"
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What engines write each in their own way; names in braces stand for what is filled in.
+    """What engines write each in their own way.
 
     Attributes:
         quote: stands around a name.
-        table: a table by its folder; empty where only the engine's catalog can name one.
-        table_quote: stands around that folder.
-        member: a value of the group as its type; of a `timestamp` there is `member_instant`.
+        text, instant: the types of texts and of instants.
+        value: what the group has under a label, as a type. Labels, like all names that queries and
+            schemas give, are ASCII letters, digits and `_`, beside them a `.`.
         from_micros: an instant from the digits of its microseconds since 1970.
-        text: the type of texts.
+        table: a table by its folder; None where only the engine's catalog can name one.
     """
 
     quote: str
-    table: str
-    table_quote: str
-    member: str
-    member_instant: str
-    from_micros: str
-    text: str = "VARCHAR"
+    text: str
+    instant: str
+    value: Callable[[str, str], str]
+    from_micros: Callable[[str], str]
+    table: Callable[[str], str] | None = None
 
     def name(self, name: str) -> str:
         """A name, quoted, so that no word is a keyword."""
-        return f"{self.quote}{name}{self.quote}"
+        return _quoted(name, self.quote)
 
-    def group_value(self, label: str, kind: AttributeType) -> str:
-        """The value that the group has under a label; labels are letters, digits, `_` and `.`."""
-        template = self.member_instant if kind is AttributeType.TIMESTAMP else self.member
-        return template.format(label=label, type=_TYPES.get(kind, self.text))
+    def type(self, kind: AttributeType) -> str:
+        """The type of an attribute's values."""
+        others = {AttributeType.STRING: self.text, AttributeType.TIMESTAMP: self.instant}
+        return others.get(kind) or _TYPES[kind]
 
 
 _TYPES = {
@@ -54,56 +63,72 @@ _TYPES = {
     AttributeType.BOOLEAN: "BOOLEAN",
 }
 
-_DUCKDB_VALUE = "json_extract_string(r.group_key, '$.\"{label}\"')"
-_TRINO_VALUE = "json_extract_scalar(r.group_key, '$[\"{label}\"]')"
 
-DUCKDB = Dialect(
-    quote='"',
-    table="delta_scan({})",
-    table_quote="'",
-    member=f"CAST({_DUCKDB_VALUE} AS {{type}})",
-    member_instant=f"CAST({_DUCKDB_VALUE} AS TIMESTAMP WITH TIME ZONE)",
-    from_micros="make_timestamptz(CAST({} AS BIGINT))",
-)
-SPARK = Dialect(
-    quote="`",
-    table="delta.{}",
-    table_quote="`",
-    member="from_json(r.group_key, '`{label}` {type}').`{label}`",
-    member_instant="CAST(from_json(r.group_key, '`{label}` STRING').`{label}` AS TIMESTAMP)",
-    from_micros="timestamp_micros(CAST({} AS BIGINT))",
-    text="STRING",
-)
-TRINO = Dialect(
-    quote='"',
-    table="",
-    table_quote="",
-    member=f"CAST({_TRINO_VALUE} AS {{type}})",
-    member_instant=f"CAST(from_iso8601_timestamp_nanos({_TRINO_VALUE}) "
-    "AS TIMESTAMP(6) WITH TIME ZONE)",
-    # Nanoseconds of the last centuries that have a name are beyond 64 bits.
-    from_micros="CAST(from_unixtime_nanos(1000 * CAST({} AS DECIMAL(22, 0))) "
-    "AS TIMESTAMP(6) WITH TIME ZONE)",
-)
-DIALECTS: Mapping[str, Dialect] = MappingProxyType(
-    {"duckdb": DUCKDB, "spark": SPARK, "trino": TRINO}
-)
+def _quoted(text: str, quote: str) -> str:
+    return f"{quote}{text.replace(quote, 2 * quote)}{quote}"
 
 
-def table_statements(lake: Lake, dialect: Dialect) -> Iterator[str]:
-    """Statements that give the tables of a lake their names in an engine.
+def _value_in_trino(label: str, kind: str) -> str:
+    text = f"json_extract_scalar(r.group_key, '$[\"{label}\"]')"
+    if kind.startswith("TIMESTAMP"):  # whose texts have a blank in the middle there
+        text = f"from_iso8601_timestamp_nanos({text})"
+    return f"CAST({text} AS {kind})"
 
-    As views: a name that is another lake's is replaced, one that is a table is refused, and nothing
-    can be written by them.
+
+_DIALECTS = {
+    Engine.DUCKDB: Dialect(
+        quote='"',
+        text="VARCHAR",
+        instant="TIMESTAMP WITH TIME ZONE",
+        value=lambda label, kind: (
+            f"CAST(json_extract_string(r.group_key, '$.\"{label}\"') AS {kind})"
+        ),
+        from_micros=lambda digits: f"make_timestamptz(CAST({digits} AS BIGINT))",
+        table=lambda path: f"delta_scan({_quoted(path, chr(39))})",
+    ),
+    Engine.SPARK: Dialect(
+        quote="`",
+        text="STRING",
+        instant="TIMESTAMP",
+        # Typed, for NaN and Infinity are no JSON to its other functions.
+        value=lambda label, kind: f"from_json(r.group_key, '`{label}` {kind}').`{label}`",
+        from_micros=lambda digits: f"timestamp_micros(CAST({digits} AS BIGINT))",
+        table=lambda path: f"delta.{_quoted(path, '`')}",
+    ),
+    Engine.TRINO: Dialect(
+        quote='"',
+        text="VARCHAR",
+        instant="TIMESTAMP(6) WITH TIME ZONE",
+        value=_value_in_trino,
+        # As nanoseconds, some of which are beyond 64 bits.
+        from_micros=lambda digits: (
+            f"CAST(from_unixtime_nanos(1000 * CAST({digits} AS DECIMAL(22, 0))) "
+            "AS TIMESTAMP(6) WITH TIME ZONE)"
+        ),
+    ),
+}
+
+
+def statements(settings: Settings, engine: Engine) -> Iterator[str]:
+    """SQL that names the lake's tables in an engine, if it can, and makes each query's view.
+
+    Tables become views, too: a name that is another lake's is replaced, one that is a table is
+    refused by the engine, and nothing can be written by them.
+
+    Raises:
+        QueryError: the workload does not parse or bind.
+        SchemaError: the stream's schema is not valid.
     """
-    quote = dialect.table_quote
-    for name in lake.tables if dialect.table else ():
-        path = str(lake.path(name).absolute()).replace(quote, 2 * quote)
-        table = dialect.table.format(f"{quote}{path}{quote}")
-        yield f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT * FROM {table}"
+    lake, dialect = Lake.open(settings), _DIALECTS[engine]
+    workload = load_workload(settings.workload_file, lake.stream)
+    if table := dialect.table:
+        for name in lake.tables:
+            path = str(lake.path(name).absolute())
+            yield f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT * FROM {table(path)}"  # noqa: S608 - a declared name, a quoted path
+    yield from view_statements(workload, engine, lake.tables)
 
 
-def view_statements(workload: Workload, dialect: Dialect, tables: Iterable[str]) -> Iterator[str]:
+def view_statements(workload: Workload, engine: Engine, tables: Iterable[str]) -> Iterator[str]:
     """A statement for each query that makes its view over the table of published results.
 
     A view has a row for each group and window, with these columns:
@@ -119,17 +144,20 @@ def view_statements(workload: Workload, dialect: Dialect, tables: Iterable[str])
 
     Args:
         workload: the queries.
-        dialect: of the engine.
+        engine: whose SQL.
         tables: names of the lake, which no view may take.
     """
     names = _distinct((query.name for query in workload.queries), tables)
     for query, name in zip(workload.queries, names, strict=True):
-        yield _view(query, name, dialect)
+        yield _view(query, name, _DIALECTS[engine])
 
 
 def _view(query: BoundQuery, name: str, dialect: Dialect) -> str:
     groups = {str(key.group_label): key.type for key in query.group_keys}
-    values = [(re.sub(r"\W", "_", text), dialect.group_value(text, groups[text])) for text in groups]
+    values = [
+        (label.replace(".", "_"), dialect.value(label, dialect.type(kind)))
+        for label, kind in groups.items()
+    ]
     values += [column for item in query.aggregates for column in _columns(item, dialect)]
     names = _distinct((name for name, _ in values), _BOUNDS)
     columns = [(name, sql) for name, (_, sql) in zip(names, values, strict=True)]
@@ -155,7 +183,7 @@ def _columns(item: BoundAggregate, dialect: Dialect) -> Iterator[tuple[str, str]
     if item.function is AggregateFunction.AVG or item.type is AttributeType.DOUBLE:
         yield name, value
     elif item.type is AttributeType.TIMESTAMP:
-        yield name, dialect.from_micros.format(digits)
+        yield name, dialect.from_micros(digits)
     elif item.function not in _WIDE:
         yield name, f"CAST({digits} AS BIGINT)"
     else:

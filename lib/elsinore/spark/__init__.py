@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from elsinore.errors import pipeline_packages
 
-_PLACES = {"register": "elsinore.spark.register", "run": "elsinore.spark.run_frame"}
+_PLACES = {"register": "elsinore.spark.lake_names", "run": "elsinore.spark.run_frame"}
 
 if TYPE_CHECKING:
-    from elsinore.spark.register import register as register
+    from elsinore.spark.lake_names import register as register
     from elsinore.spark.run_frame import run as run
 else:
 

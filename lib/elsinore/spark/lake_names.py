@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from elsinore.lake.tables import Lake
-from elsinore.lake.views import SPARK, table_statements, view_statements
-from elsinore.query.load_workload import load_workload
+from elsinore.lake.views import Engine, statements
 from elsinore.settings import Settings
 
 
@@ -24,10 +22,5 @@ def register(spark: SparkSession, settings: Settings | None = None) -> None:
         SchemaError: the stream's schema is not valid.
         SetupError: it is not known where the lake is.
     """
-    settings = settings or Settings.load()
-    lake = Lake.open(settings)
-    workload = load_workload(settings.workload_file, lake.stream)
-    for statement in table_statements(lake, SPARK):
-        spark.sql(statement)
-    for statement in view_statements(workload, SPARK, lake.tables):
+    for statement in statements(settings or Settings.load(), Engine.SPARK):
         spark.sql(statement)
