@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import elsinore
@@ -54,6 +55,21 @@ def test_views_agree_with_those_of_duckdb_and_with_the_library(
     assert {row["viewName"] for row in named.sql("SHOW VIEWS").collect()} == {*VIEWS, *lake.tables}
     assert named.table(PUBLISHED).count() == len(duck.table(PUBLISHED))
     assert {table: lake.version(table) for table in lake.tables} == before
+
+
+def test_a_table_that_has_a_name_of_the_lake_stays(named: SparkSession, tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    Lake.open(settings).create_all()
+    named.sql("CREATE DATABASE other")
+    named.sql("USE other")
+    try:
+        named.sql("CREATE TABLE publications AS SELECT 7 AS mine")
+        with pytest.raises(PySparkException, match="publications"):
+            elsinore.spark.register(named, settings)
+        assert named.table("publications").collect()[0]["mine"] == 7
+    finally:
+        named.sql("DROP DATABASE other CASCADE")
+        named.sql("USE odd")
 
 
 def test_samples_of_the_docs_have_the_rows_that_duckdb_has(
