@@ -12,7 +12,6 @@ from elsinore.errors import QueryError as QueryError
 from elsinore.errors import SchemaError as SchemaError
 from elsinore.errors import SetupError as SetupError
 from elsinore.errors import UnsupportedQueryError as UnsupportedQueryError
-from elsinore.errors import pipeline_packages
 
 __version__ = "0.1.0"
 
@@ -42,6 +41,8 @@ else:
 
     def __getattr__(name: str) -> Any:
         from importlib import import_module
+
+        from elsinore.errors import pipeline_packages
 
         if name not in _PLACES:
             raise AttributeError(f"module 'elsinore' has no attribute {name!r}")

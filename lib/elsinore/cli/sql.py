@@ -42,7 +42,7 @@ def sql(
     chosen = format_for(form, output)
     try:
         found = connect().sql(query)
-        if found is not None:  # as of CREATE and SET
+        if found is not None:  # as it is where nothing was asked: CREATE, SET
             table = found.to_arrow_table
             write_rows(found.columns, lambda: _rows(found), chosen, output, table=table)
     except (duckdb.Error, pa.ArrowException) as error:
@@ -55,10 +55,10 @@ def _rows(found: duckdb.DuckDBPyRelation) -> list[list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of DuckDB as results have it: whole decimals are integers, times are instants."""
+    """A value of DuckDB as results have it: decimals without a fraction are integers."""
     match value:
         case datetime():
             return Instant(instant_of(value))
-        case Decimal() if value == value.to_integral_value():
+        case Decimal() if value.as_tuple().exponent == 0:
             return int(value)
     return value

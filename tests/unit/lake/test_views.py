@@ -106,15 +106,15 @@ def home(odd: Odd, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("home")
 def test_sql_prints_rows_as_run_does(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = """SELECT 1::HUGEINT << 70 AS wide, 1.5 AS half, 'NaN'::DOUBLE AS none, [1] AS list,
+    asked = """SELECT 1::HUGEINT << 70 AS wide, 2.0 AS half, 'NaN'::DOUBLE AS none, [1] AS list,
         NULL AS nothing, TIMESTAMPTZ '2013-02-08T10:00:00Z' AS t, DATE '2013-02-08' AS d"""
     assert run_command(["sql", asked]) == 0
     assert json.loads(capsys.readouterr().out) == {
-        "wide": 2**70, "half": "1.5", "none": "NaN", "list": [1], "nothing": None,
+        "wide": 2**70, "half": "2.0", "none": "NaN", "list": [1], "nothing": None,
         "t": "2013-02-08T10:00:00.000000Z", "d": "2013-02-08",
     }  # fmt: skip
     assert run_command(["sql", asked, "--format", "table"]) == 0
-    assert "1,180,591,620,717,411,303,424  1.5    nan" in capsys.readouterr().out
+    assert "1,180,591,620,717,411,303,424  2.0    nan" in capsys.readouterr().out
     assert run_command(["sql", "FROM texts", "--format", "table"]) == 0
     assert "more: --output FILE.csv keeps them" in capsys.readouterr().out
 
