@@ -22,6 +22,7 @@ sys.set_int_max_str_digits(0)
 _PLACES = {
     "Results": "elsinore.library.results",
     "Workload": "elsinore.library.workload",
+    "connect": "elsinore.lake.connect",
     "infer_schema": "elsinore.library.infer_schema",
     "load_schema": "elsinore.catalog.load_schema",
     "spark": "elsinore.spark",
@@ -31,6 +32,7 @@ _PLACES = {
 if TYPE_CHECKING:
     from elsinore import spark as spark
     from elsinore.catalog.load_schema import load_schema as load_schema
+    from elsinore.lake.connect import connect as connect
     from elsinore.library.infer_schema import infer_schema as infer_schema
     from elsinore.library.results import Results as Results
     from elsinore.library.workload import Workload as Workload
@@ -40,9 +42,12 @@ else:
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
+        from elsinore.errors import pipeline_packages
+
         if name not in _PLACES:
             raise AttributeError(f"module 'elsinore' has no attribute {name!r}")
-        place = import_module(_PLACES[name])
+        with pipeline_packages(f"elsinore.{name}"):
+            place = import_module(_PLACES[name])
         return place if name == "spark" else getattr(place, name)
 
     def __dir__() -> list[str]:

@@ -30,6 +30,7 @@ CORE = [
 ]
 PIPELINE = [
     ["why", "q", "{}", "2013-01-01"], ["replay"], ["stop"], ["report"],
+    ["sql", "SELECT 1"], ["views"],
     ["land", "--start", "2013-01-01", "--end", "2013-01-02"],
 ]  # fmt: skip
 

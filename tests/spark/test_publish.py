@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from elsinore.errors import LostWorkerError, ValidationError
 from elsinore.events import EventTable
 from elsinore.lake import delta_log as commit_notes
+from elsinore.lake.connect import connect
 from elsinore.lake.provenance import (
     PUBLICATIONS,
     PUBLISHED,
@@ -29,10 +30,13 @@ from elsinore.lake.sample import SampleSize
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS, validate
+from elsinore.results.row import sorted_rows
+from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
 from tests.spark.landing_zone import by_hand
 from tests.spark.results_lake import QUERIES, answers, hours, put_events, stage, staged, workload
+from tests.views_lake import expected, ordered, results_of
 
 SIZE = SampleSize(windows=12, steps=100_000, seed=0)
 
@@ -93,6 +97,21 @@ def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: 
         "plans": ["p"],
         "digests": {label: found.digest for label, found in of(lake, interval).items()},
     }
+
+
+def test_views_show_what_was_published(lake: Lake, tmp_path: Path) -> None:
+    interval, asked = hours("15", "17"), workload(lake, QUERIES)
+    prepared(lake, interval)
+    published(lake, interval)
+    file = tmp_path / "three.sase"
+    file.write_text(QUERIES)
+    views = connect(Settings(home=lake.root.parent, workload_file=file))
+    stored, _ = StoredEvents.of(lake.path("events"), asked).last()
+    results = results_of(asked, sorted_rows(answers(asked, stored, interval)))
+    of_hours = "window_end > '2013-02-08T15:00Z' AND window_end <= '2013-02-08T17:00Z'"
+    for query in asked.queries:
+        found = views.sql(f"SELECT * FROM {query.name} WHERE {of_hours}").fetchall()
+        assert ordered(found) == expected(query, results[query.name]) != []
 
 
 def test_publications_say_where_each_hour_comes_from(lake: Lake) -> None:

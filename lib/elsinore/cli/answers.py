@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import pyarrow as pa
 from elsinore.errors import ParameterError
 from elsinore.query.print_query import count_of
 from elsinore.results.published import exact_integers, group_key, numbers_of, shorten_count
-from elsinore.results.row import ResultRow, encode_row
+from elsinore.results.row import ResultRow, encode_row, plain_value
 from elsinore.timeline import Instant
 
 #: Rows that a table for people has, of all queries together and of one at least.
@@ -175,6 +176,30 @@ def write_answers(
         lines=map(encode_row, rows),
         table=lambda: long_table(rows, text=form is Format.CSV),
     )  # fmt: skip
+
+
+def write_rows(
+    columns: Sequence[str],
+    rows: Callable[[], Sequence[Sequence[Any]]],
+    form: Format,
+    output: Path | None,
+    *,
+    table: Callable[[], pa.Table],
+) -> None:
+    """Write one table, which is asked for as rows or as Arrow has it; for people its first rows."""
+
+    def sheets() -> Iterator[Sheet]:
+        found = rows()
+        left = len(found) - _ROWS
+        below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
+        yield Sheet(count_of(len(found), "row"), [*columns], [*map(list, found[:_ROWS])], below)
+
+    def lines() -> Iterator[str]:
+        for row in rows():
+            plain = dict(zip(columns, map(plain_value, row), strict=True))
+            yield json.dumps(plain, ensure_ascii=False, default=str)
+
+    write(form, output, sheets=sheets(), lines=lines(), table=table)
 
 
 def _largest(rows: Sequence[ResultRow]) -> list[ResultRow]:

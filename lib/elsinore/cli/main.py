@@ -48,6 +48,8 @@ COMMANDS = {
     "explain": "elsinore.cli.plan:explain",
     "schema": "elsinore.cli.init:schema_app",
     "why": "elsinore.cli.why:why",
+    "sql": "elsinore.cli.sql:sql",
+    "views": "elsinore.cli.sql:views",
     "bench": "elsinore.cli.main:bench",
     "init": "elsinore.cli.init:init",
     "new-stream": "elsinore.cli.ingest:new_stream",

@@ -1,16 +1,20 @@
-"""The only package that knows Spark; `run` is for everybody's DataFrames."""
+"""The only package that knows Spark; what everybody may use on a session of their own."""
 
 from typing import TYPE_CHECKING, Any
 
 from elsinore.errors import pipeline_packages
 
+_PLACES = {"register": "elsinore.spark.lake_names", "run": "elsinore.spark.run_frame"}
+
 if TYPE_CHECKING:
+    from elsinore.spark.lake_names import register as register
     from elsinore.spark.run_frame import run as run
 else:
 
     def __getattr__(name: str) -> Any:
-        if name != "run":
+        from importlib import import_module
+
+        if name not in _PLACES:
             raise AttributeError(f"module 'elsinore.spark' has no attribute {name!r}")
         with pipeline_packages("elsinore.spark"):
-            from elsinore.spark.run_frame import run
-        return run
+            return getattr(import_module(_PLACES[name]), name)

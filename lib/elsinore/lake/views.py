@@ -1,0 +1,207 @@
+"""A typed view for each query over the long table of published results, in the SQL of an engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from elsinore.catalog.stream import AttributeType
+from elsinore.lake.provenance import PUBLISHED
+from elsinore.lake.tables import Lake
+from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+
+_BOUNDS = ("window_start", "window_end")
+#: Aggregates that may be of any size.
+_WIDE = (AggregateFunction.COUNT, AggregateFunction.SUM)
+
+
+class Engine(StrEnum):
+    """Whose SQL views can be written in."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+    TRINO = "trino"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What engines write each in their own way.
+
+    Attributes:
+        quote: stands around a name.
+        text, instant: the types of texts and of instants.
+        value: what the group has under a label, as a type. Labels, like all names that queries and
+            schemas give, are ASCII letters, digits and `_`, beside them a `.`.
+        from_micros: an instant from the digits of its microseconds since 1970.
+        table: a table by its folder; None where only the engine's catalog can name one.
+    """
+
+    quote: str
+    text: str
+    instant: str
+    value: Callable[[str, str], str]
+    from_micros: Callable[[str], str]
+    table: Callable[[str], str] | None = None
+
+    def name(self, name: str) -> str:
+        """A name, quoted, so that no word is a keyword."""
+        return _quoted(name, self.quote)
+
+    def type(self, kind: AttributeType) -> str:
+        """The type of an attribute's values."""
+        others = {AttributeType.STRING: self.text, AttributeType.TIMESTAMP: self.instant}
+        return others.get(kind) or _TYPES[kind]
+
+
+_TYPES = {
+    AttributeType.LONG: "BIGINT",
+    AttributeType.DOUBLE: "DOUBLE",
+    AttributeType.BOOLEAN: "BOOLEAN",
+}
+
+
+def _quoted(text: str, quote: str) -> str:
+    return f"{quote}{text.replace(quote, 2 * quote)}{quote}"
+
+
+def _value_in_trino(label: str, kind: str) -> str:
+    text = f"json_extract_scalar(r.group_key, '$[\"{label}\"]')"
+    if kind.startswith("TIMESTAMP"):  # whose texts have a blank in the middle there
+        text = f"from_iso8601_timestamp_nanos({text})"
+    return f"CAST({text} AS {kind})"
+
+
+_DIALECTS = {
+    Engine.DUCKDB: Dialect(
+        quote='"',
+        text="VARCHAR",
+        instant="TIMESTAMP WITH TIME ZONE",
+        value=lambda label, kind: (
+            f"CAST(json_extract_string(r.group_key, '$.\"{label}\"') AS {kind})"
+        ),
+        from_micros=lambda digits: f"make_timestamptz(CAST({digits} AS BIGINT))",
+        table=lambda path: f"delta_scan({_quoted(path, chr(39))})",
+    ),
+    Engine.SPARK: Dialect(
+        quote="`",
+        text="STRING",
+        instant="TIMESTAMP",
+        # Typed, for NaN and Infinity are no JSON to its other functions.
+        value=lambda label, kind: f"from_json(r.group_key, '`{label}` {kind}').`{label}`",
+        from_micros=lambda digits: f"timestamp_micros(CAST({digits} AS BIGINT))",
+        table=lambda path: f"delta.{_quoted(path, '`')}",
+    ),
+    Engine.TRINO: Dialect(
+        quote='"',
+        text="VARCHAR",
+        instant="TIMESTAMP(6) WITH TIME ZONE",
+        value=_value_in_trino,
+        # As nanoseconds, some of which are beyond 64 bits.
+        from_micros=lambda digits: (
+            f"CAST(from_unixtime_nanos(1000 * CAST({digits} AS DECIMAL(22, 0))) "
+            "AS TIMESTAMP(6) WITH TIME ZONE)"
+        ),
+    ),
+}
+
+
+def statements(settings: Settings, engine: Engine) -> Iterator[str]:
+    """SQL that names the lake's tables in an engine, if it can, and makes each query's view.
+
+    Tables become views, too: a name that is another lake's is replaced, one that is a table is
+    refused by the engine, and nothing can be written by them.
+
+    Raises:
+        QueryError: the workload does not parse or bind.
+        SchemaError: the stream's schema is not valid.
+    """
+    lake, dialect = Lake.open(settings), _DIALECTS[engine]
+    workload = load_workload(settings.workload_file, lake.stream)
+    if table := dialect.table:
+        for name in lake.tables:
+            path = str(lake.path(name).absolute())
+            yield f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT * FROM {table(path)}"  # noqa: S608 - a declared name, a quoted path
+    yield from view_statements(workload, engine, lake.tables)
+
+
+def view_statements(workload: Workload, engine: Engine, tables: Iterable[str]) -> Iterator[str]:
+    """A statement for each query that makes its view over the table of published results.
+
+    A view has a row for each group and window, with these columns:
+
+    - those of GROUP-BY, in its order, of the attributes' types; `window_start`, `window_end`;
+    - `trends` for `COUNT(*)`; the other aggregates as RETURN spells them in small letters, what is
+      no letter or digit as `_`: `max_d_dep_delay`. Doubles, longs and instants are of these types.
+      A count or sum of longs is a decimal of 38 digits, NULL where it has more; beside it all of
+      its digits (`trends_digits`, a text) and its size (`trends_log2`, a double).
+
+    Of two names that engines do not tell apart the later one has a `_` at its end. Results that an
+    earlier wording of a query has left are not in the view, for they answer another question.
+
+    Args:
+        workload: the queries.
+        engine: whose SQL.
+        tables: names of the lake, which no view may take.
+    """
+    names = _distinct((query.name for query in workload.queries), tables)
+    for query, name in zip(workload.queries, names, strict=True):
+        yield _view(query, name, _DIALECTS[engine])
+
+
+def _view(query: BoundQuery, name: str, dialect: Dialect) -> str:
+    groups = {str(key.group_label): key.type for key in query.group_keys}
+    values = [
+        (label.replace(".", "_"), dialect.value(label, dialect.type(kind)))
+        for label, kind in groups.items()
+    ]
+    values += [column for item in query.aggregates for column in _columns(item, dialect)]
+    names = _distinct((name for name, _ in values), _BOUNDS)
+    columns = [(name, sql) for name, (_, sql) in zip(names, values, strict=True)]
+    columns[len(groups) : len(groups)] = [(bound, f"r.{bound}") for bound in _BOUNDS]
+    return "\n".join(
+        [
+            f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT",
+            ",\n".join(f"  {sql} AS {dialect.name(name)}" for name, sql in columns),
+            f"FROM {PUBLISHED} r",
+            f"WHERE r.query = '{query.name}' AND r.query_fingerprint = '{query.fingerprint}'",
+            "GROUP BY r.group_key, r.window_start, r.window_end",
+        ]
+    )
+
+
+def _columns(item: BoundAggregate, dialect: Dialect) -> Iterator[tuple[str, str]]:
+    """The columns of an aggregate, each with its name."""
+    name = "trends" if item.counts_trends else re.sub(r"\W+", "_", item.label).strip("_").lower()
+    value, digits, size = (
+        f"MAX(r.{column}) FILTER (WHERE r.aggregate = '{item.label}')"
+        for column in ("value", "exact", "log2")
+    )
+    if item.function is AggregateFunction.AVG or item.type is AttributeType.DOUBLE:
+        yield name, value
+    elif item.type is AttributeType.TIMESTAMP:
+        yield name, dialect.from_micros(digits)
+    elif item.function not in _WIDE:
+        yield name, f"CAST({digits} AS BIGINT)"
+    else:
+        yield name, f"TRY_CAST({digits} AS DECIMAL(38, 0))"
+        yield f"{name}_digits", digits
+        yield f"{name}_log2", size
+
+
+def _distinct(names: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """Names that differ by more than case, from each other and from those that are taken.
+
+    >>> _distinct(["a", "A", "window_end"], ["window_end"])
+    ['a', 'A_', 'window_end_']
+    """
+    used, found = {name.lower() for name in taken}, []
+    for name in names:
+        while name.lower() in used:
+            name += "_"
+        used.add(name.lower())
+        found.append(name)
+    return found

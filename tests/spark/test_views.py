@@ -1,0 +1,91 @@
+"""Spark's views of the queries hold what DuckDB's do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import elsinore
+from elsinore.lake.provenance import PUBLISHED
+from elsinore.lake.tables import Lake
+from elsinore.settings import Settings
+from elsinore.spark.session import open_session
+from tests.views_lake import (
+    SAMPLES,
+    VIEWS,
+    expected,
+    ordered,
+    publish_flights,
+    publish_odd_rows,
+    settings_of,
+)
+
+
+@pytest.fixture(scope="module")
+def named(server: Settings) -> Iterator[SparkSession]:
+    """A session whose database is its own, for all sessions of a server share their names."""
+    with open_session(server) as session:
+        session.sql("CREATE DATABASE odd")
+        session.sql("USE odd")
+        yield session
+        session.sql("DROP DATABASE odd CASCADE")
+
+
+def test_views_agree_with_those_of_duckdb_and_with_the_library(
+    named: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "it's `here`"
+    folder.mkdir()
+    settings = settings_of(folder)
+    workload, results = publish_odd_rows(settings)
+    lake = Lake.open(settings)
+    before = {table: lake.version(table) for table in lake.tables}
+    for _ in range(2):  # names of before are replaced
+        elsinore.spark.register(named, settings)
+    duck = elsinore.connect(settings)
+    for query, view in zip(workload.queries, VIEWS, strict=True):
+        in_spark, in_duck = named.table(view), duck.table(view)
+        assert in_spark.columns == in_duck.columns
+        assert rows(in_spark) == ordered(in_duck.fetchall()) == expected(query, results[query.name])
+    assert {row["viewName"] for row in named.sql("SHOW VIEWS").collect()} == {*VIEWS, *lake.tables}
+    assert named.table(PUBLISHED).count() == len(duck.table(PUBLISHED))
+    assert {table: lake.version(table) for table in lake.tables} == before
+
+
+def test_a_table_that_has_a_name_of_the_lake_stays(named: SparkSession, tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    Lake.open(settings).create_all()
+    named.sql("CREATE DATABASE other")
+    named.sql("USE other")
+    try:
+        named.sql("CREATE TABLE publications AS SELECT 7 AS mine")
+        with pytest.raises(PySparkException, match="publications"):
+            elsinore.spark.register(named, settings)
+        assert named.table("publications").collect()[0]["mine"] == 7
+    finally:
+        named.sql("DROP DATABASE other CASCADE")
+        named.sql("USE odd")
+
+
+def test_samples_of_the_docs_have_the_rows_that_duckdb_has(
+    named: SparkSession, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path)
+    publish_flights(settings)
+    elsinore.spark.register(named, settings)
+    duck = elsinore.connect(settings)
+    for sample in SAMPLES:
+        found = rows(named.sql(sample))
+        assert len(found) == 3
+        assert found == ordered(duck.sql(sample).fetchall())
+
+
+def rows(frame: Any) -> list[tuple[str, ...]]:
+    """The rows of a frame of Spark, as `ordered` has them."""
+    columns = (column.to_pylist() for column in frame.toArrow().columns)
+    return ordered(list(zip(*columns, strict=True)))

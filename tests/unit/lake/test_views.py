@@ -1,0 +1,177 @@
+"""The view of a query holds what the library makes of its results; `elsinore sql` reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import elsinore
+from elsinore.cli.main import run_command
+from elsinore.errors import DataError
+from elsinore.lake.tables import Lake
+from elsinore.lake.views import Engine, statements, view_statements
+from elsinore.library.results import Results
+from elsinore.query.bound import Workload
+from elsinore.settings import Settings
+from tests.views_lake import COLUMNS, VIEWS, expected, ordered, publish_odd_rows, settings_of
+
+Odd = tuple[Settings, Workload, Results]
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Odd:
+    settings = settings_of(tmp_path_factory.mktemp("odd"))
+    return settings, *publish_odd_rows(settings)
+
+
+@pytest.fixture
+def lake(odd: Odd) -> duckdb.DuckDBPyConnection:
+    return elsinore.connect(odd[0])
+
+
+@pytest.mark.parametrize("number", range(len(VIEWS)))
+def test_a_view_holds_what_the_library_gives(
+    odd: Odd, lake: duckdb.DuckDBPyConnection, number: int
+) -> None:
+    _, workload, results = odd
+    query = workload.queries[number]
+    view = lake.table(VIEWS[number])
+    assert ordered(view.fetchall()) == expected(query, results[query.name])
+
+
+def test_names_are_those_of_the_library_as_far_as_sql_tells_them_apart(
+    lake: duckdb.DuckDBPyConnection,
+) -> None:
+    for view, columns in COLUMNS.items():
+        assert lake.table(view).columns == columns
+
+
+def test_types_are_those_of_the_attributes(lake: duckdb.DuckDBPyConnection) -> None:
+    view = lake.table("numbers")
+    kinds = dict(zip(view.columns, map(str, view.types), strict=True))
+    instant, whole = "TIMESTAMP WITH TIME ZONE", "DECIMAL(38,0)"
+    assert kinds == {
+        "n": "BIGINT", "x": "DOUBLE", "on": "BOOLEAN", "seen": instant, "window_start_": "BIGINT",
+        "window_start": instant, "window_end": instant, "trends": whole,
+        "trends_digits": "VARCHAR", "trends_log2": "DOUBLE", "sum_a_x": "DOUBLE",
+        "avg_a_x": "DOUBLE", "min_a_x": "DOUBLE", "max_a_x": "DOUBLE", "min_a_seen": instant,
+        "max_a_seen": instant,
+    }  # fmt: skip
+
+
+def test_results_of_an_earlier_wording_are_in_no_view(odd: Odd) -> None:
+    settings, _, results = odd
+    text = settings.workload_file.read_text()
+    other = settings.workload_file.with_name("other.sase")
+    other.write_text(text.replace("PATTERN A a WITHIN", "PATTERN A a WHERE a.n > 1 WITHIN"))
+    changed = elsinore.connect(settings.model_copy(update={"workload_file": other}))
+    assert len(changed.table("events_")) == 0
+    assert len(changed.table("texts")) == results["texts"].num_rows > 100
+
+
+#: Trino's functions by DuckDB's.
+TRINO = r"""
+CREATE MACRO json_extract_scalar(t, p) AS
+    json_extract_string(t, replace(replace(p, '["', '."'), '"]', '"'));
+CREATE MACRO from_unixtime_nanos(n) AS make_timestamptz(CAST(n // 1000 AS BIGINT));
+CREATE MACRO from_iso8601_timestamp_nanos(t) AS CAST(t AS TIMESTAMP WITH TIME ZONE);
+"""
+
+
+def test_views_of_trino_say_the_same(odd: Odd, lake: duckdb.DuckDBPyConnection) -> None:
+    """As far as can be told without it."""
+    settings, workload, _ = odd
+    there = [sorted(map(repr, lake.table(view).fetchall())) for view in VIEWS]
+    tables = Lake.open(settings).tables
+    assert len(list(statements(settings, Engine.TRINO))) == len(VIEWS)  # tables: its catalog
+    lake.execute(TRINO)
+    for statement in view_statements(workload, Engine.TRINO, tables):
+        lake.execute(statement.replace("TIMESTAMP(6)", "TIMESTAMP"))
+    assert [sorted(map(repr, lake.table(view).fetchall())) for view in VIEWS] == there
+
+
+# ---- commands
+
+
+@pytest.fixture
+def home(odd: Odd, monkeypatch: pytest.MonkeyPatch) -> Path:
+    settings = odd[0]
+    for name in ("home", "schema_file", "workload_file"):
+        monkeypatch.setenv(f"ELSINORE_{name.upper()}", str(getattr(settings, name)))
+    return settings.home
+
+
+@pytest.mark.usefixtures("home")
+def test_sql_prints_rows_as_run_does(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = """SELECT 1::HUGEINT << 70 AS wide, 2.0 AS half, 'NaN'::DOUBLE AS none, [1] AS list,
+        NULL AS nothing, TIMESTAMPTZ '2013-02-08T10:00:00Z' AS t, DATE '2013-02-08' AS d"""
+    assert run_command(["sql", asked]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "wide": 2**70, "half": "2.0", "none": "NaN", "list": [1], "nothing": None,
+        "t": "2013-02-08T10:00:00.000000Z", "d": "2013-02-08",
+    }  # fmt: skip
+    assert run_command(["sql", asked, "--format", "table"]) == 0
+    assert "1,180,591,620,717,411,303,424  2.0    nan" in capsys.readouterr().out
+    assert run_command(["sql", "FROM texts", "--format", "table"]) == 0
+    assert "more: --output FILE.csv keeps them" in capsys.readouterr().out
+
+
+def test_sql_writes_files_with_all_rows(odd: Odd, home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "texts.parquet"
+    assert run_command(["sql", "FROM texts", "--output", str(file)]) == 0
+    query = odd[1].by_name["texts"]
+    assert ordered(duckdb.read_parquet(str(file)).fetchall()) == expected(query, odd[2]["texts"])
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("SELECT nothing FROM texts", '"nothing" not found'), ("SELEC 1", "syntax error"),
+     ("SELECT 1::TINYINT + x FROM (SELECT 127::TINYINT AS x)", "Overflow")],
+)  # fmt: skip
+def test_wrong_sql_is_one_line(asked: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["sql", asked]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line
+    assert "SHOW TABLES" in line
+
+
+@pytest.mark.usefixtures("home")
+def test_what_a_format_cannot_hold_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["sql", "SELECT [1] AS a", "--format", "csv"]) == 2
+    assert "list" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("home")
+def test_sql_without_rows_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["sql", "SELECT 1 WHERE false"]) == 0
+    assert run_command(["sql", "SET threads = 1"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_lake_without_tables_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="land events first"):
+        elsinore.connect(Settings(home=tmp_path))
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("dialect", Engine)
+def test_views_prints_the_statements(
+    odd: Odd, dialect: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["views", "--dialect", dialect]) == 0
+    printed = capsys.readouterr().out
+    made = list(statements(odd[0], dialect))
+    assert printed == "".join(f"{statement};\n" for statement in made)
+    if dialect is Engine.DUCKDB:
+        assert len(duckdb.extract_statements(printed)) == len(made)
+
+
+def test_views_of_another_workload(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[3] / "docs" / "example"
+    files = [str(example / "rides.sase"), "--schema", str(example / "rides.yaml")]
+    assert run_command(["views", *files]) == 0
+    assert 'VIEW "slow_cancelled" AS' in capsys.readouterr().out

@@ -1,0 +1,64 @@
+"""The SQL of the README and of docs/sql.md runs, over results of flights."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import elsinore
+from elsinore.cli.main import run_command
+from elsinore.settings import Settings
+from tests.views_lake import ROOT, SAMPLES, publish_flights
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line
+    for text in re.findall(r"^```sh\n(.*?)^```$", README + PAGE, re.MULTILINE | re.DOTALL)
+    for line in text.splitlines()
+    if "elsinore sql" in line
+]
+
+
+@pytest.fixture(scope="module")
+def flights(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    settings = Settings(home=tmp_path_factory.mktemp("flights"))
+    publish_flights(settings)
+    return settings
+
+
+@pytest.fixture(autouse=True)
+def home(flights: Settings, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("ELSINORE_HOME", str(flights.home))
+    return flights.home
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_samples_have_rows(sample: str) -> None:
+    assert len(elsinore.connect().sql(sample)) == 3
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_print_rows(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program, *arguments = shlex.split(command)
+    assert program == ".venv/bin/elsinore"
+    assert run_command(arguments) == 0
+    assert len(capsys.readouterr().out.splitlines()) >= 3
+
+
+def test_the_python_prints_a_frame(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    exec(compile(program, "sql.md", "exec"), {})
+    assert re.search(r"carrier +most", capsys.readouterr().out)
+
+
+def test_there_is_no_other_sql_in_the_docs() -> None:
+    """Neither in fences nor in programs; operator.md has tests of its own."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    with_sql = [page.name for page in pages if "SELECT " in page.read_text(encoding="utf-8")]
+    assert with_sql == ["README.md", "operator.md", "sql.md"]
+    assert (len(SAMPLES), len(COMMANDS)) == (4, 4)
