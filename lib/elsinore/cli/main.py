@@ -52,6 +52,7 @@ COMMANDS = {
     "init": "elsinore.cli.init:init",
     "ingest": "elsinore.cli.ingest:ingest",
     "migrate": "elsinore.cli.migrate:migrate",
+    "forget": "elsinore.cli.forget:forget_key",
     "replay": "elsinore.cli.pipeline:replay_flights",
     "generate": "elsinore.cli.generate:generate_app",
     "land": "elsinore.cli.pipeline:land",
