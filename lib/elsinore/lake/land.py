@@ -44,6 +44,7 @@ from elsinore.lake.regions import Landings
 from elsinore.lake.tables import Lake, trying_again
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
+from elsinore.wording import some_of
 
 #: Times that a landing is judged before it gives way to others that land beside it.
 _TRIES = 5
@@ -194,11 +195,14 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
     """The files of the hours of an interval, and of earlier hours whose files are new or changed.
 
     Raises:
-        DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
+        DataError: there is no landing zone, a file cannot be read, a link leads out of it, or the
+            hours had landed and their lines are kept no longer.
     """
     zone = settings.landing
     files = landing_files(zone, interval)
     lake.create_all()
+    if "raw_events" in settings.keep_days:
+        _require_not_removed(lake, Landings(interval))
     late, refused = late_landings(lake, zone, interval.start, settings.late_days)
     own = Landings(interval, stretches(late))
     for stretch in own.also:
@@ -249,6 +253,18 @@ def land_without(
     scanned = pa.concat_tables(parts, promote_options="default").select(schema.names).cast(schema)
     landing = _Landing(lake, run, 1.0, FoundLanding(ours, tuple(files), {}), scanned)
     trying_again(_TRIES, 0.5)(landing.attempt)
+
+
+def _require_not_removed(lake: Lake, own: Landings) -> None:
+    """Refuse hours whose lines are gone: with them alone their events would be back."""
+    had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
+    landed = lake.rows("landings", had_lines, columns=["landing"])
+    stored = lake.dataset("raw_events").to_table(["landing"], own.expression(by_day=True))
+    if removed := sorted(_landings_of(landed) - _landings_of(stored)):
+        raise DataError(
+            f"the raw lines of {some_of(removed)} were removed: they were as old as is kept",
+            hint="published results stay; ELSINORE_KEEP_DAYS without raw_events lands them anew",
+        )
 
 
 @dataclass(frozen=True)
