@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ParameterError
@@ -65,7 +67,7 @@ def _require_kept(settings: Settings, stream: StreamSchema, workload: Workload) 
     # which brought events that were late there.
     reach = settings.late_days * DAY + 2 * stream.late + stream.early + workload.longest_window
     least = reach // DAY + 2
-    keep: dict[str, int] = {**settings.keep_days}
+    keep: Mapping[Any, int] = settings.keep_days
     for name, after, more in (
         ("events", None, least), ("raw_events", "events", 2), ("quarantine", "raw_events", 0)
     ):  # fmt: skip
