@@ -91,7 +91,9 @@ class Key:
                 kind = stream.attributes[name]
                 raise ParameterError(f"{text!r} is no {kind}, as {name} is") from error
             texts[name] = _told(value, stream.attributes[name])
-            spelled = {text, texts[name], json.dumps(text)[1:-1], html.escape(text)}
+            told = (json.dumps(text, ensure_ascii=plain)[1:-1] for plain in (True, False))
+            spelled = {text, texts[name], *told}
+            spelled |= set(map(html.escape, spelled))  # on pages
             written[name] = "|".join(sorted(map(re.escape, spelled), reverse=True))
         fields = {
             name: "|".join(
