@@ -75,8 +75,9 @@ def dags(stream: str) -> DAG:
             task_id="maintain_tables",
             execution_timeout=timedelta(hours=2),
             outlets=assets(stream, "run_metrics", "history"),
-            doc_md="OPTIMIZE where a partition has several small files, then VACUUM; copies what "
-            "the tables' logs say of commits, before Delta cleans them.",
+            doc_md="Removes what is older than `ELSINORE_KEEP_DAYS`, then OPTIMIZE where a "
+            "partition has several small files, then VACUUM; copies what the tables' logs say of "
+            "commits, before Delta cleans them.",
         )()
         report = step_task(
             "report_night",

@@ -49,6 +49,19 @@ def _find_root() -> Path:
     )
 
 
+#: Tables and folders of which old days can go; each row or page there is of a day.
+Expiring = Literal[
+    "raw_events",
+    "quarantine",
+    "events",
+    "trend_aggregates_staged",
+    "validations",
+    "run_metrics",
+    "reports",
+    "data_docs",
+]
+
+
 class Notifier(BaseModel):
     """One of Airflow's notifiers: the dotted path of its class, and beside it its arguments."""
 
@@ -103,6 +116,8 @@ class Settings(BaseSettings):
         keep_hours: how long files that no table's latest version names are kept before VACUUM may
             remove them: versions that a run reads, or that a result names, stay readable that long.
             At least a week, many times the longest run.
+        keep_days: for how many days tables and folders keep what they hold, a JSON object; what is
+            not named is kept for ever. See docs/operations.md.
         notifiers: who is told of alerts, a JSON list of objects; see docs/operations.md.
     """
 
@@ -137,6 +152,9 @@ class Settings(BaseSettings):
     sample_budget: Annotated[int, Field(ge=1)] = 200_000
     sample_seed: int = 0
     keep_hours: Annotated[int, Field(ge=168, le=87_600)] = 168
+    keep_days: Json[dict[Expiring, Annotated[int, Field(ge=1, le=36_500)]]] = Field(
+        default_factory=dict, validate_default=False
+    )
     notifiers: Json[tuple[Notifier, ...]] = Field(default=(), validate_default=False)
 
     @classmethod

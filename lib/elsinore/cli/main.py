@@ -55,6 +55,7 @@ COMMANDS = {
     "new-stream": "elsinore.cli.ingest:new_stream",
     "ingest": "elsinore.cli.ingest:ingest",
     "migrate": "elsinore.cli.migrate:migrate",
+    "forget": "elsinore.cli.forget:forget_key",
     "replay": "elsinore.cli.pipeline:replay_flights",
     "generate": "elsinore.cli.generate:generate_app",
     "land": "elsinore.cli.pipeline:land",

@@ -33,6 +33,7 @@ from elsinore.lake.judge_landing import (
 from elsinore.lake.landing_zone import (
     LandingFile,
     decode_again,
+    empty_file,
     landing_files,
     late_landings,
     listings,
@@ -43,6 +44,7 @@ from elsinore.lake.regions import Landings
 from elsinore.lake.tables import Lake, trying_again
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
+from elsinore.wording import some_of
 
 #: Times that a landing is judged before it gives way to others that land beside it.
 _TRIES = 5
@@ -193,16 +195,76 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
     """The files of the hours of an interval, and of earlier hours whose files are new or changed.
 
     Raises:
-        DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
+        DataError: there is no landing zone, a file cannot be read, a link leads out of it, or the
+            hours had landed and their lines are kept no longer.
     """
     zone = settings.landing
     files = landing_files(zone, interval)
     lake.create_all()
+    if "raw_events" in settings.keep_days:
+        _require_not_removed(lake, Landings(interval))
     late, refused = late_landings(lake, zone, interval.start, settings.late_days)
     own = Landings(interval, stretches(late))
     for stretch in own.also:
         files += landing_files(zone, stretch)
     return FoundLanding(own, files, refused)
+
+
+def line_keys(lines: pa.Table) -> pa.ChunkedArray:
+    """A text for each raw line, of its `file` and `position`, that no other line has."""
+    return pc.binary_join_element_wise(lines["position"].cast(pa.string()), lines["file"], ":")
+
+
+def land_without(
+    lake: Lake, labels: Collection[str], gone: pa.Array,
+    mended: Mapping[tuple[str, int, int], LandingFile], *, run: str,
+) -> None:  # fmt: skip
+    """Judge landings again, of what is stored of them but for some lines.
+
+    That leaves what landing their raw files would, with blanks in place of these lines; the files
+    themselves may be gone.
+
+    Args:
+        lake: the tables.
+        labels: the landings.
+        gone: the `line_keys` of those lines.
+        mended: by name, size and time in `landings`, raw files that have these blanks by now.
+        run: what to write into the tables' histories.
+
+    Raises:
+        ConflictError: others kept landing meanwhile.
+    """
+    first, *also = stretches(map(parse_hour, labels))
+    ours, is_line = Landings(first, tuple(also)), pc.field("position") > 0
+    stored = _of_landings(lake.dataset("raw_events"), ours).filter(is_line)
+    is_gone = pc.is_in(line_keys(stored), gone)
+    left = stored.filter(pc.invert(is_gone))
+    emptied = set(stored["file"].to_pylist()) - set(left["file"].to_pylist())
+    rows = lake.rows("landings", ours.expression(by_day=False), columns=["landing", "listing"])
+    files = [
+        mended.get((name, *seen)) or LandingFile(row["landing"], name, "", *seen)
+        for row in rows.to_pylist()
+        for name, seen in json.loads(row["listing"] or "{}").items()
+    ]
+    empty = [empty_file(file, lake.stream) for file in files if file.name in emptied]
+    unusable = _of_landings(lake.dataset("quarantine"), ours).filter(~is_line).select(BAD)
+    schema = scanned_schema(lake.stream)
+    parts = [_decode(lake, left), unusable, pa.Table.from_batches(empty, schema)]
+    scanned = pa.concat_tables(parts, promote_options="default").select(schema.names).cast(schema)
+    landing = _Landing(lake, run, 1.0, FoundLanding(ours, tuple(files), {}), scanned)
+    trying_again(_TRIES, 0.5)(landing.attempt)
+
+
+def _require_not_removed(lake: Lake, own: Landings) -> None:
+    """Refuse hours whose lines are gone: with them alone their events would be back."""
+    had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
+    landed = lake.rows("landings", had_lines, columns=["landing"])
+    stored = lake.dataset("raw_events").to_table(["landing"], own.expression(by_day=True))
+    if removed := sorted(_landings_of(landed) - _landings_of(stored)):
+        raise DataError(
+            f"the raw lines of {some_of(removed)} were removed: they were as old as is kept",
+            hint="published results stay; ELSINORE_KEEP_DAYS without raw_events lands them anew",
+        )
 
 
 @dataclass(frozen=True)
@@ -434,9 +496,7 @@ def _staying(lake: Lake, changes: pa.Table, counts: LandingCounts, seen: Seen) -
 
 
 def _keys(lake: Lake, events: pa.Table) -> pa.ChunkedArray:
-    if lake.stream.id_field is not None:
-        return events["event_id"]
-    return pc.binary_join_element_wise(events["position"].cast(pa.string()), events["file"], ":")
+    return line_keys(events) if lake.stream.id_field is None else events["event_id"]
 
 
 def _accounts(

@@ -6,8 +6,8 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,9 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
-from elsinore.files.read_lines import read_lines
+from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines
 from elsinore.files.rejection import Reason, UnreadableFile, printable
+from elsinore.generate.write_events import whole_file
 from elsinore.lake.regions import Landings
 from elsinore.lake.tables import Lake
 from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
@@ -28,6 +29,9 @@ from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 _AT_ONCE = 8_192
 
 _INSTANT = pa.timestamp("us", tz="UTC")
+
+#: A middling level of gzip.
+_COMPRESSION = 4
 
 #: `events-<hour>`, whatever the producer adds to tell its files of one hour apart, and a suffix.
 RAW_NAMES = "raw files are YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl or .jsonl.gz in the landing zone"
@@ -61,6 +65,34 @@ def landing_files(zone: Path, interval: Interval) -> tuple[LandingFile, ...]:
         DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
     """
     return tuple(sorted(_describe(zone, path, hour) for path, hour in _named(zone, interval)))
+
+
+def all_files(zone: Path) -> tuple[LandingFile, ...]:
+    """The raw files of all hours; see `landing_files`."""
+    found = zone.glob("[0-9]*/[0-9]*/[0-9]*/events-*")
+    named = ((path, _NAME.fullmatch(path.name)) for path in found)
+    return tuple(sorted(_describe(zone, path, name[1]) for path, name in named if name))
+
+
+def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
+    """Make some lines of a raw file blank, so that those behind them keep their places.
+
+    Returns:
+        The file as it is then.
+    """
+    real = Path(file.path).resolve()  # not a link to it
+    packed = _COMPRESSION if real.suffix.lower() == ".gz" else None
+    mode = real.stat().st_mode
+    with open_unpacked(real, DEFAULT_LIMITS) as lines, whole_file(real, packed) as out:
+        out.writelines(b"\n" if n in positions else line for n, line in enumerate(lines, 1))
+    real.chmod(mode)
+    status = real.stat()
+    return replace(file, size=status.st_size, changed=status.st_mtime_ns)
+
+
+def empty_file(file: LandingFile, stream: StreamSchema) -> pa.RecordBatch:
+    """The row of `scanned_schema` of a file without any line."""
+    return _whole(file, Reason.EMPTY_FILE, f"{file.name} holds no line", stream)
 
 
 def unread_files(zone: Path, interval: Interval) -> list[str]:
@@ -201,7 +233,7 @@ def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[p
             yield _whole(file, error.reason_code, reason, stream)
         else:
             if is_empty:
-                yield _whole(file, Reason.EMPTY_FILE, f"{file.name} holds no line", stream)
+                yield empty_file(file, stream)
     if waiting:
         yield _decoded(waiting, landings, stream)
 

@@ -171,6 +171,26 @@ class Lake:
         commit = {"custom_metadata": {"userMetadata": note}}
         self._stream(table, map(with_day, parts), commit, how=how)
 
+    def remove_before(self, table: str, column: str, day: date, *, note: str) -> int:
+        """Remove the rows of days before one in one commit, if there are any; how many they were.
+
+        `column` is the day, or a text that begins with it.
+
+        Raises:
+            ConflictError: others kept writing meanwhile.
+            SetupError: the disk is full or read-only.
+        """
+        by_day = column in self.schema(table).partition_by
+        is_old = pc.field(column) < pc.scalar(day if by_day else str(day))
+        count = int(self.dataset(table).count_rows(filter=is_old))
+        if count:
+            old = f"{column} < {'DATE' if by_day else ''}'{day}'"
+            none, commit = self.schema(table).arrow().empty_table(), {"userMetadata": note}
+            how = {"mode": "overwrite", "predicate": old}
+            write = trying_again(_TRIES, 0.2)
+            write(self._write, table, none, {"custom_metadata": commit}, how=how)
+        return count
+
     def change_rows(
         self, table: str, parts: Iterable[pa.Table], *, days: Collection[date] | None, seen: int,
         turn: int, note: str,

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
 import sys
 import traceback
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
-from elsinore.errors import ElsinoreError, EngineError, LostWorkerError, disk_error
+from elsinore.errors import (
+    ConflictError,
+    ElsinoreError,
+    EngineError,
+    LostWorkerError,
+    disk_error,
+)
 from elsinore.settings import Settings
 from elsinore.step_clock import timed_step
 from elsinore.timeline import Interval
@@ -67,7 +75,7 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
         SetupError: the disk is full, or cannot be written.
     """
     try:
-        with timed_step():
+        with at_work(settings.home), timed_step():
             figures = load_job(job, settings).main(arguments, settings)
     except ElsinoreError:
         raise
@@ -76,6 +84,24 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
             raise full from error
         raise
     return dict(json.loads(json.dumps(figures)))
+
+
+@contextmanager
+def at_work(home: Path, *, alone: bool = False) -> Iterator[None]:
+    """Steps work on a home beside each other, and wait for who works on it alone.
+
+    Raises:
+        ConflictError: a step is under way, and this is to work alone.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "steps.lock").open("a", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
+        except BlockingIOError as error:
+            raise ConflictError(
+                f"a step of a run works on {home}", hint="pause the DAGs, and wait for their runs"
+            ) from error
+        yield
 
 
 def load_job(job: str, settings: Settings) -> Any:

@@ -1,0 +1,40 @@
+"""`elsinore forget`: a key's events, raw lines and results go, and every file that holds them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from elsinore.lake.forget import Key, forget
+from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import at_work
+from elsinore.quality.report import write_index
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+
+
+def forget_key(
+    key: Annotated[
+        list[str],
+        typer.Argument(help="attribute=value; of several, events with all of them are forgotten."),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+) -> None:
+    """Remove a key from raw files, tables, reports, Data Docs and logs, with all older versions.
+
+    Published hours that it changes are re-opened: the next run computes them anew.
+    """
+    settings = Settings.load()
+    lake = Lake.open(settings)
+    wanted = Key.parse(key, lake.stream)
+    workload = load_workload(settings.workload_file, lake.stream)
+    with at_work(settings.home, alone=not dry_run):
+        removed, hours = forget(lake, settings, workload, wanted, run="forget", dry_run=dry_run)
+        if settings.reports.is_dir() and not dry_run:
+            write_index(settings.reports)
+    typer.echo(f"{'would go' if dry_run else 'removed':26}{'rows':>10}{'files':>8}")
+    for name, (rows, files) in removed.items():
+        typer.echo(f"{name:26}{rows:>10,}{files:>8,}")
+    if not dry_run:
+        typer.echo(f"{'published hours re-opened':26}{hours:>10,}")

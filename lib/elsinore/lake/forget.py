@@ -1,0 +1,360 @@
+"""Forgets a key: every raw line, event and result with some attribute values, and their files.
+
+The tables follow from raw lines. So these go first, and the landings that held them are judged
+again without them, which re-opens the published hours that it changes. Then no version and no log
+of a table is left that still tells of them.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties
+
+from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.errors import DataError, ParameterError
+from elsinore.files.rejection import Reason
+from elsinore.lake.delta_log import write_failures
+from elsinore.lake.judge_landing import PLACE
+from elsinore.lake.land import land_without, line_keys
+from elsinore.lake.landing_zone import (
+    LandingFile,
+    all_files,
+    blank_lines,
+    decode_again,
+    scan_files,
+    scanned_schema,
+)
+from elsinore.lake.provenance import PUBLISHED, STAGED
+from elsinore.lake.regions import Hours
+from elsinore.lake.stale_hours import stale_hours
+from elsinore.lake.tables import Lake
+from elsinore.lake.validate import VALIDATIONS
+from elsinore.query.bound import Workload
+from elsinore.settings import Settings
+from elsinore.timeline import HOUR, format_instant, parse_hour, stretches
+from elsinore.wording import suggest
+
+#: Tables that hold values of events, or groups of them. The others hold counts and names.
+_HOLDING = ("raw_events", "quarantine", "events", STAGED, PUBLISHED, VALIDATIONS)
+
+
+class Removed(NamedTuple):
+    """What went of a table or folder: rows or lines, and files that are gone or written anew."""
+
+    rows: int
+    files: int
+
+
+@dataclass(frozen=True)
+class Key:
+    """Attribute values that an event must all have to be forgotten.
+
+    Attributes:
+        values: by attribute, as columns hold them.
+        texts: by attribute, as groups of results spell them.
+        written: by attribute, a pattern of how raw lines and pages may spell them.
+        fields: by attribute, a pattern of what raw lines call it.
+    """
+
+    values: Mapping[str, pa.Scalar]
+    texts: Mapping[str, str]
+    written: Mapping[str, str]
+    fields: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, given: Sequence[str], stream: StreamSchema) -> Self:
+        """The key of some `attribute=value`.
+
+        Raises:
+            ParameterError: one has no such form, names no attribute of the stream, or its value is
+                not of the attribute's type.
+        """
+        pairs = dict(_pair(text, stream) for text in given)
+        columns = scanned_schema(stream)
+        values, texts, written = {}, {}, {}
+        for name, text in pairs.items():
+            try:
+                value = values[name] = pa.scalar(text).cast(columns.field(name).type)
+            except pa.ArrowInvalid as error:
+                kind = stream.attributes[name]
+                raise ParameterError(f"{text!r} is no {kind}, as {name} is") from error
+            texts[name] = _told(value, stream.attributes[name])
+            told = (json.dumps(text, ensure_ascii=plain)[1:-1] for plain in (True, False))
+            spelled = {text, texts[name], *told}
+            spelled |= set(map(html.escape, spelled))  # on pages
+            written[name] = "|".join(sorted(map(re.escape, spelled), reverse=True))
+        fields = {
+            name: "|".join(
+                {re.escape(t.by_name[name].raw.split(".")[-1]) for t in stream.types
+                 if name in t.by_name}
+            )
+            for name in pairs
+        }  # fmt: skip
+        return cls(values, texts, written, fields)
+
+    def among(self, lines: pa.Table) -> pa.ChunkedArray:
+        """Of rows of `scanned_schema`, which are to be forgotten.
+
+        An event whose type lacks an attribute has its value if its line says so all the same; what
+        is no event does where its line holds the texts as words.
+        """
+        typed = spoken = pa.scalar(True)
+        for name, value in self.values.items():
+            field = rf'"(?:{self.fields[name]})"\s*:\s*"?(?:{self.written[name]})"?\s*[,}}]'
+            said = pc.match_substring_regex(lines["line"], field)
+            lacks = pc.and_(pc.is_null(lines[name]), said)
+            same = pc.fill_null(pc.equal(lines[name], value), False)
+            typed = pc.and_(typed, pc.or_(same, lacks))
+            word = rf"(?:^|\W)(?:{self.written[name]})(?:\W|$)"
+            spoken = pc.and_(spoken, pc.match_substring_regex(lines["line"], word))
+        return pc.if_else(pc.is_null(lines["reason_code"]), typed, spoken)
+
+    def is_in(self, group: str) -> bool:
+        """Whether a group of results has the values; its labels may name aliases, too."""
+        if not group.startswith("{"):  # of a check of all groups
+            return False
+        held = {
+            (label.split(".")[-1], value if isinstance(value, str) else json.dumps(value))
+            for label, value in json.loads(group).items()
+        }
+        return self.texts.items() <= held
+
+    def is_shown(self, page: bytes) -> bool:
+        """Whether a text holds all values as words."""
+        words = (rf"(?<!\w)(?:{written})(?!\w)".encode() for written in self.written.values())
+        return all(re.search(word, page) for word in words)
+
+
+def _pair(given: str, stream: StreamSchema) -> tuple[str, str]:
+    name, equals, text = given.partition("=")
+    known = stream.attributes
+    if not equals or not text:
+        raise ParameterError(f"not a key: {given[:60]!r}", hint="write attribute=value")
+    if name not in known:
+        hint = suggest(name, known) or f"its attributes: {', '.join(known)}"
+        raise ParameterError(f"{stream.name} has no attribute {name[:60]!r}", hint=hint)
+    return name, text
+
+
+def _told(value: pa.Scalar, kind: AttributeType) -> str:
+    if kind is AttributeType.TIMESTAMP:
+        return format_instant(value.cast(pa.int64()).as_py())
+    return value.as_py() if kind is AttributeType.STRING else json.dumps(value.as_py())
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What there is of a key.
+
+    Attributes:
+        files: lines of raw files in the landing zone.
+        lines: by the label of a landing that is to be judged again, `line_keys` of its lines.
+        rows: by table, how many rows have the values.
+        groups: by table of results, the hours that hold groups of the key, these, and their rows.
+        pages: reports, Data Docs and logs.
+    """
+
+    files: Mapping[LandingFile, set[int]]
+    lines: Mapping[str, set[str]]
+    rows: Mapping[str, int]
+    groups: Mapping[str, tuple[set[int], pa.Array, int]]
+    pages: Sequence[Path]
+
+    def removed(self, files: Mapping[str, int]) -> dict[str, Removed]:
+        """By table or folder, what goes; `files` of the tables are gone."""
+        rows = {**self.rows, **{name: count for name, (_, _, count) in self.groups.items()}}
+        lines = sum(map(len, self.files.values()))
+        told = {"raw files": Removed(lines, len(self.files))}
+        told |= {table: Removed(count, files.get(table, 0)) for table, count in rows.items()}
+        return told | {"reports, Data Docs, logs": Removed(0, len(self.pages))}
+
+
+def forget(
+    lake: Lake, settings: Settings, workload: Workload, key: Key, *, run: str, dry_run: bool
+) -> tuple[dict[str, Removed], int]:
+    """Remove what has the values of a key, and every file that may still tell of it.
+
+    Whoever reads or writes the tables meanwhile loses files under its hands: nobody may. Killed at
+    any point, it does the rest when it is called again.
+
+    Returns:
+        By table or folder what went, or would go; and how many published hours that has re-opened.
+
+    Raises:
+        DataError: a raw file cannot be searched.
+        ConflictError: others kept landing meanwhile.
+    """
+    found = _find(lake, settings, key)
+    if dry_run:
+        return found.removed({}), 0
+    stale = _stale(lake, workload)
+    mended = {
+        (file.name, file.size, file.changed): blank_lines(file, positions)
+        for file, positions in found.files.items()
+    }
+    for labels in _parts(lake, found.lines, settings.landing_bytes):
+        gone = pa.array([line for label in labels for line in found.lines[label]], pa.string())
+        land_without(lake, labels, gone, mended, run=run)
+    for table, (hours, groups, _) in found.groups.items():
+        _drop_groups(lake, table, hours, groups, run)
+    _forget_pages(settings, key, found.pages)
+    files = {table: _purge(lake, table, run) for table in _HOLDING}
+    return found.removed(files), _stale(lake, workload) - stale
+
+
+def _stale(lake: Lake, workload: Workload) -> int:
+    stale = stale_hours(lake.root, workload)
+    return sum(part.length for part in stale.own) // HOUR + len(stale.others)
+
+
+def _find(lake: Lake, settings: Settings, key: Key) -> _Found:
+    files: dict[LandingFile, set[int]] = defaultdict(set)
+    by_name = {file.name: file for file in all_files(settings.landing)}
+    for batch in scan_files(list(by_name.values()), lake.stream):
+        rows = pa.Table.from_batches([batch])
+        _require_searched(rows)
+        for row in rows.filter(key.among(rows)).select(PLACE).to_pylist():
+            files[by_name[row["file"]]].add(row["position"])
+    raw, bad = (_stored(lake, table, key) for table in ("raw_events", "quarantine"))
+    landings = _events(lake, key)
+    return _Found(
+        files,
+        # What a killed one has left of a landing is found wherever it is.
+        {label: raw[label] | bad[label] for label in {*raw, *bad, *landings}},
+        {
+            "raw_events": sum(map(len, raw.values())),
+            "quarantine": sum(map(len, bad.values())),
+            "events": len(landings),
+        },
+        {name: _groups(lake, name, key) for name in (STAGED, PUBLISHED, VALIDATIONS)},
+        list(_pages(settings, key)),
+    )
+
+
+def _stored(lake: Lake, table: str, key: Key) -> dict[str, set[str]]:
+    """The `line_keys` of lines that a table holds, by the label of their landing."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for batch in lake.dataset(table).to_batches(columns=[*PLACE, "line"]):
+        lines = pa.Table.from_batches([batch]).filter(pc.field("position") > 0)
+        rows = decode_again(lines, lake.stream)
+        rows = rows.filter(key.among(rows))
+        for label, line in zip(rows["landing"].to_pylist(), line_keys(rows), strict=True):
+            found[label].add(line.as_py())
+    return found
+
+
+def _require_searched(rows: pa.Table) -> None:
+    """Refuse files of which nobody can tell what they hold."""
+    is_empty = pc.field("reason_code") == Reason.EMPTY_FILE.value
+    for row in rows.filter((pc.field("position") == 0) & ~is_empty).to_pylist():
+        raise DataError(
+            f"a raw file cannot be searched: {row['reason']}", hint="mend it or take it away first"
+        )
+
+
+def _events(lake: Lake, key: Key) -> list[str]:
+    """The landing of each row of `events` that has the values."""
+    found: list[str] = []
+    for rows in lake.dataset("events").to_batches(columns=["landing", *key.values]):
+        for name, value in key.values.items():
+            rows = rows.filter(pc.equal(rows[name].cast(value.type), value))
+        found += rows["landing"].to_pylist()
+    return found
+
+
+def _groups(lake: Lake, table: str, key: Key) -> tuple[set[int], pa.Array, int]:
+    """The hours in which a table of results has groups of the key, these, and how many rows."""
+    names = ["owned_hour", "group_key"]
+    hours, groups, count = set[int](), set[str](), 0
+    for batch in lake.dataset(table).to_batches(columns=names):
+        rows = pa.table({name: batch[name].cast(pa.string()) for name in names})
+        for row in rows.group_by(names).aggregate([([], "count_all")]).to_pylist():
+            if key.is_in(row["group_key"]):
+                hours.add(parse_hour(row["owned_hour"]))
+                groups.add(row["group_key"])
+                count += row["count_all"]
+    return hours, pa.array(sorted(groups), pa.string()), count
+
+
+def _drop_groups(
+    lake: Lake, table: str, hours: Collection[int], groups: pa.Array, run: str
+) -> None:
+    """Take some groups out of the hours of a table of results."""
+    if not hours:
+        return
+    first, *also = stretches(hours)
+    where = Hours(first, tuple(also))
+
+    def others(rows: pa.Table) -> pa.Table:
+        return rows.filter(pc.invert(pc.is_in(rows["group_key"].cast(pa.string()), groups)))
+
+    if table == VALIDATIONS:
+        kept = others(lake.rows(table, where.expression(by_day=False)))
+        lake.record(table, kept.to_pylist(), where=[where], run=run)
+        return
+    parts = map(others, where.rows_by_day(lake.dataset(table)))
+    lake.stream_rows(table, parts, where=where, note=json.dumps({"run": run}))
+
+
+def _parts(lake: Lake, labels: Collection[str], most: int) -> Iterator[list[str]]:
+    """Landings to be judged together: those of a day, or one where a day's files are too large."""
+    sizes = lake.rows("landings", columns=["landing", "bytes"]).to_pylist()
+    size = {row["landing"]: row["bytes"] for row in sizes}
+    for _, of_day in groupby(sorted(labels), key=lambda label: label[:10]):
+        day = list(of_day)
+        small = sum(size.get(label, 0) for label in day) <= most
+        yield from [day] if small else ([label] for label in day)
+
+
+def _pages(settings: Settings, key: Key) -> Iterator[Path]:
+    """Pages and logs that show the values; other streams of the home have their own pages."""
+    home = settings.home
+    folders = (settings.reports, settings.quality, home / "logs", home / "spark")
+    files = [path for folder in folders for path in sorted(folder.rglob("*"))]
+    for path in [*files, settings.alerts]:
+        if path.is_file() and key.is_shown(path.read_bytes()):
+            yield path
+
+
+def _forget_pages(settings: Settings, key: Key, pages: Collection[Path]) -> None:
+    """A report goes, Data Docs go with all of their run; of other files the lines go."""
+    for path in pages:
+        if path.is_relative_to(settings.quality):
+            run = path.relative_to(settings.quality).parts[0]
+            shutil.rmtree(settings.quality / run, ignore_errors=True)
+        elif path.is_relative_to(settings.reports):
+            path.unlink()
+        else:
+            lines = path.read_bytes().splitlines(keepends=True)
+            path.write_bytes(b"".join(line for line in lines if not key.is_shown(line)))
+
+
+def _purge(lake: Lake, table: str, run: str) -> int:
+    """Remove all files that the latest version does not name; gives how many.
+
+    The log goes with them where it tells the least and the greatest value of every column.
+    """
+    note = CommitProperties(custom_metadata={"run": run})
+    with write_failures(table):
+        removed = lake.log(table).vacuum(
+            0, dry_run=False, enforce_retention_duration=False, full=True, commit_properties=note
+        )
+    if not lake.schema(table).statistics_of:
+        log = lake.log(table)
+        log.create_checkpoint()
+        for path in (lake.path(table) / "_delta_log").glob("[0-9]*"):
+            if int(path.name[:20]) < log.version():
+                path.unlink()
+    return len(removed)

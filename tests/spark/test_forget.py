@@ -1,0 +1,224 @@
+"""`elsinore forget`: nothing is left of a key, and the tables are those of a replay without it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import elsinore.lake.forget
+import elsinore.lake.land
+from elsinore.cli.main import run_command
+from elsinore.errors import ConflictError, ParameterError
+from elsinore.lake.forget import Key, forget
+from elsinore.lake.land import find_landing
+from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments, at_work
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+from jobs import judge_quality, report_quality
+from tests.lake_contents import contents, differences
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import LANDED, departure, hours, land, put, run_jobs
+
+GONE = "N9Ü"
+
+QUERIES = """
+QUERY planes
+RETURN tailnum, COUNT(*), SUM(D.dep_delay)
+PATTERN Departure D+
+GROUP-BY D.tailnum
+WITHIN 2 hours SLIDE 1 hour;
+
+QUERY all
+RETURN COUNT(*), MAX(D.dep_delay)
+PATTERN Departure D
+WITHIN 1 hour;
+"""
+
+DAY = hours(9, 20)
+
+
+@pytest.fixture
+def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
+    path = tmp_path / "two.sase"
+    path.write_text(QUERIES, encoding="utf-8")
+    return new_spark_home().model_copy(update={"workload_file": path, "late_days": 1})
+
+
+def write_zone(settings: Settings) -> None:
+    """Hours 10 to 14: events of the key, repeated, corrected, moved, damaged; a file of nothing
+    else, a packed one, and an event of another type that has its value in a field of no meaning.
+    """
+    gone: dict[str, Any] = {"tailnum": GONE}
+    kept = departure(1, 5)
+    put(settings, 10, kept, departure(2, 20, **gone), departure(3, 40, **gone), f"broken {GONE}!")
+    # d2 comes again, d3 was another plane's; d4 is corrected by the key.
+    put(settings, 11, departure(2, 20, **gone), departure(3, 40), departure(4, 5, 11))
+    put(settings, 12, departure(4, 5, 11, **gone), departure(5, 1, 12, carrier=7, **gone))
+    put(settings, 13, departure(6, 1, 13, **gone), json.dumps(departure(7, 1, 13, **gone)))
+    path = put(settings, 14, departure(8, 1, 14, **gone), departure(9, 2, 14))
+    weather = {"id": "w", "type": "Weather", "time": "2013-01-01T14:00:00Z", "origin": "EWR",
+               "precip": 0, "visib": 9, "tailnum": GONE}  # fmt: skip
+    with gzip.open(path.with_suffix(".jsonl.gz"), "wt", encoding="utf-8") as packed:
+        packed.write(json.dumps(weather) + "\n\n" + json.dumps(departure(10, 3, 14)) + "\n")
+    path.unlink()
+    put(settings, 14, departure(8, 1, 14, **gone), departure(9, 2, 14), name="-b")
+
+
+def texts(home: Path) -> Iterator[tuple[Path, str]]:
+    """Every file below a folder, with its text, unpacked; that of its name with it."""
+    for path in sorted(home.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            yield path, str(path) + data.decode("utf-8", "replace")
+            if path.suffix == ".gz":
+                yield path, gzip.decompress(data).decode()
+            if path.suffix == ".parquet":
+                yield path, str(pq.read_table(io.BytesIO(data)).to_pylist())
+
+
+def holding(settings: Settings) -> set[str]:
+    """Folders and files of a home that hold the value, however it is spelled."""
+    spelled = (GONE, json.dumps(GONE)[1:-1], json.dumps(json.dumps(GONE))[2:-2])
+    return {
+        "/".join(path.relative_to(settings.home).parts[:2])
+        for path, text in texts(settings.home)
+        if any(one in text for one in spelled)
+    }
+
+
+def copy_of(settings: Settings, new_home: NewHome) -> Settings:
+    """A home with nothing but the same raw files."""
+    clean = settings.model_copy(update={"home": new_home().home})
+    shutil.rmtree(clean.landing)
+    shutil.copytree(settings.landing, clean.landing)
+    return clean
+
+
+def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
+    settings: Settings, new_home: NewHome, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    lake = Lake.open(settings)
+    write_zone(settings)
+    run_jobs(settings, DAY, "first")
+    for job in (report_quality, judge_quality):
+        job.main(Arguments(DAY, "first"), settings)
+    settings.alerts.write_text(f'{{"reason": "about {GONE}"}}\n{{"reason": "another"}}\n', "utf-8")
+    theirs = settings.home / "rides" / "reports" / "page.html"  # of another stream
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text(GONE)
+    assert {"lake/events", "lake/trend_aggregates", "lake/validations"} <= holding(settings)
+    for name, value in settings.model_dump(mode="json", exclude_none=True).items():
+        if name in ("home", "workload_file"):
+            monkeypatch.setenv(f"ELSINORE_{name.upper()}", str(value))
+
+    before = list(texts(settings.home))
+    assert run_command(["forget", f"tailnum={GONE}", "--dry-run"]) == 0
+    would = capsys.readouterr().out
+    assert [one for one in texts(settings.home) if one[0].name != "steps.lock"] == before
+    assert run_command(["forget", f"tailnum={GONE}"]) == 0
+    told = capsys.readouterr().out
+    assert [line.split()[:2] for line in would.splitlines()[1:6]] == [
+        ["raw", "files"], ["raw_events", "10"], ["quarantine", "3"], ["events", "5"],
+        ["trend_aggregates_staged", "12"],
+    ]  # fmt: skip
+    assert holding(settings) == {"rides/reports"}
+    assert settings.alerts.read_text() == '{"reason": "another"}\n'
+
+    assert find_landing(lake, settings, hours(20, 21)).files == (), "no file has changed"
+    clean = copy_of(settings, new_home)
+    run_jobs(clean, DAY, "clean")
+    assert differences(contents(lake.root, LANDED), contents(clean.lake, LANDED)) == []
+
+    figures = run_jobs(settings, hours(20, 21), "next")
+    assert figures["late_landings"] == 0
+    assert f"published hours re-opened {figures['reopened_hours']:>10}" in told
+    assert figures["reopened_hours"] == 6, "10 to 15"
+    tables = [contents(home.lake, ["trend_aggregates"]) for home in (settings, clean)]
+    assert differences(*tables) == []
+    assert holding(settings) == {"rides/reports"}
+
+
+def test_lines_whose_raw_files_are_gone_are_forgotten_all_the_same(
+    settings: Settings, lake: Lake, new_home: NewHome
+) -> None:
+    write_zone(settings)
+    land(lake, settings, DAY)
+    clean = copy_of(settings, new_home)
+    shutil.rmtree(settings.landing / "2013")
+    workload = load_workload(settings.workload_file, lake.stream)
+    key = Key.parse([f"tailnum={GONE}"], lake.stream)
+    forget(lake, settings, workload, key, run="test", dry_run=False)
+    assert holding(settings) == set()
+    # There the raw files are still there, and smaller by now, as `landings` knows; and a day is too
+    # large to be judged at once.
+    clean, theirs = clean.model_copy(update={"landing_bytes": 1}), Lake.open(clean)
+    land(theirs, clean, DAY)
+    forget(theirs, clean, workload, key, run="test", dry_run=False)
+    rows = set(LANDED) - {"landings"}
+    assert differences(contents(lake.root, rows), contents(clean.lake, rows)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "point"),
+    [(elsinore.lake.forget, "land_without"), (elsinore.lake.land, "change_events"),
+     (elsinore.lake.land._Landing, "_write_quarantine"), (elsinore.lake.forget, "_purge")],
+)  # fmt: skip
+def test_killed_it_does_the_rest_when_it_is_called_again(
+    settings: Settings, lake: Lake, new_home: NewHome, module: ModuleType, point: str
+) -> None:
+    write_zone(settings)
+    land(lake, settings, DAY)
+    workload = load_workload(settings.workload_file, lake.stream)
+    key = Key.parse([f"tailnum={GONE}"], lake.stream)
+
+    def ended(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, point, ended)
+        with pytest.raises(KeyboardInterrupt):
+            forget(lake, settings, workload, key, run="killed", dry_run=False)
+    assert holding(settings) != set()
+    forget(lake, settings, workload, key, run="again", dry_run=False)
+    assert holding(settings) == set()
+    clean = copy_of(settings, new_home)
+    theirs = Lake.open(clean)
+    land(theirs, clean, DAY)
+    land(lake, settings, hours(20, 21))  # with the files that it takes for changed
+    land(theirs, clean, hours(20, 21))
+    assert differences(contents(lake.root, LANDED), contents(clean.lake, LANDED)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("tailnun=N1", "did you mean tailnum"),
+        ("nothing=N1", "its attributes: tailnum"),
+        ("flight=many", "'many' is no long"),
+        ("tailnum", "write attribute=value"),
+        ("tailnum=", "write attribute=value"),
+    ],
+)
+def test_a_key_that_is_none_is_refused(lake: Lake, given: str, said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        Key.parse([given], lake.stream)
+
+
+def test_nobody_forgets_while_a_step_is_under_way(settings: Settings) -> None:
+    forgetting = at_work(settings.home, alone=True)
+    refused = pytest.raises(ConflictError, match="a step of a run works")
+    with at_work(settings.home), at_work(settings.home), refused, forgetting:
+        pass  # steps beside each other
+    with at_work(settings.home, alone=True):
+        pass

@@ -1,0 +1,125 @@
+"""Retention: after the period every table and folder stays as large as it is; results stay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.errors import DataError, ParameterError
+from elsinore.lake.provenance import read_publications
+from elsinore.lake.retain import remove_old
+from elsinore.lake.stale_hours import stale_hours
+from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+from elsinore.timeline import DAY, Interval, parse_instant
+from jobs import judge_quality, maintain_tables, report_night, report_quality
+from tests.draws import draws
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import departure, land, run_jobs
+
+QUERY = """
+QUERY chains
+RETURN carrier, COUNT(*)
+PATTERN Departure D+
+WHERE [tailnum]
+GROUP-BY carrier
+WITHIN 2 hours SLIDE 1 hour;
+"""
+#: Landing looks back a day for files, in which events are an hour late at most.
+KEEP = {
+    "events": 3, "raw_events": 5, "quarantine": 5, "trend_aggregates_staged": 2, "validations": 2,
+    "run_metrics": 3, "reports": 2, "data_docs": 2,
+}  # fmt: skip
+FIRST = date(2013, 1, 1)
+
+
+@pytest.fixture
+def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
+    queries, schema = tmp_path / "one.sase", tmp_path / "flights.yaml"
+    queries.write_text(QUERY, encoding="utf-8")
+    home = new_spark_home()
+    text = home.schema_file.read_text(encoding="utf-8")
+    schema.write_text(text.replace("unit: iso}", "unit: iso, late: 1 hour}"), encoding="utf-8")
+    changed = {"workload_file": queries, "schema_file": schema, "late_days": 1, "keep_days": KEEP}
+    return home.model_copy(update=changed)
+
+
+def live_through(settings: Settings, number: int) -> dict[str, Any]:
+    """A day of which one hour has a file, and its night; gives what maintenance says."""
+    day = FIRST + timedelta(days=number)
+    path = settings.landing / f"{day:%Y/%m/%d}/events-{day}T10.jsonl"
+    path.parent.mkdir(parents=True)
+    events = [departure(n) | {"id": f"{number}.{n}", "time": f"{day}T10:0{n}:00Z"} for n in (1, 2)]
+    path.write_text("".join(f"{json.dumps(e)}\n" for e in events) + "broken\n", encoding="utf-8")
+    start = parse_instant(str(day))
+    whole = Interval(start, start + DAY)
+    figures = run_jobs(settings, whole, f"day {number}")
+    assert (figures["reopened_hours"], figures["late_landings"]) == (0, 0)
+    report_quality.main(Arguments(whole, "run"), settings)
+    night = Arguments(whole, "night")
+    judge_quality.main(night, settings)
+    report_night.main(night, settings)
+    return dict(maintain_tables.main(night, settings))
+
+
+def sizes(settings: Settings) -> dict[str, tuple[int, int]]:
+    """Of what is not kept for ever, rows and files of the latest version, or pages."""
+    lake = Lake.open(settings)
+    found = {}
+    for name in KEEP.keys() - {"reports", "data_docs"}:
+        found[name] = lake.dataset(name).count_rows(), len(lake.log(name).file_uris())
+    for folder in (settings.reports, settings.quality):
+        found[folder.name] = 0, len(list(folder.glob("*")))
+    return found
+
+
+@pytest.mark.slow
+def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(settings: Settings) -> None:
+    days = draws(8, 365)
+    seen, said = [], []
+    for number in range(days):
+        said.append(live_through(settings, number))
+        seen.append(sizes(settings))
+    assert seen[-1] == seen[-2] == seen[max(KEEP.values()) + 1]
+    assert all(said[-1][f"{name}_expired"] > 0 for name in KEEP), said[-1]
+    lake = Lake.open(settings)
+    held = lake.dataset("events").to_table(columns=["event_day"])["event_day"].to_pylist()
+    assert min(held) == FIRST + timedelta(days=days - KEEP["events"])
+    # Results stay, and are neither stale nor provisional for it.
+    workload = load_workload(settings.workload_file, lake.stream)
+    assert stale_hours(lake.root, workload).own == ()
+    published = read_publications(lake.root)
+    assert min(published) == f"{FIRST}T00"
+    assert all(one.settled for one in published.values())
+    assert lake.dataset("trend_aggregates").count_rows() >= days
+    # Their raw files are still there, and are not landed once more.
+    first = parse_instant(str(FIRST))
+    with pytest.raises(DataError, match="raw lines of 2013-01-01T10 were removed"):
+        land(lake, settings, Interval(first, first + DAY))
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        {"events": 2},
+        {"raw_events": 30},
+        {"events": 9, "raw_events": 10},
+        {"events": 9, "raw_events": 11, "quarantine": 10},
+        {"quarantine": 10},
+    ],
+)
+def test_less_than_landing_looks_back_to_is_refused(
+    settings: Settings, keep: Mapping[str, int]
+) -> None:
+    lake = Lake.open(settings)
+    workload = load_workload(settings.workload_file, lake.stream)
+    short = settings.model_copy(update={"keep_days": keep})
+    with pytest.raises(ParameterError, match="runs need 3 days of events, raw lines two days"):
+        remove_old(lake, short, workload, parse_instant("2013-02-01"), run="night")

@@ -1,0 +1,91 @@
+"""Which lines, groups and pages are of a key that is to be forgotten."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from elsinore.catalog.load_schema import read_schema
+from elsinore.lake.forget import Key
+from elsinore.lake.landing_zone import decode_again
+
+STREAM = read_schema("""
+stream: cards
+time: {field: time, unit: iso}
+type: {field: type}
+types:
+  Paid: {card: {type: long, field: card.number}, name: string, sum: double, due: timestamp}
+  Seen: {name: {type: string, nullable: true}}
+""")
+
+PAID = {
+    "type": "Paid", "time": "2013-01-01T10:00:00Z", "card": {"number": 77}, "name": "a.b \"é\"",
+    "sum": 7.0, "due": "2013-02-01T00:00:00Z",
+}  # fmt: skip
+SEEN = {"type": "Seen", "time": "2013-01-01T10:00:00Z", "name": "77"}
+
+
+def forgotten(line: str, *given: str) -> bool:
+    rows = pa.table({"landing": ["2013-01-01T10"], "file": ["f"], "position": [1], "line": [line]})
+    return bool(Key.parse(given, STREAM).among(decode_again(rows, STREAM))[0].as_py())
+
+
+@pytest.mark.parametrize(
+    ("line", "given", "is_own"),
+    [
+        (PAID, ("card=77",), True),
+        (PAID, ("card=7",), False),
+        (PAID, ("sum=7",), True),
+        (PAID, ("sum=77",), False),
+        (PAID, ('name=a.b "é"',), True),
+        (PAID, ('name=axb "é"',), False),
+        (PAID, ("due=2013-02-01T00:00:00Z",), True),
+        (PAID, ("card=77", "sum=7.0"), True),
+        (PAID, ("card=77", "sum=8"), False),
+        # An event whose type has another attribute of this value, or a field of no meaning.
+        (SEEN, ("card=77",), False),
+        (SEEN | {"card": {"number": 77}}, ("card=77",), True),
+        (SEEN | {"card": {"number": 770}}, ("card=77",), False),
+        (SEEN | {"name": None}, ("name=77",), False),
+        # What is no event: by the word.
+        (PAID | {"sum": "much"}, ("card=77",), True),
+        (PAID | {"sum": "much"}, ('name=a.b "é"',), True),
+        (PAID | {"sum": "much"}, ("card=77", "name=other"), False),
+        ("broken 77", ("card=77",), True),
+        ("broken 770", ("card=77",), False),
+        ("", ("card=77",), False),
+    ],
+)
+def test_a_line_goes_by_its_event_and_what_is_none_by_its_words(
+    line: dict[str, object] | str, given: tuple[str, ...], is_own: bool
+) -> None:
+    text = line if isinstance(line, str) else json.dumps(line)
+    assert forgotten(text, *given) is is_own
+
+
+@pytest.mark.parametrize(
+    ("given", "group", "is_own"),
+    [
+        (["card=77"], '{"card": 77}', True),
+        (["card=77"], '{"P.card": 77, "name": "x"}', True),
+        (["card=77"], '{"name": "77"}', False),
+        (["card=77", "name=x"], '{"card": 77}', False),
+        (["sum=7"], '{"sum": 7.0}', True),
+        (["name=77"], '{"name": "77"}', True),
+        (["due=2013-02-01T00:00:00Z"], '{"due": "2013-02-01T00:00:00.000000Z"}', True),
+        (["card=77"], "*", False),
+        (["card=77"], "{}", False),
+    ],
+)
+def test_a_group_is_told_by_its_labels(given: list[str], group: str, is_own: bool) -> None:
+    assert Key.parse(given, STREAM).is_in(group) is is_own
+
+
+@pytest.mark.parametrize(
+    ("page", "is_own"),
+    [("a.b &quot;é&quot;!", True), ('{"name": "a.b \\"é\\""}', True), ("axb", False)],
+)
+def test_a_page_may_spell_it_as_markup_or_json(page: str, is_own: bool) -> None:
+    assert Key.parse(['name=a.b "é"'], STREAM).is_shown(page.encode()) is is_own
