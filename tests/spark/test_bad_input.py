@@ -231,7 +231,7 @@ def test_hostile_texts_make_no_files_and_are_no_code_in_pages(bad: Replayed) -> 
     home, lake = bad.settings.home, bad.settings.lake
     assert bad.strays == ()
     made = {path.name for path in home.iterdir()}
-    assert made <= {"landing", "lake", "quality", "reports", "spark-warehouse"}
+    assert made <= {"landing", "lake", "quality", "reports", "spark-warehouse", "steps.lock"}
     declared = {path.stem for path in bad.settings.tables_dir.glob("*.yaml")}
     assert {path.name for path in lake.iterdir()} == declared
     assert not {path.name for path in home.rglob("*")} & {"pwned", "outside", "outside0"}
