@@ -23,7 +23,8 @@ from elsinore.wording import closest, in_plain_words
 
 PREFIX = "ELSINORE_"
 
-#: Names of variables this much alike (0 to 1) are misspelt; others of our prefix are others'.
+#: Names of variables this much alike (0 to 1), with one first letter, are misspelt; others of our
+#: prefix are others'.
 _MISSPELT = 0.7
 _OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 
@@ -168,7 +169,8 @@ class Settings(BaseSettings):
         for name in os.environ.keys() - _OTHERS:
             own = name.removeprefix(PREFIX).lower()
             if name.startswith(PREFIX) and own not in cls.model_fields:
-                meant = closest(own, cls.model_fields, _MISSPELT)
+                alike = [name for name in cls.model_fields if name[0] == own[:1]]
+                meant = closest(own, alike, _MISSPELT)
                 if meant is not None:
                     hint = f"did you mean {PREFIX}{meant.upper()}?"
                     raise ParameterError(f"{name} is no setting", hint=hint)

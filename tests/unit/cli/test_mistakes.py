@@ -500,7 +500,7 @@ def test_a_wrong_environment(
 def test_other_variables_of_the_prefix_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     from elsinore.settings import Settings
 
-    monkeypatch.setenv("ELSINORE_OWNER", "shop")
+    monkeypatch.setenv("ELSINORE_TEAM", "shop")
     monkeypatch.setenv("ELSINORE_DEBUG", "1")
     assert Settings.load().home.name
 
