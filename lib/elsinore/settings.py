@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -34,7 +35,17 @@ _MARK = Path("schemas", "tables")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 #: Names of streams, of their folders, and what stands before the ids of their DAGs.
 STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
-StreamName = Annotated[str, Field(pattern=STREAM_NAME)]
+#: What a home has beside folders of streams.
+RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark"})
+
+
+def _is_free(name: str) -> str:
+    if name in RESERVED:
+        raise ValueError(f"no stream can be called {name}: a home has a folder of that name")
+    return name
+
+
+StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)]
 _MASTER = r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/;=_-]*$"
 
 

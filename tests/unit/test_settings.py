@@ -122,3 +122,12 @@ def test_without_schemas_anywhere_it_says_what_to_do(
     monkeypatch.setattr("elsinore.settings._MARK", Path("nowhere", "to", "be", "found"))
     with pytest.raises(SetupError, match="start in the checkout, or set ELSINORE_ROOT"):
         Settings.load()
+
+
+@pytest.mark.parametrize("name", ["lake", "Rides", "a.b"])
+def test_streams_have_names_that_nothing_else_has(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("ELSINORE_STREAMS", f'["{name}"]')
+    with pytest.raises(ParameterError, match="ELSINORE_STREAMS"):
+        Settings.load()

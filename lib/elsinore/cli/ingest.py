@@ -39,15 +39,14 @@ from elsinore.files.read_parquet import read_parquet
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.generate.flights import hour_path
 from elsinore.generate.write_events import whole_file
+from elsinore.lake.landing_zone import COMPRESSION
 from elsinore.library.infer_schema import infer_schema
 from elsinore.query.print_query import count_of
-from elsinore.settings import STREAM_NAME, Settings
+from elsinore.settings import RESERVED, STREAM_NAME, Settings
 from elsinore.timeline import DAY, HOUR, hour_label
 
 #: Stretches without events of this length are no nights or weekends: somebody should look.
 _GAP = 7 * DAY
-#: A middling level of gzip.
-_COMPRESSION = 4
 
 
 def new_stream(
@@ -56,7 +55,7 @@ def new_stream(
 ) -> None:
     """Give a stream of its own to the pipeline: a schema that fits EVENTS, and a first query."""
     settings = Settings.load()
-    if not re.match(STREAM_NAME, name):
+    if not re.match(STREAM_NAME, name) or name in RESERVED:
         raise ParameterError(f"{name!r} is no name of a stream", hint="take one such as rides")
     schema = infer_schema(events, stream=name)
     query = (PROJECT / "queries.sase").read_text(encoding="utf-8")
@@ -155,7 +154,7 @@ def _write_empty(zone: Path, hour: int) -> bool:
     path = hour_path(zone, hour)
     if any(path.parent.glob(f"events-{hour_label(hour)}*")):
         return False
-    with whole_file(path, _COMPRESSION):
+    with whole_file(path, COMPRESSION):
         return True
 
 
@@ -168,6 +167,6 @@ def _write(zone: Path, hour: int, lines: pa.ChunkedArray) -> bool:
         return False
     # Numbered: of events with one id, that of the last file counts.
     number = sum(1 for _ in folder.glob(f"{stem}*")) + 1
-    with whole_file(folder / f"{stem}-{number:04}-{digest}.jsonl.gz", _COMPRESSION) as out:
+    with whole_file(folder / f"{stem}-{number:04}-{digest}.jsonl.gz", COMPRESSION) as out:
         out.write(text)
     return True

@@ -30,8 +30,8 @@ _AT_ONCE = 8_192
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 
-#: A middling level of gzip.
-_COMPRESSION = 4
+#: A middling level of gzip, for raw files.
+COMPRESSION = 4
 
 #: `events-<hour>`, whatever the producer adds to tell its files of one hour apart, and a suffix.
 RAW_NAMES = "raw files are YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl or .jsonl.gz in the landing zone"
@@ -81,7 +81,7 @@ def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
         The file as it is then.
     """
     real = Path(file.path).resolve()  # not a link to it
-    packed = _COMPRESSION if real.suffix.lower() == ".gz" else None
+    packed = COMPRESSION if real.suffix.lower() == ".gz" else None
     mode = real.stat().st_mode
     with open_unpacked(real, DEFAULT_LIMITS) as lines, whole_file(real, packed) as out:
         out.writelines(b"\n" if n in positions else line for n, line in enumerate(lines, 1))
