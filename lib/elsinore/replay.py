@@ -122,6 +122,8 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
         log = run_dag(settings, interval, ProgressPrinter(console))
     for name in settings.workloads:
         own = settings.of_workload(name)
+        if len(settings.workloads) > 1:
+            console.print(own.queries.stem, style="bold", highlight=False)
         print_results(own, interval, console, log=log, seconds=time.monotonic() - began)
 
 

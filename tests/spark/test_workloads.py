@@ -96,16 +96,13 @@ def alone(settings: Settings, new_spark_home: NewHome, workload: str, *runs: Int
 def test_each_workload_has_the_tables_of_a_lake_of_its_own(
     settings: Settings, new_spark_home: NewHome
 ) -> None:
-    for hour in range(8, 11):
-        run(settings, hours(hour, hour + 1), f"run {hour}")
+    run(settings, hours(8, 11), "first")
     put(settings, 9, departure(95, 50, 9, tailnum="N1", dep_delay=20), name="-late")
-    run(settings, hours(11, 12), "run 11")
+    run(settings, hours(11, 12), "second")
     assert settings.workloads == ("", "ops")
     for workload in settings.workloads:
         own = settings.of_workload(workload)
-        clean = alone(settings, new_spark_home, workload, hours(8, 9))
-        for hour in range(9, 12):
-            run(clean, hours(hour, hour + 1), "alone")
+        clean = alone(settings, new_spark_home, workload, hours(8, 11), hours(11, 12))
         found = contents(own.lake, (*LANDED, *RESULTS))
         assert not differences(found, contents(clean.lake, (*LANDED, *RESULTS)))
         assert found[PUBLISHED]

@@ -368,14 +368,16 @@ def call_step(
     if _BESIDE is None:
         collect_seldom()
     run = run_step if _BESIDE is None else _BESIDE.run_step
-    began = time.monotonic()
+    began, own = time.monotonic(), settings.workload
     try:
         figures = run(job, arguments, settings)
     except Exception as error:
         found = getattr(error, "fields", {})
-        send_metrics(dag, job, found, seconds=time.monotonic() - began, failed=True)
+        seconds = time.monotonic() - began
+        send_metrics(dag, job, found, workload=own, seconds=seconds, failed=True)
         raise
-    send_metrics(dag, job, figures, seconds=time.monotonic() - began, failed=False)
+    seconds = time.monotonic() - began
+    send_metrics(dag, job, figures, workload=own, seconds=seconds, failed=False)
     return figures
 
 
