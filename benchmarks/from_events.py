@@ -30,6 +30,7 @@ from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
+from elsinore.lake.answered import Answered
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.publish import Published, publish
 from elsinore.lake.regions import Hours
@@ -135,7 +136,7 @@ def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
 def aggregate_day(ground: Ground) -> Aggregated:
     """Aggregate the day, as the pipeline does, in four parts at most."""
     return aggregate(
-        ground.spark, ground.lake, ground.workload, DAY_OF,
+        ground.spark, [Answered("", ground.lake, ground.workload)], DAY_OF,
         static_plan="p", plan=ground.plan, parts=4, run="r",
     )  # fmt: skip
 

@@ -28,10 +28,11 @@ asks for
   `end` at the latest, and reads back as far as the longest `WITHIN`;
 - `batch_hours`: a year is computed day by day with 24, after all of it has landed: each day is
   aggregated, validated and published by itself, and a day that fails is cleared by itself;
-- `workload`: a file of `schemas/workloads`, by name;
+- `workload`: one of the stream's, by name; without it all that an hourly run answers. Results of
+  others stay as they are, for each workload has its own;
 - `force`: off, hours that are published for exactly these queries are left alone and the run is
-  over in a moment; hours that hold results of other queries are refused. On, the hours are
-  replayed whatever they hold, and **hold this workload's results afterwards, and no others**.
+  over in a moment; hours that hold results of other queries, which the workload had before, are
+  refused. On, the hours are replayed whatever they hold.
 
 It looks for no other files than those of its hours, and for no hours that were missed elsewhere;
 what its hours make stale it computes anew. The tables end as after the same hours in

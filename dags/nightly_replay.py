@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, chain
+from airflow.sdk import DAG, CronDataIntervalTimetable, chain, cross_downstream
 
-from elsinore.orchestration.airflow_pages import ReportLink
 from elsinore.orchestration.house_rules import (
     LIGHT,
-    REPORTS,
     assets,
     dag_rules,
     each_stream,
@@ -19,7 +17,9 @@ from elsinore.orchestration.replay_tasks import (
     HoursSensor,
     ended_task,
     find_plan_task,
+    report_tasks,
     step_task,
+    workload_tasks,
 )
 from elsinore.orchestration.run_params import in_stream
 
@@ -62,14 +62,15 @@ def dags(stream: str) -> DAG:
             doc_md="Waits until an hour after the day's end.",
             **{**LIGHT, "execution_timeout": timedelta(hours=2)},
         )
-        judge_day = step_task(
+        judge_day = workload_tasks(
+            stream,
             "judge_quality",
-            task_id="judge_day",
-            inlets=assets(stream, "landings", "quarantine", "events", "plans", "validations"),
+            "judge_day",
+            reads=("landings", "quarantine", "events", "plans", "validations"),
             doc_md="Judges the day's rows by the suites of `expectations/` and builds Data Docs. A "
             "failed critical expectation fails the run; the report says which.",
             **{**LIGHT, "execution_timeout": timedelta(minutes=30)},
-        )()
+        )
         maintain_tables = step_task(
             "maintain_tables",
             task_id="maintain_tables",
@@ -79,18 +80,15 @@ def dags(stream: str) -> DAG:
             "partition has several small files, then VACUUM; copies what the tables' logs say of "
             "commits, before Delta cleans them.",
         )()
-        report = step_task(
+        reports = report_tasks(
+            stream,
             "report_night",
-            task_id="report",
-            trigger_rule="all_done",
-            outlets=assets(stream, REPORTS),
-            doc_md="Writes the data-quality report of the day from the tables, with a link to Data "
-            "Docs; also where a task before it has failed.",
-            **LIGHT,
-        )()
-        report.operator.operator_extra_links = (ReportLink(),)
+            "Writes the data-quality report of the day from the tables, with a link to Data Docs; "
+            "also where a task before it has failed.",
+        )
         ended = ended_task()
-        chain(wait_for_last_hours, find_plan_task(stream), maintain_tables, [report, ended])
-        chain(wait_for_last_hours, judge_day, [report, ended])
-        report >> ended
+        chain(wait_for_last_hours, find_plan_task(stream), maintain_tables, [*reports, ended])
+        wait_for_last_hours >> [*judge_day.values()]
+        cross_downstream([*judge_day.values()], [*reports, ended])
+        reports >> ended
     return dag

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from elsinore.catalog.load_schema import load_schema
+from elsinore.lake.answered import answered_by
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.lake import published_hours
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """Figures that `orchestration.run_params` decides by; without a lake, nothing is there."""
-    workload = load_workload(settings.workload_file, load_schema(settings.schema_file))
-    return published_hours(settings.lake, workload, arguments.interval)
+    asked = answered_by(settings, arguments.workloads)
+    found = [published_hours(one.lake.root, one.workload, arguments.interval) for one in asked]
+    return {
+        "hours": sum(one["hours"] for one in found),
+        "published_hours": sum(one["published_hours"] for one in found),
+        "other_queries": [name for one in found for name in one["other_queries"]],
+    }

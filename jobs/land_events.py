@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from elsinore.errors import DataError
+from elsinore.lake.answered import answered_by
 from elsinore.lake.land import REFUSED, land
 from elsinore.lake.landing_zone import RAW_NAMES, unread_files
 from elsinore.lake.provenance import standing
@@ -16,7 +17,6 @@ from elsinore.lake.stale_hours import hours_to_reopen, silent_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
-from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import name_some
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
@@ -28,10 +28,12 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     Raises:
         DataError: no hour has a file, and files that nothing reads lie there.
     """
-    lake = Lake.open(settings)
-    workload = load_workload(settings.workload_file, lake.stream)
+    answered = answered_by(settings, arguments.workloads)
+    _, lake, workload = answered[0]
     interval = arguments.interval
     figures = land(lake, settings, interval, run=arguments.run)
+    for other in answered[1:]:
+        other.lake.create_all()
     unread = name_some(unread_files(settings.landing, interval))
     unread_first = ""
     if unread:
@@ -40,10 +42,11 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
             unread_first = f"nothing reads {unread}; {RAW_NAMES}"
     first = _refused_first(lake, workload, interval, figures)
     most, days = settings.reopen_hours, settings.late_days
-    reopened = hours_to_reopen(lake.root, workload, interval, most=most, days=days).figures(most)
-    note_metrics(
-        lake, workload, interval, LAND_STEP, figures | {"hours_left": reopened["hours_left"]}
-    )
+    ours = [(one.lake.root, one.workload) for one in answered]
+    reopened = hours_to_reopen(ours, interval, most=most, days=days).figures(most)
+    left = {"hours_left": reopened["hours_left"]}
+    for one in answered:
+        note_metrics(one.lake, one.workload, interval, LAND_STEP, figures | left)
     if unread and not figures["files"]:
         raise DataError(
             f"no file of these hours has come, and nothing reads {unread}", hint=RAW_NAMES

@@ -30,8 +30,8 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     aggregated anew before.
     """
     lake = Lake.open(settings)
-    workload = load_workload(settings.workload_file, lake.stream)
-    interval, name = arguments.interval, settings.workload_file.stem
+    workload = load_workload(settings.queries, lake.stream)
+    interval, name = arguments.interval, settings.queries.stem
     for _ in range(ROUNDS):
         behind = overtaken(settings.lake, workload, interval)
         if not behind:

@@ -28,7 +28,7 @@ def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figu
         arguments.interval,
         judgement,
         stream=stream,
-        workload=find_workload(settings.workload_file, stream),
+        workload=find_workload(settings.queries, stream),
         night=night,
         airflow=arguments.page,
     )

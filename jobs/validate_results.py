@@ -27,7 +27,7 @@ LEAST = 20
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """Check, judge, and only then record what publishing asks for."""
     lake = Lake.open(settings)
-    workload = load_workload(settings.workload_file, lake.stream)
+    workload = load_workload(settings.queries, lake.stream)
     interval, own = arguments.interval, workload_fingerprint(workload)
     # What a run of another workload has staged over these hours since.
     staged = staged_origins(lake.root, interval)

@@ -10,6 +10,8 @@ from typing import Any
 
 import deltalake
 
+from elsinore.settings import LakePath
+
 #: Rows as canonical text, by table.
 Contents = dict[str, list[str]]
 
@@ -31,9 +33,9 @@ _CIRCUMSTANCES = frozenset(
 _MEASURED = ("seconds", "bytes_", "events_version", "staged_version", "began_at", "ended_at")
 
 
-def contents(lake: Path, tables: Iterable[str] = ()) -> Contents:
+def contents(lake: LakePath, tables: Iterable[str] = ()) -> Contents:
     """Every row of some tables, or of all that there are, without its circumstances."""
-    chosen = sorted(tables) or sorted(path.name for path in _tables(lake))
+    chosen = sorted(tables) or sorted(path.name for path in _tables(Path(str(lake))))
     return {table: _rows(lake / table) for table in chosen if _is_table(lake / table)}
 
 

@@ -120,7 +120,11 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
         # While Airflow starts; should it fail, the first task says why.
         thread.submit(server_url, settings)
         log = run_dag(settings, interval, ProgressPrinter(console))
-    print_results(settings, interval, console, log=log, seconds=time.monotonic() - began)
+    for name in settings.workloads:
+        own = settings.of_workload(name)
+        if len(settings.workloads) > 1:
+            console.print(own.queries.stem, style="bold", highlight=False)
+        print_results(own, interval, console, log=log, seconds=time.monotonic() - began)
 
 
 def _moment(micros: int) -> datetime:
@@ -168,7 +172,7 @@ def _command(interval: Interval) -> list[str]:
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
     """Airflow's environment, in which tasks find the very settings that this process has."""
     # Nobody is there to catch up with what a run leaves.
-    settings = settings.model_copy(update={"reopen_hours": 1_000})
+    settings = settings.model_copy(update={"reopen_hours": 1_000, "workload": ""})
     # As a process reads them: what is written in JSON is written in JSON again.
     values = settings.model_dump(mode="json", by_alias=True, round_trip=True, exclude_none=True)
     ours = {f"ELSINORE_{name.upper()}": str(value) for name, value in values.items()}

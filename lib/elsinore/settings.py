@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -36,7 +37,20 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 #: Names of streams, of their folders, and what stands before the ids of their DAGs.
 STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 #: What a home has beside folders of streams.
-RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark"})
+RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", "workloads"})
+#: Where workloads of choice lie, from the root; and how their files end.
+WORKLOADS, SUFFIX = Path("schemas", "workloads"), ".sase"
+#: Tables that each workload of a stream has for itself, as it has reports and Data Docs.
+OF_WORKLOAD = frozenset(
+    {
+        "history",
+        "publications",
+        "run_metrics",
+        "trend_aggregates",
+        "trend_aggregates_staged",
+        "validations",
+    }
+)
 
 
 def _is_free(name: str) -> str:
@@ -74,6 +88,25 @@ Expiring = Literal[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class LakeFolders:
+    """Folders of Delta tables: the stream's, and those that one of its workloads has for itself."""
+
+    stream: Path
+    results: Path
+
+    def __truediv__(self, table: str) -> Path:
+        """The folder of a table."""
+        return (self.results if table in OF_WORKLOAD else self.stream) / table
+
+    def __str__(self) -> str:
+        return str(self.results)
+
+
+#: Where a lake lies.
+LakePath = Path | LakeFolders
+
+
 class Notifier(BaseModel):
     """One of Airflow's notifiers: the dotted path of its class, and beside it its arguments."""
 
@@ -95,8 +128,11 @@ class Settings(BaseSettings):
         streams: other streams that have DAGs beside those of `schema_file`, a JSON list of names;
             see `of_stream`.
         stream: which of them these settings are of; empty for that of `schema_file`.
+        workload: whose queries and results these settings are of; empty for those of
+            `workload_file`, see `of_workload`.
         schema_file: the stream's schema.
-        workload_file: the queries.
+        workload_file: the stream's queries; each file in a folder of the same name beside it is
+            another workload that runs answer with them, with results of its own.
         tables_dir: declarations of the lake's tables.
         expectations_dir: Great Expectations suites, one per table.
         jars: folder with Delta's jars; nothing is looked up elsewhere.
@@ -139,6 +175,7 @@ class Settings(BaseSettings):
     home: Path = Path("var")
     streams: Json[tuple[StreamName, ...]] = Field(default=(), validate_default=False)
     stream: StreamName | Literal[""] = ""
+    workload: StreamName | Literal[""] = ""
     schema_file: Path = Path("schemas/events/flights.yaml")
     workload_file: Path = Path("schemas/workloads/flights.sase")
     tables_dir: Path = Path("schemas/tables")
@@ -174,7 +211,8 @@ class Settings(BaseSettings):
         """The settings of this process's environment, or of another stream of the same home.
 
         Raises:
-            ParameterError: a variable has no valid value, or a name that is nearly a setting's.
+            ParameterError: a variable has no valid value, or a name that is nearly a setting's;
+                or there is no such workload.
             SetupError: there is no root, or the stream lacks a file.
         """
         for name in os.environ.keys() - _OTHERS:
@@ -194,7 +232,9 @@ class Settings(BaseSettings):
                 for words, _ in [in_plain_words(fault, cls.model_fields)]
             ]
             raise ParameterError("; ".join(faults), hint="mend the environment") from error
-        return found.of_stream(stream) if (stream := stream or found.stream) else found
+        if stream := stream or found.stream:
+            found = found.of_stream(stream)
+        return found.of_workload(found.workload)
 
     def of_stream(self, name: str) -> Self:
         """The settings of a stream by its name.
@@ -217,6 +257,55 @@ class Settings(BaseSettings):
                 raise SetupError(f"the stream {name} has no {file}", hint=hint)
         own = {"expectations_dir": suites} if suites.is_dir() else {}
         return self.model_copy(update={"stream": name} | files | own)
+
+    @property
+    def queries(self) -> Path:
+        """The file of the queries that these settings are of."""
+        if not self.workload:
+            return self.workload_file
+        file = self._beside / f"{self.workload}{SUFFIX}"
+        return file if file.is_file() else self.root / WORKLOADS / file.name
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """The workloads that every run of the stream answers; the first is that without a name."""
+        files = sorted(self._beside.glob(f"*{SUFFIX}"))
+        return ("", *(file.stem for file in files if re.match(STREAM_NAME, file.stem)))
+
+    @property
+    def _beside(self) -> Path:
+        return self.workload_file.with_suffix("")
+
+    def of_workload(self, name: str) -> Self:
+        """The settings of a workload of the stream by its name, or of that without one.
+
+        Its file lies in a folder beside `workload_file`, or in `schemas/workloads`. What its runs
+        write for it alone lies in a folder of its name.
+
+        Raises:
+            ParameterError: there is no such file.
+        """
+        own = "" if name == self.workload_file.stem else name
+        found = self.model_copy(update={"workload": own})
+        if own and own not in self.known_workloads:
+            raise ParameterError(
+                f"there is no workload {name[:64]!r} of {self.schema_file.stem}",
+                hint=f"known are: {', '.join(self.known_workloads)}",
+            )
+        return found
+
+    @property
+    def known_workloads(self) -> tuple[str, ...]:
+        """The names that runs can be asked for: of `workloads`, and of others over the stream.
+
+        The others lie in `schemas/workloads` and bear the stream's name, alone or before an
+        underscore: `flights`, `flights_storms`.
+        """
+        first, (_, *others), stream = self.workload_file.stem, self.workloads, self.schema_file.stem
+        found = (file.stem for file in (self.root / WORKLOADS).glob(f"{stream}*{SUFFIX}"))
+        ours = (name for name in found if name == stream or name.startswith(f"{stream}_"))
+        valid = (name for name in ours if re.match(STREAM_NAME, name))
+        return tuple(dict.fromkeys([first, *others, *sorted(valid)]))
 
     @field_validator("*", mode="before")
     @classmethod
@@ -248,14 +337,21 @@ class Settings(BaseSettings):
         return self.home / self.stream / "landing"
 
     @property
-    def lake(self) -> Path:
+    def _own(self) -> Path:
+        """What runs write for the workload."""
+        home = self.home / self.stream
+        return home / "workloads" / self.workload if self.workload else home
+
+    @property
+    def lake(self) -> LakePath:
         """Delta tables, one folder each."""
-        return self.home / self.stream / "lake"
+        folder = self.home / self.stream / "lake"
+        return LakeFolders(folder, self._own / "lake") if self.workload else folder
 
     @property
     def reports(self) -> Path:
         """Finished reports."""
-        return self.home / self.stream / "reports"
+        return self._own / "reports"
 
     @property
     def alerts(self) -> Path:
@@ -265,4 +361,10 @@ class Settings(BaseSettings):
     @property
     def quality(self) -> Path:
         """Great Expectations' stores and Data Docs."""
-        return self.home / self.stream / "quality"
+        return self._own / "quality"
+
+    def with_results(self) -> tuple[Self, ...]:
+        """The settings of each workload that has results, if only from an earlier time."""
+        folders = sorted((self.home / self.stream / "workloads").glob("*/lake"))
+        names = ["", *(folder.parent.name for folder in folders)]
+        return tuple(self.model_copy(update={"workload": name}) for name in names)

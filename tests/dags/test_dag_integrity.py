@@ -79,13 +79,14 @@ def test_every_step_is_a_job(root: Path) -> None:
     """Read from the sources: what is called by name is a module of `jobs/` with a `main`."""
     sources = [*(root / "dags").glob("*.py"), *(root / "lib/elsinore/orchestration").glob("*.py")]
     calls = [
-        node.args[0].value
+        name.value
         for path in sources
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id in {"step_task", "call_step"}
-        and isinstance(node.args[0], ast.Constant)
+        and node.func.id in {"step_task", "call_step", "workload_tasks", "report_tasks"}
+        for name in node.args[:2]
+        if isinstance(name, ast.Constant)
     ]
     jobs = {
         path.stem
@@ -109,7 +110,8 @@ def test_a_replay_that_fails_has_a_report_and_ends_failed(bag: Any) -> None:
         assert report.trigger_rule == "all_done"
         assert report.upstream_task_ids == following.upstream_task_ids == {"publish"}
         assert {task.task_id for task in dag.leaves} == {"report", "start_catch_up"}
-        others = [task for task in dag.tasks if task is not report]
+        assert following.trigger_rule == "none_failed"
+        others = [task for task in dag.tasks if task not in (report, following)]
         assert {task.trigger_rule for task in others} == {"all_success"}
 
 
@@ -160,4 +162,4 @@ def test_each_stream_has_dags_of_its_own(root: Path, monkeypatch: pytest.MonkeyP
     assert {place.partition(".")[0] for place in places} == {"cluster"}
     backfill = bag.dags["cluster.backfill_replay"]
     assert backfill.task_dict["start_catch_up"].trigger_dag_id == "cluster.catch_up"
-    assert backfill.params.get_param("workload").schema["enum"] == ["cluster"]
+    assert backfill.params.get_param("workload").schema["enum"] == [None, "cluster"]

@@ -85,7 +85,7 @@ NO_DAYS = (
     "2013-02-30", "2013-02-08T00:00:00Z", "08.02.2013", "{{ ds }}", "", "x; ls", 20130208,
 )  # fmt: skip
 NO_WORKLOADS = (
-    None, "", "rides", "../workloads/flights", "schemas/workloads/flights.sase", "flights.sase",
+    "", "rides", "../workloads/flights", "schemas/workloads/flights.sase", "flights.sase",
     "flights; ls", "file:///etc/passwd", "FLIGHTS", 1, ["flights"],
 )  # fmt: skip
 
@@ -96,7 +96,12 @@ NO_WORKLOADS = (
         ("hourly_replay", ("start", "end"), (None, *HOURS), NO_HOURS),
         ("backfill_replay", ("start", "end"), HOURS, (None, *NO_HOURS)),
         ("nightly_replay", ("day",), (None, "2013-02-08"), NO_DAYS),
-        ("backfill_replay", ("workload",), ("flights", "flights_cancellations"), NO_WORKLOADS),
+        (
+            "backfill_replay",
+            ("workload",),
+            (None, "flights", "flights_cancellations"),
+            NO_WORKLOADS,
+        ),
         ("backfill_replay", ("force",), (True, False), ("yes", 1)),
         ("backfill_replay", ("batch_hours",), (None, 1, 24), (0, -1, 1.5, "24", [24])),
     ],
@@ -119,7 +124,7 @@ def test_defaults(load_dag: Load) -> None:
 
     params = load_dag("backfill_replay").params
     assert [param.has_value for param in hours(optional=False).values()] == [False, False]
-    assert params.get_param("workload").resolve() == "flights"
+    assert params.get_param("workload").resolve() is None
     assert params.get_param("force").resolve() is False
     hourly = load_dag("hourly_replay").params
     assert hourly.get_param("start") is not hourly.get_param("end")
@@ -230,8 +235,9 @@ def test_a_nightly_report_is_made_after_failures_and_does_not_hide_them(load_dag
     assert report.trigger_rule == "all_done"
     assert [task.task_id for task in dag.leaves] == ["ended"]
     assert ended.upstream_task_ids == report.upstream_task_ids | {"report"}
-    others = [task for task in dag.tasks if task is not report]
+    others = [task for task in dag.tasks if task not in (report, ended)]
     assert {task.trigger_rule for task in others} == {"all_success"}
+    assert ended.trigger_rule == "none_failed"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def main(arguments, settings):
     return {
         "interval": str(arguments.interval),
         "run": arguments.run,
-        "workload": str(settings.workload_file),
+        "workload": str(settings.queries),
         "lake": str(settings.lake),
     }
 """

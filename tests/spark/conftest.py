@@ -45,7 +45,7 @@ def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
     def make() -> Settings:
         new = settings("home")
         new.landing.mkdir()
-        shutil.copytree(empty.lake, new.lake)
+        shutil.copytree(empty.home / "lake", new.home / "lake")
         return new
 
     return make

@@ -13,6 +13,7 @@ from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import ConflictError, DataError, UnsupportedQueryError
 from elsinore.events import EventTable
+from elsinore.lake.answered import Answered
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, Origin, staged_origins
 from elsinore.lake.regions import Hours
@@ -62,7 +63,7 @@ class Ground:
         """What the job does."""
         queries = workload(self.lake, text)
         how = {"static_plan": "p", "run": "test"} | how
-        return aggregate(self.spark, self.lake, queries, owned, parts=parts, **how)
+        return aggregate(self.spark, [Answered("", self.lake, queries)], owned, parts=parts, **how)
 
     def by_route(
         self,

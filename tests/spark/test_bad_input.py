@@ -88,7 +88,7 @@ def test_above_a_set_share_the_landing_fails_before_anything_is_published(
 ) -> None:
     """Above a set share the landing fails before publishing anything."""
     put(bad.settings, 13, departure(100, 0, 13), "broken")
-    lake = bad.settings.lake
+    lake = bad.settings.home / "lake"
     kept = [path.name for path in lake.iterdir() if path.name != "quarantine"]
     before = contents(lake, kept)
     home = {
@@ -228,7 +228,7 @@ def test_hostile_ids_keys_and_names_of_files_are_data(bad: Replayed) -> None:
 
 
 def test_hostile_texts_make_no_files_and_are_no_code_in_pages(bad: Replayed) -> None:
-    home, lake = bad.settings.home, bad.settings.lake
+    home, lake = bad.settings.home, bad.settings.home / "lake"
     assert bad.strays == ()
     made = {path.name for path in home.iterdir()}
     assert made <= {"landing", "lake", "quality", "reports", "spark-warehouse", "steps.lock"}

@@ -22,7 +22,6 @@ from elsinore.lake.forget import Key, forget
 from elsinore.lake.land import find_landing
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, at_work
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from jobs import judge_quality, report_quality
 from tests.lake_contents import contents, differences
@@ -156,15 +155,14 @@ def test_lines_whose_raw_files_are_gone_are_forgotten_all_the_same(
     land(lake, settings, DAY)
     clean = copy_of(settings, new_home)
     shutil.rmtree(settings.landing / "2013")
-    workload = load_workload(settings.workload_file, lake.stream)
     key = Key.parse([f"tailnum={GONE}"], lake.stream)
-    forget(lake, settings, workload, key, run="test", dry_run=False)
+    forget(settings, key, run="test", dry_run=False)
     assert holding(settings) == set()
     # There the raw files are still there, and smaller by now, as `landings` knows; and a day is too
     # large to be judged at once.
     clean, theirs = clean.model_copy(update={"landing_bytes": 1}), Lake.open(clean)
     land(theirs, clean, DAY)
-    forget(theirs, clean, workload, key, run="test", dry_run=False)
+    forget(clean, key, run="test", dry_run=False)
     rows = set(LANDED) - {"landings"}
     assert differences(contents(lake.root, rows), contents(clean.lake, rows)) == []
 
@@ -179,7 +177,6 @@ def test_killed_it_does_the_rest_when_it_is_called_again(
 ) -> None:
     write_zone(settings)
     land(lake, settings, DAY)
-    workload = load_workload(settings.workload_file, lake.stream)
     key = Key.parse([f"tailnum={GONE}"], lake.stream)
 
     def ended(*_: Any, **__: Any) -> None:
@@ -188,9 +185,9 @@ def test_killed_it_does_the_rest_when_it_is_called_again(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, point, ended)
         with pytest.raises(KeyboardInterrupt):
-            forget(lake, settings, workload, key, run="killed", dry_run=False)
+            forget(settings, key, run="killed", dry_run=False)
     assert holding(settings) != set()
-    forget(lake, settings, workload, key, run="again", dry_run=False)
+    forget(settings, key, run="again", dry_run=False)
     assert holding(settings) == set()
     clean = copy_of(settings, new_home)
     theirs = Lake.open(clean)

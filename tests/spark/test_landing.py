@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -363,7 +364,7 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
 ) -> None:
     """The first landing was corrected by the second, whose mended file takes that back."""
     other = Lake.open(new_home())
-    clean = Settings(home=other.root.parent, max_bad_share=1.0)
+    clean = Settings(home=Path(str(other.root)).parent, max_bad_share=1.0)
     for zone in (settings, clean):
         put(zone, 10, departure(1), "broken", departure(2))
         put(zone, 11, departure(1, dep_delay=6), departure(2))

@@ -121,8 +121,8 @@ def test_only_what_is_old_and_needed_by_no_version_is_removed(lake: Lake) -> Non
     before = {table: rows(lake, table) for table in SMALL}
     strays = {table: _age_and_litter(lake, table) for table in SMALL}
     # Spark remembers the logs of tables by their paths.
-    moved = lake.root.with_name("moved")
-    lake.root.rename(moved)
+    moved = Path(str(lake.root)).with_name("moved")
+    Path(str(lake.root)).rename(moved)
     strays = {table: name.replace(str(lake.root), str(moved)) for table, name in strays.items()}
     lake = replace(lake, root=moved)
 

@@ -45,7 +45,7 @@ Sell = Callable[..., Path]
 @pytest.fixture
 def settings(new_spark_home: NewHome) -> Settings:
     made = new_spark_home()
-    shutil.rmtree(made.lake)  # it has the columns of flights
+    shutil.rmtree(made.home / "lake")  # it has the columns of flights
     schema, queries = made.home / "sales.yaml", made.home / "sales.sase"
     schema.write_text(SCHEMA + "}\n")
     queries.write_text(RISING)

@@ -105,7 +105,7 @@ def test_views_show_what_was_published(lake: Lake, tmp_path: Path) -> None:
     published(lake, interval)
     file = tmp_path / "three.sase"
     file.write_text(QUERIES)
-    views = connect(Settings(home=lake.root.parent, workload_file=file))
+    views = connect(Settings(home=Path(str(lake.root)).parent, workload_file=file))
     stored, _ = StoredEvents.of(lake.path("events"), asked).last()
     results = results_of(asked, sorted_rows(answers(asked, stored, interval)))
     of_hours = "window_end > '2013-02-08T15:00Z' AND window_end <= '2013-02-08T17:00Z'"

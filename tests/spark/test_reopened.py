@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
+from elsinore.lake.answered import Answered
 from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
 from elsinore.lake.publish import publish
 from elsinore.lake.regions import run_key
@@ -92,9 +93,9 @@ def published(
     spark: SparkSession, lake: Lake, queries: Workload, interval: Interval, run: str
 ) -> tuple[Interval, ...]:
     """Compute and publish an interval with what it re-opened, trusting the engine."""
-    reopened = hours_to_reopen(lake.root, queries, interval, most=100).taken
+    reopened = hours_to_reopen([(lake.root, queries)], interval, most=100).taken
     for part in (interval, *reopened):
-        aggregate(spark, lake, queries, part, static_plan="p", parts=1, run=run)
+        aggregate(spark, [Answered("", lake, queries)], part, static_plan="p", parts=1, run=run)
         validated = {STAGED_VERSION: str(lake.version(STAGED))}
         note_metrics(lake, queries, part, VALIDATE_STEP, validated)
         publish(lake, queries, part, run=run)

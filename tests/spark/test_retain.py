@@ -122,4 +122,4 @@ def test_less_than_landing_looks_back_to_is_refused(
     workload = load_workload(settings.workload_file, lake.stream)
     short = settings.model_copy(update={"keep_days": keep})
     with pytest.raises(ParameterError, match="runs need 3 days of events, raw lines two days"):
-        remove_old(lake, short, workload, parse_instant("2013-02-01"), run="night")
+        remove_old(lake, short, workload.longest_window, parse_instant("2013-02-01"), run="night")

@@ -73,7 +73,7 @@ def landed_home(new_home: NewHome) -> Settings:
 @pytest.fixture
 def landed(lake: Lake, settings: Settings, landed_home: Settings) -> Lake:
     """A lake that holds these events."""
-    shutil.copytree(landed_home.lake, settings.lake, dirs_exist_ok=True)
+    shutil.copytree(landed_home.home / "lake", settings.home / "lake", dirs_exist_ok=True)
     return lake
 
 

@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
+from elsinore.catalog.load_schema import load_schema
 from elsinore.lake.forget import Key, forget
-from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import at_work
 from elsinore.quality.report import write_index
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 
 
@@ -26,13 +25,12 @@ def forget_key(
     Published hours that it changes are re-opened: the next run computes them anew.
     """
     settings = Settings.load()
-    lake = Lake.open(settings)
-    wanted = Key.parse(key, lake.stream)
-    workload = load_workload(settings.workload_file, lake.stream)
+    wanted = Key.parse(key, load_schema(settings.schema_file))
     with at_work(settings.home, alone=not dry_run):
-        removed, hours = forget(lake, settings, workload, wanted, run="forget", dry_run=dry_run)
-        if settings.reports.is_dir() and not dry_run:
-            write_index(settings.reports)
+        removed, hours = forget(settings, wanted, run="forget", dry_run=dry_run)
+        for own in settings.with_results() if not dry_run else ():
+            if own.reports.is_dir():
+                write_index(own.reports)
     typer.echo(f"{'would go' if dry_run else 'removed':26}{'rows':>10}{'files':>8}")
     for name, (rows, files) in removed.items():
         typer.echo(f"{name:26}{rows:>10,}{files:>8,}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,7 @@ from elsinore.lake.run_metrics import read_metrics
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
-from elsinore.settings import Settings
+from elsinore.settings import LakePath, Settings
 from elsinore.spark.server import stop_server
 from elsinore.timeline import Interval, require_whole_hours
 
@@ -57,7 +56,7 @@ def report(
     return _run_job("report_quality", interval)
 
 
-def require_run(lake: Path, interval: Interval) -> None:
+def require_run(lake: LakePath, interval: Interval) -> None:
     """Refuse hours that no run was over.
 
     Raises:

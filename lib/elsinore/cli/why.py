@@ -35,7 +35,7 @@ from elsinore.query.syntax import Conjunction
 from elsinore.reference.trends import list_trends
 from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
-from elsinore.settings import Settings
+from elsinore.settings import LakePath, Settings
 from elsinore.timeline import EPOCH, Interval, format_instant, instant_of, parse_instant
 from elsinore.wording import suggest
 
@@ -67,7 +67,7 @@ def why(
         hint = "give the window's start, as in 2013-02-08T10:00"
         raise ParameterError(str(error), hint=hint) from error
     queries = load_workload(
-        workload or settings.workload_file, load_schema(schema or settings.schema_file)
+        workload or settings.queries, load_schema(schema or settings.schema_file)
     )
     told = _told(lake or settings.lake, queries, query, wanted, start, limit=limit)
     if as_json:
@@ -155,7 +155,7 @@ def _trend_lines(trends: dict[str, Any], group: Collection[str]) -> list[str]:
 
 
 def _told(
-    lake: Path, workload: Workload, query: str, group: Mapping[str, Any], window_start: int,
+    lake: LakePath, workload: Workload, query: str, group: Mapping[str, Any], window_start: int,
     *, limit: int,
 ) -> dict[str, Any]:  # fmt: skip
     """A published result, what leads to it, and its trends.
@@ -201,7 +201,7 @@ def _told(
 
 
 def _rows(
-    lake: Path, workload: Workload, query: str, group: Mapping[str, Any], window_start: int
+    lake: LakePath, workload: Workload, query: str, group: Mapping[str, Any], window_start: int
 ) -> list[dict[str, Any]]:
     start = pa.scalar(window_start, pa.int64()).cast(_INSTANT)
     of_window = (ds.field("query") == query) & (ds.field("window_start") == start)
@@ -229,13 +229,15 @@ def _no_such(workload: Workload, query: str, start: int) -> str | None:
     return None
 
 
-def _finder(lake: Path, fingerprint: str) -> str | None:
+def _finder(lake: LakePath, fingerprint: str) -> str | None:
     wanted = (ds.field("kind") == "plan") & (ds.field("fingerprint") == fingerprint)
     found = read_rows(lake, "plans", where=wanted)["finder"].to_pylist()
     return str(found[0]) if found else None
 
 
-def _checked(lake: Path, result: dict[str, Any], publication: Publication | None) -> dict[str, int]:
+def _checked(
+    lake: LakePath, result: dict[str, Any], publication: Publication | None
+) -> dict[str, int]:
     where = ds.field("owned_hour") == result["owned_hour"]
     if publication is not None:
         where &= ds.field("workload_fingerprint") == publication.workload_fingerprint
@@ -249,7 +251,7 @@ def _checked(lake: Path, result: dict[str, Any], publication: Publication | None
 
 
 def _build(
-    lake: Path, workload: Workload, result: dict[str, Any], start: int,
+    lake: LakePath, workload: Workload, result: dict[str, Any], start: int,
     publication: Publication | None,
 ) -> tuple[list[list[dict[str, Any]]], str | None]:  # fmt: skip
     """The trends of a result, from the very version of the events that it was computed from.
@@ -290,7 +292,7 @@ def _build(
     return trends, reason
 
 
-def _changed_since(lake: Path, window: Interval, version: int) -> bool:
+def _changed_since(lake: LakePath, window: Interval, version: int) -> bool:
     """Whether a later version of the events may hold others in a window."""
     for commit in commits(lake / "events", after=version):
         touched = touched_times(lake, commit)
@@ -301,7 +303,7 @@ def _changed_since(lake: Path, window: Interval, version: int) -> bool:
     return False
 
 
-def _events(lake: Path, window: Interval, version: int | None) -> pa.Table:
+def _events(lake: LakePath, window: Interval, version: int | None) -> pa.Table:
     """The window's events."""
     first, last = (EPOCH + timedelta(microseconds=t) for t in (window.start, window.end))
     time, day = ds.field("event_time"), ds.field("event_day")

@@ -27,7 +27,7 @@ def connect(settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
     """
     settings = settings or Settings.load()
     lake = Lake.open(settings)
-    workload = load_workload(settings.workload_file, lake.stream)
+    workload = load_workload(settings.queries, lake.stream)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for name in lake.tables:

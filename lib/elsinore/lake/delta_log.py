@@ -24,6 +24,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from elsinore.errors import ConflictError, DataError, disk_error
 from elsinore.lake.regions import Hours
+from elsinore.settings import LakePath
 
 #: Commits that change no row.
 _KEEP_ROWS = frozenset(
@@ -195,7 +196,7 @@ def arrow_dataset(table: deltalake.DeltaTable) -> ds.Dataset:
 
 
 def read_rows(
-    lake: Path,
+    lake: LakePath,
     table: str,
     *,
     columns: Sequence[str] | None = None,
@@ -225,7 +226,7 @@ def read_rows(
 
 
 def read_by_day(
-    lake: Path,
+    lake: LakePath,
     table: str,
     hours: Hours,
     *,
@@ -242,7 +243,7 @@ def read_by_day(
 
 
 def aggregate_rows(
-    lake: Path,
+    lake: LakePath,
     table: str,
     columns: dict[str, ds.Expression],
     wanted: AggregateNodeOptions,
@@ -262,7 +263,7 @@ def aggregate_rows(
 
 
 @contextmanager
-def _readable(lake: Path, table: str, version: int | None) -> Iterator[ds.Dataset]:
+def _readable(lake: LakePath, table: str, version: int | None) -> Iterator[ds.Dataset]:
     try:
         yield arrow_dataset(deltalake.DeltaTable(str(lake / table), version=version))
     except (DeltaError, OSError, pa.ArrowException) as error:

@@ -25,6 +25,7 @@ from deltalake import CommitProperties
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, ParameterError
 from elsinore.files.rejection import Reason
+from elsinore.lake.answered import answered_by
 from elsinore.lake.delta_log import write_failures
 from elsinore.lake.judge_landing import PLACE
 from elsinore.lake.land import land_without, line_keys
@@ -41,7 +42,6 @@ from elsinore.lake.regions import Hours
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
-from elsinore.query.bound import Workload
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, format_instant, parse_hour, stretches
 from elsinore.wording import suggest
@@ -155,6 +155,17 @@ def _told(value: pa.Scalar, kind: AttributeType) -> str:
 
 
 @dataclass(frozen=True)
+class _Groups:
+    """What a table of results has of a key: the hours, their groups, and how many rows."""
+
+    lake: Lake
+    table: str
+    hours: set[int]
+    groups: pa.Array
+    rows: int
+
+
+@dataclass(frozen=True)
 class _Found:
     """What there is of a key.
 
@@ -162,19 +173,19 @@ class _Found:
         files: lines of raw files in the landing zone.
         lines: by the label of a landing that is to be judged again, `line_keys` of its lines.
         rows: by table, how many rows have the values.
-        groups: by table of results, the hours that hold groups of the key, these, and their rows.
+        groups: by table of results, as people are told of it.
         pages: reports, Data Docs and logs.
     """
 
     files: Mapping[LandingFile, set[int]]
     lines: Mapping[str, set[str]]
     rows: Mapping[str, int]
-    groups: Mapping[str, tuple[set[int], pa.Array, int]]
+    groups: Mapping[str, _Groups]
     pages: Sequence[Path]
 
     def removed(self, files: Mapping[str, int]) -> dict[str, Removed]:
         """By table or folder, what goes; `files` of the tables are gone."""
-        rows = {**self.rows, **{name: count for name, (_, _, count) in self.groups.items()}}
+        rows = {**self.rows, **{name: found.rows for name, found in self.groups.items()}}
         lines = sum(map(len, self.files.values()))
         told = {"raw files": Removed(lines, len(self.files))}
         told |= {table: Removed(count, files.get(table, 0)) for table, count in rows.items()}
@@ -182,7 +193,7 @@ class _Found:
 
 
 def forget(
-    lake: Lake, settings: Settings, workload: Workload, key: Key, *, run: str, dry_run: bool
+    settings: Settings, key: Key, *, run: str, dry_run: bool
 ) -> tuple[dict[str, Removed], int]:
     """Remove what has the values of a key, and every file that may still tell of it.
 
@@ -196,10 +207,12 @@ def forget(
         DataError: a raw file cannot be searched.
         ConflictError: others kept landing meanwhile.
     """
-    found = _find(lake, settings, key)
+    every = {own.workload: Lake.open(own) for own in settings.with_results()}
+    lake = every[""]
+    found = _find(every, settings, key)
     if dry_run:
         return found.removed({}), 0
-    stale = _stale(lake, workload)
+    stale = _stale(settings)
     mended = {
         (file.name, file.size, file.changed): blank_lines(file, positions)
         for file, positions in found.files.items()
@@ -207,19 +220,31 @@ def forget(
     for labels in _parts(lake, found.lines, settings.landing_bytes):
         gone = pa.array([line for label in labels for line in found.lines[label]], pa.string())
         land_without(lake, labels, gone, mended, run=run)
-    for table, (hours, groups, _) in found.groups.items():
-        _drop_groups(lake, table, hours, groups, run)
+    for groups in found.groups.values():
+        _drop_groups(groups, run)
     _forget_pages(settings, key, found.pages)
-    files = {table: _purge(lake, table, run) for table in _HOLDING}
-    return found.removed(files), _stale(lake, workload) - stale
+    files = {
+        _told_as(name, table): _purge(lake, table, run)
+        for name, lake in every.items()
+        for table in _HOLDING
+        if table in lake.own
+    }
+    return found.removed(files), _stale(settings) - stale
 
 
-def _stale(lake: Lake, workload: Workload) -> int:
-    stale = stale_hours(lake.root, workload)
-    return sum(part.length for part in stale.own) // HOUR + len(stale.others)
+def _told_as(workload: str, table: str) -> str:
+    return f"{workload}/{table}" if workload else table
 
 
-def _find(lake: Lake, settings: Settings, key: Key) -> _Found:
+def _stale(settings: Settings) -> int:
+    """How many published hours are, of all workloads that runs answer."""
+    found = [stale_hours(one.lake.root, one.workload) for one in answered_by(settings)]
+    hours = sum(part.length for stale in found for part in stale.own) // HOUR
+    return hours + sum(len(stale.others) for stale in found)
+
+
+def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
+    lake = every[""]
     files: dict[LandingFile, set[int]] = defaultdict(set)
     by_name = {file.name: file for file in all_files(settings.landing)}
     for batch in scan_files(list(by_name.values()), lake.stream):
@@ -238,7 +263,11 @@ def _find(lake: Lake, settings: Settings, key: Key) -> _Found:
             "quarantine": sum(map(len, bad.values())),
             "events": len(landings),
         },
-        {name: _groups(lake, name, key) for name in (STAGED, PUBLISHED, VALIDATIONS)},
+        {
+            _told_as(name, table): _groups(lake, table, key)
+            for name, lake in every.items()
+            for table in (STAGED, PUBLISHED, VALIDATIONS)
+        },
         list(_pages(settings, key)),
     )
 
@@ -274,8 +303,7 @@ def _events(lake: Lake, key: Key) -> list[str]:
     return found
 
 
-def _groups(lake: Lake, table: str, key: Key) -> tuple[set[int], pa.Array, int]:
-    """The hours in which a table of results has groups of the key, these, and how many rows."""
+def _groups(lake: Lake, table: str, key: Key) -> _Groups:
     names = ["owned_hour", "group_key"]
     hours, groups, count = set[int](), set[str](), 0
     for batch in lake.dataset(table).to_batches(columns=names):
@@ -285,20 +313,19 @@ def _groups(lake: Lake, table: str, key: Key) -> tuple[set[int], pa.Array, int]:
                 hours.add(parse_hour(row["owned_hour"]))
                 groups.add(row["group_key"])
                 count += row["count_all"]
-    return hours, pa.array(sorted(groups), pa.string()), count
+    return _Groups(lake, table, hours, pa.array(sorted(groups), pa.string()), count)
 
 
-def _drop_groups(
-    lake: Lake, table: str, hours: Collection[int], groups: pa.Array, run: str
-) -> None:
-    """Take some groups out of the hours of a table of results."""
-    if not hours:
+def _drop_groups(found: _Groups, run: str) -> None:
+    """Take the groups out of their hours."""
+    if not found.hours:
         return
-    first, *also = stretches(hours)
+    lake, table = found.lake, found.table
+    first, *also = stretches(found.hours)
     where = Hours(first, tuple(also))
 
     def others(rows: pa.Table) -> pa.Table:
-        return rows.filter(pc.invert(pc.is_in(rows["group_key"].cast(pa.string()), groups)))
+        return rows.filter(pc.invert(pc.is_in(rows["group_key"].cast(pa.string()), found.groups)))
 
     if table == VALIDATIONS:
         kept = others(lake.rows(table, where.expression(by_day=False)))
@@ -321,7 +348,8 @@ def _parts(lake: Lake, labels: Collection[str], most: int) -> Iterator[list[str]
 def _pages(settings: Settings, key: Key) -> Iterator[Path]:
     """Pages and logs that show the values; other streams of the home have their own pages."""
     home = settings.home
-    folders = (settings.reports, settings.quality, home / "logs", home / "spark")
+    folders = [folder for own in settings.with_results() for folder in (own.reports, own.quality)]
+    folders += [home / "logs", home / "spark"]
     files = [path for folder in folders for path in sorted(folder.rglob("*"))]
     for path in [*files, settings.alerts]:
         if path.is_file() and key.is_shown(path.read_bytes()):
@@ -330,11 +358,13 @@ def _pages(settings: Settings, key: Key) -> Iterator[Path]:
 
 def _forget_pages(settings: Settings, key: Key, pages: Collection[Path]) -> None:
     """A report goes, Data Docs go with all of their run; of other files the lines go."""
+    every = settings.with_results()
     for path in pages:
-        if path.is_relative_to(settings.quality):
-            run = path.relative_to(settings.quality).parts[0]
-            shutil.rmtree(settings.quality / run, ignore_errors=True)
-        elif path.is_relative_to(settings.reports):
+        docs = [own.quality for own in every if path.is_relative_to(own.quality)]
+        if docs:
+            run = path.relative_to(docs[0]).parts[0]
+            shutil.rmtree(docs[0] / run, ignore_errors=True)
+        elif any(path.is_relative_to(own.reports) for own in every):
             path.unlink()
         else:
             lines = path.read_bytes().splitlines(keepends=True)

@@ -47,7 +47,7 @@ class Maintained:
 
 
 def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
-    """OPTIMIZE each table where that helps, VACUUM all of them, and keep what the logs say.
+    """OPTIMIZE each own table where that helps, VACUUM them, and keep what the logs say.
 
     Rows stay what they are. A concurrent writer of the same files makes this lose, or loses itself;
     either is tried again. A file is kept for `keep_hours` after no latest version names it.
@@ -61,7 +61,7 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
             f"files must be kept for {LEAST_KEPT} hours at least, not {keep_hours}",
             hint="a version that a run reads must not go while it reads",
         )
-    done = {name: _maintain(lake, name, keep_hours, run) for name in lake.tables}
+    done = {name: _maintain(lake, name, keep_hours, run) for name in lake.own}
     _keep_history(lake, run)
     return done
 
@@ -119,7 +119,7 @@ def _keep_history(lake: Lake, run: str) -> None:
     kept = lake.rows(HISTORY, columns=["of_table", "version"]).sort_by("version")
     last = dict(zip(*(column.to_pylist() for column in kept.columns), strict=True))
     new = []
-    for table in _NOTED:
+    for table in filter(lake.own.__contains__, _NOTED):
         for one in commits(lake.path(table), after=last.get(table, -1)):
             note = one.note
             if table == "events" and (touched := touched_times(lake.root, one)):

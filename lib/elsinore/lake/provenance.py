@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from elsinore.errors import ConflictError, DataError, ValidationError
 from elsinore.lake.delta_log import changed_partitions, commits, read_rows
 from elsinore.lake.regions import Hours
 from elsinore.query.bound import Workload
+from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_hour
 
@@ -56,7 +56,7 @@ def origin(run: str, workload: Workload, plan: str, events_version: int, owned: 
 
 
 def staged_origins(
-    lake: Path, interval: Interval, *, version: int | None = None
+    lake: LakePath, interval: Interval, *, version: int | None = None
 ) -> dict[str, Origin]:
     """By hour, where the staged results of an interval come from at a version, or the latest.
 
@@ -81,7 +81,7 @@ def staged_origins(
 
 
 def require_origins(
-    lake: Path, interval: Interval, *, version: int | None = None
+    lake: LakePath, interval: Interval, *, version: int | None = None
 ) -> dict[str, Origin]:
     """`staged_origins` of every hour of an interval.
 
@@ -98,7 +98,7 @@ def require_origins(
     return found
 
 
-def checks_of_staged(lake: Path, hours: Hours, *, version: int | None = None) -> pa.Table:
+def checks_of_staged(lake: LakePath, hours: Hours, *, version: int | None = None) -> pa.Table:
     """Rows of `validations` of the workload that an hour's results are staged for at a version.
 
     Of hours that were never aggregated there may be rows of several workloads.
@@ -115,7 +115,7 @@ def checks_of_staged(lake: Path, hours: Hours, *, version: int | None = None) ->
     return rows.filter(pa.array(keep, pa.bool_()))
 
 
-def require_unchanged(lake: Path, interval: Interval, *, since: int, until: int) -> None:
+def require_unchanged(lake: LakePath, interval: Interval, *, since: int, until: int) -> None:
     """That the staged results of an interval are the same at two versions of the table.
 
     Raises:
@@ -179,7 +179,9 @@ class Publication:
     settled: bool
 
 
-def read_publications(lake: Path, hours: Collection[str] | None = None) -> dict[str, Publication]:
+def read_publications(
+    lake: LakePath, hours: Collection[str] | None = None
+) -> dict[str, Publication]:
     """By hour, of some labels or all, where its published results come from, if it has any.
 
     Raises:
@@ -200,7 +202,7 @@ def read_publications(lake: Path, hours: Collection[str] | None = None) -> dict[
     return found
 
 
-def standing(lake: Path) -> dict[str, int]:
+def standing(lake: LakePath) -> dict[str, int]:
     """For JSON, how the publications stand: `published_until`, the end of the latest hour, where
     there is any, and how many are `provisional_hours`.
 
@@ -213,7 +215,7 @@ def standing(lake: Path) -> dict[str, int]:
 
 
 def _unrecorded_digests(
-    lake: Path, rows: Iterable[Mapping[str, Any]]
+    lake: LakePath, rows: Iterable[Mapping[str, Any]]
 ) -> dict[str, tuple[int, str]]:
     """By hour, version and digest of the last commit of its rows that is not wholly on record.
 

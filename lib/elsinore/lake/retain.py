@@ -19,7 +19,6 @@ from elsinore.lake.regions import day_of
 from elsinore.lake.run_metrics import TABLE as METRICS
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
-from elsinore.query.bound import Workload
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
 
@@ -30,9 +29,11 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def remove_old(
-    lake: Lake, settings: Settings, workload: Workload, until: int, *, run: str
+    lake: Lake, settings: Settings, longest: int, until: int, *, run: str
 ) -> dict[str, int]:
     """Remove whole days that lie further back from an instant than they are to be kept.
+
+    `longest` is the longest window of the stream's queries.
 
     It is no correction: what is removed from `events` makes no published hour stale.
 
@@ -43,11 +44,13 @@ def remove_old(
         ParameterError: a period is shorter than what runs look back to; nothing is removed then.
         ConflictError: others kept writing meanwhile.
     """
-    _require_kept(settings, lake.stream, workload)
+    _require_kept(settings, lake.stream, longest)
     pages = {"reports": settings.reports, "data_docs": settings.quality}
     note, removed = json.dumps({"run": run, "touched": {}}), {}
     for name, days in settings.keep_days.items():
         first = day_of(until - days * DAY)
+        if name in lake.tables and name not in lake.own:
+            continue
         if name in pages:
             count = _remove_pages(pages[name], first)
         else:
@@ -57,7 +60,7 @@ def remove_old(
     return removed
 
 
-def _require_kept(settings: Settings, stream: StreamSchema, workload: Workload) -> None:
+def _require_kept(settings: Settings, stream: StreamSchema, longest: int) -> None:
     """Refuse what would have landing judge on events that it does not see any longer.
 
     A landing judges others again that brought lines of its ids, as a whole: their lines and
@@ -65,7 +68,7 @@ def _require_kept(settings: Settings, stream: StreamSchema, workload: Workload) 
     """
     # A line may be late, and land in a file that is late; its id may stand in another landing,
     # which brought events that were late there.
-    reach = settings.late_days * DAY + 2 * stream.late + stream.early + workload.longest_window
+    reach = settings.late_days * DAY + 2 * stream.late + stream.early + longest
     least = reach // DAY + 2
     keep: Mapping[Any, int] = settings.keep_days
     for name, after, more in (

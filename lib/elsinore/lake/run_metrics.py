@@ -21,6 +21,7 @@ from elsinore.lake.delta_log import read_rows
 from elsinore.lake.regions import RunStep, run_key
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
+from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.step_clock import step_times
 from elsinore.timeline import Interval
@@ -99,7 +100,7 @@ def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None
                 file.unlink()
 
 
-def _noted(lake: Path) -> Iterator[tuple[Path, str, Interval, list[dict[str, Any]]]]:
+def _noted(lake: LakePath) -> Iterator[tuple[Path, str, Interval, list[dict[str, Any]]]]:
     """Figures that are not recorded yet: the file, its text, the interval of the run, the rows."""
     for file in sorted((lake / TABLE / _NOTED).glob("*.json")):
         with suppress(FileNotFoundError):  # recorded this very moment
@@ -108,7 +109,7 @@ def _noted(lake: Path) -> Iterator[tuple[Path, str, Interval, list[dict[str, Any
             yield file, text, Interval(start, end), rows
 
 
-def read_metrics(lake: Path, where: pc.Expression | None = None) -> pa.Table:
+def read_metrics(lake: LakePath, where: pc.Expression | None = None) -> pa.Table:
     """Rows of `run_metrics`, with what steps have noted instead of what they had recorded before.
 
     Raises:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
@@ -21,6 +20,7 @@ from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_ro
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import read_publications, staged_origins
 from elsinore.query.bound import Workload
+from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import (
     DAY,
@@ -81,7 +81,7 @@ def _borders(part: Interval) -> dict[str, str]:
     return {"start": format_instant(part.start), "end": format_instant(part.end)}
 
 
-def stale_hours(lake: Path, workload: Workload) -> StaleHours:
+def stale_hours(lake: LakePath, workload: Workload) -> StaleHours:
     """The stale ones among all published hours of the lake, by the windows of a workload.
 
     What neither the log of `events` nor the table `history` knows may have touched everything.
@@ -104,21 +104,21 @@ def stale_hours(lake: Path, workload: Workload) -> StaleHours:
     return StaleHours(stretches(found[True]), tuple(sorted(map(hour_label, found[False]))))
 
 
-def _landed(lake: Path) -> frozenset[int]:
+def _landed(lake: LakePath) -> frozenset[int]:
     """The hours whose landing had a file."""
     rows = read_rows(lake, "landings", columns=["landing", "files"])
     labels = rows.filter(pc.greater(rows["files"], 0))["landing"].to_pylist()
     return frozenset(parse_hour(label) for label in labels)
 
 
-def silent_hours(lake: Path, until: int) -> int:
+def silent_hours(lake: LakePath, until: int) -> int:
     """Hours without a file before an instant, since the last that had one; 0 if none ever had."""
     last = max((hour for hour in _landed(lake) if hour < until), default=until - HOUR)
     return (until - HOUR - last) // HOUR
 
 
 def awaited_landings(
-    lake: Path, workload: Workload, hours: Iterable[int]
+    lake: LakePath, workload: Workload, hours: Iterable[int]
 ) -> dict[int, tuple[Interval, ...]]:
     """By hour, the hours that its windows reach and that have no landed file.
 
@@ -138,7 +138,7 @@ def _reached(workload: Workload, hour: int) -> Iterator[int]:
     return hours_of(reach_of(workload.queries, Interval(hour, hour + HOUR)))
 
 
-def _missed(lake: Path, workload: Workload, until: int, days: int) -> set[int]:
+def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[int]:
     """The hours that nobody has published, between some that are and an instant.
 
     Those that have windows with landed files, of the last days before that instant or before the
@@ -158,7 +158,7 @@ def _missed(lake: Path, workload: Workload, until: int, days: int) -> set[int]:
     }
 
 
-def overtaken(lake: Path, workload: Workload, interval: Interval) -> tuple[Interval, ...]:
+def overtaken(lake: LakePath, workload: Workload, interval: Interval) -> tuple[Interval, ...]:
     """The hours of an interval whose staged results are older than an event of their windows.
 
     What `stale_hours` says of published results, said of those that are about to be published.
@@ -188,7 +188,7 @@ def owning_hours(windows: Iterable[Window], first: int, last: int) -> set[int]:
     return found
 
 
-def touched_times(lake: Path, commit: Commit) -> dict[str, tuple[int, int]] | None:
+def touched_times(lake: LakePath, commit: Commit) -> dict[str, tuple[int, int]] | None:
     """By hour, the first and the last event time that a commit of `events` may have changed.
 
     None: it may have changed any.
@@ -206,7 +206,7 @@ def touched_times(lake: Path, commit: Commit) -> dict[str, tuple[int, int]] | No
 
 
 def _touched_since(
-    lake: Path, windows: Collection[Window], versions: Mapping[int, int]
+    lake: LakePath, windows: Collection[Window], versions: Mapping[int, int]
 ) -> set[int]:
     """The hours of which a window was touched after the version of `events` that each is from."""
     reach = max(window.within for window in windows)
@@ -226,19 +226,20 @@ def _touched_since(
 
 
 def hours_to_reopen(
-    lake: Path, workload: Workload, interval: Interval, *, most: int, days: int = 0
+    answered: Iterable[tuple[LakePath, Workload]], interval: Interval, *, most: int, days: int = 0
 ) -> Reopened:
     """What a run is to compute beside its own hours.
 
     Args:
-        lake: folder of the tables.
-        workload: whose windows count.
+        answered: the workloads of the run, each with the folder of its tables.
         interval: the hours of the run.
         most: how many hours the run may take on beside its own.
         days: how many days before its own hours may have been missed.
     """
-    hours = _missed(lake, workload, interval.start, days)
-    hours |= {hour for part in stale_hours(lake, workload).own for hour in hours_of(part)}
+    hours = set[int]()
+    for lake, workload in answered:
+        hours |= _missed(lake, workload, interval.start, days)
+        hours |= {hour for part in stale_hours(lake, workload).own for hour in hours_of(part)}
     outside = sorted(hour for hour in hours if not interval.contains(hour))
     # The latest ones: catching up begins with the first.
     cut = max(len(outside) - most, 0)

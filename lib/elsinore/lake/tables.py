@@ -26,7 +26,7 @@ from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
 from elsinore.lake.delta_log import arrow_dataset, write_failures
 from elsinore.lake.regions import Hours, Landings, Region, predicate_of
-from elsinore.settings import Settings
+from elsinore.settings import OF_WORKLOAD, LakeFolders, LakePath, Settings
 
 #: Tries at a record that others write beside us; each takes milliseconds.
 _TRIES = 20
@@ -51,11 +51,12 @@ TURN = "turn"
 class Lake:
     """Tables by name, at `<root>/<name>`; a name that is not declared is refused.
 
-    `events` has a column for each attribute of the stream.
+    `events` has a column for each attribute of the stream. Where the results are those of one of
+    several workloads, their tables lie apart, and the others are the stream's.
     """
 
     cores: int
-    root: Path
+    root: LakePath
     stream: StreamSchema
     tables: Mapping[str, TableSchema]
 
@@ -87,6 +88,12 @@ class Lake:
                 f"the lake has no table {table!r}", hint=f"its tables: {', '.join(self.tables)}"
             )
         return self.tables[table]
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The names of its tables, without those that are the stream's if results lie apart."""
+        apart = isinstance(self.root, LakeFolders)
+        return tuple(name for name in self.tables if name in OF_WORKLOAD or not apart)
 
     def path(self, table: str) -> Path:
         """The folder of a table; names are declared ones only, so it lies below the root."""

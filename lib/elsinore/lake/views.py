@@ -120,7 +120,7 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
         SchemaError: the stream's schema is not valid.
     """
     lake, dialect = Lake.open(settings), _DIALECTS[engine]
-    workload = load_workload(settings.workload_file, lake.stream)
+    workload = load_workload(settings.queries, lake.stream)
     if table := dialect.table:
         for name in lake.tables:
             path = str(lake.path(name).absolute())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 from airflow.listeners import hookimpl
@@ -18,7 +19,13 @@ from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse
 
 from elsinore.errors import ParameterError
-from elsinore.orchestration.run_params import context_interval, in_stream, known_streams, stream_of
+from elsinore.orchestration.run_params import (
+    asked_of,
+    context_interval,
+    in_stream,
+    known_streams,
+    stream_of,
+)
 from elsinore.settings import Settings
 from elsinore.timeline import hour_label
 
@@ -45,15 +52,23 @@ class ReportLink(BaseOperatorLink):
 
     name = "Report"
 
+    def __init__(self, workload: str = "") -> None:
+        self.workload = workload
+
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """The address of the page, told as the task ends; empty where it has not been written."""
-        start, end = _hours(ti_key.get_template_context())
-        stream = stream_of(ti_key.dag_id)
+        context = ti_key.get_template_context()
+        start, end = _hours(context)
+        asked = asked_of(ti_key.dag_id, context["params"], self.workload)
+        if asked is None:
+            return ""
+        settings, stream = asked[0], stream_of(ti_key.dag_id)
         is_night = ti_key.dag_id == in_stream("nightly_replay", stream)
         name = f"night_{start[:10]}" if is_night else f"{start}_{end}"
-        is_there = (Settings.load(stream).reports / f"{name}.html").is_file()
-        folder = f"{base_url() or ''}{_PREFIX}{f'/streams/{stream}' * bool(stream)}/reports"
-        return f"{folder}/{name}.html" if is_there else ""
+        own = f"/streams/{stream}" * bool(stream)
+        own += f"/workloads/{settings.workload}" * bool(settings.workload)
+        page = f"{base_url() or ''}{_PREFIX}{own}/reports/{name}.html"
+        return page if (settings.reports / f"{name}.html").is_file() else ""
 
 
 async def _signed_in(request: Request) -> None:
@@ -65,17 +80,24 @@ async def _signed_in(request: Request) -> None:
 served = FastAPI(openapi_url=None)
 
 
-@served.get("/streams/{stream}/{place}/{path:path}", dependencies=[Depends(_signed_in)])
-@served.get("/{place}/{path:path}", dependencies=[Depends(_signed_in)])
-def serve(place: Literal["reports", "quality"], path: str, stream: str = "") -> FileResponse:
+def serve(
+    place: Literal["reports", "quality"], path: str, stream: str = "", workload: str = ""
+) -> FileResponse:
     """A page of reports or Data Docs."""
     if stream not in known_streams():
         raise HTTPException(404)
-    folder = getattr(Settings.load(stream), place).resolve()
+    every = {own.workload: own for own in Settings.load(stream).with_results()}
+    if workload not in every:
+        raise HTTPException(404)
+    folder = getattr(every[workload], place).resolve()
     file = (folder / path).resolve()
     if not file.is_relative_to(folder) or not file.is_file():
         raise HTTPException(404)
     return FileResponse(file, headers=_HEADERS)
+
+
+for _of in product(("", "/streams/{stream}"), ("", "/workloads/{workload}")):
+    served.get(f"{''.join(_of)}/{{place}}/{{path:path}}", dependencies=[Depends(_signed_in)])(serve)
 
 
 @hookimpl

@@ -28,9 +28,8 @@ from elsinore.orchestration.run_params import (
     WHOLE_HOUR_PATTERN,
     in_stream,
     known_streams,
-    known_workloads,
 )
-from elsinore.settings import Settings
+from elsinore.settings import OF_WORKLOAD, Settings
 
 # Airflow makes its objects once and keeps them. Looking through them for garbage takes 5 of the
 # 11.5 s of five empty tasks by `airflow dags test`, the last time as Python ends. `call_step` sets
@@ -114,9 +113,14 @@ def is_tested() -> bool:
     return sys.argv[1:3] == ["dags", "test"]
 
 
-def assets(stream: str, *names: str) -> list[Asset]:
-    """The assets of tables of a stream's lake, named as the tables are, or of `REPORTS`."""
-    return [Asset(in_stream(name, stream), group=_GROUP) for name in names]
+def assets(stream: str, *names: str, workload: str = "") -> list[Asset]:
+    """The assets of tables of a stream's lake, named as the tables are, or of `REPORTS`.
+
+    Those that a workload has for itself bear its name; see `settings.OF_WORKLOAD`.
+    """
+    own = OF_WORKLOAD | {REPORTS} if workload else frozenset[str]()
+    told = (f"{workload}/{name}" if name in own else name for name in names)
+    return [Asset(in_stream(name, stream), group=_GROUP) for name in told]
 
 
 # ---- parameters
@@ -171,15 +175,14 @@ def optional_day() -> dict[str, Param]:
 
 
 def workload(stream: str) -> dict[str, Param]:
-    """`workload`, one of those over the stream, by name; by default that of the settings."""
-    settings = Settings.load(stream)
+    """`workload`, one of those over the stream, by name; by default all that every run answers."""
     param = Param(
-        settings.workload_file.stem,
+        None,
         title="The workload",
-        type="string",
-        enum=list(known_workloads(settings)),
-        description="Whose queries to answer: that of the settings, or a file of "
-        "schemas/workloads, by name.",
+        type=["null", "string"],
+        enum=[None, *Settings.load(stream).known_workloads],
+        description="Whose queries to answer, a file of schemas/workloads by name; none means all "
+        "workloads that an hourly run answers. Results of others stay as they are.",
     )
     return {"workload": param}
 
@@ -190,8 +193,8 @@ def force() -> dict[str, Param]:
         False,
         title="Replay what is published",
         type="boolean",
-        description="Off: hours that are published for this workload are left alone, and results "
-        "of other queries are never replaced. On: the hours are replayed whatever they hold, and "
-        "hold this workload's results afterwards, and no others.",
+        description="Off: hours that are published for these queries are left alone, and results "
+        "of other queries that a workload had before are never replaced. On: the hours are "
+        "replayed whatever they hold.",
     )
     return {"force": param}

@@ -37,10 +37,13 @@ AGE, DURATION = "elsinore.published.age", "elsinore.step.duration"
 
 
 def send_metrics(
-    dag: str, step: str, figures: Mapping[str, Any], *, seconds: float, failed: bool
+    dag: str, step: str, figures: Mapping[str, Any], *, workload: str, seconds: float, failed: bool
 ) -> None:
-    """Tell Airflow's metrics of a step of a DAG: its figures, or the fields of its error."""
-    tags = {"dag_id": dag, "step": step}
+    """Tell Airflow's metrics of a step of a DAG: its figures, or the fields of its error.
+
+    Those of a workload other than the stream's first are told apart by its name.
+    """
+    tags = {"dag_id": dag, "step": step} | ({"workload": workload} if workload else {})
     state = {"state": "failed" if failed else "success"}
     stats.timing(DURATION, timedelta(seconds=seconds), tags=tags | state)
     for figure, name in COUNTED.get(step, {}).items():

@@ -24,12 +24,11 @@ from elsinore.orchestration.callbacks import warn
 from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
+    asked_of,
     context_interval,
     in_stream,
     is_worth_replaying,
     run_interval,
-    stream_of,
-    workload_path,
 )
 from elsinore.orchestration.run_step import Arguments, StepProcess, collect_seldom, run_step
 from elsinore.settings import Settings
@@ -49,7 +48,8 @@ def replay_tasks(
     """Adds the tasks of a replay to the DAG at hand.
 
     After the plan, each slice of the run's hours is aggregated, validated and published by itself:
-    what fails in one keeps no other from being published.
+    what fails in one keeps no other from being published. So does each workload of a slice, whose
+    queries are aggregated together with those of the others.
 
     Args:
         stream: whose DAG it is, see `known_streams`.
@@ -64,21 +64,53 @@ def replay_tasks(
     landed = (first or land_task)(stream, **longer)
     find_plan = find_plan_task(stream, **longer)
     published = slice_tasks(stream, landed, longer, aggregate_timeout)
-    report = step_task(
+    reports = report_tasks(
+        stream,
         "report_quality",
-        task_id="report",
-        trigger_rule="all_done",
-        outlets=assets(stream, "run_metrics", REPORTS),
-        doc_md="Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
-        **LIGHT,
-    )()
-    report.operator.operator_extra_links = (ReportLink(),)
-    chain(landed, find_plan, published, report)
+        "Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
+    )
+    chain(landed, find_plan, published, reports)
     following = (
         ended_task() if is_tested() else CatchUp(stream=stream, after=landed.operator.task_id)
     )
     published >> following  # there is no scheduler where a run is tested
     return landed
+
+
+def each_workload(stream: str) -> dict[str, str]:
+    """By name, what ends the ids of the tasks that each workload of a stream has for itself."""
+    return {name: f"_{name}" if name else "" for name in Settings.load(stream).workloads}
+
+
+def report_tasks(stream: str, job: str, about: str) -> list[Any]:
+    """Adds the tasks that write the report of each workload, also where a task has failed."""
+    writes = ("run_metrics", REPORTS)
+    how: dict[str, Any] = {"trigger_rule": "all_done", "doc_md": about, **LIGHT}
+    reports = workload_tasks(stream, job, "report", writes=writes, **how)
+    for name, report in reports.items():
+        report.operator.operator_extra_links = (ReportLink(name),)
+    return list(reports.values())
+
+
+def workload_tasks(
+    stream: str, job: str, task_id: str, *, reads: Sequence[str] = (), writes: Sequence[str] = (),
+    **arguments: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Adds a task for each workload that runs a job for it over all hours; by workload.
+
+    `reads` and `writes` are names of tables.
+    """
+    return {
+        name: step_task(
+            job,
+            name,
+            task_id=f"{task_id}{suffix}",
+            inlets=assets(stream, *reads, workload=name),
+            outlets=assets(stream, *writes, workload=name),
+            **arguments,
+        )()
+        for name, suffix in each_workload(stream).items()
+    }
 
 
 def slice_tasks(
@@ -99,31 +131,44 @@ def slice_tasks(
         "aggregate_trends",
         task_id="aggregate",
         inlets=assets(stream, "events", "plans"),
-        outlets=assets(stream, "trend_aggregates_staged"),
+        outlets=[
+            asset
+            for name in each_workload(stream)
+            for asset in assets(stream, "trend_aggregates_staged", workload=name)
+        ],
         doc_md="One Spark job: aggregates the windows that end in the slice, for every query and "
         "group, into `trend_aggregates_staged`. Rows of an earlier run over the same hours are "
         "replaced.",
         **of_slice | {"pool": SPARK_POOL, "execution_timeout": aggregate_timeout},
     )
-    validate = step_task(
-        "validate_results",
-        task_id="validate",
-        inlets=assets(stream, "trend_aggregates_staged", "events"),
-        outlets=assets(stream, "validations"),
-        doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
-        "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
-        "fails the slice before anything of it is published.",
-        **of_slice,
-    )
-    publish = _publish_task(stream, **of_slice)
+    judged = [
+        (_validate_task(stream, *own, **of_slice), _publish_task(stream, *own, **of_slice))
+        for own in each_workload(stream).items()
+    ]
 
     @task_group(prefix_group_id=False)
     def slices(time_slice: dict[str, Any]) -> None:
         """Aggregates, validates and publishes a slice of the run's hours."""
         own = {"time_slice": time_slice}
-        chain(aggregate(**own), validate(**own), publish(**own))
+        aggregated = aggregate(**own)
+        for validate, publish in judged:
+            chain(aggregated, validate(**own), publish(**own))
 
     return slices.expand(time_slice=landed)
+
+
+def _validate_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any:
+    return step_task(
+        "validate_results",
+        name,
+        task_id=f"validate{suffix}",
+        inlets=assets(stream, "trend_aggregates_staged", "events", workload=name),
+        outlets=assets(stream, "validations", workload=name),
+        doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
+        "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
+        "fails the slice before anything of it is published.",
+        **arguments,
+    )
 
 
 def ended_task() -> Any:
@@ -133,6 +178,7 @@ def ended_task() -> Any:
     """
     return EmptyOperator(
         task_id="ended",
+        trigger_rule="none_failed",  # a run of one workload skips the tasks of others
         doc_md="Does nothing; fails where a task before it has failed.",
         # Without callbacks the scheduler itself sets its state.
         **{**LIGHT, "on_execute_callback": None, "on_success_callback": None},
@@ -250,11 +296,12 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
     ]
 
 
-def _publish_task(stream: str, **arguments: Any) -> Callable[..., Any]:
+def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Callable[..., Any]:
     @task(
+        task_id=f"publish{suffix}",
         multiple_outputs=False,
-        inlets=assets(stream, "trend_aggregates_staged", "validations"),
-        outlets=assets(stream, "trend_aggregates", "publications"),
+        inlets=assets(stream, "trend_aggregates_staged", "validations", workload=name),
+        outlets=assets(stream, "trend_aggregates", "publications", workload=name),
         # They would be in each other's way.
         max_active_tis_per_dagrun=1,
         doc_md="Copies the validated hours from `trend_aggregates_staged` to `trend_aggregates` in "
@@ -262,7 +309,7 @@ def _publish_task(stream: str, **arguments: Any) -> Callable[..., Any]:
         **arguments,
     )
     def publish(time_slice: dict[str, Any], **context: Any) -> dict[str, Any]:
-        figures = call_step("publish_results", context, time_slice)
+        figures = call_step("publish_results", context, time_slice, task_of=name)
         if hours := figures["provisional"]:
             warn(context, "provisional", f"{hours} published hours wait for raw files")
         return figures
@@ -275,20 +322,23 @@ def _publish_task(stream: str, **arguments: Any) -> Callable[..., Any]:
 _BESIDE = StepProcess() if is_tested() else None
 
 
-def step_task(job: str, **arguments: Any) -> Any:
-    """A task that runs a job and has its figures as XCom, to be called, for a slice or for all."""
+def step_task(job: str, workload: str = "", **arguments: Any) -> Any:
+    """A task that runs a job and has its figures as XCom, to be called, for a slice or for all.
+
+    It is of a workload of the stream or, without a name, of the first or of all.
+    """
 
     # Figures are one value: each by itself would be a request to Airflow's API.
     @task(multiple_outputs=False, **arguments)
     def step(time_slice: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
-        return call_step(job, context, time_slice)
+        return call_step(job, context, time_slice, task_of=workload)
 
     return step
 
 
 def call_step(
-    job: str, context: Mapping[str, Any], time_slice: Mapping[str, Any] | None = None,
-    **changed: Any,
+    job: str, context: Mapping[str, Any], time_slice: Mapping[str, Any] | None = None, *,
+    task_of: str = "", **changed: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Runs a job for a task over all hours of the run, or a slice; sends its figures as metrics.
 
@@ -296,40 +346,39 @@ def call_step(
         job: its module.
         context: of the task.
         time_slice: one of `run_slices`.
+        task_of: the workload whose task it is; empty for the first, and for tasks of all.
         changed: settings that are others for this step.
 
     Raises:
+        AirflowSkipException: the run was asked for another workload.
         ElsinoreError: what the job raises; `transient` says whether another try may help.
     """
-    settings = context_settings(context).model_copy(update=changed)
+    asked = asked_of(context["dag"].dag_id, context["params"], task_of)
+    if asked is None:
+        raise AirflowSkipException("the run was asked for another workload")
+    settings, workloads = asked[0].model_copy(update=changed), asked[1]
     dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
     if time_slice:
         own = run_interval(time_slice["start"], time_slice["end"])
-        arguments = Arguments(own, run_id, page, time_slice["landed"], time_slice["share"])
+        landed, share = time_slice["landed"], time_slice["share"]
+        arguments = Arguments(own, run_id, page, landed, share, workloads=workloads)
     else:
-        arguments = Arguments(context_interval(context), run_id, page)
+        arguments = Arguments(context_interval(context), run_id, page, workloads=workloads)
     if _BESIDE is None:
         collect_seldom()
     run = run_step if _BESIDE is None else _BESIDE.run_step
-    began = time.monotonic()
+    began, own = time.monotonic(), settings.workload
     try:
         figures = run(job, arguments, settings)
     except Exception as error:
         found = getattr(error, "fields", {})
-        send_metrics(dag, job, found, seconds=time.monotonic() - began, failed=True)
+        seconds = time.monotonic() - began
+        send_metrics(dag, job, found, workload=own, seconds=seconds, failed=True)
         raise
-    send_metrics(dag, job, figures, seconds=time.monotonic() - began, failed=False)
+    seconds = time.monotonic() - began
+    send_metrics(dag, job, figures, workload=own, seconds=seconds, failed=False)
     return figures
-
-
-def context_settings(context: Mapping[str, Any]) -> Settings:
-    """The settings, with the workload that the run was asked for, looked up by its name."""
-    settings = Settings.load(stream_of(context["dag"].dag_id))
-    name = context["params"].get("workload")
-    if name is None:
-        return settings
-    return settings.model_copy(update={"workload_file": workload_path(settings, name)})
 
 
 class CatchUp(TriggerDagRunOperator):
@@ -342,6 +391,7 @@ class CatchUp(TriggerDagRunOperator):
         about = {
             "task_id": "start_catch_up",
             "trigger_dag_id": in_stream(CATCH_UP, stream),
+            "trigger_rule": "none_failed",
             "doc_md": "Starts `catch_up` where more hours are stale, or were missed, than a run "
             "takes on (`ELSINORE_REOPEN_HOURS`); skipped where there are none.",
         }

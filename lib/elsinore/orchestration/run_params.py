@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from elsinore.errors import ParameterError
@@ -25,12 +24,6 @@ WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?
 
 #: JSON-schema pattern of a day in UTC.
 DAY_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-
-#: Where workloads lie, from the checkout's root.
-FOLDER = Path("schemas", "workloads")
-
-_SUFFIX = ".sase"
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 def run_interval(
@@ -129,32 +122,27 @@ def stream_of(dag_id: str) -> str:
     return dag_id.rpartition(".")[0]
 
 
-def known_workloads(settings: Settings) -> dict[str, Path]:
-    """By name, in order, the workloads over the stream: that of the settings, and others.
+def asked_of(
+    dag_id: str, params: Mapping[str, Any], task_of: str = ""
+) -> tuple[Settings, tuple[str, ...]] | None:
+    """What a task is asked for: the settings of its workload, and the workloads of its run.
 
-    The others lie in `schemas/workloads` and bear the stream's name, alone or before an underscore:
-    `flights`, `flights_storms`; without files whose names are not valid.
-    """
-    stream = settings.schema_file.stem
-    files = {file.stem: file for file in (settings.root / FOLDER).glob(f"*{_SUFFIX}")}
-    ours = (name for name in files if name == stream or name.startswith(f"{stream}_"))
-    known = {name: files[name] for name in ours if _NAME.fullmatch(name)}
-    return dict(sorted((known | {settings.workload_file.stem: settings.workload_file}).items()))
+    A run that was asked for one workload answers that in the tasks of the first; those of another
+    have nothing to do, which is None.
 
-
-def workload_path(settings: Settings, name: str) -> Path:
-    """The file of a known workload.
+    Args:
+        dag_id: of the run's DAG, which says the stream.
+        params: of the run.
+        task_of: the workload whose task it is; empty for the first.
 
     Raises:
-        ParameterError: there is no workload of that name over the stream.
+        ParameterError: the stream has no such workload.
     """
-    known = known_workloads(settings)
-    if name not in known:
-        raise ParameterError(
-            f"there is no workload {name[:64]!r} of {settings.schema_file.stem}",
-            hint=f"known are: {', '.join(known)}",
-        )
-    return known[name]
+    settings, asked = Settings.load(stream_of(dag_id)), params.get("workload")
+    if asked is None:
+        return settings.of_workload(task_of), settings.workloads
+    own = settings.of_workload(asked)
+    return None if task_of else (own, (own.workload,))
 
 
 def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:

@@ -56,6 +56,7 @@ class Arguments:
         landed: whether the run has landed these hours; if not, what they brought is not its
             concern.
         share: how much of the run these hours are, between 0 and 1.
+        workloads: names of those that the run answers; none: those that the settings are of.
     """
 
     interval: Interval
@@ -63,6 +64,7 @@ class Arguments:
     page: str | None = None
     landed: bool = True
     share: float = 1.0
+    workloads: tuple[str, ...] = ()
 
 
 def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, Any]:

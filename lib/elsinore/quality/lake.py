@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, read_publications
 from elsinore.lake.regions import Hours
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.query.bound import Workload
+from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, hour_label, hours_of
 
@@ -57,7 +57,7 @@ class ResultCounts:
 
 
 def count_results(
-    lake: Path, table: str, hours: Hours, *, tops: int = 0
+    lake: LakePath, table: str, hours: Hours, *, tops: int = 0
 ) -> dict[str, ResultCounts]:
     """By query, in the order of names, what a table of results holds of some hours.
 
@@ -130,7 +130,7 @@ def _largest(tops: Iterable[TopResult], number: int) -> tuple[TopResult, ...]:
 # ---- what is published
 
 
-def published_hours(lake: Path, workload: Workload, interval: Interval) -> dict[str, Any]:
+def published_hours(lake: LakePath, workload: Workload, interval: Interval) -> dict[str, Any]:
     """Look up what is published of an interval's hours; without a lake, nothing is.
 
     Returns:

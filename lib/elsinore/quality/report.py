@@ -33,6 +33,7 @@ from elsinore.quality.stories import MOST_HOURS, Bar, Story
 from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, name_some, print_length
 from elsinore.results.published import shorten_count
+from elsinore.settings import LakePath
 from elsinore.timeline import Interval, hour_label
 
 #: Counts of Hamlet's observers that are parts of each other.
@@ -59,7 +60,7 @@ _FULL = 43.0
 
 
 def write_report(
-    lake: Path,
+    lake: LakePath,
     out: Path,
     interval: Interval,
     judgement: Judgement | None = None,

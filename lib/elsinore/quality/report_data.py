@@ -42,6 +42,7 @@ from elsinore.lake.run_metrics import (
 from elsinore.quality.lake import PLACE, ResultCounts, count_results
 from elsinore.quality.stories import TOPS, Earlier, Story, earlier_hours, tell
 from elsinore.query.bound import Workload
+from elsinore.settings import LakePath
 from elsinore.sharing.explain import explain_plan
 from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.profile import StreamProfile
@@ -149,7 +150,7 @@ class ReportData:
         workload: where the texts of queries come from; None: they are left out.
     """
 
-    lake: Path
+    lake: LakePath
     interval: Interval
     schema: StreamSchema | None
     pages: Path | None

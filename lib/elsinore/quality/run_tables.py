@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from pathlib import Path
 from statistics import median
 
 import pandas as pd
@@ -28,6 +27,7 @@ from elsinore.lake.provenance import (
     staged_origins,
 )
 from elsinore.lake.regions import Hours, Landings
+from elsinore.settings import LakePath
 from elsinore.timeline import DAY, Interval, hour_label, parse_hour
 
 _CODE = "^[a-z][a-z0-9_]*$"
@@ -47,7 +47,7 @@ _EXAMPLES, _CHARACTERS = 3, 100
 
 
 def read_run_tables(
-    lake: Path,
+    lake: LakePath,
     interval: Interval,
     *,
     landed: bool = True,
@@ -87,7 +87,7 @@ def read_run_tables(
     }
 
 
-def _landed_tables(lake: Path, own: Landings, has_ids: bool) -> dict[str, pd.DataFrame]:
+def _landed_tables(lake: LakePath, own: Landings, has_ids: bool) -> dict[str, pd.DataFrame]:
     """What has landed, and what is left of it."""
     where, day = (own.expression(by_day=by_day) for by_day in (False, True))
     columns = EVENT_COLUMNS if has_ids else [*EVENT_COLUMNS, *_PLACE_OF_EVENT]
@@ -107,13 +107,13 @@ def _landed_tables(lake: Path, own: Landings, has_ids: bool) -> dict[str, pd.Dat
     }
 
 
-def _publications(lake: Path, labels: Sequence[str]) -> pd.DataFrame:
+def _publications(lake: LakePath, labels: Sequence[str]) -> pd.DataFrame:
     """What is published so far, with `settled`: whether the results are still those."""
     rows = list(read_publications(lake, labels).values())
     return pd.DataFrame(rows, columns=[field.name for field in fields(Publication)])
 
 
-def _plans_of(lake: Path, named: Sequence[str]) -> pa.Table:
+def _plans_of(lake: LakePath, named: Sequence[str]) -> pa.Table:
     plans = read_rows(lake, "plans", kind=["plan"], fingerprint=named)
     sources = pc.unique(plans["statistics_fingerprint"]).to_pylist()
     return pa.concat_tables(
@@ -137,7 +137,7 @@ def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> 
     return joined.sort_by("landing")
 
 
-def usual_lines(lake: Path, labels: Sequence[str]) -> list[float | None]:
+def usual_lines(lake: LakePath, labels: Sequence[str]) -> list[float | None]:
     """The median of the lines of the same hour in the four weeks before; None without two of them.
 
     Args:

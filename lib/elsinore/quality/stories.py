@@ -20,6 +20,7 @@ from elsinore.lake.regions import Hours
 from elsinore.quality.lake import ResultCounts, TopResult, told_by
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
+from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, Interval, hour_label, hours_of
 
@@ -115,7 +116,7 @@ def earlier_hours(
 
 
 def tell(
-    lake: Path,
+    lake: LakePath,
     interval: Interval,
     results: Mapping[str, ResultCounts],
     publications: Mapping[str, Publication],
@@ -167,7 +168,7 @@ def tell(
 
 
 def _sizes(
-    lake: Path, hours: Hours
+    lake: LakePath, hours: Hours
 ) -> tuple[dict[str, str], dict[str, dict[str, tuple[str, float]]]]:
     """By query its measure; and by hour, the fingerprint that it had and its size."""
     key = _COLUMNS[:3]

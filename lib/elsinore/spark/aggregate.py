@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from tempfile import TemporaryFile
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -14,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.plan import RuntimePlan
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.lake.answered import Answered, joined, own_name
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours, day_of
@@ -50,6 +55,7 @@ class Aggregated:
         route: how tasks came by their events, in words.
         sharing: what queries shared and what that is predicted to save, in words.
         counts: bursts and so on, over all tasks (`engine.hamlet.observe.Observer.counts`).
+        rows_of: how many rows each workload was given, by its name.
     """
 
     events_version: int
@@ -60,18 +66,18 @@ class Aggregated:
     route: str
     sharing: str
     counts: Counts = field(default_factory=dict)
+    rows_of: Counts = field(default_factory=dict)
 
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; the version is a name, hence text."""
         figures = asdict(self) | {"events_version": str(self.events_version)}
-        del figures["counts"]
+        del figures["counts"], figures["rows_of"]
         return figures
 
 
 def aggregate(
     spark: SparkSession,
-    lake: Lake,
-    workload: Workload,
+    answered: Sequence[Answered],
     owned: Interval,
     *,
     static_plan: str,
@@ -81,7 +87,8 @@ def aggregate(
 ) -> Aggregated:
     """Compute the windows that end in `owned` and make them the staged results of its hours.
 
-    Events are read at the latest version when this begins, and at no other. Without a plan each
+    All queries of all workloads run together, and each workload is given its own results. Events
+    are read at the latest version when this begins, and at no other. Without a plan each
     query runs by itself; `static_plan` is the fingerprint of what the plan was made of. The work is
     distributed over so many parts at most. `run` is named in the table's history.
 
@@ -89,19 +96,63 @@ def aggregate(
         UnsupportedQueryError: the engine cannot run one of the queries.
         ConflictError, LostWorkerError: worth another try.
     """
+    workload, lake = joined(answered), answered[0].lake
     require(workload.queries)
     plan = plan or RuntimePlan.of(workload.queries)
     version = lake.version("events")
     route = choose_route(lake, workload, owned, version, parts)
     reports: list[Counts] = []
-    note = origin(run, workload, static_plan, version, owned)
+    notes = [origin(run, one.workload, static_plan, version, owned) for one in answered]
     with spark_failures():
         rows = aggregated(spark, lake, workload, owned, version, route, plan=plan, parts=parts)
-        lake.stream_rows(STAGED, split_rows(rows, reports), where=Hours(owned), note=note)
+        rows_of = _stage(answered, split_rows(rows, reports), Hours(owned), notes)
     counts = add_up(reports)
     events, windows, written = (counts.pop(name, 0) for name in (EVENTS, WINDOWS, ROWS))
     return Aggregated(
-        version, static_plan, events, windows, written, route.in_words(), plan.in_words(), counts
+        version, static_plan, events, windows, written, route.in_words(), plan.in_words(), counts,
+        rows_of,
+    )  # fmt: skip
+
+
+def _stage(
+    answered: Sequence[Answered], parts: Iterable[pa.Table], where: Hours, notes: Sequence[str]
+) -> Counts:
+    """Give each workload its rows of all, which come in parts; gives how many each was given.
+
+    Those of the first are written as they come, those of others kept in files until all have come.
+    """
+    first, *others = answered
+    rows_of: Counter[str] = Counter()
+    with ExitStack() as stack:
+        files = {one.name: stack.enter_context(TemporaryFile()) for one in others}
+        kept = {name: pa.ipc.new_stream(file, FINISHED_SCHEMA) for name, file in files.items()}
+
+        def of_first() -> Iterator[pa.Table]:
+            for part in parts:
+                rest = part
+                for name, file in kept.items():
+                    is_own = pc.starts_with(rest["query"], own_name(name, ""))
+                    own, rest = rest.filter(is_own), rest.filter(pc.invert(is_own))
+                    file.write_table(_with_short_names(own, name))
+                    rows_of[name] += own.num_rows
+                rows_of[first.name] += rest.num_rows
+                yield rest
+
+        first.lake.stream_rows(STAGED, of_first(), where=where, note=notes[0])
+        for one, note in zip(others, notes[1:], strict=True):
+            kept[one.name].close()
+            files[one.name].seek(0)
+            batches = pa.ipc.open_stream(files[one.name])
+            rows = (pa.Table.from_batches([batch]) for batch in batches)
+            one.lake.stream_rows(STAGED, rows, where=where, note=note)
+    return dict(rows_of)
+
+
+def _with_short_names(rows: pa.Table, workload: str) -> pa.Table:
+    """Rows of a workload with the names that its queries have there."""
+    names = pc.utf8_slice_codeunits(rows["query"], len(own_name(workload, "")))
+    return rows.set_column(rows.schema.get_field_index("query"), "query", names).cast(
+        FINISHED_SCHEMA
     )
 
 

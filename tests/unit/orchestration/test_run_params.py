@@ -14,14 +14,11 @@ import pytest
 from elsinore.errors import ParameterError
 from elsinore.orchestration.airflow_environment import airflow_environment
 from elsinore.orchestration.run_params import (
-    FOLDER,
     day_interval,
     is_worth_replaying,
-    known_workloads,
     run_interval,
-    workload_path,
 )
-from elsinore.settings import Settings
+from elsinore.settings import WORKLOADS, Settings
 from elsinore.timeline import HOUR, Interval
 
 DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
@@ -81,7 +78,7 @@ def test_what_is_no_day_is_refused(text: str) -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    folder = tmp_path / FOLDER
+    folder = tmp_path / WORKLOADS
     folder.mkdir(parents=True)
     for name in (
         "flights.sase", "flights_storms.sase", "flightsim.sase", "rides.sase",
@@ -98,29 +95,29 @@ def settings(root: Path, stream: str, file: str) -> Settings:
 
 def test_known_workloads_are_the_streams_own_and_have_a_file(root: Path) -> None:
     flights = settings(root, "flights", "schemas/workloads/flights.sase")
-    assert list(known_workloads(flights)) == ["flights", "flights_storms"]
-    path = workload_path(flights, "flights_storms")
+    assert flights.known_workloads == ("flights", "flights_storms")
+    path = flights.of_workload("flights_storms").queries
     assert path == root / "schemas" / "workloads" / "flights_storms.sase"
 
 
 def test_the_workload_of_the_settings_is_known_wherever_it_lies(root: Path) -> None:
     mine = settings(root, "boats", "elsewhere/My-queries.sase")
-    assert known_workloads(mine) == {"My-queries": root / "elsewhere" / "My-queries.sase"}
-    assert workload_path(mine, "My-queries") == root / "elsewhere" / "My-queries.sase"
+    assert mine.known_workloads == ("My-queries",)
+    assert mine.of_workload("My-queries").queries == root / "elsewhere" / "My-queries.sase"
     mine = settings(root, "flights", "elsewhere/flights.sase")
-    assert workload_path(mine, "flights") == root / "elsewhere" / "flights.sase"
+    assert mine.of_workload("flights").queries == root / "elsewhere" / "flights.sase"
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "", "rides", "Flights", "flights.sase", "../../flights_secret", "flights_x y",
+        "rides", "Flights", "flights.sase", "../../flights_secret", "flights_x y",
         "schemas/workloads/flights", "flights\n", "flights\0", "$(reboot)", "{{ ds }}", "*",
     ],
 )  # fmt: skip
 def test_other_workloads_are_refused(root: Path, name: str) -> None:
     with pytest.raises(ParameterError, match="known are: flights, flights_storms"):
-        workload_path(settings(root, "flights", "schemas/workloads/flights.sase"), name)
+        settings(root, "flights", "schemas/workloads/flights.sase").of_workload(name)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""The workloads that one run answers: whose results lie apart, and whose queries run together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from elsinore.errors import QueryError
+from elsinore.lake.tables import Lake
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.load_workload import load_workload
+from elsinore.settings import Settings
+
+#: In names of queries that run with those of other workloads, behind their own one's.
+BETWEEN = "/"
+
+
+class Answered(NamedTuple):
+    """A workload, by the name that settings know it by, and the lake with its results."""
+
+    name: str
+    lake: Lake
+    workload: Workload
+
+
+def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered, ...]:
+    """The workloads of some names; without any, those that the settings are of.
+
+    One that is not valid is left out, unless it is the only one: the others do not wait for it to
+    be mended, and its own tasks say what is wrong with it.
+
+    Raises:
+        QueryError: none is valid.
+        ParameterError: there is no such workload.
+    """
+    own = (settings.workload,) if settings.workload else settings.workloads
+    found, faults = [], []
+    for one in map(settings.of_workload, names or own):
+        lake = Lake.open(one)
+        try:
+            found.append(Answered(one.workload, lake, load_workload(one.queries, lake.stream)))
+        except QueryError as error:
+            faults.append(error)
+    if not found:
+        raise faults[0]
+    return tuple(found)
+
+
+def joined(answered: Sequence[Answered]) -> Workload:
+    """All queries as one workload: those of the first by their names, others as `own_name` says."""
+    first, *others = answered
+    queries = [
+        _renamed(query, own_name(one.name, query.name))
+        for one in others
+        for query in one.workload.queries
+    ]
+    return replace(first.workload, queries=(*first.workload.queries, *queries))
+
+
+def own_name(workload: str, query: str) -> str:
+    """What a query of another workload than the first is called where they run together.
+
+    >>> own_name("ops", "delays")
+    'ops/delays'
+    """
+    return f"{workload}{BETWEEN}{query}"
+
+
+def _renamed(query: BoundQuery, name: str) -> BoundQuery:
+    return replace(query, source=replace(query.source, name=name))

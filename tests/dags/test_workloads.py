@@ -1,0 +1,113 @@
+"""DAGs of a stream with several workloads: tasks for each where results lie apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.dags
+
+HOURS = {"start": "2013-02-08T00:00:00Z", "end": "2013-02-08T06:00:00Z"}
+
+
+@pytest.fixture
+def home(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home whose stream of flights has the workload `ops` beside its own."""
+    main = tmp_path / "flights.sase"
+    main.write_text((root / "schemas/workloads/flights.sase").read_text())
+    (tmp_path / "flights").mkdir()
+    (tmp_path / "flights/ops.sase").write_text(
+        "QUERY delays RETURN COUNT(*) PATTERN Departure D WITHIN 1 hour;"
+    )
+    monkeypatch.setenv("ELSINORE_WORKLOAD_FILE", str(main))
+    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def bag(home: Path, root: Path) -> Any:
+    from airflow.dag_processing.dagbag import DagBag
+
+    found = DagBag(dag_folder=str(root / "dags"))
+    assert found.import_errors == {}
+    return found
+
+
+def test_queries_are_aggregated_together_and_results_judged_apart(bag: Any) -> None:
+    for name in ("hourly_replay", "backfill_replay", "catch_up"):
+        tasks = bag.dags[name].task_dict
+        assert {key for key in tasks if key.startswith("aggregate")} == {"aggregate"}
+        for suffix in ("", "_ops"):
+            assert "aggregate" in tasks[f"validate{suffix}"].upstream_task_ids
+            assert f"validate{suffix}" in tasks[f"publish{suffix}"].upstream_task_ids
+            assert tasks[f"report{suffix}"].upstream_task_ids == {"publish", "publish_ops"}
+        assert {a.name for a in tasks["aggregate"].outlets} == {
+            "trend_aggregates_staged", "ops/trend_aggregates_staged"
+        }  # fmt: skip
+        assert {a.name for a in tasks["publish_ops"].outlets} == {
+            "ops/trend_aggregates", "ops/publications"
+        }  # fmt: skip
+    night = bag.dags["nightly_replay"].task_dict
+    assert {"judge_day_ops", "report_ops"} <= night.keys()
+    assert {"judge_day", "judge_day_ops", "maintain_tables"} <= night["ended"].upstream_task_ids
+    choice = bag.dags["backfill_replay"].params.get_param("workload")
+    assert choice.schema["enum"] == [None, "flights", "ops", "flights_cancellations"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_first", "of_ops"),
+    [
+        (None, ("", ("", "ops")), ("ops", ("", "ops"))),
+        ("flights", ("", ("",)), None),
+        ("ops", ("ops", ("ops",)), None),
+        ("flights_cancellations", ("flights_cancellations", ("flights_cancellations",)), None),
+    ],
+)
+def test_a_run_of_one_workload_answers_it_in_the_tasks_of_the_first(
+    home: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None, of_first: Any, of_ops: Any
+) -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    from elsinore.orchestration import replay_tasks
+
+    told = []
+
+    def run(job: str, arguments: Any, settings: Any) -> dict[str, Any]:
+        told.append((settings.workload, arguments.workloads))
+        return {}
+
+    monkeypatch.setattr(replay_tasks, "run_step", run)
+    context = {
+        "dag": SimpleNamespace(dag_id="backfill_replay"),
+        "run_id": "r",
+        "params": HOURS | {"workload": asked},
+    }
+    replay_tasks.call_step("validate_results", context)
+    if of_ops is None:
+        with pytest.raises(AirflowSkipException):
+            replay_tasks.call_step("validate_results", context, task_of="ops")
+    else:
+        replay_tasks.call_step("validate_results", context, task_of="ops")
+    assert told == [one for one in (of_first, of_ops) if one]
+
+
+def test_reports_of_a_workload_have_their_own_place(home: Path) -> None:
+    from fastapi import HTTPException
+
+    from elsinore.orchestration.airflow_pages import ReportLink, serve
+
+    page = home / "workloads/ops/reports/2013-02-08T00_2013-02-08T06.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    (home / "workloads/ops/lake").mkdir()
+    context = {"params": HOURS}
+    told = SimpleNamespace(dag_id="hourly_replay", get_template_context=lambda: context)
+    found = ReportLink("ops").get_link(None, ti_key=told)
+    assert found == f"/elsinore/workloads/ops/reports/{page.name}"
+    assert ReportLink().get_link(None, ti_key=told) == ""
+    assert serve("reports", page.name, workload="ops").path == page
+    with pytest.raises(HTTPException):
+        serve("reports", page.name, workload="other")

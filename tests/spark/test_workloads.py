@@ -1,0 +1,184 @@
+"""Several workloads of a stream in one run: queries together, results apart."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+
+from elsinore.errors import QueryError, ValidationError
+from elsinore.lake.answered import answered_by
+from elsinore.lake.forget import Key, forget
+from elsinore.lake.plans import PLAN
+from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, STAGED
+from elsinore.lake.regions import Hours
+from elsinore.lake.stale_hours import stale_hours
+from elsinore.lake.tables import Lake
+from elsinore.lake.validate import VALIDATIONS
+from elsinore.orchestration.run_step import Arguments
+from elsinore.settings import Settings
+from elsinore.timeline import Interval
+from jobs import (
+    aggregate_trends,
+    check_published,
+    find_plan,
+    land_events,
+    maintain_tables,
+    publish_results,
+    report_quality,
+    validate_results,
+)
+from tests.lake_contents import contents, differences
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import LANDED, arrow_rows, departure, hours, put
+
+pytestmark = pytest.mark.spark
+
+#: Both count chains of departures, and one of their queries has the name of the other's.
+CHAINS = """
+QUERY chains RETURN {returns} PATTERN Departure D+
+WHERE [tailnum] AND D.dep_delay < NEXT(D).dep_delay WITHIN {within};
+"""
+MAIN = CHAINS.format(returns="COUNT(*)", within="2 hours SLIDE 1 hour") + (
+    "QUERY planes RETURN tailnum, SUM(D.dep_delay) PATTERN Departure D+ GROUP-BY D.tailnum "
+    "WITHIN 1 hour;"
+)
+OPS = CHAINS.format(returns="COUNT(D), MAX(D.dep_delay)", within="3 hours SLIDE 1 hour")
+
+RESULTS = (PUBLISHED, VALIDATIONS)
+
+
+@pytest.fixture
+def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
+    main = tmp_path / "main.sase"
+    main.write_text(MAIN)
+    main.with_suffix("").mkdir()
+    (tmp_path / "main" / "ops.sase").write_text(OPS)
+    made = new_spark_home().model_copy(update={"workload_file": main, "late_days": 1})
+    for hour in range(8, 12):
+        delays = (5, 9, 2, 7, 11, 3)
+        put(made, hour, *(departure(10 * hour + n, 9 * n, hour, tailnum=f"N{n % 2}", dep_delay=d)
+                          for n, d in enumerate(delays)))  # fmt: skip
+    return made
+
+
+def run(
+    settings: Settings, interval: Interval, name: str, *, workloads: tuple[str, ...] = ()
+) -> None:
+    """What a run does with what it re-opens; each workload is judged by itself."""
+    own = Arguments(interval, name, workloads=workloads)
+    reopened = land_events.main(own, settings)["reopened"]
+    find_plan.main(own, settings)
+    stretches = [Interval.parse(part["start"], part["end"]) for part in reopened]
+    for part in (own, *(replace(own, interval=one, landed=False) for one in stretches)):
+        aggregate_trends.main(part, settings)
+        for workload in workloads or settings.workloads:
+            theirs = settings.of_workload(workload)
+            for job in (validate_results, publish_results):
+                job.main(part, theirs)
+    for workload in workloads or settings.workloads:
+        report_quality.main(own, settings.of_workload(workload))
+
+
+def alone(settings: Settings, new_spark_home: NewHome, workload: str, *runs: Interval) -> Settings:
+    """A home with the same raw files and one workload, after some runs."""
+    single = {"workload_file": settings.of_workload(workload).queries, "late_days": 1}
+    made = new_spark_home().model_copy(update=single)
+    shutil.copytree(settings.landing, made.landing, dirs_exist_ok=True)
+    for interval in runs:
+        run(made, interval, "alone")
+    return made
+
+
+def test_each_workload_has_the_tables_of_a_lake_of_its_own(
+    settings: Settings, new_spark_home: NewHome
+) -> None:
+    run(settings, hours(8, 11), "first")
+    put(settings, 9, departure(95, 50, 9, tailnum="N1", dep_delay=20), name="-late")
+    run(settings, hours(11, 12), "second")
+    assert settings.workloads == ("", "ops")
+    for workload in settings.workloads:
+        own = settings.of_workload(workload)
+        clean = alone(settings, new_spark_home, workload, hours(8, 11), hours(11, 12))
+        found = contents(own.lake, (*LANDED, *RESULTS))
+        assert not differences(found, contents(clean.lake, (*LANDED, *RESULTS)))
+        assert found[PUBLISHED]
+        assert found[VALIDATIONS]
+        lake, workload_of = Lake.open(own), answered_by(own)[0].workload
+        assert stale_hours(lake.root, workload_of).own == ()
+        names = set(lake.rows(PUBLICATIONS)["workload"].to_pylist())
+        assert names == {own.queries.stem}
+        page = own.reports / "2013-01-01T11_2013-01-01T12.html"
+        assert own.queries.stem in page.read_text()
+    # One plan over both: queries of both are candidates of what is shared.
+    plans = Lake.open(settings).rows("plans", pc.field("kind") == PLAN)["body"].to_pylist()
+    assert any('"ops/chains"' in body and '"chains"' in body for body in plans)
+    assert check_published.main(Arguments(hours(8, 12), "look"), settings) == {
+        "hours": 8, "published_hours": 8, "other_queries": []
+    }  # fmt: skip
+
+
+def test_a_workload_by_itself_leaves_the_results_of_others_alone(
+    settings: Settings, new_spark_home: NewHome
+) -> None:
+    run(settings, hours(8, 12), "main alone", workloads=("",))
+    main = Lake.open(settings)
+    before = {table: main.version(table) for table in (PUBLISHED, PUBLICATIONS, STAGED)}
+    assert not (settings.of_workload("ops").lake / PUBLISHED).exists()
+    run(settings, hours(8, 12), "ops alone", workloads=("ops",))
+    assert {table: main.version(table) for table in before} == before
+    ops = settings.of_workload("ops")
+    clean = alone(settings, new_spark_home, "ops", hours(8, 12))
+    assert not differences(contents(ops.lake, RESULTS), contents(clean.lake, RESULTS))
+
+
+def test_what_is_wrong_with_one_workload_keeps_no_other_from_being_published(
+    settings: Settings,
+) -> None:
+    own, ops = Arguments(hours(8, 12), "run"), settings.of_workload("ops")
+    land_events.main(own, settings)
+    find_plan.main(own, settings)
+    aggregate_trends.main(own, settings)
+    lake = Lake.open(ops)
+    wrong = lake.rows(STAGED).to_pylist()
+    wrong[0] |= {"exact": "99", "value": 99.0}
+    note = lake.log(STAGED).history(1)[0]["userMetadata"]
+    everything = arrow_rows(lake, STAGED, *wrong)
+    lake.stream_rows(STAGED, [everything], where=Hours(own.interval), note=note)
+    with pytest.raises(ValidationError, match="differ from the reference"):
+        validate_results.main(own, ops)
+    with pytest.raises(ValidationError):
+        publish_results.main(own, ops)
+    validate_results.main(own, settings)
+    assert publish_results.main(own, settings)["rows"] > 0
+    assert lake.rows(PUBLICATIONS).num_rows == 0
+    # Nor does one that is no workload.
+    ops.queries.write_text("QUERY x RETURN COUNT(*) PATTERN Boat B WITHIN 1 hour;")
+    run_of_main = replace(own, workloads=("", "ops"))
+    for job in (land_events, find_plan, aggregate_trends, validate_results, publish_results):
+        job.main(run_of_main, settings)
+    with pytest.raises(QueryError, match="Boat"):
+        validate_results.main(run_of_main, ops)
+
+
+def test_maintenance_and_forgetting_reach_the_results_of_every_workload(settings: Settings) -> None:
+    run(settings, hours(8, 12), "run")
+    ops = settings.of_workload("ops")
+    ops.queries.write_text(OPS.replace("RETURN ", "RETURN tailnum, ").replace(
+        "WITHIN", "GROUP-BY D.tailnum WITHIN"))  # fmt: skip
+    run(settings, hours(8, 12), "again")
+    done = maintain_tables.main(Arguments(hours(8, 12), "night"), settings)
+    assert done["trend_aggregates_live"] == 2, "one file each"
+    lakes = [Lake.open(own) for own in settings.with_results()]
+    assert all(lake.rows("history").num_rows for lake in lakes)
+    key = Key.parse(["tailnum=N1"], lakes[0].stream)
+    removed, reopened = forget(settings, key, run="forget", dry_run=False)
+    assert removed["ops/trend_aggregates"].rows > 0
+    assert removed["trend_aggregates"].rows > 0
+    assert reopened > 0
+    for lake in lakes:
+        groups = lake.rows(PUBLISHED)["group_key"].to_pylist()
+        assert not any("N1" in group for group in groups)
