@@ -232,9 +232,10 @@ class Settings(BaseSettings):
                 for words, _ in [in_plain_words(fault, cls.model_fields)]
             ]
             raise ParameterError("; ".join(faults), hint="mend the environment") from error
+        own = found.workload if stream in ("", found.stream) else ""
         if stream := stream or found.stream:
             found = found.of_stream(stream)
-        return found.of_workload(found.workload)
+        return found.of_workload(own)
 
     def of_stream(self, name: str) -> Self:
         """The settings of a stream by its name.
@@ -256,7 +257,7 @@ class Settings(BaseSettings):
                 hint = f"`elsinore new-stream {name}` makes both from a sample of its events"
                 raise SetupError(f"the stream {name} has no {file}", hint=hint)
         own = {"expectations_dir": suites} if suites.is_dir() else {}
-        return self.model_copy(update={"stream": name} | files | own)
+        return self.model_copy(update={"stream": name, "workload": ""} | files | own)
 
     @property
     def queries(self) -> Path:

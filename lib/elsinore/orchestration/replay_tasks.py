@@ -21,7 +21,7 @@ from elsinore.errors import ParameterError
 from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.airflow_pages import ReportLink, base_url
 from elsinore.orchestration.callbacks import warn
-from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested
+from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested, settings_of
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
     asked_of,
@@ -79,7 +79,7 @@ def replay_tasks(
 
 def each_workload(stream: str) -> dict[str, str]:
     """By name, what ends the ids of the tasks that each workload of a stream has for itself."""
-    return {name: f"_{name}" if name else "" for name in Settings.load(stream).workloads}
+    return {name: f"_{name}" if name else "" for name in settings_of(stream).workloads}
 
 
 def report_tasks(stream: str, job: str, about: str) -> list[Any]:
@@ -368,16 +368,16 @@ def call_step(
     if _BESIDE is None:
         collect_seldom()
     run = run_step if _BESIDE is None else _BESIDE.run_step
-    began, own = time.monotonic(), settings.workload
+    began, workload = time.monotonic(), settings.workload
     try:
         figures = run(job, arguments, settings)
     except Exception as error:
         found = getattr(error, "fields", {})
         seconds = time.monotonic() - began
-        send_metrics(dag, job, found, workload=own, seconds=seconds, failed=True)
+        send_metrics(dag, job, found, workload=workload, seconds=seconds, failed=True)
         raise
     seconds = time.monotonic() - began
-    send_metrics(dag, job, figures, workload=own, seconds=seconds, failed=False)
+    send_metrics(dag, job, figures, workload=workload, seconds=seconds, failed=False)
     return figures
 
 
