@@ -25,11 +25,13 @@ class Cluster:
     """Every part of the deployment, each a process of its own, in one folder.
 
     Attributes:
+        root: the checkout, or a folder that stands for it, whose DAGs and streams are run.
         env: for commands that talk to it, such as `airflow backfill create`.
     """
 
-    def __init__(self, folder: Path, processes: Processes) -> None:
+    def __init__(self, folder: Path, processes: Processes, root: Path = ROOT) -> None:
         self.folder = folder
+        self.root = root
         self.processes = processes
         self.ports = {
             name: free_port() for name in ("database", "master", "master-page", "connect", "api")
@@ -131,14 +133,14 @@ class Cluster:
         told = {
             "SPARK_TOKEN_FILE": str(token),
             "SPARK_CONNECT_PORT": str(self.ports["connect"]),
-            "ELSINORE_ROOT": str(ROOT),
+            "ELSINORE_ROOT": str(self.root),
             "ELSINORE_HOME": str(self.folder / "var"),
             "ELSINORE_SPARK_MASTER": self.spark_master,
         }
         self.processes.start("spark-connect", [program, "connect", "127.0.0.1"], self.env | told)
         self.processes.wait("spark-connect", listens(self.ports["connect"]), 240)
         self.env |= {
-            "ELSINORE_ROOT": str(ROOT),
+            "ELSINORE_ROOT": str(self.root),
             "ELSINORE_HOME": str(self.folder / "var"),
             "ELSINORE_SPARK_MASTER": f"sc://127.0.0.1:{self.ports['connect']}",
             "ELSINORE_SPARK_TOKEN_FILE": str(token),
@@ -148,7 +150,7 @@ class Cluster:
         api = f"http://127.0.0.1:{self.ports['api']}"
         self.env |= {
             "AIRFLOW_HOME": str(self.folder / "airflow"),
-            "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.root / "dags"),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__EXECUTOR": "elsinore.orchestration.warm_executor.WarmExecutor",
             "AIRFLOW__CORE__PARALLELISM": "4",

@@ -12,17 +12,21 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
 from elsinore.generate.flights import generate_flights
+from elsinore.generate.streams import StockOptions
+from elsinore.generate.write_events import write_events
 from tests.topology.cluster import BIN, ROOT, Cluster
 from tests.topology.processes import Processes
 
@@ -35,16 +39,23 @@ LAST = START + timedelta(hours=HOURS)
 END = START + timedelta(hours=48)
 YEAR = datetime(2013, 1, 1, tzinfo=UTC)
 
+#: What is compared.
+TABLES = ("raw_events", "quarantine", "events", "landings", "trend_aggregates")
+
 
 @contextmanager
-def deployed(start: datetime, end: datetime) -> Iterator[Cluster]:
-    """The topology, with the raw files of a stretch of flights."""
+def deployed(
+    start: datetime, end: datetime, prepare: Callable[[Cluster], None] | None = None
+) -> Iterator[Cluster]:
+    """The topology, with the raw files of a stretch of flights; `prepare` adds to it."""
     # Not pytest's own folder, which is closed to PostgreSQL's user.
     folder = Path(mkdtemp(prefix="elsinore-topology-"))
     folder.chmod(0o755)
     with Processes(folder) as processes:
         cluster = Cluster(folder, processes)
         generate_flights(folder / "var" / "landing", start=start, end=end)
+        if prepare:
+            prepare(cluster)
         cluster.start()
         yield cluster
     if not os.environ.get("ELSINORE_KEEP"):
@@ -85,14 +96,19 @@ def finish(cluster: Cluster, dag: str, runs: int, seconds: float) -> float:
     return took
 
 
-def backfill_hour_by_hour(cluster: Cluster) -> float:
-    """Airflow's backfill of the first hours: seconds."""
-    cluster.airflow("unpause", "dags", "unpause", "hourly_replay", "--yes")
+def start_hour_by_hour(cluster: Cluster, dag: str) -> None:
+    """Airflow's backfill of the first hours."""
+    cluster.airflow("unpause", "dags", "unpause", dag, "--yes")
     interval = ["--from-date", f"{START:%Y-%m-%dT%H:%M}", "--to-date", f"{LAST:%Y-%m-%dT%H:%M}"]
-    create = ["backfill", "create", "--dag-id", "hourly_replay", *interval]
+    create = ["backfill", "create", "--dag-id", dag, *interval]
     dry = cluster.airflow("dry-run", *create, "--dry-run")
     assert dry.count("2013-02-") >= HOURS
     cluster.airflow("create", *create, "--max-active-runs", "3")
+
+
+def backfill_hour_by_hour(cluster: Cluster) -> float:
+    """Airflow's backfill of the first hours: seconds."""
+    start_hour_by_hour(cluster, "hourly_replay")
     seconds = finish(cluster, "hourly_replay", HOURS, HOURS * 600)
     intervals = cluster.query(
         "SELECT DISTINCT data_interval_end - data_interval_start FROM dag_run"
@@ -110,16 +126,22 @@ def backfill_replay(cluster: Cluster, start: datetime, end: datetime, **asked: i
     return finish(cluster, "backfill_replay", 1, 7200)
 
 
-def replay_embedded(cluster: Cluster, start: datetime, end: datetime) -> tuple[Path, float]:
-    """The same hours in one run: another executor, another lake, the same raw files; seconds."""
-    other = cluster.folder / "direct"
+def replay_embedded(
+    cluster: Cluster, start: datetime, end: datetime, landing: str = "landing", **files: Path
+) -> tuple[Path, float]:
+    """The same hours in one run: another executor, another lake, the same raw files; seconds.
+
+    `landing` is the zone in the home; `files` are the schema and the workload, if not the default.
+    """
+    other = cluster.folder / "-".join(["direct", *(file.stem for file in files.values())])
     (other / "var").mkdir(parents=True)
-    shutil.copytree(cluster.folder / "var" / "landing", other / "var" / "landing")
+    shutil.copytree(cluster.folder / "var" / landing, other / "var" / "landing")
     env = {
         **os.environ,
         "AIRFLOW_HOME": str(other / "airflow"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{other / 'airflow.db'}",
         "ELSINORE_HOME": str(other / "var"),
+        **{f"ELSINORE_{name.upper()}": str(file) for name, file in files.items()},
     }
     began = time.monotonic()
     subprocess.run(
@@ -129,10 +151,10 @@ def replay_embedded(cluster: Cluster, start: datetime, end: datetime) -> tuple[P
     return other / "var" / "lake", time.monotonic() - began
 
 
-def require_equal_tables(here: Path, there: Path) -> dict[str, int]:
+def require_equal_tables(here: Path, there: Path, tables: Sequence[str] = TABLES) -> dict[str, int]:
     """The number of rows of each table of data, which are the same in both lakes."""
     counts = {}
-    for table in ("raw_events", "quarantine", "events", "landings", "trend_aggregates"):
+    for table in tables:
         mine = [row for row in rows(here, table) if "2013-0" in row or "2013-1" in row]
         assert mine == rows(there, table), table
         counts[table] = len(mine)
@@ -173,4 +195,72 @@ def _compare_backfills(cluster: Cluster) -> None:
         f"\n{HOURS} hours one by one in {hourly:.0f} s, 48 hours at once in {whole:.0f} s, in one "
         f"embedded replay in {direct:.0f} s; "
         f"{tries[0][0]} tasks, at most {tries[0][1]} tries; equal rows: {counts}"
+    )
+
+
+# ---- two streams, each with two workloads, side by side
+
+
+def second_stream(cluster: Cluster) -> None:
+    """Trades beside flights, a Parquet file a day in its own folder; a second workload each.
+
+    They are those of a folder that stands for the checkout.
+    """
+    root = cluster.root = cluster.folder / "root"
+    root.mkdir()
+    for name in ("dags", "expectations", "jobs", "lib"):
+        (root / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "schemas", root / "schemas")
+    events, workloads = root / "schemas" / "events", root / "schemas" / "workloads"
+    sources = 'sources: [{files: "{date}/trades-*.parquet"}]\n'
+    (events / "trades.yaml").write_text((events / "stock.yaml").read_text() + sources)
+    stock = (workloads / "stock.sase").read_text().partition("QUERY sold_after")
+    for stream, main, second in (
+        ("trades", stock[0], "".join(stock[1:])),
+        ("flights", None, (workloads / "flights_cancellations.sase").read_text()),
+    ):
+        if main:
+            (workloads / f"{stream}.sase").write_text(main)
+        (workloads / stream).mkdir()
+        (workloads / stream / "second.sase").write_text(second)
+    whole = cluster.folder / "trades.parquet"
+    options = StockOptions(
+        events=48 * 120, rate=2, burst=6, companies=20, start=START, volatility=0.05
+    )
+    write_events(options.make(), whole)
+    trades = pq.read_table(whole)
+    days = pc.strftime(trades["time"], "%Y-%m-%d")
+    for day in pc.unique(days).to_pylist():
+        folder = cluster.folder / "var" / "trades" / "landing" / day
+        folder.mkdir(parents=True)
+        pq.write_table(trades.filter(pc.equal(days, day)), folder / f"trades-{day}.parquet")
+    cluster.env["ELSINORE_STREAMS"] = '["trades"]'
+
+
+def test_streams_and_workloads_side_by_side_have_the_tables_of_four_lakes() -> None:
+    with deployed(START, END, second_stream) as cluster:
+        dags = ("hourly_replay", "trades.hourly_replay")
+        began = time.monotonic()
+        for dag in dags:
+            start_hour_by_hour(cluster, dag)
+        for dag in dags:
+            finish(cluster, dag, HOURS, HOURS * 600)
+        took = time.monotonic() - began
+        tries = cluster.query("SELECT count(*), max(try_number) FROM task_instance")
+        counts = {}
+        for stream, home in (("flights", "."), ("trades", "trades")):
+            schemas, own = cluster.root / "schemas", cluster.folder / "var" / home
+            for name, results in ((stream, own), (f"{stream}/second", own / "workloads/second")):
+                alone = cluster.folder / f"{name.replace('/', '_')}.sase"
+                shutil.copy(schemas / "workloads" / f"{name}.sase", alone)
+                lake, _ = replay_embedded(
+                    cluster, START, LAST, f"{home}/landing",
+                    schema_file=schemas / "events" / f"{stream}.yaml", workload_file=alone,
+                )  # fmt: skip
+                counts[name] = require_equal_tables(own / "lake", lake, TABLES[:-1])
+                counts[name] |= require_equal_tables(results / "lake", lake, TABLES[-1:])
+    assert all(found["trend_aggregates"] for found in counts.values())
+    print(
+        f"\n{HOURS} hours of two streams with two workloads each in {took:.0f} s; {tries[0][0]} "
+        f"tasks, at most {tries[0][1]} tries; equal rows: {counts}"
     )
