@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from elsinore.catalog.source_rule import SourceRule
 from elsinore.timeline import DAY, HOUR, TimeUnit
 
 
@@ -77,6 +78,7 @@ class StreamSchema:
         ignores_others: whether events of types that are not listed are passed over, not bad.
         quoted_numbers: whether numbers and booleans in quotes are taken where formats tell texts
             from numbers; an empty text is NULL then.
+        sources: where raw files lie that are not laid out as a landing zone is.
     """
 
     name: str
@@ -89,6 +91,7 @@ class StreamSchema:
     early: int = HOUR
     ignores_others: bool = False
     quoted_numbers: bool = False
+    sources: tuple[SourceRule, ...] = ()
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
