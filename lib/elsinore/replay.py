@@ -113,8 +113,8 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
         if not any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
     ]
     if load_schema(settings.schema_file).sources:
-        pass  # landing looks where they lie
-    elif settings.schema_file == settings.root / FLIGHTS:  # what others land is theirs
+        missing = []  # landing looks where they lie
+    if settings.schema_file == settings.root / FLIGHTS:  # what others land is theirs
         for stretch in stretches(missing):
             generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
     elif len(missing) == interval.length // HOUR:

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
+from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
-from elsinore.files.read_events import format_of
 from elsinore.files.read_parquet import read_parquet
 from elsinore.lake import collect as module
 from elsinore.lake.collect import Collected, collect
@@ -62,8 +62,10 @@ def write(path: Path, records: list[Any], written: float = WRITTEN) -> Path:
         data = sink.getvalue().to_pybytes()
     elif ".csv" in path.name:
         names = list(dict.fromkeys(name for record in records for name in record))
-        rows = [names, *([record.get(name, "") for name in names] for record in records)]
-        data = "".join(",".join(map(str, row)) + "\n" for row in rows).encode()
+        rows = [names, *(map(record.get, names) for record in records)]
+        data = "".join(
+            ",".join("" if value is None else str(value) for value in row) + "\n" for row in rows
+        ).encode()
     else:
         texts = [record if isinstance(record, str) else json.dumps(record) for record in records]
         data = "".join(f"{text}\n" for text in texts).encode()
