@@ -164,6 +164,7 @@ class _SchemaFile(Strict):
     other_types: Annotated[_OtherTypes, Field(strict=False)] = _OtherTypes.REFUSE
     quoted_numbers: bool = False
     sources: Annotated[list[_SourceEntry], Field(max_length=100)] = Field(default_factory=list)
+    keep_days: dict[Name, Annotated[int, Field(ge=1, le=36_500)]] = Field(default_factory=dict)
     types: Annotated[dict[Name, _Entries], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -229,4 +230,5 @@ class _SchemaFile(Strict):
             self.other_types is _OtherTypes.IGNORE,
             self.quoted_numbers,
             tuple(entry.to_rule() for entry in self.sources),
+            self.keep_days,
         )

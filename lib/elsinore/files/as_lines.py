@@ -79,7 +79,7 @@ def _csv_line(
     name = next(iter(kinds)) if type_field is None else row.cells.get(type_field, "")
     own = kinds.get(name, {})
     cells = {name: spelled(text, own.get(name)) for name, text in row.cells.items()}
-    return json.dumps(cells, ensure_ascii=False)
+    return _encode(cells)
 
 
 def _parquet_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:
@@ -102,10 +102,7 @@ def _row_lines(rows: pa.Table, schema: StreamSchema) -> list[str]:
         # Under its whole name also where it lies inside of another column: that name comes first.
         columns[schema.time_field] = _numbers(told, schema.time_unit)
     records = zip(*columns.values(), strict=True)
-    return [
-        json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=_as_json)
-        for row in records
-    ]
+    return [_encode(dict(zip(columns, row, strict=True))) for row in records]
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -131,3 +128,6 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, Decimal):
         return plain_number(value)
     return str(value) if isinstance(value, date) else [str(value)]
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, default=_as_json).encode

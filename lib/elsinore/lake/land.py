@@ -207,7 +207,7 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
     rules = lake.stream.sources
     files = landing_files(zone, interval, rules)
     lake.create_all()
-    if "raw_events" in settings.keep_days:
+    if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
         _require_not_removed(lake, Landings(interval))
     late, refused = late_landings(lake, zone, interval.start, settings.late_days)
     own = Landings(interval, stretches(late))
@@ -269,7 +269,7 @@ def _require_not_removed(lake: Lake, own: Landings) -> None:
     if removed := sorted(_landings_of(landed) - _landings_of(stored)):
         raise DataError(
             f"the raw lines of {some_of(removed)} were removed: they were as old as is kept",
-            hint="published results stay; ELSINORE_KEEP_DAYS without raw_events lands them anew",
+            hint="published results stay; keep_days without raw_events lands them anew",
         )
 
 
