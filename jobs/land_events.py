@@ -9,7 +9,7 @@ from typing import Any
 from elsinore.errors import DataError
 from elsinore.lake.answered import answered_by
 from elsinore.lake.land import REFUSED, land
-from elsinore.lake.landing_zone import RAW_NAMES, unread_files
+from elsinore.lake.landing_zone import raw_names, unread_files
 from elsinore.lake.provenance import standing
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import LAND_STEP, UNREAD, note_metrics, text_metrics
@@ -34,12 +34,13 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     figures = land(lake, settings, interval, run=arguments.run)
     for other in answered[1:]:
         other.lake.create_all()
-    unread = name_some(unread_files(settings.landing, interval))
+    rules = lake.stream.sources
+    unread = name_some(unread_files(settings.landing, interval, rules))
     unread_first = ""
     if unread:
         figures[UNREAD] = unread
         if unread not in _told(lake, workload, interval, UNREAD):
-            unread_first = f"nothing reads {unread}; {RAW_NAMES}"
+            unread_first = f"nothing reads {unread}; {raw_names(rules)}"
     first = _refused_first(lake, workload, interval, figures)
     most, days = settings.reopen_hours, settings.late_days
     ours = [(one.lake.root, one.workload) for one in answered]
@@ -49,7 +50,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         note_metrics(one.lake, one.workload, interval, LAND_STEP, figures | left)
     if unread and not figures["files"]:
         raise DataError(
-            f"no file of these hours has come, and nothing reads {unread}", hint=RAW_NAMES
+            f"no file of these hours has come, and nothing reads {unread}", hint=raw_names(rules)
         )
     return {
         **figures,

@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import AuthorError, ConflictError, DataError, ElsinoreError, SetupError
 from elsinore.generate.flights import generate_flights, hour_path
 from elsinore.lake.delta_log import read_rows
@@ -111,6 +112,8 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
         for hour in hours_of(interval)
         if not any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
     ]
+    if load_schema(settings.schema_file).sources:
+        missing = []  # landing looks where they lie
     if settings.schema_file == settings.root / FLIGHTS:  # what others land is theirs
         for stretch in stretches(missing):
             generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))

@@ -73,6 +73,7 @@ _EXAMPLES = {
     "field": "the name that raw events have for it, as in {field: ts}",
     "type": "as in type: {field: event}",
     "id": "as in id: {field: event_id}",
+    "files": "as in {date}/{hour}/*.jsonl.gz",
     "types": "as in types: {View: {price: double}}",
 }
 _NAME = "a name has letters, digits and _ only, a letter first"

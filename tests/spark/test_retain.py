@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from elsinore.errors import DataError, ParameterError
+from elsinore.errors import DataError, ParameterError, SchemaError
 from elsinore.lake.provenance import read_publications
 from elsinore.lake.retain import remove_old
 from elsinore.lake.stale_hours import stale_hours
@@ -46,8 +47,11 @@ def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
     queries.write_text(QUERY, encoding="utf-8")
     home = new_spark_home()
     text = home.schema_file.read_text(encoding="utf-8")
-    schema.write_text(text.replace("unit: iso}", "unit: iso, late: 1 hour}"), encoding="utf-8")
-    changed = {"workload_file": queries, "schema_file": schema, "late_days": 1, "keep_days": KEEP}
+    own = {name: KEEP[name] for name in ("events", "reports")}  # the schema wins
+    text = text.replace("unit: iso}", "unit: iso, late: 1 hour}") + f"\nkeep_days: {own}\n"
+    schema.write_text(text.replace("'", ""), encoding="utf-8")
+    keep = KEEP | dict.fromkeys(own, 300)
+    changed = {"workload_file": queries, "schema_file": schema, "late_days": 1, "keep_days": keep}
     return home.model_copy(update=changed)
 
 
@@ -120,6 +124,14 @@ def test_less_than_landing_looks_back_to_is_refused(
 ) -> None:
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    short = settings.model_copy(update={"keep_days": keep})
+    lake = replace(lake, stream=replace(lake.stream, keep_days=keep))
+    short = settings.model_copy(update={"keep_days": {}})
     with pytest.raises(ParameterError, match="runs need 3 days of events, raw lines two days"):
         remove_old(lake, short, workload.longest_window, parse_instant("2013-02-01"), run="night")
+
+
+def test_what_is_kept_must_be_there(settings: Settings) -> None:
+    text = settings.schema_file.read_text(encoding="utf-8").replace("{events: 3", "{event: 3")
+    settings.schema_file.write_text(text, encoding="utf-8")
+    with pytest.raises(SchemaError, match=r"nothing called event is removed .*mean events\?"):
+        Lake.open(settings)

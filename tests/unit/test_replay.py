@@ -126,10 +126,15 @@ def test_flights_are_never_made_for_another_stream(
 ) -> None:
     mine = tmp_path / "flights.yaml"
     own = Settings(home=tmp_path, schema_file=mine)
+    mine.write_text("stream: s\ntime: {field: t, unit: iso}\ntypes: {A: }\n")
     (own.landing / "2013" / "02" / "08").mkdir(parents=True)
     with pytest.raises(DataError, match=r"no raw file of these hours .* \(raw files are YYYY/MM"):
         replay.replay(own, *HOURS, Console())
     (own.landing / "2013" / "02" / "08" / "events-2013-02-08T03.jsonl").touch()
+    with pytest.raises(Stopped):
+        replay.replay(own, *HOURS, Console())
+    (own.landing / "2013" / "02" / "08" / "events-2013-02-08T03.jsonl").unlink()
+    mine.write_text(mine.read_text() + "sources: [{files: x.csv}]\n")
     with pytest.raises(Stopped):
         replay.replay(own, *HOURS, Console())
     assert generated == []

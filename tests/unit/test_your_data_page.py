@@ -7,11 +7,16 @@ import re
 import shlex
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.cli.main import run_command
 from elsinore.files.read_events import read_events
+from elsinore.lake.collect import collect
+from elsinore.lake.landing_zone import landing_files
+from elsinore.timeline import Interval
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "your-data.md").read_text(encoding="utf-8")
@@ -64,6 +69,26 @@ def test_the_schema_with_all_settings_reads_what_it_is_about(tmp_path: Path) -> 
     assert table.table["version"].to_pylist() == [2, None]
     assert table.table["price"].to_pylist() == [None, 5.0]
     assert report.ignored == 1
+
+
+def test_the_rules_of_where_files_lie_and_the_query_of_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = next(t for kind, t in BLOCKS if kind == "yaml" and "sources:" in t)
+    (tmp_path / "exports").mkdir()
+    stream = read_schema(text.replace("/mnt/exports", str(tmp_path / "exports")))
+    zone = tmp_path / "landing"
+    rows = "ts,user,price\n2025-03-03T10:00:00Z,u,1.5\nsoon,v,2\n"
+    for name in ("dump-1.csv.zst", "2025-03-03/10/x.jsonl.gz"):
+        (zone / name).parent.mkdir(parents=True, exist_ok=True)
+        with pa.output_stream(zone / name, compression="detect") as out:
+            out.write(rows.encode())
+    hour = Interval.parse("2025-03-03T10:00", "2025-03-03T11:00")
+    assert collect(zone, stream, hour, 7).figures["collected_files"] == 1
+    assert len(landing_files(zone, hour, stream.sources)) == 2
+    monkeypatch.chdir(tmp_path)
+    [query] = (t for kind, t in BLOCKS if kind == "sql")
+    assert duckdb.sql(query).fetchall() == [("dump-1.csv.zst", 2, 1, None)]
 
 
 def test_every_setting_is_on_the_page() -> None:

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from elsinore.catalog.source_rule import InputFormat, SourceRule
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.catalog.yaml_text import Strict, model_of, read_model
 from elsinore.timeline import TimeUnit, parse_duration, parse_instant
@@ -69,6 +70,19 @@ class _TypeField(_PlainField):
 class _OtherTypes(StrEnum):
     REFUSE = "refuse"
     IGNORE = "ignore"
+
+
+class _SourceEntry(Strict):
+    files: Annotated[str, Field(min_length=1, max_length=500)]
+    format: Annotated[InputFormat | None, Field(strict=False)] = None
+
+    @model_validator(mode="after")
+    def _is_a_rule(self) -> Self:
+        self.to_rule()
+        return self
+
+    def to_rule(self) -> SourceRule:
+        return SourceRule.parse(self.files, self.format)
 
 
 class _AttributeEntry(Strict):
@@ -149,6 +163,8 @@ class _SchemaFile(Strict):
     id: _PlainField | None = None
     other_types: Annotated[_OtherTypes, Field(strict=False)] = _OtherTypes.REFUSE
     quoted_numbers: bool = False
+    sources: Annotated[list[_SourceEntry], Field(max_length=100)] = Field(default_factory=list)
+    keep_days: dict[Name, Annotated[int, Field(ge=1, le=36_500)]] = Field(default_factory=dict)
     types: Annotated[dict[Name, _Entries], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -213,4 +229,6 @@ class _SchemaFile(Strict):
             self.time.early,
             self.other_types is _OtherTypes.IGNORE,
             self.quoted_numbers,
+            tuple(entry.to_rule() for entry in self.sources),
+            self.keep_days,
         )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from elsinore.catalog.source_rule import SourceRule
 from elsinore.timeline import DAY, HOUR, TimeUnit
 
 
@@ -77,6 +79,8 @@ class StreamSchema:
         ignores_others: whether events of types that are not listed are passed over, not bad.
         quoted_numbers: whether numbers and booleans in quotes are taken where formats tell texts
             from numbers; an empty text is NULL then.
+        sources: where raw files lie that are not laid out as a landing zone is.
+        keep_days: for how many days tables and folders of a lake keep what they hold, by name.
     """
 
     name: str
@@ -89,6 +93,8 @@ class StreamSchema:
     early: int = HOUR
     ignores_others: bool = False
     quoted_numbers: bool = False
+    sources: tuple[SourceRule, ...] = ()
+    keep_days: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

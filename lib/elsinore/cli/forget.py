@@ -36,3 +36,5 @@ def forget_key(
         typer.echo(f"{name:26}{rows:>10,}{files:>8,}")
     if not dry_run:
         typer.echo(f"{'published hours re-opened':26}{hours:>10,}")
+    if lake.stream.sources:
+        typer.echo("files that were collected, not landed where they lie, stay as they are")

@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 import re
 import shlex
-from collections.abc import Iterator
-from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
 from string import Template
 from typing import Annotated
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
 from elsinore.catalog.load_schema import load_schema, read_schema
+from elsinore.catalog.source_rule import InputFormat, format_of
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.init import PROJECT, first_query
 from elsinore.cli.main import EventFiles, MaxBadShare
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN
+from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
-from elsinore.files.read_csv import read_csv
-from elsinore.files.read_events import (
-    InputFormat,
-    ReadReport,
-    as_json,
-    files_of,
-    format_of,
-    too_many_bad,
-)
-from elsinore.files.read_lines import read_lines
-from elsinore.files.read_parquet import read_parquet
-from elsinore.files.type_records import Decoded, concat_decoded
+from elsinore.files.read_events import ReadReport, files_of, too_many_bad
+from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.generate.flights import hour_path
 from elsinore.generate.write_events import whole_file
+from elsinore.lake.collect import HourLines, hours_between
 from elsinore.lake.landing_zone import COMPRESSION
 from elsinore.library.infer_schema import infer_schema
 from elsinore.query.print_query import count_of
 from elsinore.settings import RESERVED, STREAM_NAME, Settings
-from elsinore.timeline import DAY, HOUR, hour_label
-
-#: Stretches without events of this length are no nights or weekends: somebody should look.
-_GAP = 7 * DAY
+from elsinore.timeline import HOUR, hour_label
 
 
 def new_stream(
@@ -89,64 +76,48 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
             f"events of the stream {stream.name} have no calendar time, so no hour to land in",
             hint="`elsinore run` answers queries over them",
         )
-    hours = _by_hour(events, stream, max_bad_share)
-    new = sum(_write(settings.landing, hour, lines) for hour, lines in hours.items())
-    empty = sum(_write_empty(settings.landing, hour) for hour in _between(sorted(hours)))
-    counts = count_of(sum(map(len, hours.values())), "event"), count_of(len(hours), "hour")
+    spool = HourLines(settings.landing / f"_ingest-{os.getpid()}")
+    try:
+        _read(events, stream, max_bad_share, spool)
+        hours = sorted(spool.lines)
+        new = sum(_move(settings.landing, hour, spool) for hour in hours)
+    finally:
+        spool.remove()
+    empty = sum(_write_empty(settings.landing, hour) for hour in hours_between(hours))
+    counts = count_of(spool.lines.total(), "event"), count_of(len(hours), "hour")
     zone = f"{relpath(settings.landing)}, {count_of(new, 'new file')}"
     if empty:
         zone += f" and {count_of(empty, 'empty one')} for hours without an event"
     typer.echo(f"{counts[0]} of {counts[1]} below {zone}; next:")
-    start, end = hour_label(min(hours)), hour_label(max(hours) + HOUR)
+    start, end = hour_label(hours[0]), hour_label(hours[-1] + HOUR)
     typer.echo(f"elsinore replay --start {start}:00 --end {end}:00")
 
 
-def _by_hour(events: list[Path], stream: StreamSchema, allowed: float) -> dict[int, pa.Array]:
-    """The lines of each hour that has any, in the order of the files.
+def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourLines) -> None:
+    """Put the lines of all events into their hours, in the order of the files.
 
     Raises:
         DataError: too many lines are bad, or there is no event.
     """
     files = [file for file in files_of(events)[0] if isinstance(file, Path)]
-    parts = [part for file in files for part in _parts(file, stream)]
-    found = concat_decoded((decoded for decoded, _ in parts), stream)
-    report = ReadReport(
-        len(files), found.lines, found.events.num_rows, 0, found.rejected, found.ignored
-    )
-    if report.bad_share > allowed:
-        raise too_many_bad(report, allowed)
-    if not report.accepted:
-        raise DataError("there is no event in these files", hint=f"{found.lines} lines were read")
-    if aside := report.lines - report.accepted:
-        typer.echo(f"elsinore: {aside} of {report.lines} lines left out", err=True)
-    hours = found.events[TIME_COLUMN].to_numpy() // HOUR * HOUR
-    # Lines of an hour stay in their order: of events with one id the last one counts.
-    lines = pa.chunked_array([text for _, text in parts]).take(np.argsort(hours, kind="stable"))
-    own, sizes = np.unique(hours, return_counts=True)
-    starts = np.cumsum(sizes) - sizes
-    slices = zip(own.tolist(), starts.tolist(), sizes.tolist(), strict=True)
-    return {hour: lines.slice(start, size) for hour, start, size in slices}
-
-
-def _parts(file: Path, stream: StreamSchema) -> Iterator[tuple[Decoded, pa.Array]]:
-    """What is in a file, with the line of each event: lines of JSON stay as they are."""
-    if format_of(file) is InputFormat.JSONL:
-        for batch in read_lines(file):
+    lines = accepted = ignored = 0
+    rejected = [REJECTED_SCHEMA.empty_table()]
+    for file in files:
+        for batch in as_lines(file, format_of(file.name) or InputFormat.JSONL, stream):
             decoded = decode_lines(batch, stream)
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
-            yield decoded, batch["line"].filter(own).cast(pa.large_string())
-        return
-    reader = read_csv if format_of(file) is InputFormat.CSV else read_parquet
-    for decoded in reader(file, stream):
-        rows = decoded.events.to_pylist()
-        yield decoded, pa.array([as_json(row, stream) for row in rows], pa.large_string())
-
-
-def _between(hours: list[int]) -> Iterator[int]:
-    """The hours between some, but for stretches of a week and more."""
-    for hour, following in pairwise(hours):
-        if following - hour <= _GAP:
-            yield from range(hour + HOUR, following, HOUR)
+            hours = decoded.events[TIME_COLUMN].to_numpy() // HOUR * HOUR
+            spool.add(hours, batch["line"].filter(own))
+            lines, accepted = lines + decoded.lines, accepted + len(hours)
+            ignored += decoded.ignored
+            rejected.append(decoded.rejected)
+    report = ReadReport(len(files), lines, accepted, 0, pa.concat_tables(rejected), ignored)
+    if report.bad_share > allowed:
+        raise too_many_bad(report, allowed)
+    if not accepted:
+        raise DataError("there is no event in these files", hint=f"{lines} lines were read")
+    if aside := lines - accepted:
+        typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
 
 
 def _write_empty(zone: Path, hour: int) -> bool:
@@ -158,15 +129,12 @@ def _write_empty(zone: Path, hour: int) -> bool:
         return True
 
 
-def _write(zone: Path, hour: int, lines: pa.ChunkedArray) -> bool:
-    """Write lines of an hour into a file of their own, unless they were ingested before."""
-    text = "".join(f"{line}\n" for line in lines.to_pylist()).encode()
-    digest = hashlib.sha256(text).hexdigest()[:12]
+def _move(zone: Path, hour: int, spool: HourLines) -> bool:
+    """Put lines of an hour into a file of their own, unless they were ingested before."""
     folder, stem = hour_path(zone, hour).parent, f"events-{hour_label(hour)}"
-    if any(folder.glob(f"{stem}-*-{digest}.jsonl.gz")):
+    if any(folder.glob(f"{stem}-*-{spool.digest(hour)}.jsonl.gz")):
         return False
     # Numbered: of events with one id, that of the last file counts.
     number = sum(1 for _ in folder.glob(f"{stem}*")) + 1
-    with whole_file(folder / f"{stem}-{number:04}-{digest}.jsonl.gz", COMPRESSION) as out:
-        out.write(text)
+    spool.move(hour, folder / f"{stem}-{number:04}-{spool.digest(hour)}.jsonl.gz")
     return True

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.answers import Format, format_for, opened, write_answers
 from elsinore.cli.main import MaxBadShare, QueryFile, SchemaFile, progress_line
@@ -20,7 +21,7 @@ from elsinore.engine.evaluate import holds
 from elsinore.engine.plan import Executor, Request, require
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
-from elsinore.files.read_events import InputFormat, OnProgress, ReadReport, read_events
+from elsinore.files.read_events import OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
 from elsinore.library.results import BUDGET, answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload

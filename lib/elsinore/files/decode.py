@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -19,7 +20,7 @@ from elsinore.files.read_lines import LINES_SCHEMA, fault_in
 from elsinore.files.records import ArrowRecords, Rows
 from elsinore.files.rejection import Fault, Reason, rejected_rows, shown
 from elsinore.files.type_records import Decoded, concat_decoded, type_records
-from elsinore.files.typed import whole_number
+from elsinore.files.typed import plausible_times, type_times, whole_number
 from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_hour
 
 #: Objects and arrays inside one another. Events are flat; a limit of our own keeps the outcome
@@ -69,6 +70,18 @@ def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
     faults = {row: fault for row, fault in enumerate(parsed) if isinstance(fault, Fault)}
     records = _JsonRecords(parsed, lines, quoted=schema.quoted_numbers)
     return type_records(records, where, faults, schema)
+
+
+def line_times(lines: Sequence[str], schema: StreamSchema) -> pa.Array:
+    """The event time of each raw line that tells one, usable or not; NULL for the others."""
+    found = map(parse_json, lines)
+    parsed = [{} if isinstance(record, Fault) else record for record in found]
+    records = _JsonRecords(parsed, list(lines), quoted=schema.quoted_numbers)
+    column = records.column(schema.time_field)
+    times = type_times(column, schema.time_unit, quoted=schema.quoted_numbers).array
+    known = plausible_times(schema.time_unit)
+    is_known = pc.and_(pc.greater_equal(times, known.start), pc.less(times, known.end))
+    return pc.if_else(is_known, times, None)
 
 
 def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decoded:

@@ -48,7 +48,7 @@ def read_csv(
     reach of a quote that is never closed. Blank lines are no records.
 
     Args:
-        path: a `.csv` or `.csv.gz` file.
+        path: a `.csv`, `.csv.gz` or `.csv.zst` file.
         schema: what events may be.
         limits: bounds on what is read.
 
@@ -59,10 +59,9 @@ def read_csv(
     """
     lines = _Lines(raw_lines(path, limits))
     records = _records(lines)
-    header = next(records, None)
+    header = _header(path, records, schema)
     if header is None:
         return
-    _check_header(path, header, schema)
     fields = {*schema.raw_needed, *(field for field, _ in schema.raw_attributes)}
     columns = _Columns(header.cells, [name for name in header.cells if name in fields])
     label = printable(str(path))
@@ -81,6 +80,31 @@ def read_csv(
             block.append(record)
         if block:
             yield _decode(block, columns, label, schema)
+
+
+class CsvRow(NamedTuple):
+    """A record of a CSV file: its cells by column, its text, and what spoils it as a whole."""
+
+    position: int
+    cells: dict[str, str]
+    text: str
+    fault: Fault | None
+
+
+def csv_rows(
+    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
+) -> Iterator[CsvRow]:
+    """The records of a CSV file as they are written, with all columns; see `read_csv`.
+
+    Raises:
+        DataError, UnreadableFile: as `read_csv`.
+    """
+    records = _records(_Lines(raw_lines(path, limits)))
+    if header := _header(path, records, schema):
+        for record in records:
+            cells = dict(zip(header.cells, record.cells, strict=False))
+            fault = _fault_of(record, len(header.cells))
+            yield CsvRow(record.position, cells, record.text, fault)
 
 
 class _Columns(NamedTuple):
@@ -154,11 +178,23 @@ def _records(lines: _Lines) -> Iterator[_Record]:
             yield _Record(lines.taken[0].position, cells, text, fault)
 
 
-def _check_header(path: Path, header: _Record, schema: StreamSchema) -> None:
+def _header(path: Path, records: Iterator[_Record], schema: StreamSchema) -> _Record | None:
+    """The first record, which names the columns; None in an empty file."""
+    header = next(records, None)
+    if header is None:
+        return None
     problem = header.fault.text if header.fault else column_problem(header.cells, schema)
     if problem:
         hint = "the first line of a CSV file names its columns"
         raise unreadable(path, f":{header.position}: {problem}", Reason.BAD_HEADER, hint)
+    return header
+
+
+def _fault_of(record: _Record, width: int) -> Fault | None:
+    """What spoils a record as a whole, of a file with so many columns."""
+    if record.fault or len(record.cells) == width:
+        return record.fault
+    return Fault(Reason.BAD_CSV, f"{len(record.cells)} fields, but the header has {width}")
 
 
 def _clean_block(lines: list[RawLine], columns: _Columns) -> ArrowRecords | None:
@@ -201,14 +237,9 @@ def _clean_block(lines: list[RawLine], columns: _Columns) -> ArrowRecords | None
 
 def _decode(block: list[_Record], columns: _Columns, label: str, schema: StreamSchema) -> Decoded:
     """Events of records as the csv module reads them, with whatever is wrong in them."""
-    faults: dict[int, Fault] = {}
     width = len(columns.names)
-    for row, record in enumerate(block):
-        if record.fault:
-            faults[row] = record.fault
-        elif len(record.cells) != width:
-            text = f"{len(record.cells)} fields, but the header has {width}"
-            faults[row] = Fault(Reason.BAD_CSV, text)
+    found = ((row, _fault_of(record, width)) for row, record in enumerate(block))
+    faults = {row: fault for row, fault in found if fault}
     cells = [[""] * width if row in faults else record.cells for row, record in enumerate(block)]
     read = {name: columns.names.index(name) for name in columns.read}
     table = pa.table(

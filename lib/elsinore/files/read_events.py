@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.catalog.source_rule import PACKED, SUFFIXES, InputFormat, format_of
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
@@ -40,19 +40,6 @@ Source = Path | Frame
 OnProgress = Callable[[Source, int], None]
 
 
-class InputFormat(StrEnum):
-    """How events can be written in a file."""
-
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
-
-
-_SUFFIXES = {
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), InputFormat.JSONL),
-    ".csv": InputFormat.CSV,
-    ".parquet": InputFormat.PARQUET,
-}
 _NAMED = 3
 _AT_ONCE = 8_192
 _Rows = npt.NDArray[np.int64]
@@ -111,8 +98,8 @@ def read_events(
     """Typed events of files and frames, one of each id, and what became of every line.
 
     The format follows from the name: `.jsonl`, `.ndjson` and `.json` (JSON lines), `.csv`,
-    `.parquet`, each with or without `.gz`. A folder stands for the files of these formats below
-    it, in the order of their paths; names that begin with `.` or `_` are passed over.
+    `.parquet`, each with or without `.gz` or `.zst`. A folder stands for the files of these formats
+    below it, in the order of their paths; names that begin with `.` or `_` are passed over.
 
     Args:
         sources: files, folders and frames.
@@ -162,7 +149,7 @@ def _decoded(
             for part in read_frame(path, schema):
                 yield path, part.lines, part
             continue
-        written = format_of(path) or form
+        written = format_of(path.name) or form
         if written is InputFormat.JSONL:
             for batch in read_lines(path):
                 waiting.append(batch)
@@ -182,12 +169,6 @@ def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[in
     return lines.num_rows, decode_lines(lines, schema)
 
 
-def format_of(path: Path) -> InputFormat | None:
-    """The format that a name says; None if it says none."""
-    name = path.name.lower().removesuffix(".gz")
-    return next((form for suffix, form in _SUFFIXES.items() if name.endswith(suffix)), None)
-
-
 def files_of(
     sources: Sequence[Source], form: InputFormat | None = None
 ) -> tuple[list[Source], tuple[Path, ...]]:
@@ -203,14 +184,14 @@ def files_of(
             files.append(path)
         elif path.is_dir():
             below = _below(path)
-            chosen = [file for file in below if format_of(file) is not None]
+            chosen = [file for file in below if format_of(file.name) is not None]
             if not chosen:
                 raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
             files += chosen
-            passed_over += [file for file in below if format_of(file) is None]
+            passed_over += [file for file in below if format_of(file.name) is None]
         elif not path.exists():
             raise DataError(f"no such file: {path}", hint="check the path", file=str(path))
-        elif (format_of(path) or form) is None:
+        elif (format_of(path.name) or form) is None:
             raise ParameterError(f"cannot tell the format of {path}", hint=_hint(), file=str(path))
         else:
             files.append(path)
@@ -233,7 +214,8 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _hint() -> str:
-    return f"names end in {', '.join(_SUFFIXES)}, with or without .gz; or give --input-format"
+    ends = f"{', '.join(SUFFIXES)}, with or without {' or '.join(PACKED)}"
+    return f"names end in {ends}; or give --input-format"
 
 
 def too_many_bad(report: ReadReport, allowed: float) -> DataError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import json
 import os
 import re
 import zlib
@@ -11,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 
+from elsinore.catalog.source_rule import PACKED
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
@@ -30,6 +33,8 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 #: that never ends.
 _ESCAPED = re.compile("\ufffd\\\\x[0-9a-f]{2}")
 _CUT = re.compile(r"…\[cut, \d+ bytes\]$")
+#: Of what was no line of JSON in another format, or of a whole file, the reason itself.
+_SAID = re.compile(f"\ufffd\\\\({'|'.join(Reason)}): (.*)$")
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Columns of raw lines; `position` counts from 1.
 LINES_SCHEMA = pa.schema(
@@ -86,7 +91,8 @@ def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
     Raises:
         DataError: the file cannot be opened or read.
         UnreadableFile: it is too large, no UTF-8 at all, or gzip that is damaged; a gzip file is
-            checked to its end before the first line is given.
+            checked to its end before the first line is given. Or it says itself that it stands for
+            such a file (`unusable_line`).
     """
     with open_unpacked(path, limits) as stream:
         position = 0
@@ -98,12 +104,26 @@ def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
                         path, " is UTF-16 text", Reason.BAD_ENCODING, "files are UTF-8"
                     )
                 raw = raw.removeprefix(_UTF8_BOM)
-            yield _raw_line(position, raw, stream, limits)
+            line = _raw_line(position, raw, stream, limits)
+            if position == 1 and (said := _SAID.match(line.text)):
+                raise UnreadableFile(said[2], reason_code=Reason(said[1]), file=str(path))
+            yield line
 
 
 def fault_in(text: str) -> Fault | None:
     """What the marks in a line's text say about it; to be asked of lines that do not decode."""
+    if said := _SAID.search(text):
+        return Fault(Reason(said[1]), said[2])
     return TOO_LONG if _CUT.search(text) else _NO_UTF8 if _ESCAPED.search(text) else None
+
+
+def unusable_line(code: str, reason: str, text: str | None = None) -> str:
+    """A line for what is no line of JSON: read again, it is refused for this very reason.
+
+    Where there is no text, and it is a file's first line, the file is unusable as a whole.
+    """
+    shown = "" if text is None else json.dumps(text, ensure_ascii=False)
+    return f"{shown}\ufffd\\{code}: {' '.join(reason.split())}"
 
 
 def _raw_line(position: int, raw: bytes, stream: BinaryIO, limits: ReadLimits) -> RawLine:
@@ -129,7 +149,7 @@ def _visible(raw: bytes) -> str:
 
 @contextmanager
 def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where its name ends in `.gz`.
+    """The bytes of a file, unpacked where its name ends in `.gz` or `.zst`.
 
     A packed file is read twice, first to its end: its checksum comes last, and nothing of a
     damaged file may land. Unpacking is far cheaper than decoding, and this way neither memory nor
@@ -142,25 +162,51 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
     """
     try:
         with path.open("rb") as file:
-            if path.suffix.lower() == ".gz":
+            if path.suffix.lower() in PACKED:
                 _require_sound(path, file, limits)
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    yield cast(BinaryIO, unpacked)
+                with _unpacked(path, file) as unpacked:
+                    yield unpacked
             elif os.fstat(file.fileno()).st_size > limits.file_bytes:
                 raise too_large(path, f"exceeds {limits.file_bytes} bytes")
             else:
                 yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error, gzip.BadGzipFile, _BadZstd) as error:
         problem = f" is damaged: {str(error)[:200]}"
         raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
 
 
+class _BadZstd(Exception):
+    pass
+
+
+class _Zstd(io.RawIOBase):
+    """What a file of zstd holds; Arrow closes what it reads, so it reads a duplicate."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._stream: Any = pa.CompressedInputStream(os.fdopen(os.dup(file.fileno()), "rb"), "zstd")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return int(self._stream.readinto(buffer))
+        except OSError as error:
+            raise _BadZstd(str(error)) from error
+
+
+def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
+    if path.suffix.lower() == ".gz":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
+    return cast(BinaryIO, io.BufferedReader(_Zstd(file), _BLOCK))
+
+
 def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
     packed_size = os.fstat(file.fileno()).st_size
     size = 0
-    with gzip.GzipFile(fileobj=file) as unpacked:
+    with _unpacked(path, file) as unpacked:
         while block := unpacked.read(_BLOCK):
             size += len(block)
             if size > limits.file_bytes:
@@ -209,7 +255,7 @@ def read_lines(
     `decode_lines` rejects them with their reason.
 
     Args:
-        path: a `.jsonl` or `.jsonl.gz` file (any name in `.gz` is unpacked).
+        path: a `.jsonl`, `.jsonl.gz` or `.jsonl.zst` file (any name in `.gz`, `.zst` is unpacked).
         limits: bounds on what is read.
         name: what the column `file` says; None: the path.
 

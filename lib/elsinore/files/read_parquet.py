@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from elsinore.catalog.source_rule import PACKED
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.read_lines import (
@@ -34,7 +35,7 @@ def read_parquet(
     Positions are rows, from 1. A rejected row is kept as JSON.
 
     Args:
-        path: a `.parquet` file; `.parquet.gz` is unpacked in memory.
+        path: a `.parquet` file; `.parquet.gz` and `.parquet.zst` are unpacked in memory.
         schema: what events may be.
         limits: bounds on what is read.
 
@@ -43,10 +44,22 @@ def read_parquet(
         UnreadableFile: nothing of it can be used. Parquet has no checksum of the whole: damage
             to a page may show when earlier batches are out, so use none before the last.
     """
+    yield from _typed(parquet_rows(path, schema, limits=limits), printable(str(path)), schema)
+
+
+def parquet_rows(
+    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
+) -> Iterator[pa.Table]:
+    """The rows of a Parquet file with all its columns, in parts, as `read_parquet` types them.
+
+    Raises:
+        DataError, UnreadableFile: as `read_parquet`.
+    """
     with open_unpacked(path, limits) as stream:
-        whole = path.suffix.lower() == ".gz" or not stream.seekable()  # a pipe
+        # A packed file, or a pipe.
+        whole = path.suffix.lower() in PACKED or not stream.seekable()
         source = pa.BufferReader(stream.read()) if whole else pa.PythonFile(stream, "r")
-        yield from _typed(_batches(path, source, schema, limits), printable(str(path)), schema)
+        yield from _batches(path, source, schema, limits)
 
 
 class Frame(NamedTuple):

@@ -118,7 +118,7 @@ def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed
     """
     if isinstance(column, pa.Array):
         of = column.type
-        if _is_instant(of) and unit.is_calendar:
+        if is_instant(of) and unit.is_calendar:
             return _micros(column, Reason.BAD_TIME)
         if types.is_string(of) and unit is TimeUnit.ISO:
             return iso_instants(column, Reason.BAD_TIME)
@@ -205,7 +205,7 @@ def _natural(column: pa.Array, kind: AttributeType, quoted: bool) -> Typed | Non
             spells and _all_match(column, _PLAIN_DOUBLE)
         ):
             column = column.cast(pa.float64(), safe=False)
-        case AttributeType.TIMESTAMP if _is_instant(of):
+        case AttributeType.TIMESTAMP if is_instant(of):
             return _micros(column, Reason.WRONG_TYPE)
         case AttributeType.TIMESTAMP if is_text:
             return iso_instants(column, Reason.WRONG_TYPE)
@@ -218,7 +218,8 @@ def _is_number_type(of: pa.DataType) -> bool:
     return types.is_integer(of) or types.is_floating(of) or types.is_decimal(of)
 
 
-def _is_instant(of: pa.DataType) -> bool:
+def is_instant(of: pa.DataType) -> bool:
+    """Whether the values say a time themselves."""
     return types.is_timestamp(of) or types.is_date(of)
 
 
@@ -236,10 +237,11 @@ def _python_values(column: pa.Array) -> list[Any]:
     values = column.to_pylist()
     if not types.is_decimal(column.type):
         return values
-    return [_number(value) if isinstance(value, Decimal) else value for value in values]
+    return [plain_number(value) if isinstance(value, Decimal) else value for value in values]
 
 
-def _number(value: Decimal) -> int | float:
+def plain_number(value: Decimal) -> int | float:
+    """A decimal as the number that JSON would have for it."""
     whole = value.to_integral_value()
     return int(whole) if whole == value else float(value)
 
@@ -462,6 +464,15 @@ def _number_in(text: str) -> int | float | str | None:
     if _NUMBER.fullmatch(text) or _SPECIAL.fullmatch(text):
         return float(text)
     return text
+
+
+def spelled(text: str, kind: AttributeType | None) -> Any:
+    """What a cell of CSV says as a value of JSON: text that spells no value of its type stays.
+
+    >>> spelled("7.0", AttributeType.LONG), spelled("x", AttributeType.LONG), spelled("", None)
+    (7.0, 'x', None)
+    """
+    return _SPELLED[kind](text) if kind in _SPELLED else text or None
 
 
 #: Python types that Arrow takes as they are, if a column holds no others.

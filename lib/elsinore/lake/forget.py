@@ -246,7 +246,7 @@ def _stale(settings: Settings) -> int:
 def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
     lake = every[""]
     files: dict[LandingFile, set[int]] = defaultdict(set)
-    by_name = {file.name: file for file in all_files(settings.landing)}
+    by_name = {file.name: file for file in all_files(settings.landing, lake.stream.sources)}
     for batch in scan_files(list(by_name.values()), lake.stream):
         rows = pa.Table.from_batches([batch])
         _require_searched(rows)

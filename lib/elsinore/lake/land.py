@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 
 from elsinore.errors import ConflictError, DataError, EngineError
 from elsinore.files.rejection import bad_lines, judged_lines
+from elsinore.lake.collect import collect
 from elsinore.lake.delta_log import commits
 from elsinore.lake.judge_landing import (
     ACCEPTED,
@@ -152,6 +153,8 @@ class FoundLanding:
 def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Figures:
     """Land the hours of an interval, whole, and earlier ones whose files are new or have changed.
 
+    First it collects what the stream's rules are about; see `collect`.
+
     The tables follow from the files alone: hours landed again, in any order, in any cut, leave the
     same `raw_events`, `quarantine`, `events` and `landings`. Where a line of this landing decides
     on one of another, that landing is judged again and its account written anew. So a long landing
@@ -173,15 +176,17 @@ def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Fig
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
         earlier ones `late_landings`, how many were landed with them, and, where there are any,
-        `refused_landings`: those that could not, with the reasons, as a JSON object.
+        `refused_landings`: those that could not, with the reasons, as a JSON object; so are files
+        that could not be collected. And the figures of `collect`.
 
     Raises:
         DataError: there is no landing zone, or too large a share of the lines is bad.
         ConflictError: other runs kept landing meanwhile.
         EngineError: the lines do not add up.
     """
-    figures: Counter[str] = Counter()
-    refused: dict[str, str] = {}
+    collected = collect(settings.landing, lake.stream, interval, settings.late_days)
+    figures = Counter(collected.figures)
+    refused = dict(collected.refused)
     for part in find_landing(lake, settings, interval).parts(settings.landing_bytes):
         landing = _Landing(lake, run, settings.max_bad_share, part, _scan(lake, part.files))
         figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
@@ -199,14 +204,15 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
             hours had landed and their lines are kept no longer.
     """
     zone = settings.landing
-    files = landing_files(zone, interval)
+    rules = lake.stream.sources
+    files = landing_files(zone, interval, rules)
     lake.create_all()
-    if "raw_events" in settings.keep_days:
+    if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
         _require_not_removed(lake, Landings(interval))
     late, refused = late_landings(lake, zone, interval.start, settings.late_days)
     own = Landings(interval, stretches(late))
     for stretch in own.also:
-        files += landing_files(zone, stretch)
+        files += landing_files(zone, stretch, rules)
     return FoundLanding(own, files, refused)
 
 
@@ -263,7 +269,7 @@ def _require_not_removed(lake: Lake, own: Landings) -> None:
     if removed := sorted(_landings_of(landed) - _landings_of(stored)):
         raise DataError(
             f"the raw lines of {some_of(removed)} were removed: they were as old as is kept",
-            hint="published results stay; ELSINORE_KEEP_DAYS without raw_events lands them anew",
+            hint="published results stay; keep_days without raw_events lands them anew",
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.catalog.source_rule import SourceRule
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
@@ -36,6 +37,9 @@ COMPRESSION = 4
 #: `events-<hour>`, whatever the producer adds to tell its files of one hour apart, and a suffix.
 RAW_NAMES = "raw files are YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl or .jsonl.gz in the landing zone"
 _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re.DOTALL)
+_OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
+#: Endings of files that are still being written.
+_PARTS = (".part", ".tmp")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,22 +60,94 @@ class LandingFile:
     changed: int
 
 
-def landing_files(zone: Path, interval: Interval) -> tuple[LandingFile, ...]:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that a rule of the stream is about.
+
+    Attributes:
+        rule: the rule.
+        path: where to read it.
+        name: its path below the landing zone, or else the absolute one.
+        told: what the path tells of its time; see `SourceRule.told`.
+    """
+
+    rule: SourceRule
+    path: Path
+    name: str
+    told: str
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether it lands where it lies: lines of JSON of one hour, in the landing zone."""
+        return self.rule.is_raw and not self.name.endswith(".zst")
+
+
+def find_sources(
+    zone: Path, rules: Iterable[SourceRule], interval: Interval | None
+) -> Iterator[Source]:
+    """The files that rules are about, by rule and name; the first rule that fits one counts.
+
+    Where paths tell a date, only folders of the days of an interval are looked into, or of all.
+
+    Raises:
+        DataError: the folder of a rule is missing.
+    """
+    seen: set[str] = set()
+    for rule in rules:
+        base = zone / rule.base
+        if not base.is_dir():
+            raise DataError(f"there is no folder {base}", hint="a rule of sources looks there")
+        days = _days(interval) if rule.is_dated and interval else [""]
+        for path in sorted(path for day in days for path in base.glob(rule.glob(day))):
+            name = path.as_posix() if rule.base else path.relative_to(zone).as_posix()
+            told = rule.told(name)
+            if told is None or name in seen or _OWN.fullmatch(name) or _is_aside(rule, name):
+                continue
+            if path.is_file():
+                seen.add(name)
+                yield Source(rule, path, name, told)
+
+
+def _raw_sources(
+    zone: Path, rules: Iterable[SourceRule], interval: Interval | None
+) -> Iterator[tuple[Path, str]]:
+    """Paths of sources that land where they lie, with the label of their hour."""
+    for source in find_sources(zone, [rule for rule in rules if rule.is_raw], interval):
+        if source.is_raw:
+            yield source.path, source.told
+
+
+def _days(interval: Interval) -> list[str]:
+    return sorted({hour_label(hour)[:10] for hour in hours_of(interval)})
+
+
+def _is_aside(rule: SourceRule, name: str) -> bool:
+    """Whether a file is hidden or still being written: names that `*` must not stand for."""
+    parts = zip(name.split("/"), rule.files.split("/"), strict=True)
+    hidden = any(part[:1] in {".", "_"} and part[0] != wanted[0] for part, wanted in parts)
+    return hidden or name.endswith(_PARTS)
+
+
+def landing_files(
+    zone: Path, interval: Interval, rules: Sequence[SourceRule] = ()
+) -> tuple[LandingFile, ...]:
     """The files of the hours of an interval, `<zone>/YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl[.gz]`.
 
-    Other names, such as those of files still being written, are passed over.
+    And those that the stream's rules add to them. Other names, such as those of files still being
+    written, are passed over.
 
     Raises:
         DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
     """
-    return tuple(sorted(_describe(zone, path, hour) for path, hour in _named(zone, interval)))
+    return tuple(sorted(describe(zone, path, hour) for path, hour in _named(zone, interval, rules)))
 
 
-def all_files(zone: Path) -> tuple[LandingFile, ...]:
+def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile, ...]:
     """The raw files of all hours; see `landing_files`."""
     found = zone.glob("[0-9]*/[0-9]*/[0-9]*/events-*")
-    named = ((path, _NAME.fullmatch(path.name)) for path in found)
-    return tuple(sorted(_describe(zone, path, name[1]) for path, name in named if name))
+    named = [(path, name[1]) for path in found if (name := _NAME.fullmatch(path.name))]
+    named += _raw_sources(zone, rules, None)
+    return tuple(sorted(describe(zone, path, label) for path, label in named))
 
 
 def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
@@ -95,25 +171,42 @@ def empty_file(file: LandingFile, stream: StreamSchema) -> pa.RecordBatch:
     return _whole(file, Reason.EMPTY_FILE, f"{file.name} holds no line", stream)
 
 
-def unread_files(zone: Path, interval: Interval) -> list[str]:
+def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = ()) -> list[str]:
     """Names in a landing zone, and in its folders of some days, that no landing reads.
 
     Without hidden ones and those of raw files with more behind, which are still being written.
     """
     found = [path for path in zone.iterdir() if not re.fullmatch(r"\d{4}", path.name)]
-    for day in sorted({hour_label(hour)[:10] for hour in hours_of(interval)}):
+    for day in _days(interval):
         folder = zone.joinpath(*day.split("-"))
         found += (p for p in folder.glob("*") if not _NAME.match(p.name))
-    names = (path.relative_to(zone).as_posix() for path in found if path.name[0] not in "._")
-    return sorted(map(printable, names))
+        for rule in (rule for rule in rules if not rule.base):
+            beside = Path(rule.glob(day)).parent.as_posix()
+            found += zone.glob(f"{beside}/*") if beside != "." else ()
+    shown = {path for path in found if path.name[0] not in "._" and path.suffix not in _PARTS}
+
+    def is_read(name: str, rule: SourceRule) -> bool:
+        return rule.leads_to(name) if (zone / name).is_dir() else rule.told(name) is not None
+
+    names = (path.relative_to(zone).as_posix() for path in shown)
+    return sorted(printable(n) for n in names if not any(is_read(n, rule) for rule in rules))
 
 
-def _named(zone: Path, interval: Interval) -> Iterator[tuple[Path, str]]:
+def raw_names(rules: Sequence[SourceRule]) -> str:
+    """Which names of raw files a landing reads, in a sentence."""
+    others = "".join(f", and sources name {rule.files}" for rule in rules)
+    return RAW_NAMES + others.replace("{year}-{month}-{day}", "{date}")
+
+
+def _named(
+    zone: Path, interval: Interval, rules: Sequence[SourceRule]
+) -> Iterator[tuple[Path, str]]:
     """Paths of files with the label of their hour."""
     if not zone.is_dir():
-        raise DataError(f"there is no landing zone {zone}", hint=f"make it; {RAW_NAMES}")
+        raise DataError(f"there is no landing zone {zone}", hint=f"make it; {raw_names(rules)}")
     hours = {hour_label(hour) for hour in hours_of(interval)}
-    for day in sorted({hour[:10] for hour in hours}):
+    yield from (named for named in _raw_sources(zone, rules, interval) if named[1] in hours)
+    for day in _days(interval):
         folder = zone.joinpath(*day.split("-"))
         for path in folder.iterdir() if folder.is_dir() else ():
             match = _NAME.fullmatch(path.name)
@@ -121,14 +214,20 @@ def _named(zone: Path, interval: Interval) -> Iterator[tuple[Path, str]]:
                 yield path, match[1]
 
 
-def _describe(zone: Path, path: Path, landing: str) -> LandingFile:
+def describe(zone: Path, path: Path, landing: str) -> LandingFile:
+    """A file of the landing zone, or of a rule's folder, as it is now.
+
+    Raises:
+        DataError: it cannot be read, or a link leads out of that folder.
+    """
     try:
         real = path.resolve(strict=True)
         status = real.stat()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
     if not real.is_relative_to(zone.resolve()):
-        raise DataError(f"{path} leads out of the landing zone", hint="put the file itself there")
+        problem = "leads out of the landing zone, or of the folder of its rule"
+        raise DataError(f"{path} {problem}", hint="put the file itself there")
     if not os.access(real, os.R_OK):
         raise DataError(f"cannot read {path}: permission denied")
     name = printable(path.relative_to(zone).as_posix())
@@ -158,9 +257,9 @@ def late_landings(
     if not days:
         return [], {}
     files, faults, before = [], {}, Interval(until - days * DAY, until)
-    for path, label in _named(zone, before):
+    for path, label in _named(zone, before, lake.stream.sources):
         try:
-            files.append(_describe(zone, path, label))
+            files.append(describe(zone, path, label))
         except DataError as error:
             faults[label] = str(error)
     there = listings(files)

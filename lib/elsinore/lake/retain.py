@@ -33,7 +33,8 @@ def remove_old(
 ) -> dict[str, int]:
     """Remove whole days that lie further back from an instant than they are to be kept.
 
-    `longest` is the longest window of the stream's queries.
+    The stream's schema says how long, or else the settings do. `longest` is the longest window of
+    the stream's queries.
 
     It is no correction: what is removed from `events` makes no published hour stale.
 
@@ -44,10 +45,12 @@ def remove_old(
         ParameterError: a period is shorter than what runs look back to; nothing is removed then.
         ConflictError: others kept writing meanwhile.
     """
-    _require_kept(settings, lake.stream, longest)
+    of_all: Mapping[Any, int] = settings.keep_days
+    keep = {**of_all, **lake.stream.keep_days}
+    _require_kept(keep, settings.late_days, lake.stream, longest)
     pages = {"reports": settings.reports, "data_docs": settings.quality}
     note, removed = json.dumps({"run": run, "touched": {}}), {}
-    for name, days in settings.keep_days.items():
+    for name, days in keep.items():
         first = day_of(until - days * DAY)
         if name in lake.tables and name not in lake.own:
             continue
@@ -60,7 +63,9 @@ def remove_old(
     return removed
 
 
-def _require_kept(settings: Settings, stream: StreamSchema, longest: int) -> None:
+def _require_kept(
+    keep: Mapping[str, int], late_days: int, stream: StreamSchema, longest: int
+) -> None:
     """Refuse what would have landing judge on events that it does not see any longer.
 
     A landing judges others again that brought lines of its ids, as a whole: their lines and
@@ -68,9 +73,8 @@ def _require_kept(settings: Settings, stream: StreamSchema, longest: int) -> Non
     """
     # A line may be late, and land in a file that is late; its id may stand in another landing,
     # which brought events that were late there.
-    reach = settings.late_days * DAY + 2 * stream.late + stream.early + longest
+    reach = late_days * DAY + 2 * stream.late + stream.early + longest
     least = reach // DAY + 2
-    keep: Mapping[Any, int] = settings.keep_days
     for name, after, more in (
         ("events", None, least), ("raw_events", "events", 2), ("quarantine", "raw_events", 0)
     ):  # fmt: skip
@@ -79,7 +83,7 @@ def _require_kept(settings: Settings, stream: StreamSchema, longest: int) -> Non
             raise ParameterError(
                 f"{name} is to be kept for {keep[name]} days; runs need {least} days of events, "
                 "raw lines two days longer, and quarantine as long as these",
-                hint="raise ELSINORE_KEEP_DAYS, or lower `late` of the stream's time",
+                hint="raise keep_days of the schema or ELSINORE_KEEP_DAYS, or lower time.late",
             )
 
 

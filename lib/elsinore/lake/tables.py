@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import deltalake
 import pyarrow as pa
@@ -26,7 +26,8 @@ from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
 from elsinore.lake.delta_log import arrow_dataset, write_failures
 from elsinore.lake.regions import Hours, Landings, Region, predicate_of
-from elsinore.settings import OF_WORKLOAD, LakeFolders, LakePath, Settings
+from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
+from elsinore.wording import suggest
 
 #: Tries at a record that others write beside us; each takes milliseconds.
 _TRIES = 20
@@ -66,7 +67,7 @@ class Lake:
 
         Raises:
             SchemaError: the stream's schema or a table's is not valid, or its time is no calendar
-                time, which hours of landing need.
+                time, which hours of landing need, or it keeps what is no table or folder.
         """
         stream = load_schema(settings.schema_file)
         if not stream.time_unit.is_calendar:
@@ -74,6 +75,11 @@ class Lake:
                 f"the stream {stream.name} counts time in ticks; a lake is laid out by hours",
                 hint="declare the unit of its time, or use `elsinore run`",
             )
+        for name in stream.keep_days:
+            if name not in get_args(Expiring):
+                known = get_args(Expiring)
+                hint = suggest(name, known) or f"there are {', '.join(known)}"
+                raise SchemaError(f"keep_days: nothing called {name} is removed", hint=hint)
         tables = load_tables(settings.tables_dir, stream)
         return Lake(settings.spark_cores, settings.lake, stream, tables)
 

@@ -15,11 +15,12 @@ from pyarrow import json as arrow_json
 from pyarrow.parquet import ParquetFile
 
 from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
+from elsinore.catalog.source_rule import InputFormat, format_of
 from elsinore.catalog.stream import AttributeType
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
 from elsinore.files.decode import ARRAY
-from elsinore.files.read_events import InputFormat, Source, files_of, format_of
+from elsinore.files.read_events import Source, files_of
 from elsinore.files.read_parquet import Frame
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Reason, shown
@@ -95,11 +96,11 @@ def _head(source: Source) -> pa.Table:
     try:
         if isinstance(source, Frame):
             table = pa.table(source.data)[:_ROWS]
-        elif format_of(source) is InputFormat.PARQUET:
+        elif format_of(source.name) is InputFormat.PARQUET:
             table = pa.table(next(ParquetFile(source).iter_batches(_ROWS)))
         else:
             with pa.input_stream(source, compression="detect") as file:
-                if format_of(source) is InputFormat.CSV:
+                if format_of(source.name) is InputFormat.CSV:
                     many = csv.ReadOptions(block_size=_BYTES)
                     reader = csv.open_csv(file, many, convert_options=_EMPTY_IS_NULL)
                 else:

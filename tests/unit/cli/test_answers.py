@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv, ipc
 
+from elsinore.catalog.source_rule import InputFormat
 from elsinore.cli.main import run_command
-from elsinore.files.read_events import InputFormat, read_events
+from elsinore.files.read_events import read_events
 from tests.golden_cases import stream_schema
 
 #: The first test compiles the kernels where they are not in the cache: minutes.

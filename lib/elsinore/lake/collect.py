@@ -1,0 +1,289 @@
+"""Files that a stream's rules are about, put into the hour files that a landing reads.
+
+Of each source file a note in the landing zone, `_collected/<name>.json`, says what it was when it
+was read, how many lines it had, and how many went into the file of which hour. The note is written
+last: what was killed before is done again, and ends with the same files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.errors import DataError, EngineError
+from elsinore.files.as_lines import as_lines
+from elsinore.files.decode import line_times
+from elsinore.files.read_lines import unusable_line
+from elsinore.files.rejection import UnreadableFile, printable
+from elsinore.generate.flights import hour_path
+from elsinore.generate.write_events import whole_file
+from elsinore.lake.landing_zone import COMPRESSION, LandingFile, Source, describe, find_sources
+from elsinore.timeline import DAY, HOUR, Interval, hour_label, parse_hour, parse_instant
+
+#: The folder of notes in a landing zone, and in it that of lines on their way.
+COLLECTED, _SPOOL = "_collected", "spool"
+
+#: Stretches without events of this length are no nights or weekends: somebody should look.
+_GAP = 7 * DAY
+#: Bytes of lines that wait until they are written.
+_WAITING = 64 << 20
+#: Characters of a source's name in those of its hour files.
+_SHOWN = 120
+
+
+class HourLines:
+    """Lines by hour, in packed files of a folder until they are moved to where they belong.
+
+    What the folder held before is removed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.lines: Counter[int] = Counter()
+        self._folder = folder
+        self._digests: dict[int, Any] = defaultdict(hashlib.sha256)
+        self._waiting: dict[int, list[bytes]] = defaultdict(list)
+        self._size = 0
+        self.remove()
+
+    def add(self, hours: npt.NDArray[np.int64], lines: pa.Array) -> None:
+        """Put lines, in their order, behind those of their hours that are there."""
+        order = np.argsort(hours, kind="stable")
+        own, sizes = np.unique(hours, return_counts=True)
+        ordered, begin = lines.take(pa.array(order)), 0
+        for hour, size in zip(own.tolist(), sizes.tolist(), strict=True):
+            texts = ordered.slice(begin, size).to_pylist()
+            self._put(hour, "".join(f"{line}\n" for line in texts).encode(), size)
+            begin += size
+        if self._size > _WAITING:
+            self._write()
+
+    def open(self, hour: int) -> None:
+        """Have a file for an hour, even if without a line."""
+        self._put(hour, b"", 0)
+
+    def digest(self, hour: int) -> str:
+        """What tells the lines of an hour from others."""
+        return str(self._digests[hour].hexdigest()[:12])
+
+    def move(self, hour: int, path: Path) -> None:
+        """Put the file of an hour in the place of what is there."""
+        self._write()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(self._folder / str(hour), path)
+
+    def remove(self) -> None:
+        """Remove the folder with all that was not moved."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _put(self, hour: int, text: bytes, lines: int) -> None:
+        self.lines[hour] += lines
+        self._digests[hour].update(text)
+        self._waiting[hour].append(text)
+        self._size += len(text)
+
+    def _write(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for hour, texts in self._waiting.items():
+            with (
+                (self._folder / str(hour)).open("ab") as file,
+                gzip.GzipFile("", "wb", COMPRESSION, file, mtime=0) as out,
+            ):
+                out.writelines(texts)
+        self._waiting.clear()
+        self._size = 0
+
+
+def hours_between(hours: list[int]) -> Iterator[int]:
+    """The hours between some, but for stretches of a week and more."""
+    for hour, following in pairwise(hours):
+        if following - hour <= _GAP:
+            yield from range(hour + HOUR, following, HOUR)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was collected; and by name of the files that could not be, why not.
+
+    Of `figures`, `collected_files` were new or had changed, `collected_lines` is how many lines
+    they had, `collected_untimed` how many of these told no time, and `collected_old_hours` how many
+    hours they changed that lie before those a landing looks at.
+    """
+
+    figures: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def collect(zone: Path, stream: StreamSchema, interval: Interval, late_days: int) -> Collected:
+    """Put the lines of all new and changed source files into files of their hours.
+
+    Those that can land where they lie are left to landing. Where paths tell a date, that is looked
+    at from so many days before an interval to a day after it: time zones differ.
+
+    Raises:
+        DataError: there is no landing zone, or the folder of a rule is missing.
+    """
+    if not stream.sources:
+        return Collected()
+    first = interval.start - late_days * DAY
+    looked = Interval(first - DAY, interval.end + DAY)
+    figures = dict.fromkeys(("files", "lines", "untimed", "old_hours"), 0)
+    refused: dict[str, str] = {}
+    old: set[int] = set()
+    with _alone(zone):
+        for source in find_sources(zone, stream.sources, looked):
+            try:
+                done = None if source.is_raw else _collect(zone, source, stream)
+            except DataError as error:  # it is tried again by each run
+                refused[printable(source.name)] = str(error)
+                continue
+            if done is not None:
+                figures["files"] += 1
+                figures["lines"] += done.lines
+                figures["untimed"] += done.untimed
+                old.update(hour for hour in done.changed if hour < first)
+    figures["old_hours"] = len(old)
+    return Collected({f"collected_{name}": count for name, count in figures.items()}, refused)
+
+
+@contextmanager
+def _alone(zone: Path) -> Iterator[None]:
+    """Wait until nobody else collects: two would write the same files."""
+    if not zone.is_dir():
+        raise DataError(f"there is no landing zone {zone}", hint="make it")
+    (zone / COLLECTED).mkdir(exist_ok=True)
+    with (zone / COLLECTED / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@dataclass
+class _Done:
+    """Of a source file, how many lines it had and how many of them told no time.
+
+    And the hours that lines told, and those whose files changed.
+    """
+
+    lines: int = 0
+    untimed: int = 0
+    told: set[int] = field(default_factory=set)
+    changed: list[int] = field(default_factory=list)
+
+
+def _collect(zone: Path, source: Source, stream: StreamSchema) -> _Done | None:
+    """Collect a file; None if it was collected as it is."""
+    file = describe(zone / source.rule.base, source.path, "")
+    seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
+    seen |= {"told": source.told, "size": file.size, "changed": file.changed}
+    name = _file_name(source.name)
+    path = zone / COLLECTED / f"{name}.json"
+    before: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
+    if before and seen.items() <= before.items():
+        return None
+    hours, done, reason = _read(zone, source, stream, file)
+    old = {parse_hour(label): digest for label, digest in before.get("digests", {}).items()}
+    for hour in [*old, *_silent(zone, source, done.told)]:
+        hours.open(hour)
+    digests = {hour: hours.digest(hour) for hour in sorted(hours.lines)}
+    done.changed = [hour for hour, digest in digests.items() if old.get(hour) != digest]
+    # Should this be killed, the next try knows what it may have written, and that it was not all.
+    _note(path, seen | {"size": -1}, digests=dict.fromkeys(digests, ""))
+    for hour in done.changed:
+        own = f"events-{hour_label(hour)}-{name}.jsonl.gz"
+        hours.move(hour, hour_path(zone, hour).with_name(own))
+    told = {"lines": done.lines, "untimed": done.untimed, "reason": reason}
+    _note(path, seen | told, hours=hours.lines, digests=digests)
+    return done
+
+
+def _read(
+    zone: Path, source: Source, stream: StreamSchema, file: LandingFile
+) -> tuple[HourLines, _Done, str | None]:
+    """The lines of a source file by hour; with the reason if it is unusable as a whole."""
+    spool, done = HourLines(zone / COLLECTED / _SPOOL), _Done()
+    untold = _untold_hour(source, file)
+    try:
+        for batch in as_lines(source.path, source.rule.form, stream):
+            hours, is_told = _hours(batch["line"], source, stream, file, untold)
+            spool.add(hours, batch["line"])
+            done.lines += batch.num_rows
+            done.untimed += int((~is_told).sum())
+            done.told.update(np.unique(hours[is_told]).tolist())
+    except UnreadableFile as error:
+        reason = str(error).replace(str(source.path), printable(source.name))
+        spool = HourLines(zone / COLLECTED / _SPOOL)
+        spool.add(np.array([untold]), pa.array([unusable_line(error.reason_code, reason)]))
+        return spool, _Done(), reason
+    if spool.lines.total() != done.lines:
+        raise EngineError(f"{source.name}: {done.lines} lines, {spool.lines.total()} in hours")
+    if not done.lines:
+        spool.open(untold)
+    return spool, done, None
+
+
+def _untold_hour(source: Source, file: LandingFile) -> int:
+    """The hour of lines that tell no time: what the path tells, or when the file was changed."""
+    if not source.told:
+        return file.changed // 1_000 // HOUR * HOUR
+    return parse_hour(source.told) if "T" in source.told else parse_instant(source.told)
+
+
+def _hours(
+    lines: pa.Array, source: Source, stream: StreamSchema, file: LandingFile, untold: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The hour of each line, and whether it is told: by the path, or by a time that can be.
+
+    No event happens after its file was written, or long before the date of its path. Those of such
+    times go where lines without a time go, and landing finds them too far from it.
+    """
+    if "T" in source.told:
+        return np.full(len(lines), untold), np.full(len(lines), True)
+    times = line_times(lines.to_pylist(), stream)
+    last = file.changed // 1_000 // HOUR * HOUR + HOUR + stream.early
+    told = times.fill_null(last).to_numpy()
+    known = told < last
+    if source.told:
+        known &= told >= untold - stream.late
+    return np.where(known, told // HOUR * HOUR, untold), known
+
+
+def _silent(zone: Path, source: Source, told: set[int]) -> list[int]:
+    """Hours between those that lines told, without an event and without any file.
+
+    An empty file says so of them. Where the path tells a date, they are of this date.
+    """
+    day = parse_instant(source.told[:10]) if source.told else 0
+    return [
+        hour
+        for hour in hours_between(sorted(told))
+        if (not source.told or day <= hour < day + DAY)
+        and not any(hour_path(zone, hour).parent.glob(f"events-{hour_label(hour)}*"))
+    ]
+
+
+def _file_name(name: str) -> str:
+    """What tells a source from others in names: its own as far as it can stand there, and an id."""
+    digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:12]
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[-_SHOWN:].lstrip('._-')}.{digest}"
+
+
+def _note(path: Path, note: Mapping[str, Any], **by_hour: Mapping[int, Any]) -> None:
+    told = {name: {hour_label(h): of[h] for h in sorted(of)} for name, of in by_hour.items()}
+    with whole_file(path, None) as out:
+        out.write(json.dumps({**note, **told}).encode())

@@ -1,0 +1,410 @@
+"""Source files of every format and layout, collected into the files of their hours."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elsinore.catalog.load_schema import read_schema
+from elsinore.catalog.source_rule import format_of
+from elsinore.catalog.stream import StreamSchema
+from elsinore.errors import DataError
+from elsinore.files.as_lines import as_lines
+from elsinore.files.decode import decode_lines
+from elsinore.files.read_csv import read_csv
+from elsinore.files.read_parquet import read_parquet
+from elsinore.lake import collect as module
+from elsinore.lake.collect import Collected, collect
+from elsinore.lake.landing_zone import all_files, landing_files, scan_files, unread_files
+from elsinore.timeline import Interval
+
+SCHEMA = """\
+stream: s
+time: {field: at, unit: UNIT}
+type: {field: kind}
+id: {field: id}
+sources: [{files: "FILES"}]
+types:
+  A: {n: long, x: {type: double, nullable: true}, ok: {type: boolean, nullable: true}}
+  B: {n: long, seen: {type: timestamp, nullable: true}}
+"""
+DAY = Interval.parse("2013-01-02T10:00Z", "2013-01-02T11:00Z")
+#: When files were written, unless a test says otherwise: nothing tells a later time.
+WRITTEN = 1357171200  # 2013-01-03T00:00Z
+LAST = "2013-01-03T00"
+
+
+def schema_of(files: str, unit: str = "iso") -> StreamSchema:
+    return read_schema(SCHEMA.replace("FILES", files).replace("UNIT", unit))
+
+
+def event(number: int, hour: int, day: int = 2, **changes: Any) -> dict[str, Any]:
+    at = f"2013-01-{day:02}T{hour:02}:30:00Z"
+    return {"id": f"e{number}", "at": at, "kind": "A", "n": number} | changes
+
+
+def write(path: Path, records: list[Any], written: float = WRITTEN) -> Path:
+    """Write records by the format that the name says, packed as it says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if ".parquet" in path.name:
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pylist(records), sink, compression="zstd")
+        data = sink.getvalue().to_pybytes()
+    elif ".csv" in path.name:
+        names = list(dict.fromkeys(name for record in records for name in record))
+        rows = [names, *(map(record.get, names) for record in records)]
+        data = "".join(
+            ",".join("" if value is None else str(value) for value in row) + "\n" for row in rows
+        ).encode()
+    else:
+        texts = [record if isinstance(record, str) else json.dumps(record) for record in records]
+        data = "".join(f"{text}\n" for text in texts).encode()
+    packing = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
+    with pa.output_stream(path, compression=packing) as out:
+        out.write(data)
+    os.utime(path, (written, written))
+    return path
+
+
+def run(zone: Path, stream: StreamSchema, days: int = 7) -> Collected:
+    zone.mkdir(exist_ok=True)
+    return collect(zone, stream, DAY, days)
+
+
+def hours(zone: Path) -> dict[str, list[str]]:
+    """By hour the ids of its events, or the lines that are none; hours with empty files too."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(zone.glob("2*/*/*/events-*")):
+        own = found.setdefault(path.name[7:20], [])
+        for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+            with_id = line.startswith("{")
+            own.append(json.loads(line)["id"] if with_id else line)
+    return found
+
+
+def notes(zone: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_bytes()) for path in sorted(zone.glob("_collected/*.json"))]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["e.jsonl", "e.jsonl.gz", "e.jsonl.zst", "e.ndjson", "e.csv", "e.csv.gz", "e.csv.zst",
+     "e.parquet", "e.parquet.gz"],
+)  # fmt: skip
+@pytest.mark.parametrize("absolute", [True, False])
+def test_events_tell_their_hour_where_the_path_does_not(
+    tmp_path: Path, name: str, absolute: bool
+) -> None:
+    zone = tmp_path / "landing"
+    folder = tmp_path / "dumps" if absolute else zone
+    zone.mkdir()
+    stream = schema_of(f"{folder}/{name}" if absolute else name)
+    write(folder / name, [event(1, 10), event(2, 12), event(3, 10), event(4, 9, n=-7)])
+    found = run(zone, stream)
+    told = {"files": 1, "lines": 4, "untimed": 0, "old_hours": 0}
+    assert (found.figures, found.refused) == ({f"collected_{n}": c for n, c in told.items()}, {})
+    assert hours(zone) == {
+        "2013-01-02T09": ["e4"], "2013-01-02T10": ["e1", "e3"], "2013-01-02T11": [],
+        "2013-01-02T12": ["e2"],
+    }  # fmt: skip
+    [note] = notes(zone)
+    assert (note["lines"], note["untimed"], note["reason"]) == (4, 0, None)
+    by_hour = {f"2013-01-02T{hour:02}": n for hour, n in [(9, 1), (10, 2), (11, 0), (12, 1)]}
+    assert note["hours"] == by_hour
+    assert unread_files(zone, DAY, stream.sources) == []
+    assert run(zone, stream).figures["collected_files"] == 0, "it is known"
+
+
+def test_a_path_that_tells_an_hour_has_the_last_word(tmp_path: Path) -> None:
+    stream = schema_of("dt={date}/{hour}-*.csv")
+    write(tmp_path / "dt=2013-01-02/10-a.csv", [event(1, 3), event(2, 23, 1), {"id": "e3"}])
+    write(tmp_path / "dt=2013-01-02/11-a.csv", [event(4, 11)])
+    write(tmp_path / "dt=2013-01-02/24-a.csv", [event(5, 11)])
+    run(tmp_path, stream)
+    assert hours(tmp_path) == {"2013-01-02T10": ["e1", "e2", "e3"], "2013-01-02T11": ["e4"]}
+    assert unread_files(tmp_path, DAY, stream.sources) == ["dt=2013-01-02/24-a.csv"]
+
+
+def test_lines_of_json_of_an_hour_land_where_they_lie(tmp_path: Path) -> None:
+    stream = schema_of('{date}/{hour}/*", format: "jsonl')
+    for name in ("a", "b.gz", "c.zst", "d.part", ".e"):
+        write(tmp_path / "2013-01-02" / "10" / name, [event(1, 10)])
+    write(tmp_path / "2013-01-02" / "11" / "f", [event(1, 10)])
+    write(tmp_path / "2013-01-02" / "12.jsonl", [event(1, 10)])
+    assert run(tmp_path, stream).figures["collected_files"] == 1
+    names = [file.name[:30] for file in landing_files(tmp_path, DAY, stream.sources)]
+    wanted = ["2013-01-02/10/a", "2013-01-02/10/b.gz", "2013/01/02/events-2013-01-02T1"]
+    assert names == wanted
+    assert len(all_files(tmp_path, stream.sources)) == 4
+    assert unread_files(tmp_path, DAY, stream.sources) == []
+
+
+def test_where_lines_lie_without_a_time(tmp_path: Path) -> None:
+    """In the hour that the file was written, or the first one of its date."""
+    strange = [
+        event(1, 10), "no json", json.dumps({"id": "e2", "kind": "A", "n": 1}),
+        event(3, 10, at="noon"), event(4, 10, at="2099-01-01T00:00:00Z"),
+    ]  # fmt: skip
+    write(tmp_path / "x.jsonl", strange)
+    found = run(tmp_path, schema_of("x.jsonl"))
+    assert (found.figures["collected_lines"], found.figures["collected_untimed"]) == (5, 4)
+    assert hours(tmp_path) == {"2013-01-02T10": ["e1"], LAST: ["no json", "e2", "e3", "e4"]}
+    other = tmp_path / "other"
+    write(other / "2013-01-02.jsonl", [*strange, event(5, 10, at="2011-12-31T00:00:00Z")])
+    run(other, schema_of("{date}.jsonl"))
+    found_there = hours(other)
+    assert found_there.pop("2013-01-02T00") == ["no json", "e2", "e3", "e4", "e5"]
+    assert found_there == {"2013-01-02T10": ["e1"]}
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl.gz", "x.csv.zst", "x.jsonl.zst"])
+def test_a_damaged_file_is_unusable_as_a_whole_until_it_is_mended(
+    tmp_path: Path, name: str
+) -> None:
+    stream = schema_of(name)
+    path = write(tmp_path / name, [event(1, 10), event(2, 12)])
+    path.write_bytes(b"id,no\n" if name == "x.csv" else path.read_bytes()[:-9])
+    os.utime(path, (WRITTEN, WRITTEN))
+    run(tmp_path, stream)
+    [file] = all_files(tmp_path)
+    assert file.landing == LAST
+    [row] = pa.Table.from_batches(scan_files([file], stream)).to_pylist()
+    assert (row["position"], row["line"]) == (0, "")
+    assert row["reason_code"] == ("bad_header" if name == "x.csv" else "corrupt_file")
+    assert row["reason"].startswith(name)
+    assert row["reason"] == notes(tmp_path)[0]["reason"]
+    write(path, [event(1, 10), event(2, 11)], WRITTEN + 1)
+    run(tmp_path, stream)
+    assert hours(tmp_path) == {"2013-01-02T10": ["e1"], "2013-01-02T11": ["e2"], LAST: []}
+    assert notes(tmp_path)[0]["reason"] is None
+
+
+def test_other_content_takes_the_place_of_the_earlier_one(tmp_path: Path) -> None:
+    stream = schema_of("x.parquet")
+    path = write(tmp_path / "x.parquet", [event(1, 8), event(2, 9), event(3, 10)])
+    run(tmp_path, stream)
+    before = {file.landing: file for file in all_files(tmp_path)}
+    write(path, [event(2, 9), event(4, 10), event(5, 11)], WRITTEN + 1)
+    found = run(tmp_path, stream)
+    assert found.figures["collected_files"] == 1
+    expected = {"08": [], "09": ["e2"], "10": ["e4"], "11": ["e5"]}
+    assert hours(tmp_path) == {f"2013-01-02T{hour}": ids for hour, ids in expected.items()}
+    after = {file.landing: file for file in all_files(tmp_path)}
+    changed = {label[-2:] for label, file in after.items() if before.get(label) != file}
+    assert changed == {"08", "10", "11"}, "what is the same is not landed again"
+    path.unlink()
+    assert run(tmp_path, stream).figures["collected_files"] == 0
+    assert {file.landing: file for file in all_files(tmp_path)} == after, "what it brought stays"
+
+
+def test_hours_that_no_landing_looks_at_any_longer_are_counted(tmp_path: Path) -> None:
+    write(tmp_path / "x.csv", [event(1, 9, 1), event(2, 11, 1), event(3, 10)])
+    assert run(tmp_path, schema_of("x.csv"), days=1).figures["collected_old_hours"] == 1
+
+
+def test_dated_folders_are_looked_into_as_far_as_landings_look_back(tmp_path: Path) -> None:
+    stream = schema_of("{date}/x.csv")
+    for day in (1, 2, 3, 4):
+        write(tmp_path / f"2013-01-{day:02}/x.csv", [event(day, 12, day)])
+    for day in (30, 31):
+        write(tmp_path / f"2012-12-{day}/x.csv", [event(day, 12, at=f"2012-12-{day}")])
+    run(tmp_path, stream, days=1)
+    assert [note["told"][-5:] for note in notes(tmp_path)] == ["12-31", "01-01", "01-02", "01-03"]
+
+
+def test_names_that_are_left_alone(tmp_path: Path) -> None:
+    rules = "*.jsonl', format: jsonl}, {files: '*.tmp', format: csv}, {files: '*/*/*/*.jsonl"
+    stream = read_schema(SCHEMA.replace('"FILES"', f"'{rules}'").replace("UNIT", "iso"))
+    for name in (".x.jsonl", "_x.jsonl", "y.tmp", "2013/01/02/events-2013-01-02T10.jsonl"):
+        write(tmp_path / name, [event(1, 10)])
+    (tmp_path / "x.jsonl").mkdir()
+    write(tmp_path / "x.csv", [])
+    assert run(tmp_path, stream).figures["collected_files"] == 0
+    assert unread_files(tmp_path, DAY, stream.sources) == ["x.csv"]
+    assert len(all_files(tmp_path, stream.sources)) == 1
+
+
+def test_what_cannot_be_read_is_told_and_keeps_nobody_up(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere" / "a.csv", [event(1, 10)])
+    zone = tmp_path / "landing"
+    write(zone / "b.csv", [event(2, 10)])
+    (zone / "a.csv").symlink_to(tmp_path / "elsewhere" / "a.csv")
+    found = run(zone, schema_of("*.csv"))
+    assert found.figures["collected_files"] == 1
+    assert list(found.refused) == ["a.csv"]
+    assert "leads out of" in found.refused["a.csv"]
+    with pytest.raises(DataError, match=r"there is no folder .*/gone \(a rule of sources"):
+        run(zone, schema_of(f"{tmp_path}/gone/*.csv"))
+
+
+class Killed(BaseException):
+    """As a process that is killed, it is no `Exception`."""
+
+
+@contextmanager
+def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Ends before the given renaming of files, of those that are made from now on."""
+    steps: list[int] = []
+    replace = os.replace
+
+    def or_die(*paths: Any) -> None:
+        steps.append(1)
+        if len(steps) == step:
+            raise Killed
+        replace(*paths)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", or_die)
+        yield steps
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_killed_at_any_point_the_next_run_ends_with_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    """Also where another content comes in between, of which hours were written already."""
+    stream = schema_of("x.csv")
+    first = [event(1, 8), event(2, 9), event(3, 10)]
+    second = [event(4, 10), event(5, 14), event(1, 8)]
+    third = [event(1, 8), event(6, 11)] if again else second
+
+    def outcome(zone: Path, kill: int) -> tuple[dict[str, list[str]], int]:
+        write(zone / "x.csv", first)
+        run(zone, stream)
+        write(zone / "x.csv", second, WRITTEN + 1)
+        with killed_at(kill, monkeypatch) as steps:
+            try:
+                run(zone, stream)
+            except Killed:
+                write(zone / "x.csv", third, WRITTEN + 1 + again)
+        run(zone, stream)
+        assert run(zone, stream).figures["collected_files"] == 0
+        assert notes(zone)[0]["hours"].keys() == hours(zone).keys()
+        return {label: ids for label, ids in hours(zone).items() if ids or not again}, len(steps)
+
+    wanted, steps = outcome(tmp_path / "clean", 0)
+    assert steps == 8, "two notes; hours 9 to 14 but for those that are as they were"
+    if again:
+        wanted = {"2013-01-02T08": ["e1"], "2013-01-02T11": ["e6"]}
+    for kill in range(1, steps + 1):
+        assert outcome(tmp_path / str(kill), kill)[0] == wanted
+
+
+ROWS: list[dict[str, Any]] = [
+    event(1, 10, x=1.5, ok=True),
+    event(2, 10, x=2.0, ok=False),
+    event(3, 10, kind="B"),
+    event(4, 10, kind="C"),
+    event(5, 10, n=None),
+    event(6, 10, at="2013-01-02 11:00:00.123456+01:00"),
+    event(7, 10, at=None),
+    event(8, 10, kind="B", seen="2013-01-02"),
+    event(9, 10, kind="B", seen="soon"),
+    event(10, 10, x=float("nan")),
+    event(11, 10, x=float("inf")),
+    event(12, 10, n=2**53 + 1),
+    event(13, 10, id=""),
+]
+
+
+def outcomes(path: Path, stream: StreamSchema, direct: bool) -> tuple[list[Any], list[Any]]:
+    """Events and rejected rows of a file, read as they are or by way of lines of JSON."""
+    form = format_of(path.name)
+    assert form is not None
+    reader = read_csv if form == "csv" else read_parquet
+    parts = reader(path, stream) if direct else (
+        decode_lines(lines, stream) for lines in as_lines(path, form, stream)
+    )  # fmt: skip
+    events: list[Any] = []
+    rejected: list[Any] = []
+    for part in parts:
+        events += part.events.drop_columns(["file"]).to_pylist()
+        rejected += part.rejected.select(["position", "reason_code", "reason"]).to_pylist()
+    return [str(row) for row in events], sorted(map(str, rejected))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,at,kind,n,x\n" + "".join(f"e{n},2013-01-02T10:00:0{n}Z,A,{n},\n" for n in range(9)),
+        "id,at,kind,n,ok\n1,2013-01-02,A,+07,TRUE\n2,2013-01-02,A,x,true\n3,2013-01-02,A,1,yes\n",
+        'id,at,kind,n,note\n1,2013-01-02,A,7,"a ""b""\nc"\n2,2013-01-02,A,7\n3,2013,A,7,a"b\n',
+        "kind,n,id,at,z.x\nB,1,1,2013-01-02,x\nC,x,2,2013,\nB,,3,noon,\n\nA,1e400,4,2013-01-02,\n",
+        'id,at,kind,n\n{"id":"1","at":"2013-01-02","kind":"A","n":1}\n',
+        "",
+    ],
+)  # fmt: skip
+def test_lines_of_csv_are_read_as_its_rows(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    stream = schema_of("x.csv")
+    assert outcomes(path, stream, direct=False) == outcomes(path, stream, direct=True)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_rows_are_refused_for_the_same_reasons_as_lines(tmp_path: Path, name: str) -> None:
+    rows = [{k: "" if v is None else v for k, v in r.items()} if "csv" in name else r for r in ROWS]
+    path = write(tmp_path / name, rows)
+    stream = schema_of(name)
+    found = outcomes(path, stream, direct=False)
+    assert found == outcomes(path, stream, direct=True)
+    assert all(found)
+
+
+@pytest.mark.parametrize("unit", ["iso", "s", "ms", "us"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1357120800_000001, None, 10**18], pa.timestamp("us")),
+        pa.array([1357120800_123], pa.timestamp("ms", "America/New_York")),
+        pa.array([1357120800_123456789], pa.timestamp("ns", "UTC")),
+        pa.array([15707], pa.int32()).cast(pa.date32()),
+        pa.array(["2013-01-02T10:00:00Z", "x"]).dictionary_encode(),
+        pa.array([1357120800, 1357120800_000, 1357120800_000_000]),
+        pa.array([1357120800.25]),
+        pa.array([Decimal("1357120800.25"), Decimal("1357120800000.00")]),
+        pa.array([b"2013-01-02"]),
+    ],
+)
+@pytest.mark.parametrize("inside", [True, False])
+def test_columns_of_parquet_are_read_as_such(
+    tmp_path: Path, unit: str, column: pa.Array, inside: bool
+) -> None:
+    """Times of every type, also inside of structs; and the same columns as attributes."""
+    size = len(column)
+    text = SCHEMA.replace("FILES", "x.parquet").replace("UNIT", unit)
+    if inside:
+        text = text.replace("{field: at", "{field: p.at")
+    table = pa.table({"id": pa.array(range(size)), "kind": ["B"] * size, "n": [1] * size})
+    if inside:
+        table = table.append_column("p", pa.StructArray.from_arrays([column], ["at"]))
+    else:
+        table = table.append_column("at", column).append_column("seen", column)
+    pq.write_table(table, tmp_path / "x.parquet")
+    stream = read_schema(text)
+    found, wanted = (outcomes(tmp_path / "x.parquet", stream, direct) for direct in (False, True))
+    assert found[0] == wanted[0]
+    assert len(found[1]) == len(wanted[1])
+
+
+def test_a_long_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of an hour that were written in several goes are one file, in their order."""
+    monkeypatch.setattr(module, "_WAITING", 100)
+    records = [event(n, 8 + n % 3) for n in range(20_000)]
+    write(tmp_path / "x.parquet", records)
+    run(tmp_path, schema_of("x.parquet"))
+    found = hours(tmp_path)
+    assert found == {
+        f"2013-01-02T{8 + rest:02}": [f"e{n}" for n in range(rest, 20_000, 3)] for rest in range(3)
+    }
+    assert len(landing_files(tmp_path, DAY)) == 1
