@@ -25,7 +25,8 @@ def forget_key(
     Published hours that it changes are re-opened: the next run computes them anew.
     """
     settings = Settings.load()
-    wanted = Key.parse(key, load_schema(settings.schema_file))
+    stream = load_schema(settings.schema_file)
+    wanted = Key.parse(key, stream)
     with at_work(settings.home, alone=not dry_run):
         removed, hours = forget(settings, wanted, run="forget", dry_run=dry_run)
         for own in settings.with_results() if not dry_run else ():
@@ -36,5 +37,5 @@ def forget_key(
         typer.echo(f"{name:26}{rows:>10,}{files:>8,}")
     if not dry_run:
         typer.echo(f"{'published hours re-opened':26}{hours:>10,}")
-    if lake.stream.sources:
+    if stream.sources:
         typer.echo("files that were collected, not landed where they lie, stay as they are")
