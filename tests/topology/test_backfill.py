@@ -208,7 +208,7 @@ def second_stream(cluster: Cluster) -> None:
     """
     root = cluster.root = cluster.folder / "root"
     root.mkdir()
-    for name in ("dags", "expectations", "jobs", "lib"):
+    for name in (".jars", "dags", "expectations", "jobs", "lib"):
         (root / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "schemas", root / "schemas")
     events, workloads = root / "schemas" / "events", root / "schemas" / "workloads"
