@@ -196,6 +196,10 @@ class _Zstd(io.RawIOBase):
         except OSError as error:
             raise _BadZstd(str(error)) from error
 
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     if path.suffix.lower() == ".gz":
@@ -276,12 +280,13 @@ def read_lines(
         lines.append(text)
         size += len(text)
         if len(lines) >= limits.batch_lines or size >= limits.batch_bytes:
-            yield _batch(label, positions, lines)
+            yield lines_batch(label, positions, lines)
             positions, lines, size = [], [], 0
     if lines:
-        yield _batch(label, positions, lines)
+        yield lines_batch(label, positions, lines)
 
 
-def _batch(label: str, positions: list[int], lines: list[str]) -> pa.RecordBatch:
+def lines_batch(label: str, positions: list[int], lines: list[str]) -> pa.RecordBatch:
+    """A batch of `LINES_SCHEMA` of lines of one file."""
     columns = [pa.repeat(label, len(lines)), pa.array(positions), pa.array(lines, pa.string())]
     return pa.record_batch(columns, schema=LINES_SCHEMA)
