@@ -12,8 +12,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from elsinore.lake.forget import Key, forget
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
+from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.timeline import DAY, HOUR, Interval
 from jobs import aggregate_trends, publish_results, report_quality, validate_results
@@ -131,6 +133,24 @@ def test_a_late_dump_and_a_corrected_one_land_again(new_home: NewHome) -> None:
     assert json.loads((next((settings.landing / "_collected").glob("dump-3*"))).read_text())[
         "reason"
     ]
+
+
+def test_a_key_is_forgotten_where_lines_lie_and_where_they_were_collected(
+    new_home: NewHome,
+) -> None:
+    settings = with_rules(new_home(), "{date}/{hour}/*.jsonl.gz", "{date}.csv")
+    lake = Lake.open(settings)
+    write(settings.landing / "2013-01-01/10/x.jsonl.gz", [departure(1, tailnum="X"), departure(2)])
+    write(settings.landing / "2013-01-01.csv", [departure(3, tailnum="X"), departure(4)], WRITTEN)
+    assert land(lake, settings, hours(10, 11))["accepted"] == 4
+    workload = load_workload(settings.workload_file, lake.stream)
+    key = Key.parse(["tailnum=X"], lake.stream)
+    removed, _ = forget(lake, settings, workload, key, run="test", dry_run=False)
+    assert removed["raw files"] == (2, 2)
+    assert rows(lake, "events", "event_id") == ["d2", "d4"]
+    assert land(lake, settings, hours(10, 11))["collected_files"] == 0
+    assert rows(lake, "events", "event_id") == ["d2", "d4"]
+    assert "X" in (settings.landing / "2013-01-01.csv").read_text(), "the producer's"
 
 
 # ---- two streams by the jobs

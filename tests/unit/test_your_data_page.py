@@ -13,6 +13,7 @@ import pytest
 
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.cli.main import run_command
+from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import read_events
 from elsinore.lake.collect import collect
 from elsinore.lake.landing_zone import landing_files
@@ -89,6 +90,19 @@ def test_the_rules_of_where_files_lie_and_the_query_of_what_is_known(
     monkeypatch.chdir(tmp_path)
     [query] = (t for kind, t in BLOCKS if kind == "sql")
     assert duckdb.sql(query).fetchall() == [("dump-1.csv.zst", 2, 1, None)]
+
+
+def test_a_long_that_becomes_a_double_under_another_name() -> None:
+    shown = re.findall(r"`(n\w*: {type: [^`]*})`", PAGE)
+    assert len(shown) == 2
+    text = f"stream: s\ntime: {{field: at, unit: iso}}\ntypes: {{A: {{{', '.join(shown)}}}}}\n"
+    lines = ['{"at": "2013-01-01", "n": 1}', '{"at": "2013-01-01", "n": 1.5}']
+    table = pa.table({"file": ["f", "f"], "position": [1, 2], "line": lines})
+    events = decode_lines(table, read_schema(text)).events
+    assert events.select(["n", "n_wide"]).to_pylist() == [
+        {"n": None, "n_wide": 1.0},
+        {"n": None, "n_wide": 1.5},
+    ]
 
 
 def test_every_setting_is_on_the_page() -> None:

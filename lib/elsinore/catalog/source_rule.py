@@ -82,9 +82,8 @@ class SourceRule:
 
     @property
     def is_raw(self) -> bool:
-        """Whether its files are such as land where they lie, unless they are packed by zstd."""
-        is_hourly = "{hour}" in self.files and not self.files.startswith("/")
-        return is_hourly and self.form is InputFormat.JSONL
+        """Whether its files land where they lie: lines of JSON of one hour, in the landing zone."""
+        return "{hour}" in self.files and not self.base and self.form is InputFormat.JSONL
 
     @cached_property
     def base(self) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from pyarrow import types
 
 from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.files.read_csv import CsvRow, csv_rows
-from elsinore.files.read_lines import LINES_SCHEMA, read_lines, unreadable, unusable_line
+from elsinore.files.read_csv import csv_rows
+from elsinore.files.read_lines import lines_batch, read_lines, unreadable, unusable_line
 from elsinore.files.read_parquet import parquet_rows
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Reason, printable
@@ -44,21 +45,8 @@ def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa
         return
     label = printable(str(path))
     rows = _csv_lines(path, schema) if form is InputFormat.CSV else _parquet_lines(path, schema)
-    positions: list[int] = []
-    lines: list[str] = []
-    for position, line in rows:
-        positions.append(position)
-        lines.append(line)
-        if len(lines) == _AT_ONCE:
-            yield _batch(label, positions, lines)
-            positions, lines = [], []
-    if lines:
-        yield _batch(label, positions, lines)
-
-
-def _batch(label: str, positions: list[int], lines: list[str]) -> pa.RecordBatch:
-    columns = [pa.repeat(label, len(lines)), pa.array(positions), pa.array(lines, pa.string())]
-    return pa.record_batch(columns, schema=LINES_SCHEMA)
+    while part := list(islice(rows, _AT_ONCE)):
+        yield lines_batch(label, [position for position, _ in part], [line for _, line in part])
 
 
 def _csv_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:
@@ -67,19 +55,13 @@ def _csv_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:
         raw: time | {a.raw: a.type for a in event_type.attributes}
         for raw, event_type in zip(schema.raw_types, schema.types, strict=True)
     }
-    for row in csv_rows(path, schema):
-        yield row.position, _csv_line(row, schema.type_field, kinds)
-
-
-def _csv_line(
-    row: CsvRow, type_field: str | None, kinds: dict[str, dict[str, AttributeType]]
-) -> str:
-    if row.fault:
-        return unusable_line(row.fault.code, row.fault.text, row.text)
-    name = next(iter(kinds)) if type_field is None else row.cells.get(type_field, "")
-    own = kinds.get(name, {})
-    cells = {name: spelled(text, own.get(name)) for name, text in row.cells.items()}
-    return _encode(cells)
+    only = schema.raw_types[0]
+    for position, cells, text, fault in csv_rows(path, schema):
+        if fault:
+            yield position, unusable_line(fault.code, fault.text, text)
+            continue
+        own = kinds.get(cells[schema.type_field] if schema.type_field else only, {})
+        yield position, _encode({name: spelled(cells[name], own.get(name)) for name in cells})
 
 
 def _parquet_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:

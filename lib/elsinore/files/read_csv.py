@@ -82,19 +82,12 @@ def read_csv(
             yield _decode(block, columns, label, schema)
 
 
-class CsvRow(NamedTuple):
-    """A record of a CSV file: its cells by column, its text, and what spoils it as a whole."""
-
-    position: int
-    cells: dict[str, str]
-    text: str
-    fault: Fault | None
-
-
 def csv_rows(
     path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
-) -> Iterator[CsvRow]:
-    """The records of a CSV file as they are written, with all columns; see `read_csv`.
+) -> Iterator[tuple[int, dict[str, str], str, Fault | None]]:
+    """Of each record of a CSV file its position, cells by column, text, and what spoils it all.
+
+    See `read_csv`.
 
     Raises:
         DataError, UnreadableFile: as `read_csv`.
@@ -104,7 +97,7 @@ def csv_rows(
         for record in records:
             cells = dict(zip(header.cells, record.cells, strict=False))
             fault = _fault_of(record, len(header.cells))
-            yield CsvRow(record.position, cells, record.text, fault)
+            yield record.position, cells, record.text, fault
 
 
 class _Columns(NamedTuple):

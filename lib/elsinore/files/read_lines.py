@@ -170,37 +170,19 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
                 raise too_large(path, f"exceeds {limits.file_bytes} bytes")
             else:
                 yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile, _BadZstd) as error:
+    except (EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # else it is of the packing
+            raise DataError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
         problem = f" is damaged: {str(error)[:200]}"
         raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
-
-
-class _BadZstd(Exception):
-    pass
-
-
-class _Zstd(io.RawIOBase):
-    """What a file of zstd holds; Arrow closes what it reads, so it reads a duplicate."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._stream: Any = pa.CompressedInputStream(os.fdopen(os.dup(file.fileno()), "rb"), "zstd")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            return int(self._stream.readinto(buffer))
-        except OSError as error:
-            raise _BadZstd(str(error)) from error
 
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     if path.suffix.lower() == ".gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
-    return cast(BinaryIO, io.BufferedReader(_Zstd(file), _BLOCK))
+    # Arrow closes what it reads: a duplicate.
+    stream: Any = pa.CompressedInputStream(os.fdopen(os.dup(file.fileno()), "rb"), "zstd")
+    return cast(BinaryIO, io.BufferedReader(stream, _BLOCK))
 
 
 def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
@@ -276,12 +258,13 @@ def read_lines(
         lines.append(text)
         size += len(text)
         if len(lines) >= limits.batch_lines or size >= limits.batch_bytes:
-            yield _batch(label, positions, lines)
+            yield lines_batch(label, positions, lines)
             positions, lines, size = [], [], 0
     if lines:
-        yield _batch(label, positions, lines)
+        yield lines_batch(label, positions, lines)
 
 
-def _batch(label: str, positions: list[int], lines: list[str]) -> pa.RecordBatch:
+def lines_batch(label: str, positions: list[int], lines: list[str]) -> pa.RecordBatch:
+    """A batch of `LINES_SCHEMA` of lines of one file."""
     columns = [pa.repeat(label, len(lines)), pa.array(positions), pa.array(lines, pa.string())]
     return pa.record_batch(columns, schema=LINES_SCHEMA)

@@ -289,7 +289,8 @@ def _require_searched(rows: pa.Table) -> None:
     is_empty = pc.field("reason_code") == Reason.EMPTY_FILE.value
     for row in rows.filter((pc.field("position") == 0) & ~is_empty).to_pylist():
         raise DataError(
-            f"a raw file cannot be searched: {row['reason']}", hint="mend it or take it away first"
+            f"the raw file {row['file']} cannot be searched: {row['reason']}",
+            hint="mend it or take it away first",
         )
 
 

@@ -78,7 +78,7 @@ class Source:
 
     @property
     def is_raw(self) -> bool:
-        """Whether it lands where it lies: lines of JSON of one hour, in the landing zone."""
+        """Whether it lands where it lies; what zstd has packed does not."""
         return self.rule.is_raw and not self.name.endswith(".zst")
 
 

@@ -378,7 +378,8 @@ def other_columns(table: str, others: Sequence[str]) -> SetupError:
     """The error of a table that no new column makes what its declaration says."""
     return SetupError(
         f"the table {table} is not as declared: {'; '.join(others)}",
-        hint="put the schema back, or take another lake (ELSINORE_HOME) and land the files again",
+        hint="put the schema back, or take another lake (ELSINORE_HOME) and land the files again; "
+        "no type can be widened in place",
     )
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -93,7 +94,11 @@ def hours(zone: Path) -> dict[str, list[str]]:
 
 
 def notes(zone: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_bytes()) for path in sorted(zone.glob("_collected/*.json"))]
+    """What is known of each file; all lines that were read went into the files of hours."""
+    found = [json.loads(path.read_bytes()) for path in sorted(zone.glob("_collected/*.json"))]
+    assert all(note["lines"] == sum(note["hours"].values()) or note["reason"] for note in found)
+    assert sum(map(len, hours(zone).values())) == sum(sum(n["hours"].values()) for n in found)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -298,6 +303,17 @@ def test_killed_at_any_point_the_next_run_ends_with_the_same_files(
         wanted = {"2013-01-02T08": ["e1"], "2013-01-02T11": ["e6"]}
     for kill in range(1, steps + 1):
         assert outcome(tmp_path / str(kill), kill)[0] == wanted
+
+
+def test_whoever_collects_beside_others_waits_for_them(tmp_path: Path) -> None:
+    write(tmp_path / "x.csv", [event(1, 10)])
+    with ThreadPoolExecutor() as pool:
+        with module._alone(tmp_path):
+            other = pool.submit(run, tmp_path, schema_of("x.csv"))
+            with pytest.raises(TimeoutError):
+                other.result(timeout=0.2)
+            assert hours(tmp_path) == {}
+        assert other.result().figures["collected_files"] == 1
 
 
 ROWS: list[dict[str, Any]] = [
