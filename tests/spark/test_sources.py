@@ -15,7 +15,6 @@ import pytest
 from elsinore.lake.forget import Key, forget
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.timeline import DAY, HOUR, Interval
 from jobs import aggregate_trends, publish_results, report_quality, validate_results
@@ -143,9 +142,8 @@ def test_a_key_is_forgotten_where_lines_lie_and_where_they_were_collected(
     write(settings.landing / "2013-01-01/10/x.jsonl.gz", [departure(1, tailnum="X"), departure(2)])
     write(settings.landing / "2013-01-01.csv", [departure(3, tailnum="X"), departure(4)], WRITTEN)
     assert land(lake, settings, hours(10, 11))["accepted"] == 4
-    workload = load_workload(settings.workload_file, lake.stream)
     key = Key.parse(["tailnum=X"], lake.stream)
-    removed, _ = forget(lake, settings, workload, key, run="test", dry_run=False)
+    removed, _ = forget(settings, key, run="test", dry_run=False)
     assert removed["raw files"] == (2, 2)
     assert rows(lake, "events", "event_id") == ["d2", "d4"]
     assert land(lake, settings, hours(10, 11))["collected_files"] == 0
