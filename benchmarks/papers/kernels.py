@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-kernel: Any = njit(cache=True)
-#: A part of kernels.
-part: Any = njit(cache=True, inline="never")
+#: Without counting references, which took longer than a trend.
+kernel: Any = njit(cache=True, _nrt=False, error_model="numpy")
+#: A part of kernels, compiled into each of them.
+part: Any = njit(cache=True, _nrt=False, error_model="numpy", forceinline=True)
 
 _NEVER, _FOREVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -84,8 +85,6 @@ def link(
         for i in range(offsets[p], offsets[p + 1]):
             first[i] = used
             s = states[i]
-            if not arrows[s].any():
-                continue
             for j in range(i + 1, offsets[p + 1]):
                 if spans[j, 2] > spans[i, 1]:
                     break
@@ -155,24 +154,29 @@ def _add(spans, weights, path, size, totals):
 def by_depth(offsets, first, following, starts, ends, spans, weights, useful, path, place, totals):
     """Construct every trend and aggregate it; `path` and `place`, int64[N], hold one at a time."""
     for p in range(offsets.size - 1):
+        mine = totals[p]
         for i in range(offsets[p], offsets[p + 1]):
             if not starts[i] or not useful[i] or spans[i, 0] > spans[i, 1]:
                 continue
             depth, latest = 0, spans[i, 1]
-            path[0], place[0] = i, first[i]
+            path[0], at, stop = i, first[i], first[i + 1]
             if ends[i]:
-                _add(spans, weights, path, 1, totals[p])
-            while depth >= 0:
-                if place[depth] == first[path[depth] + 1]:
+                _add(spans, weights, path, 1, mine)
+            while True:
+                if at == stop:
                     depth -= 1
+                    if depth < 0:
+                        break
+                    at, stop = place[depth], first[path[depth] + 1]
                     continue
-                f = following[place[depth]]
-                place[depth] += 1
+                f = following[at]
+                at += 1
                 if useful[f] and spans[f, 2] <= latest:
+                    place[depth] = at
                     depth += 1
-                    path[depth], place[depth] = f, first[f]
+                    path[depth], at, stop = f, first[f], first[f + 1]
                     if ends[f]:
-                        _add(spans, weights, path, depth + 1, totals[p])
+                        _add(spans, weights, path, depth + 1, mine)
 
 
 # ---- Flink: sequences of one length, all kept, event by event
@@ -210,13 +214,16 @@ def by_level(p, offsets, first, following, states, spans, way, parents, events, 
 
 @kernel
 def add_level(
-    low, high, times, states, before, guarded, spans, weights, parents, events, path, size, totals
+    low, high, times, states, before, guarded, spans, weights, parents, events, begins, path, totals
 ):
-    """Aggregate finished sequences of `size` events, but those with an event of NOT in them."""
+    """Aggregate finished sequences, as long as `path`, but those with an event of NOT in them."""
+    size = path.size
+    whole = weights.shape[0] > 0 or guarded.any()
     for m in range(low, high):
         at = m
         allowed = True
-        for n in range(size - 1, -1, -1):
+        path[0], path[size - 1] = begins[m], events[m]
+        for n in range(size - 1 if whole else -1, -1, -1):
             i = events[at]
             path[n] = i
             at = parents[at]
@@ -339,7 +346,7 @@ def by_slices(
     stacks, kept = (first, following, spans), (lasts, rests, sums)
     most = 0
     for p in range(offsets.size - 1):
-        low, high = offsets[p], offsets[p + 1]
+        low, high, mine = offsets[p], offsets[p + 1], totals[p]
         slices = 1
         while (
             _sub_trends(low, high, slices, first, following, spans, useful, estimate) > lasts.size
@@ -353,7 +360,7 @@ def by_slices(
         for i in range(low, high):
             if starts[i] and useful[i] and spans[i, 0] <= spans[i, 1]:
                 _put_together(
-                    i, stacks, ends, useful, begin, end, cross, kept, cursor, stop, place, totals[p]
+                    i, stacks, ends, useful, begin, end, cross, kept, cursor, stop, place, mine
                 )
     return most
 
@@ -362,9 +369,10 @@ def by_slices(
 
 
 @part
-def _complete(f, last, spans, heads, tails, head_high, tail_low, totals):
-    """Every trend of every query with one trend of the sub-pattern in it."""
-    for q in range(heads.shape[0]):
+def _complete(f, last, begun, size, spans, heads, tails, head_high, tail_low, totals):
+    """Every trend of the queries that begun before f, with one trend of the sub-pattern in it."""
+    for n in range(size):
+        q = begun[n]
         for y in range(tails[q, last, 0], tails[q, last, 1]):
             low = tail_low[y] if y >= 0 else spans[last, 2]
             for x in range(heads[q, f, 0], heads[q, f, 1]):
@@ -376,36 +384,48 @@ def _complete(f, last, spans, heads, tails, head_high, tail_low, totals):
 
 @kernel
 def by_sub_pattern(
-    offsets, first, following, starts, spans, useful, heads, tails, head_high, tail_low,
-    path, place, totals,
+    offsets, first, following, starts, ends, spans, useful, heads, tails, head_high, tail_low,
+    path, place, begun, totals,
 ):  # fmt: skip
     """Construct every trend of the sub-pattern by depth, and complete it for each query.
 
     Args:
-        offsets, first, following, starts, spans, useful: stacks of the sub-pattern's events.
+        offsets, first, following, starts, ends, spans, useful: stacks of the sub-pattern's events.
         heads, tails: int64[Q, N, 2], which sequences may come before each event and after it; from
             -1 to 0 where a query has nothing there.
         head_high, tail_low: int64[*], the last and the first window that holds a sequence.
-        path, place: int64[N] to work with.
+        path, place: int64[N], and begun: int64[Q], to work with.
         totals: int64[P, Q, W + 1, 1].
     """
     for p in range(offsets.size - 1):
+        mine = totals[p]
         for i in range(offsets[p], offsets[p + 1]):
             if not starts[i] or not useful[i]:
                 continue
             depth, latest = 0, spans[i, 1]
-            path[0], place[0] = i, first[i]
-            _complete(i, i, spans, heads, tails, head_high, tail_low, totals[p])
-            while depth >= 0:
-                if place[depth] == first[path[depth] + 1]:
+            path[0], at, stop = i, first[i], first[i + 1]
+            size = 0
+            for q in range(heads.shape[0]):
+                if heads[q, i, 0] < heads[q, i, 1]:
+                    begun[size] = q
+                    size += 1
+            if ends[i]:
+                _complete(i, i, begun, size, spans, heads, tails, head_high, tail_low, mine)
+            while True:
+                if at == stop:
                     depth -= 1
+                    if depth < 0:
+                        break
+                    at, stop = place[depth], first[path[depth] + 1]
                     continue
-                f = following[place[depth]]
-                place[depth] += 1
+                f = following[at]
+                at += 1
                 if useful[f] and spans[f, 2] <= latest:
+                    place[depth] = at
                     depth += 1
-                    path[depth], place[depth] = f, first[f]
-                    _complete(i, f, spans, heads, tails, head_high, tail_low, totals[p])
+                    path[depth], at, stop = f, first[f], first[f + 1]
+                    if ends[f]:
+                        _complete(i, f, begun, size, spans, heads, tails, head_high, tail_low, mine)
 
 
 # ---- SPASS: sequences of shared pieces, joined

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -55,8 +56,8 @@ def cet(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
         kernels.by_slices(
             stacks.offsets, stacks.first, stacks.following, stacks.starts, stacks.ends,
             stacks.spans, stacks.weights, _useful(stacks), _integers(6, stacks),
-            np.empty(stacks.times.size), np.empty(room, np.int32), np.empty(room, np.int32),
-            np.empty((aggregates, room), np.int64), totals,
+            np.empty(stacks.times.size), *(each[:room] for each in _memory(2)),
+            _sums(aggregates)[:, :room], totals,
         )  # fmt: skip
         rows += parts.rows(0, totals)
     return rows
@@ -72,7 +73,7 @@ def flink(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
         OutOfMemoryError: there are too many sequences.
     """
     rows = []
-    kept = tuple(np.empty(BUDGET // 12, np.int32) for _ in range(3))
+    kept = _memory(3)
     for query in queries:
         parts = Partitions.of([query], events, "Flink")
         template, stacks = parts.templates[0], make_stacks(parts, 0, late=True)
@@ -82,8 +83,7 @@ def flink(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
                 low, high = _sequences(stacks, p, way, kept)
                 kernels.add_level(
                     low, high, stacks.times, stacks.states, stacks.before, stacks.guarded,
-                    stacks.spans, stacks.weights, *kept[:2], np.empty(way.size, np.int64),
-                    way.size, totals[p],
+                    stacks.spans, stacks.weights, *kept, np.empty(way.size, np.int64), totals[p],
                 )  # fmt: skip
         rows += parts.rows(0, totals)
     return rows
@@ -141,6 +141,21 @@ def _sequences(
     return low, high
 
 
+def _memory(arrays: int) -> tuple[np.ndarray, ...]:
+    """Some int32 arrays that fill the budget; they take memory as they are written to."""
+    return _reserved(arrays, BUDGET)
+
+
+@cache
+def _reserved(arrays: int, size: int) -> tuple[np.ndarray, ...]:
+    return tuple(np.empty(size // 4 // arrays, np.int32) for _ in range(arrays))
+
+
+@cache
+def _sums(aggregates: int) -> np.ndarray:
+    return np.empty((aggregates, BUDGET // 8), np.int64)
+
+
 def _useful(stacks: Stacks) -> np.ndarray:
     useful = np.empty(stacks.times.size, np.bool_)
     kernels.find_useful(stacks.first, stacks.following, stacks.ends, useful)
@@ -171,7 +186,7 @@ class _Pieces:
 
 def _construct(stacks: Stacks, way: Sequence[int]) -> _Pieces:
     """All sequences along some states."""
-    kept = tuple(np.empty(BUDGET // 12, np.int32) for _ in range(3))
+    kept = _memory(3)
     states, firsts, lasts, sizes = np.array(way, np.int64), [], [], [0]
     for p in range(stacks.offsets.size - 1):
         low, high = _sequences(stacks, p, states, kept)
@@ -248,9 +263,9 @@ def _complete(
     ends = mine & (tails[:, :, 0] < tails[:, :, 1]).any(axis=0)
     totals = np.stack([parts.totals(number) for number in numbers], axis=1)
     kernels.by_sub_pattern(
-        shared.offsets, shared.first, shared.following, starts, shared.spans,
+        shared.offsets, shared.first, shared.following, starts, ends, shared.spans,
         _useful(shared._replace(ends=ends)), heads, tails, highs, lows, *_integers(2, shared),
-        totals,
+        np.empty(len(numbers), np.int64), totals,
     )  # fmt: skip
     return [row for n, number in enumerate(numbers) for row in parts.rows(number, totals[:, n])]
 

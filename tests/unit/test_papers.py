@@ -9,11 +9,15 @@ import pytest
 
 from benchmarks.papers import pointers, systems
 from benchmarks.streams import events_of, stream_of, workload_of
+from elsinore.engine.linear.segments import shared_segments
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.observe import observe
+from elsinore.sharing.plan import Finder
 
 STREAM = stream_of("ABCDN", "k", "v", "w")
 RETURNED = "RETURN COUNT(*), COUNT(b), SUM(b.v)"
@@ -35,7 +39,8 @@ KLEENE = (
 FIXED = (
     "PATTERN SEQ(A a, B b) WITHIN 12 SLIDE 5",
     "PATTERN SEQ(A a, B b, C c, D d) WHERE [k] WITHIN 40 SLIDE 10",
-    "RETURN k, COUNT(*), COUNT(b) PATTERN SEQ(A a, B b, A e, C c) GROUP-BY k WITHIN 40",
+    "RETURN k, COUNT(*), COUNT(b) PATTERN SEQ(A a, B b, A e, C c) GROUP-BY k WITHIN 40"
+    " SLIDE 10",
 )
 #: Workloads that share: E+ with other events around it, and fixed lengths with common parts.
 AROUND = ("SEQ(A a, B b+)", "B b+", "SEQ(A a, B b+, C c)", "SEQ(C c, D d, B b+, A a, D e)")
@@ -46,7 +51,7 @@ def make_events(seed: int, size: int = 24) -> EventTable:
     """Random events, of which some have the same time."""
     dice = np.random.default_rng(seed)
     times = np.cumsum(dice.integers(0, 3, size)) - 7
-    values = {name: dice.integers(0, 3 if name == "k" else 8, size) for name in "kvw"}
+    values = {name: dice.integers(0, 2 if name == "k" else 8, size) for name in "kvw"}
     kinds = dice.choice(5, size, p=[0.25, 0.35, 0.2, 0.15, 0.05])
     return events_of(STREAM, kinds, times, **values)
 
@@ -73,3 +78,85 @@ def test_systems_that_do_not_share(system: Callable[..., list[ResultRow]], text:
     queries = bound(text).queries
     found = [make_events(seed) for seed in range(4)]
     assert sum(same(system(queries, events), queries, events) for events in found) > 2
+
+
+@pytest.mark.parametrize("text", KLEENE[2:5])
+def test_cet_cuts_its_graph_where_memory_is_short(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(systems, "BUDGET", 40 * 24)  # 40 sub-trends or fewer
+    queries, events = bound(text).queries, make_events(5, size=60)
+    kept: list[int] = []
+    by_slices = systems.kernels.by_slices
+    monkeypatch.setattr(
+        systems.kernels, "by_slices", lambda *given: kept.append(by_slices(*given))
+    )
+    assert same(systems.cet(queries, events), queries, events) > 2
+    assert 20 < max(kept) <= 40
+
+
+@pytest.mark.parametrize("where", ["", "WHERE [k]", f"WHERE [k] AND {EDGE} AND b.w > 1"])
+@pytest.mark.parametrize("window", ["WITHIN 14", "WITHIN 20 SLIDE 5"])
+def test_mcep_constructs_the_trends_of_a_set_together(where: str, window: str) -> None:
+    queries = bound(*(f"PATTERN {pattern} {where} {window}" for pattern in AROUND)).queries
+    for seed in range(3):
+        events = make_events(seed)
+        assert same(systems.mcep(queries, events), queries, events) > 2
+
+
+def test_mcep_shares_only_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"PATTERN SEQ({a} a, B b+) {e} WITHIN 20" for a in "AC" for e in ("", f"WHERE {EDGE}")]
+    queries, events = bound(*texts).queries, make_events(1)
+    sets: list[int] = []
+    complete = systems._complete
+    monkeypatch.setattr(
+        systems, "_complete", lambda parts, numbers, around: (
+            sets.append(len(numbers)), complete(parts, numbers, around)
+        )[1]
+    )  # fmt: skip
+    assert same(systems.mcep(queries, events), queries, events) > 2
+    assert sets == [2, 2]
+
+
+@pytest.mark.parametrize("clauses", ["WITHIN 30", "WHERE [k] WITHIN 60 SLIDE 20"])
+@pytest.mark.parametrize("finder", [None, Finder.GWMIN, Finder.OPTIMAL])
+def test_spass_joins_pieces(clauses: str, finder: Finder | None) -> None:
+    workload = bound(*(f"PATTERN {pattern} {clauses}" for pattern in CHAINS))
+    for seed in range(3):
+        events, shared = make_events(seed), []
+        if finder is not None:
+            statistics = observe(workload, events)
+            shared = shared_segments(find_plan(workload, statistics, finder=finder))
+            assert shared
+        found = systems.spass(workload.queries, events, shared)
+        assert same(found, workload.queries, events) > 2
+
+
+def test_out_of_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, events = bound("PATTERN B b+ WITHIN 60").queries, make_events(0, size=60)
+    monkeypatch.setattr(systems, "BUDGET", 12 * 20)
+    with pytest.raises(pointers.OutOfMemoryError):
+        systems.flink(queries, events)
+    monkeypatch.setattr(pointers, "BUDGET", 4 * 10)
+    with pytest.raises(pointers.OutOfMemoryError):
+        systems.sase(queries, events)
+
+
+@pytest.mark.parametrize(
+    ("system", "text"),
+    [
+        ("sase", "RETURN AVG(b.v) PATTERN B b+ WITHIN 9"),
+        ("sase", "PATTERN B b+ WITHIN 9 SEMANTICS contiguous"),
+        ("sase", "PATTERN B b+ WHERE (b.v + NEXT(b).w) % 2 = 0 WITHIN 9"),
+        ("sase", "PATTERN SEQ(NOT SEQ(N n, C c), B b+) WITHIN 9"),
+        ("sase", "PATTERN SEQ(NOT N n, B b+, NOT C c) WITHIN 9"),
+        ("flink", "PATTERN (SEQ(A a, B b+))+ WITHIN 9"),
+        ("flink", "PATTERN SEQ(A a+, B b+) WITHIN 9"),
+        ("mcep", "RETURN COUNT(b) PATTERN SEQ(A a, B b+) WITHIN 9"),
+        ("mcep", "PATTERN SEQ(A a, B b) WITHIN 9"),
+        ("mcep", "PATTERN SEQ(A a, B b+) WHERE a.v < NEXT(b).v WITHIN 9"),
+    ],
+)
+def test_other_shapes_are_refused(system: str, text: str) -> None:
+    with pytest.raises(UnsupportedQueryError):
+        getattr(systems, system)(bound(text).queries, make_events(0))
