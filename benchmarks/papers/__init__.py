@@ -1,1 +1,1 @@
-"""The Hamlet paper's experiments; `__main__` says how they are run."""
+"""The papers' figures, all systems side by side; `__main__` says how they are run."""

@@ -1,92 +1,89 @@
-"""The experiments of the Hamlet paper (section 5) on generated streams; writes `docs/hamlet.md`.
+"""The figures of the GRETA, Sharon and Hamlet papers on generated streams; writes `docs/papers.md`.
 
-Hamlet, dynamic and static, against greta, sharon on flattened queries, and two-step, over events a
-window, numbers of queries, burst lengths, and numbers of snapshots. Every executor that finishes
-must give the same rows. Times are CPU times of one core, of processes that take turns; memory is by
-how much such a process grew.
+Every system of the papers on one stream, within budgets of time and memory. Systems that finish
+must give the same rows, and those of the reference where that finishes. Times are CPU times of one
+core, of processes that take turns; memory is by how much such a process grew.
 
-`python -m benchmarks.hamlet_paper [--quick] [--only NAME ...] [--page] [--json FILE]`: `--page`
-writes tables and pictures to the docs, without it the tables are only printed; `--json` keeps the
-results in a file. `--from FILE` measures nothing and takes them from there.
+`python -m benchmarks.papers [--quick] [--only NAME ...] [--page] [--json FILE]`: `--page` writes
+the page and its pictures, without it the tables are only printed; `--json` keeps the results in a
+file. `--from FILE` measures nothing and takes them from there.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.hamlet_paper.experiments import (
-    EXPERIMENTS,
-    ONLINE,
-    Experiment,
-    Point,
-    high_setting,
-    low_setting,
-    own_predicates,
-)
-from benchmarks.hamlet_paper.measure import EXECUTORS, Found, Task, measure, prepare
-from benchmarks.hamlet_paper.page import print_tables, write_page
-from benchmarks.hamlet_paper.queries import second_workload
-from elsinore.generate.streams import StockOptions
+from benchmarks.papers.figures import EXPERIMENTS, Experiment, Point
+from benchmarks.papers.measure import Found, measure
+from benchmarks.papers.online import OPTIMIZERS, REFERENCE, Task, prepare
+from benchmarks.papers.page import Budgets, Results, print_tables, write_page
 
-#: Seconds of CPU time after which an executor is given up, at this point and at all later ones.
-LIMIT, QUICK_LIMIT = 6, 2
-#: Processes of an executor at a point; one is enough where it takes longer than `SLOW` seconds.
-ROUNDS, SLOW = 3, 1.0
+#: Seconds of CPU time after which a system is given up, at this point and at all later ones.
+LIMIT, QUICK_LIMIT, REFERENCE_LIMIT = 4, 2, 2
+#: Processes of a system at a point; one is enough where it takes longer than `SLOW` seconds.
+ROUNDS, SLOW = 3, 0.5
 
 
 def run_experiment(experiment: Experiment, *, quick: bool) -> list[Point]:
-    """All values; the executors take turns."""
+    """All values; the systems take turns."""
     values = experiment.values[::2] if quick else experiment.values
-    given_up: set[str] = set()
+    names = [*experiment.systems]
+    if not set(names) & set(OPTIMIZERS):
+        names.append(REFERENCE)
     points = []
     for value in values:
         task = experiment.task(value)
-        found = {name: Found() for name in experiment.executors if name not in given_up}
+        point = Point(value, len(task.events), {name: Found() for name in names})
         for number in range(1 if quick else ROUNDS):
-            for name in list(found):
-                if max(found[name].seconds, default=0) > SLOW:
-                    continue
-                observed = experiment.counts and number == 0
-                limit = QUICK_LIMIT if quick else LIMIT
-                if not measure(name, task, found[name], limit, observed=observed):
-                    given_up.add(name)
-                    del found[name]
-        answers = {each.answer for each in found.values()}
-        assert len(answers) == 1, f"{experiment.name} {value}: {found}"
-        points.append(Point(value, len(task.events), found))
-        said = ", ".join(f"{n} {statistics.median(f.seconds):.3f}" for n, f in found.items())
+            _measure_all(experiment, task, point, quick=quick, first=number == 0)
+        names = [name for name in names if name in point.found]
+        answers = {each.answer for each in point.found.values()} - {"any"}
+        assert len(answers) == 1, f"{experiment.name} {value}: {point.found}"
+        point.checked = point.found.pop(REFERENCE, None) is not None
+        points.append(point)
+        said = ", ".join(f"{name} {found.time:.3f}" for name, found in point.found.items())
         print(f"{experiment.name}: {experiment.variable} {value:g}: {said}", file=sys.stderr)
     return points
 
 
-def warm_up() -> None:
+def _measure_all(
+    experiment: Experiment, task: Task, point: Point, *, quick: bool, first: bool
+) -> None:
+    """One more process of each system; who breaks a budget is lost."""
+    for name, found in list(point.found.items()):
+        if found.seconds and (name == REFERENCE or max(found.seconds) > SLOW):
+            continue
+        limit = REFERENCE_LIMIT if name == REFERENCE else QUICK_LIMIT if quick else LIMIT
+        broken = measure(name, task, found, limit, observed=experiment.counts and first)
+        if broken is not None:
+            del point.found[name]
+            if name != REFERENCE:
+                point.lost[name] = broken
+
+
+def warm_up(experiments: Sequence[Experiment]) -> None:
     """Compile or load all that is measured; the first time this takes some minutes."""
-    tasks = (low_setting(3, 200), high_setting(3, 500), high_setting(3, 3_000, edge=""))
-    stocks = Task(second_workload(10), StockOptions(events=2_000, companies=5).make())
-    for task in (*tasks, high_setting(4, 500, own=own_predicates(0.5)), stocks):
-        for name in EXECUTORS if task.flat else ONLINE:
-            measure_here(name, task)
+    for experiment in experiments:
+        value = min(experiment.values) if not experiment.even else experiment.values[0]
+        task = experiment.task(value)
+        for name in experiment.systems:
+            work, to_rows = prepare(name, task)
+            to_rows(work())
 
 
-def measure_here(name: str, task: Task) -> None:
-    """Run an executor in this process, so that others are forked with its kernels loaded."""
-    work, to_rows = prepare(name, task)
-    to_rows(work())
-
-
-def kept(path: Path) -> list[tuple[Experiment, list[Point]]]:
+def kept(path: Path) -> Results:
     """Results as `--json` keeps them; experiments that are no longer measured are left out."""
     found = json.loads(path.read_text(encoding="utf-8"))
     return [
         (
             experiment,
             [
-                Point(p["value"], p["events"], {n: Found(**f) for n, f in p["found"].items()})
+                Point(**p | {"found": {n: Found(**f) for n, f in p["found"].items()}})
                 for p in found[experiment.name]
             ],
         )
@@ -107,19 +104,18 @@ def main() -> None:
     if given.source is not None:
         results = kept(given.source)
     else:
-        warm_up()
+        chosen = [each for each in EXPERIMENTS if not given.only or each.name in given.only]
+        warm_up(chosen)
         results = []
-        for each in EXPERIMENTS:
-            if given.only and each.name not in given.only:
-                continue
+        for each in chosen:
             results.append((each, run_experiment(each, quick=given.quick)))
             if given.json is not None:
                 found = {e.name: [asdict(point) for point in points] for e, points in results}
                 given.json.write_text(json.dumps(found), encoding="utf-8")
+    limit = QUICK_LIMIT if given.quick else LIMIT
     print_tables(results)
     if given.page:
-        limit = QUICK_LIMIT if given.quick else LIMIT
-        write_page(results, rounds=1 if given.quick else ROUNDS, slow=SLOW, limit=limit)
+        write_page(results, Budgets(limit, REFERENCE_LIMIT, 1 if given.quick else ROUNDS, SLOW))
 
 
 if __name__ == "__main__":
