@@ -233,6 +233,51 @@ def add_level(
             _add(spans, weights, path, size, totals)
 
 
+@kernel
+def by_length(
+    offsets, first, following, states, spans, way, times, before, guarded, weights,
+    parents, events, begins, path, totals,
+):  # fmt: skip
+    """Construct all sequences along `way` and aggregate them; whether there was room.
+
+    `parents`, `events` and `begins`, int32 each, hold those of a partition, `path` is int64[L].
+    """
+    for p in range(offsets.size - 1):
+        low, high = by_level(
+            p, offsets, first, following, states, spans, way, parents, events, begins
+        )
+        if low < 0:
+            return False
+        add_level(
+            low, high, times, states, before, guarded, spans, weights, parents, events, begins,
+            path, totals[p],
+        )  # fmt: skip
+    return True
+
+
+@kernel
+def sequences(
+    offsets, first, following, states, spans, way, parents, events, begins, firsts, lasts, bounds
+):
+    """Construct all sequences along `way` and keep their first and last entries.
+
+    Returns whether there was room for them in `firsts` and `lasts`, int32 each; `bounds`, int64[P +
+    1], says where those of each partition lie, sorted by their first.
+    """
+    used = 0
+    for p in range(offsets.size - 1):
+        low, high = by_level(
+            p, offsets, first, following, states, spans, way, parents, events, begins
+        )
+        if low < 0 or used + high - low > firsts.size:
+            return False
+        for m in range(low, high):
+            firsts[used], lasts[used] = begins[m], events[m]
+            used += 1
+        bounds[p + 1] = used
+    return True
+
+
 # ---- CET: sub-trends of slices of the graph, kept and put together
 
 

@@ -71,7 +71,7 @@ class Found:
 def measure(name: str, task: Task, found: Found, limit: int, *, observed: bool) -> str | None:
     """Add one measurement; or say which budget it broke, as `TIME`, of `limit` CPU seconds."""
     work, to_rows = prepare(name, task)
-    little = work
+    little: Work = list
     if name not in OPTIMIZERS:
         first = EventTable(task.events.schema, task.events.table.slice(0, _FIRST))
         little, _ = prepare(name, replace(task, events=first))

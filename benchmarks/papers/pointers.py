@@ -116,11 +116,12 @@ class Partitions:
         partitions, aggregates = self.entries.offsets.size - 1, _weighed(self.queries[number])
         return np.zeros((partitions, self.windows + 1, len(aggregates) + 1), np.int64)
 
-    def entries_of(self, number: int) -> EntryColumns:
-        """The entries of one query; their symbols are its states."""
+    def entries_of(self, number: int, kept: frozenset[int]) -> EntryColumns:
+        """The entries of one query at some states; their symbols are its states."""
         found, mine = self.entries, []
+        wanted = {(number, state) for state in kept}
         for places in found.classes:
-            mine.append(frozenset(state for query, state in places if query == number))
+            mine.append(frozenset(state for _, state in places & wanted))
         classes = tuple(mine)
         return at_symbols(
             Entries(found.times, found.codes, classes, found.rows, found.offsets, found.keys)
@@ -131,10 +132,11 @@ class Partitions:
         query = self.queries[number]
         sums = np.cumsum(totals, axis=1)[:, :-1]
         codes = key_codes(query, self.columns)
-        groups = [group_of(query, t) for t in self.entries.group_texts(query, codes).to_pylist()]
+        texts = self.entries.group_texts(query, codes).to_pylist()
+        known = {text: group_of(query, text) for text in set(texts)}
         found: dict[tuple[Group, int], np.ndarray] = {}
         for partition, window in np.argwhere(sums[:, :, 0] > 0).tolist():
-            key = groups[partition], window + self.base
+            key = known[texts[partition]], window + self.base
             found[key] = found.get(key, 0) + sums[partition, window]
         calendar = self.columns.events.schema.time_unit.is_calendar
         return sorted_rows(
@@ -158,13 +160,15 @@ def make_stacks(
         OutOfMemoryError: there are too many pointers.
     """
     query, template = parts.queries[number], parts.templates[number]
-    found = parts.entries_of(number)
-    times, states = found.times, found.symbols.astype(np.int32)
+    every, size = frozenset(range(len(template.states))), len(template.states)
     nots = np.array([state.guard != TREND for state in template.states])
+    kept = (every if kept is None else kept) | frozenset(np.flatnonzero(nots).tolist())
+    found = parts.entries_of(number, kept)
+    times, states = found.times, found.symbols.astype(np.int32)
     before, after = np.full(times.size, NEVER), np.full(times.size, FOREVER)
     kernels.find_nots(times, states, found.offsets, nots, before, after)
     arrows, guarded = _arrows(template)
-    wanted = np.array([kept is None or s in kept for s in range(len(template.states))]) & ~nots
+    wanted = np.array([s in kept for s in range(size)]) & ~nots
     arrows &= wanted[:, None] & wanted[None, :]
     spans = _spans(parts, template, states, times, before, after)
     tests = _Tests(parts.columns, found.rows)
@@ -176,8 +180,8 @@ def make_stacks(
     )  # fmt: skip
     if used < 0:
         raise OutOfMemoryError
-    starts = np.array([s in template.starts for s in range(len(template.states))]) & wanted
-    ends = np.array([s in template.ends for s in range(len(template.states))]) & wanted
+    starts = np.array([s in template.starts for s in range(size)]) & wanted
+    ends = np.array([s in template.ends for s in range(size)]) & wanted
     return Stacks(
         times, states, found.offsets, starts[states], ends[states], first, following[:used], spans,
         _weights(parts, number, found), before, guarded,

@@ -79,12 +79,12 @@ def flink(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
         template, stacks = parts.templates[0], make_stacks(parts, 0, late=True)
         totals = parts.totals(0)
         for way in _ways(query, template, stacks):
-            for p in range(stacks.offsets.size - 1):
-                low, high = _sequences(stacks, p, way, kept)
-                kernels.add_level(
-                    low, high, stacks.times, stacks.states, stacks.before, stacks.guarded,
-                    stacks.spans, stacks.weights, *kept, np.empty(way.size, np.int64), totals[p],
-                )  # fmt: skip
+            if not kernels.by_length(
+                stacks.offsets, stacks.first, stacks.following, stacks.states, stacks.spans, way,
+                stacks.times, stacks.before, stacks.guarded, stacks.weights, *kept,
+                np.empty(way.size, np.int64), totals,
+            ):  # fmt: skip
+                raise OutOfMemoryError
         rows += parts.rows(0, totals)
     return rows
 
@@ -128,17 +128,6 @@ def _around(
 def _within_nots(template: Template) -> int:
     trend = set(template.trend_states)
     return sum(not {a.earlier, a.later} <= trend for a in template.transitions)
-
-
-def _sequences(
-    stacks: Stacks, p: int, way: np.ndarray, kept: tuple[np.ndarray, ...]
-) -> tuple[int, int]:
-    low, high = kernels.by_level(
-        p, stacks.offsets, stacks.first, stacks.following, stacks.states, stacks.spans, way, *kept
-    )
-    if low < 0:
-        raise OutOfMemoryError
-    return low, high
 
 
 def _memory(arrays: int) -> tuple[np.ndarray, ...]:
@@ -186,20 +175,16 @@ class _Pieces:
 
 def _construct(stacks: Stacks, way: Sequence[int]) -> _Pieces:
     """All sequences along some states."""
-    kept = _memory(3)
-    states, firsts, lasts, sizes = np.array(way, np.int64), [], [], [0]
-    for p in range(stacks.offsets.size - 1):
-        low, high = _sequences(stacks, p, states, kept)
-        order = np.argsort(kept[2][low:high], kind="stable")
-        firsts.append(kept[2][low:high][order])
-        lasts.append(kept[1][low:high][order])
-        sizes.append(high - low)
-        if sum(sizes) > BUDGET // 40:
-            raise OutOfMemoryError
-    none = np.empty(0, np.int32)
-    first, last = (np.concatenate([none, *each]) for each in (firsts, lasts))
+    bounds = np.zeros(stacks.offsets.size, np.int64)
+    firsts, lasts = _reserved(2, BUDGET // 5)  # which five columns of eight bytes are made of
+    if not kernels.sequences(
+        stacks.offsets, stacks.first, stacks.following, stacks.states, stacks.spans,
+        np.array(way, np.int64), *_memory(3), firsts, lasts, bounds,
+    ):  # fmt: skip
+        raise OutOfMemoryError
+    first, last = firsts[: bounds[-1]], lasts[: bounds[-1]]
     times, spans = stacks.times, stacks.spans
-    return _Pieces(np.cumsum(sizes), times[first], times[last], spans[first, 1], spans[last, 2])
+    return _Pieces(bounds, times[first], times[last], spans[first, 1], spans[last, 2])
 
 
 def _counts_alone(queries: Sequence[BoundQuery], system: str) -> None:
