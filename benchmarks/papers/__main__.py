@@ -69,8 +69,7 @@ def _measure_all(
 def warm_up(experiments: Sequence[Experiment]) -> None:
     """Compile or load all that is measured; the first time this takes some minutes."""
     for experiment in experiments:
-        value = min(experiment.values) if not experiment.even else experiment.values[0]
-        task = experiment.task(value)
+        task = experiment.task(experiment.values[0])
         for name in experiment.systems:
             work, to_rows = prepare(name, task)
             to_rows(work())

@@ -76,7 +76,7 @@ def _plot(
     panel: Any, experiment: Experiment, points: Sequence[Point], value_of: Value, broken: Broken
 ) -> dict[str, tuple[float, float]]:
     """A line a system, on to a mark where it is given up; where each line ends."""
-    ends = {}
+    ends: dict[str, tuple[float, float]] = {}
     for name in experiment.systems:
         colour, mark, line = _STYLES[name]
         there = [p for p in points if name in p.found]
@@ -96,9 +96,7 @@ def _plot(
     return ends
 
 
-def _furnish(
-    panel: Any, experiment: Experiment, points: Sequence[Point], title: str
-) -> None:
+def _furnish(panel: Any, experiment: Experiment, points: Sequence[Point], title: str) -> None:
     from matplotlib.ticker import LogLocator, NullLocator
 
     panel.margins(y=0.12)
@@ -131,8 +129,8 @@ def _name(panel: Any, ends: dict[str, tuple[float, float]]) -> None:
         )  # fmt: skip
 
 
-def _place(experiment: Experiment, point: Point) -> float:
-    return experiment.values.index(point.value) if experiment.even else point.value
+def _place(experiment: Experiment, point: Point) -> int:
+    return experiment.values.index(point.value)
 
 
 def _short(value: float) -> str:

@@ -74,11 +74,8 @@ def link(
 ):
     """Write the pointers of all entries; how many, or -1 where there are too many.
 
-    Args:
-        times, states, offsets, spans, before: of the entries.
-        arrows, guarded: bool[S, S]; bounds: int64[S, S, 2] into tests int64[T, 3].
-        values: float64[*, N], the sides of comparisons.
-        first, following: to write to.
+    `arrows` and `guarded` are bool[S, S], `bounds` int64[S, S, 2] into `tests`, int64[T, 3], and
+    `values` float64[*, N], the sides of comparisons; `first` and `following` are written to.
     """
     used = 0
     for p in range(offsets.size - 1):
@@ -398,9 +395,7 @@ def by_slices(
         ):
             slices += 1
         size = (high - low + slices - 1) // slices
-        used = _keep_sub_trends(
-            low, high, size, stacks, useful, weights, begin, end, cross, kept
-        )
+        used = _keep_sub_trends(low, high, size, stacks, useful, weights, begin, end, cross, kept)
         most = max(most, used)
         for i in range(low, high):
             if starts[i] and useful[i] and spans[i, 0] <= spans[i, 1]:
@@ -434,13 +429,11 @@ def by_sub_pattern(
 ):  # fmt: skip
     """Construct every trend of the sub-pattern by depth, and complete it for each query.
 
-    Args:
-        offsets, first, following, starts, ends, spans, useful: stacks of the sub-pattern's events.
-        heads, tails: int64[Q, N, 2], which sequences may come before each event and after it; from
-            -1 to 0 where a query has nothing there.
-        head_high, tail_low: int64[*], the last and the first window that holds a sequence.
-        path, place: int64[N], and begun: int64[Q], to work with.
-        totals: int64[P, Q, W + 1, 1].
+    The stacks are those of its events. `heads` and `tails`, int64[Q, N, 2], say which sequences
+    may come before each event and after it, from -1 to 0 where a query has nothing there;
+    `head_high` and `tail_low`, int64[*], the last and the first window that holds a sequence.
+    `path` and `place`, int64[N], and `begun`, int64[Q], are to work with; `totals` is int64[P, Q,
+    W + 1, 1].
     """
     for p in range(offsets.size - 1):
         mine = totals[p]
@@ -492,12 +485,10 @@ def _after(begins, low, high, time):
 def join_pieces(bounds, begins, ends, highs, lows, cursor, stop, totals):
     """Join the pieces of one query, depth first, and count each sequence.
 
-    Args:
-        bounds: int64[K, P + 1], where the sequences of each of the query's pieces lie.
-        begins, ends: int64[*], their first and last event's times, sorted by the first.
-        highs, lows: int64[*], the last and the first window that holds them.
-        cursor, stop: int64[K] to work with.
-        totals: int64[P, W + 1, 1].
+    `bounds`, int64[K, P + 1], says where the sequences of each of the query's pieces lie in
+    `begins` and `ends`, the times of their first and last events, sorted by the first, and in
+    `highs` and `lows`, the last and the first window that holds them. `cursor` and `stop`,
+    int64[K], are to work with; `totals` is int64[P, W + 1, 1].
     """
     deepest = bounds.shape[0] - 1
     for p in range(bounds.shape[1] - 1):

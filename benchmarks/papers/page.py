@@ -66,10 +66,9 @@ def write_page(results: Results, budgets: Budgets) -> None:
             "",
             f"![{experiment.title}]({_PICTURES}/{name})",
             "",
-            f"Ours: {'; '.join(each.said() for each in factors_of(experiment, points))}."
-            f" {experiment.why}",
+            *(f"- {each.said()}." for each in factors_of(experiment, points)),
             "",
-            experiment.setting,
+            f"{experiment.why} *Measured:* {experiment.setting}",
             "",
             *table_of(experiment, points),
             "",

@@ -52,7 +52,8 @@ class Stacks(NamedTuple):
     Attributes:
         times: int64[N], ticks; states: int32[N]; offsets: int64[P + 1], of partitions.
         starts, ends: bool[N], whether a trend may start or end there.
-        first: int64[N + 1]; following: int32[E]; entry i points to `following[first[i]:first[i+1]]`.
+        first: int64[N + 1]; following: int32[E]; entry i points to
+            `following[first[i]:first[i + 1]]`.
         spans: int64[N, 4], numbers of windows from `Partitions.base` on: the first and the last one
             of a trend that starts here, the first and the last one of a trend that ends here.
         weights: int64[C, N], what each aggregate beside COUNT(*) adds up.
@@ -109,7 +110,9 @@ class Partitions:
         if len(events):
             times = columns.times
             numbers = [window.indices(int(times.min()))[0], window.indices(int(times.max()))[-1]]
-        return cls(tuple(queries), templates, entries, columns, numbers[0], numbers[1] - numbers[0] + 1)
+        return cls(
+            tuple(queries), templates, entries, columns, numbers[0], numbers[1] - numbers[0] + 1
+        )
 
     def totals(self, number: int) -> np.ndarray:
         """int64[P, W + 1, C + 1] of zeros: by partition and window, as differences to the next."""
@@ -159,7 +162,7 @@ def make_stacks(
     Raises:
         OutOfMemoryError: there are too many pointers.
     """
-    query, template = parts.queries[number], parts.templates[number]
+    template = parts.templates[number]
     every, size = frozenset(range(len(template.states))), len(template.states)
     nots = np.array([state.guard != TREND for state in template.states])
     kept = (every if kept is None else kept) | frozenset(np.flatnonzero(nots).tolist())
@@ -251,7 +254,7 @@ def _comparable(condition: BoundExpression | None) -> bool:
     if not isinstance(condition, Applied) or condition.name not in _SIGNS:
         return False
     left, right = (sides_of(operand) for operand in condition.operands)
-    numbers = all(o.type is not AttributeType.STRING for o in condition.operands)  # type: ignore[union-attr]
+    numbers = all(o.type is not AttributeType.STRING for o in condition.operands)
     return numbers and len(left) <= 1 and len(right) <= 1 and not (left & right)
 
 
@@ -305,7 +308,7 @@ class _Tests:
     def listed(self, template: Template) -> tuple[np.ndarray, np.ndarray]:
         """Bounds int64[S, S, 2] of each pair of states in a list int64[T, 3]: sign, two columns."""
         size = len(template.states)
-        bounds, tests = np.zeros((size, size, 2), np.int64), []
+        bounds, tests = np.zeros((size, size, 2), np.int64), list[tuple[int, int, int]]()
         for arrow in template.transitions:
             begin = len(tests)
             tests += [self._test(c) for c in _conditions(arrow) if isinstance(c, Applied)]
@@ -314,7 +317,7 @@ class _Tests:
 
     def values(self) -> np.ndarray:
         """float64[*, N]; NaN, which no comparison is true of, where there is no value."""
-        return np.array(self._values, np.float64).reshape(-1, self._rows.size)
+        return np.array(self._values, np.float64).reshape(len(self._values), self._rows.size)
 
     def _test(self, condition: Applied) -> tuple[int, int, int]:
         (left, right), sign = condition.operands, condition.name

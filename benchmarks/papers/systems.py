@@ -46,7 +46,7 @@ def sase(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
 
 
 def cet(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
-    """CET: a graph in as few slices as memory allows; the sub-trends of each are kept and reused."""
+    """CET: a graph in as few slices as memory allows, the sub-trends of each kept and reused."""
     rows = []
     for query in queries:
         parts = Partitions.of([query], events, "CET")
@@ -223,7 +223,9 @@ def _shared_part(parts: Partitions, number: int, kleene: int | None) -> object:
 
 
 def _complete(
-    parts: Partitions, numbers: Sequence[int], around: Sequence[tuple[list[int], int | None, list[int]]]
+    parts: Partitions,
+    numbers: Sequence[int],
+    around: Sequence[tuple[list[int], int | None, list[int]]],
 ) -> list[ResultRow]:
     """The rows of queries that share their E+."""
     kleene = around[0][1]
@@ -263,9 +265,7 @@ def _by_end(pieces: _Pieces) -> _Pieces:
     return _Pieces(pieces.bounds, *(column[order] for column in columns))
 
 
-def _ranges(
-    shared: Stacks, pieces: _Pieces, parts: Partitions, *, before: bool
-) -> np.ndarray:
+def _ranges(shared: Stacks, pieces: _Pieces, parts: Partitions, *, before: bool) -> np.ndarray:
     """int64[N, 2], the pieces of its partition that end before an entry, or begin after it.
 
     Those that no window of the entry holds are left out as far as their nearer end tells.
@@ -306,7 +306,9 @@ def spass(
     made: dict[object, _Pieces] = {}
     for number, query in enumerate(queries):
         order, kleene, _ = _around(query, parts.templates[number], "SPASS")
-        refuse(query, "SPASS", [] if kleene is None and not query.edge_predicates else ["E+, edges"])
+        refuse(
+            query, "SPASS", [] if kleene is None and not query.edge_predicates else ["E+, edges"]
+        )
         pieces = []
         for name, low, high in _cut(query, shared):
             if name not in made:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.papers import pointers, systems
+from benchmarks.papers import kernels, pointers, systems
 from benchmarks.streams import events_of, stream_of, workload_of
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.errors import UnsupportedQueryError
@@ -39,12 +40,16 @@ KLEENE = (
 FIXED = (
     "PATTERN SEQ(A a, B b) WITHIN 12 SLIDE 5",
     "PATTERN SEQ(A a, B b, C c, D d) WHERE [k] WITHIN 40 SLIDE 10",
-    "RETURN k, COUNT(*), COUNT(b) PATTERN SEQ(A a, B b, A e, C c) GROUP-BY k WITHIN 40"
-    " SLIDE 10",
+    "RETURN k, COUNT(*), COUNT(b) PATTERN SEQ(A a, B b, A e, C c) GROUP-BY k WITHIN 40 SLIDE 10",
 )
 #: Workloads that share: E+ with other events around it, and fixed lengths with common parts.
 AROUND = ("SEQ(A a, B b+)", "B b+", "SEQ(A a, B b+, C c)", "SEQ(C c, D d, B b+, A a, D e)")
-CHAINS = ("SEQ(A a, B b, C c)", "SEQ(D d, A a, B b, C c)", "SEQ(A a, B b, C c, D d)", "SEQ(C c, D d)")
+CHAINS = (
+    "SEQ(A a, B b, C c)",
+    "SEQ(D d, A a, B b, C c)",
+    "SEQ(A a, B b, C c, D d)",
+    "SEQ(C c, D d)",
+)
 
 
 def make_events(seed: int, size: int = 24) -> EventTable:
@@ -87,10 +92,8 @@ def test_cet_cuts_its_graph_where_memory_is_short(
     monkeypatch.setattr(systems, "BUDGET", 40 * 24)  # 40 sub-trends or fewer
     queries, events = bound(text).queries, make_events(5, size=60)
     kept: list[int] = []
-    by_slices = systems.kernels.by_slices
-    monkeypatch.setattr(
-        systems.kernels, "by_slices", lambda *given: kept.append(by_slices(*given))
-    )
+    by_slices = kernels.by_slices
+    monkeypatch.setattr(kernels, "by_slices", lambda *given: kept.append(by_slices(*given)))
     assert same(systems.cet(queries, events), queries, events) > 2
     assert 20 < max(kept) <= 40
 
@@ -102,6 +105,8 @@ def test_mcep_constructs_the_trends_of_a_set_together(where: str, window: str) -
     for seed in range(3):
         events = make_events(seed)
         assert same(systems.mcep(queries, events), queries, events) > 2
+    few = make_events(0, size=3)
+    same(systems.mcep(queries, few), queries, few)
 
 
 def test_mcep_shares_only_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,11 +114,12 @@ def test_mcep_shares_only_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     queries, events = bound(*texts).queries, make_events(1)
     sets: list[int] = []
     complete = systems._complete
-    monkeypatch.setattr(
-        systems, "_complete", lambda parts, numbers, around: (
-            sets.append(len(numbers)), complete(parts, numbers, around)
-        )[1]
-    )  # fmt: skip
+
+    def noted(*given: Any) -> list[ResultRow]:
+        sets.append(len(given[1]))
+        return complete(*given)
+
+    monkeypatch.setattr(systems, "_complete", noted)
     assert same(systems.mcep(queries, events), queries, events) > 2
     assert sets == [2, 2]
 
