@@ -8,13 +8,13 @@ from typing import Any
 
 from benchmarks.pages import picture
 from benchmarks.papers.figures import Experiment, Point
-from benchmarks.papers.measure import MEGABYTES, MEMORY, TIME, Found
+from benchmarks.papers.measure import MEGABYTES, MEMORY, PLANS, TIME, Found
 
 #: Colours, marks and lines that differ without colour too: two-step systems are dashed.
 _STYLES = {
     "SASE": ("#b23a48", "v", "--"),
     "Flink": ("#8c564b", "X", "--"),
-    "CET": ("#d1495b", "P", "--"),
+    "CET": ("#d6409f", "P", "--"),
     "SPASS": ("#c77d0a", "<", "--"),
     "MCEP": ("#e07b39", "s", "--"),
     "A-Seq": ("#7f7f7f", "h", "-"),
@@ -27,6 +27,9 @@ _STYLES = {
     "Sharon's": ("#8b5fbf", "D", "-"),
     "greedy": ("#c39bd3", "d", "-"),
 }
+#: Marks of the budget that a system broke.
+_MARKS = {TIME: "x", MEMORY: "s", PLANS: "*"}
+_SAID = {TIME: "given up: time", MEMORY: "given up: memory", PLANS: "given up: plans"}
 #: Megabytes below which memory is as good as none.
 _LEAST = 0.1
 
@@ -56,6 +59,9 @@ def draw(experiment: Experiment, points: Sequence[Point], path: Path, limit: int
             _plot(panel, experiment, points, value_of, broken)
             _furnish(panel, experiment, points, title)
         handles, labels = figure.axes[0].get_legend_handles_labels()
+        for why in (each for each in _MARKS if any(each in p.lost.values() for p in points)):
+            handles += [_mark(why)]
+            labels += [_SAID[why]]
         columns = -(-len(labels) // rows)
         figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
 
@@ -66,10 +72,21 @@ def draw_overview(experiment: Experiment, points: Sequence[Point], path: Path, l
     with picture(path, 8.6, 4.4, size=9, fonts="none") as figure:
         panel = figure.subplots()
         ends = _plot(panel, experiment, points, value_of, broken)
-        _furnish(panel, experiment, points, f"ms a window ({experiment.setting.split('; ')[0]})")
-        panel.set_title("Milliseconds a window; x: given up, over its budget", fontsize=9)
+        _furnish(panel, experiment, points, "")
+        panel.set_title("Milliseconds a window", fontsize=9)
         panel.margins(x=0.16)
         _name(panel, ends)
+        lost = {why for point in points for why in point.lost.values()}
+        handles = [_mark(why) for why in _MARKS if why in lost]
+        if handles:
+            labels = [_SAID[why] for why in _MARKS if why in lost]
+            panel.legend(handles, labels, loc="upper left", frameon=False)
+
+
+def _mark(why: str) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color="#444444", marker=_MARKS[why], ls="", ms=7, mew=1.8, mfc="none")
 
 
 def _plot(
@@ -91,7 +108,8 @@ def _plot(
             if height is not None:
                 x = _place(experiment, point)
                 panel.plot([xs[-1], x], [ys[-1], height], color=colour, lw=0.8, ls=":")
-                panel.plot([x], [height], color=colour, marker="x", ms=7, mew=1.8)
+                kind = _MARKS[point.lost[name]]
+                panel.plot([x], [height], color=colour, marker=kind, ms=7, mew=1.8, mfc="none")
                 ends[name] = x, height
     return ends
 

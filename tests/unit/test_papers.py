@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.papers import kernels, pointers, systems
+from benchmarks.papers import figures, kernels, online, pointers, systems
+from benchmarks.papers.draw import draw
+from benchmarks.papers.factors import factor
+from benchmarks.papers.figures import Point
+from benchmarks.papers.measure import Found, measure
+from benchmarks.papers.online import Task
+from benchmarks.papers.page import HEADLINES, table_of
 from benchmarks.streams import events_of, stream_of, workload_of
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.errors import UnsupportedQueryError
@@ -166,3 +174,74 @@ def test_out_of_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_shapes_are_refused(system: str, text: str) -> None:
     with pytest.raises(UnsupportedQueryError):
         getattr(systems, system)(bound(text).queries, make_events(0))
+
+
+@pytest.mark.parametrize("name", figures.EVERY)
+def test_every_system_answers_as_the_reference(name: str) -> None:
+    task = figures.low_setting(10, 300)
+    work, to_rows = online.prepare(name, task)
+    assert same(to_rows(work()), task.workload.queries, task.events) > 20
+
+
+@pytest.mark.parametrize("name", ["SASE", "Flink", "SPASS", "A-Seq", "Sharon", "Sharon, greedy"])
+def test_every_system_for_fixed_lengths_answers_as_the_reference(name: str) -> None:
+    task = figures.purchases(4, 4, 800)
+    work, to_rows = online.prepare(name, task)
+    assert same(to_rows(work()), task.workload.queries, task.events) > 20
+
+
+# ------------------------------------------------------------------------- factors and the page
+
+
+def found(seconds: float, trends: float) -> Found:
+    return Found([seconds], [1.0], {}, "", trends)
+
+
+def points() -> list[Point]:
+    return [
+        Point(100, 100, {"SASE": found(0.5, 3), "GRETA": found(0.1, 3)}, checked=True),
+        Point(200, 200, {"SASE": found(2.0, 4), "GRETA": found(0.2, 4)}),
+        Point(400, 400, {"GRETA": found(0.4, 9)}, {"SASE": "time"}),
+    ]
+
+
+def test_factors() -> None:
+    ours = factor(points(), "SASE", "GRETA")
+    assert ours is not None
+    assert (ours.least, ours.most, ours.lost) == ((5.0, 100), (10.0, 200), (400, "time"))
+    assert ours.beyond == (pytest.approx(np.log10(2.0 * 10**5 / 0.4)), 400)  # 10^5 times the trends
+    assert ours.said() == (
+        "**SASE / GRETA: 10** at 200 (5.00 at 100); SASE is given up at 400 (time);"
+        " by its time a trend, 500,000 at 400"
+    )
+    assert factor(points(), "CET", "GRETA") is None
+
+
+def test_the_page_tells_every_budget_that_was_broken(tmp_path: Path) -> None:
+    experiment = next(each for each in figures.EXPERIMENTS if each.name == "greta-events")
+    lines = table_of(experiment, points())
+    assert "| SASE | 500, 1 | 2,000, 1 | time |" in lines
+    assert "| as the reference | yes | – | – |" in lines
+    shown = replace(experiment, values=(100, 200, 400))
+    draw(shown, points(), tmp_path / "a.svg", 4)
+    assert "given up: time" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_a_measurement_ends_at_its_budgets() -> None:
+    task = Task(bound("PATTERN B b+ WITHIN 400"), make_events(0, size=300))
+    assert measure("SASE", task, Found(), 1, observed=False) == "time"
+    assert measure("Flink", task, Found(), 20, observed=False) == "memory"
+    few = replace(task, events=make_events(0))
+    one, other = Found(), Found()
+    assert measure("SASE", few, one, 5, observed=False) is None
+    assert measure("GRETA", few, other, 5, observed=False) is None
+    assert one.answer == other.answer != ""
+
+
+def test_the_page_is_there_and_names_every_figure() -> None:
+    page = (Path(figures.__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+    for experiment in figures.EXPERIMENTS:
+        assert f"### {experiment.title}\n" in page
+        assert f"pictures/papers-{experiment.name}.svg" in page
+    for claim, *_ in HEADLINES:
+        assert f"| {claim} |" in page
