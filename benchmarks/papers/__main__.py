@@ -26,7 +26,7 @@ from benchmarks.papers.page import Budgets, Results, print_tables, write_page
 #: Seconds of CPU time after which a system is given up, at this point and at all later ones.
 LIMIT, QUICK_LIMIT, REFERENCE_LIMIT = 4, 2, 2
 #: Processes of a system at a point; one is enough where it takes longer than `SLOW` seconds.
-ROUNDS, SLOW = 3, 0.5
+ROUNDS, SLOW = 2, 0.5
 
 
 def run_experiment(experiment: Experiment, *, quick: bool) -> list[Point]:

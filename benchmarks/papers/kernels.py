@@ -69,60 +69,58 @@ def _adjacent(i, j, tests, begin, end, values):
 
 
 @kernel
-def link(
-    times, states, offsets, spans, before, arrows, guarded, bounds, tests, values, first, following
-):
-    """Write the pointers of all entries; how many, or -1 where there are too many.
+def link(s, arrows, bounds, tests, values):
+    """Write the pointers of all entries of stacks; how many, or -1 where there are too many.
 
-    `arrows` and `guarded` are bool[S, S], `bounds` int64[S, S, 2] into `tests`, int64[T, 3], and
-    `values` float64[*, N], the sides of comparisons; `first` and `following` are written to.
+    `arrows` is bool[S, S], `bounds` int64[S, S, 2] into `tests`, int64[T, 3], and `values`
+    float64[*, N], the sides of comparisons.
     """
     used = 0
-    for p in range(offsets.size - 1):
-        for i in range(offsets[p], offsets[p + 1]):
-            first[i] = used
-            s = states[i]
-            for j in range(i + 1, offsets[p + 1]):
-                if spans[j, 2] > spans[i, 1]:
+    for p in range(s.offsets.size - 1):
+        for i in range(s.offsets[p], s.offsets[p + 1]):
+            s.first[i] = used
+            a = s.states[i]
+            for j in range(i + 1, s.offsets[p + 1]):
+                if s.spans[j, 2] > s.spans[i, 1]:
                     break
-                u = states[j]
-                if times[j] == times[i] or not arrows[s, u]:
+                b = s.states[j]
+                if s.times[j] == s.times[i] or not arrows[a, b]:
                     continue
-                if guarded[s, u] and before[j] > times[i]:
+                if s.guarded[a, b] and not s.late and s.before[j] > s.times[i]:
                     continue
-                if not _adjacent(i, j, tests, bounds[s, u, 0], bounds[s, u, 1], values):
+                if not _adjacent(i, j, tests, bounds[a, b, 0], bounds[a, b, 1], values):
                     continue
-                if used == following.size:
+                if used == s.following.size:
                     return -1
-                following[used] = j
+                s.following[used] = j
                 used += 1
-    first[times.size] = used
+    s.first[s.times.size] = used
     return used
 
 
 @kernel
-def find_useful(first, following, ends, useful):
+def find_useful(s, useful):
     """Whether an end can be reached from each entry."""
-    for i in range(ends.size - 1, -1, -1):
-        useful[i] = ends[i]
-        for place in range(first[i], first[i + 1]):
-            if useful[following[place]]:
+    for i in range(useful.size - 1, -1, -1):
+        useful[i] = s.ends[i]
+        for place in range(s.first[i], s.first[i + 1]):
+            if useful[s.following[place]]:
                 useful[i] = True
                 break
 
 
 @kernel
-def longest_way(first, following, states, starts, useful, looping, lengths):
+def longest_way(s, useful, looping, lengths):
     """The most events at states `looping` (bool[S]) of any trend; `lengths` is int64[N]."""
     most = 0
     for i in range(lengths.size - 1, -1, -1):
         lengths[i] = 0
-        for place in range(first[i], first[i + 1]):
-            f = following[place]
+        for place in range(s.first[i], s.first[i + 1]):
+            f = s.following[place]
             if useful[f]:
                 lengths[i] = max(lengths[i], lengths[f])
-        lengths[i] += looping[states[i]]
-        if starts[i] and useful[i]:
+        lengths[i] += looping[s.states[i]]
+        if s.starts[i] and useful[i]:
             most = max(most, lengths[i])
     return most
 
@@ -131,76 +129,76 @@ def longest_way(first, following, states, starts, useful, looping, lengths):
 
 
 @part
-def _add(spans, weights, path, size, totals):
+def _add(s, path, size, totals):
     """Aggregate a constructed trend: the second step."""
     i, f = path[0], path[size - 1]
-    low, high = max(spans[i, 0], spans[f, 2]), min(spans[i, 1], spans[f, 3])
+    low, high = max(s.spans[i, 0], s.spans[f, 2]), min(s.spans[i, 1], s.spans[f, 3])
     if low > high:
         return
     totals[low, 0] += 1
     totals[high + 1, 0] -= 1
-    for c in range(weights.shape[0]):
+    for c in range(s.weights.shape[0]):
         total = 0
         for n in range(size):
-            total += weights[c, path[n]]
+            total += s.weights[c, path[n]]
         totals[low, c + 1] += total
         totals[high + 1, c + 1] -= total
 
 
 @kernel
-def by_depth(offsets, first, following, starts, ends, spans, weights, useful, path, place, totals):
+def by_depth(s, useful, path, place, totals):
     """Construct every trend and aggregate it; `path` and `place`, int64[N], hold one at a time."""
-    for p in range(offsets.size - 1):
+    for p in range(s.offsets.size - 1):
         mine = totals[p]
-        for i in range(offsets[p], offsets[p + 1]):
-            if not starts[i] or not useful[i] or spans[i, 0] > spans[i, 1]:
+        for i in range(s.offsets[p], s.offsets[p + 1]):
+            if not s.starts[i] or not useful[i] or s.spans[i, 0] > s.spans[i, 1]:
                 continue
-            depth, latest = 0, spans[i, 1]
-            path[0], at, stop = i, first[i], first[i + 1]
-            if ends[i]:
-                _add(spans, weights, path, 1, mine)
+            depth, latest = 0, s.spans[i, 1]
+            path[0], at, stop = i, s.first[i], s.first[i + 1]
+            if s.ends[i]:
+                _add(s, path, 1, mine)
             while True:
                 if at == stop:
                     depth -= 1
                     if depth < 0:
                         break
-                    at, stop = place[depth], first[path[depth] + 1]
+                    at, stop = place[depth], s.first[path[depth] + 1]
                     continue
-                f = following[at]
+                f = s.following[at]
                 at += 1
-                if useful[f] and spans[f, 2] <= latest:
+                if useful[f] and s.spans[f, 2] <= latest:
                     place[depth] = at
                     depth += 1
-                    path[depth], at, stop = f, first[f], first[f + 1]
-                    if ends[f]:
-                        _add(spans, weights, path, depth + 1, mine)
+                    path[depth], at, stop = f, s.first[f], s.first[f + 1]
+                    if s.ends[f]:
+                        _add(s, path, depth + 1, mine)
 
 
 # ---- Flink: sequences of one length, all kept, event by event
 
 
 @kernel
-def by_level(p, offsets, first, following, states, spans, way, parents, events, begins):
+def by_level(p, s, way, kept):
     """Construct all sequences along `way` (int64[L], states) in a partition.
 
-    Partial ones are kept, each as its last event and the one that it extends. Returns where the
-    finished ones lie in the three int32 arrays, from and to; -1 where there are too many.
+    Partial ones are kept in three int32 arrays: the one that each extends, its last entry, its
+    first. Returns where the finished ones lie in them, from and to; -1 where there are too many.
     """
-    used = 0
-    for i in range(offsets[p], offsets[p + 1]):
-        if states[i] == way[0]:
+    parents, events, begins = kept
+    low, used = 0, 0
+    for i in range(s.offsets[p], s.offsets[p + 1]):
+        if s.states[i] == way[0]:
             if used == events.size:
                 return -1, -1
             parents[used], events[used], begins[used] = -1, i, i
             used += 1
-    low = 0
     for k in range(1, way.size):
         high = used
         for m in range(low, high):
-            i, latest = events[m], spans[begins[m], 1]
-            for place in range(first[i], first[i + 1]):
-                f = following[place]
-                if states[f] == way[k] and spans[f, 2] <= latest:
+            i, latest = events[m], s.spans[begins[m], 1]
+            for place in range(s.first[i], s.first[i + 1]):
+                f = s.following[place]
+                if s.states[f] == way[k] and s.spans[f, 2] <= latest:
                     if used == events.size:
                         return -1, -1
                     parents[used], events[used], begins[used] = m, f, begins[m]
@@ -210,66 +208,48 @@ def by_level(p, offsets, first, following, states, spans, way, parents, events, 
 
 
 @kernel
-def add_level(
-    low, high, times, states, before, guarded, spans, weights, parents, events, begins, path, totals
-):
+def add_level(low, high, s, kept, path, totals):
     """Aggregate finished sequences, as long as `path`, but those with an event of NOT in them."""
-    size = path.size
-    whole = weights.shape[0] > 0 or guarded.any()
+    parents, events, begins = kept
+    whole = s.weights.shape[0] > 0 or s.guarded.any()
     for m in range(low, high):
-        at = m
-        allowed = True
-        path[0], path[size - 1] = begins[m], events[m]
-        for n in range(size - 1 if whole else -1, -1, -1):
+        at, allowed = m, True
+        path[0], path[path.size - 1] = begins[m], events[m]
+        for n in range(path.size - 1 if whole else -1, -1, -1):
             i = events[at]
             path[n] = i
             at = parents[at]
-            if at >= 0 and guarded[states[events[at]], states[i]]:
-                allowed = allowed and before[i] <= times[events[at]]
+            if at >= 0 and s.guarded[s.states[events[at]], s.states[i]]:
+                allowed = allowed and s.before[i] <= s.times[events[at]]
         if allowed:
-            _add(spans, weights, path, size, totals)
+            _add(s, path, path.size, totals)
 
 
 @kernel
-def by_length(
-    offsets, first, following, states, spans, way, times, before, guarded, weights,
-    parents, events, begins, path, totals,
-):  # fmt: skip
-    """Construct all sequences along `way` and aggregate them; whether there was room.
-
-    `parents`, `events` and `begins`, int32 each, hold those of a partition, `path` is int64[L].
-    """
-    for p in range(offsets.size - 1):
-        low, high = by_level(
-            p, offsets, first, following, states, spans, way, parents, events, begins
-        )
+def by_length(s, way, kept, path, totals):
+    """Construct all sequences along `way` and aggregate them; whether there was room."""
+    for p in range(s.offsets.size - 1):
+        low, high = by_level(p, s, way, kept)
         if low < 0:
             return False
-        add_level(
-            low, high, times, states, before, guarded, spans, weights, parents, events, begins,
-            path, totals[p],
-        )  # fmt: skip
+        add_level(low, high, s, kept, path, totals[p])
     return True
 
 
 @kernel
-def sequences(
-    offsets, first, following, states, spans, way, parents, events, begins, firsts, lasts, bounds
-):
+def sequences(s, way, kept, firsts, lasts, bounds):
     """Construct all sequences along `way` and keep their first and last entries.
 
     Returns whether there was room for them in `firsts` and `lasts`, int32 each; `bounds`, int64[P +
     1], says where those of each partition lie, sorted by their first.
     """
     used = 0
-    for p in range(offsets.size - 1):
-        low, high = by_level(
-            p, offsets, first, following, states, spans, way, parents, events, begins
-        )
+    for p in range(s.offsets.size - 1):
+        low, high = by_level(p, s, way, kept)
         if low < 0 or used + high - low > firsts.size:
             return False
         for m in range(low, high):
-            firsts[used], lasts[used] = begins[m], events[m]
+            firsts[used], lasts[used] = kept[2][m], kept[1][m]
             used += 1
         bounds[p + 1] = used
     return True
@@ -279,17 +259,14 @@ def sequences(
 
 
 @part
-def _sub_trends(low, high, slices, first, following, spans, useful, estimate):
+def _sub_trends(low, high, slices, s, useful, estimate):
     """About how many sub-trends there are when the entries are cut into so many slices."""
     size = (high - low + slices - 1) // slices
     total = 0.0
     for i in range(high - 1, low - 1, -1):
-        estimate[i] = 0.0
-        if not useful[i]:
-            continue
-        estimate[i] = 1.0
-        for place in range(first[i], first[i + 1]):
-            f = following[place]
+        estimate[i] = 1.0 if useful[i] else 0.0
+        for place in range(s.first[i], s.first[i + 1] if useful[i] else s.first[i]):
+            f = s.following[place]
             if (f - low) // size == (i - low) // size:
                 estimate[i] += estimate[f]
         total += estimate[i]
@@ -297,39 +274,39 @@ def _sub_trends(low, high, slices, first, following, spans, useful, estimate):
 
 
 @part
-def _keep_sub_trends(low, high, size, stacks, useful, weights, begin, end, cross, kept):
-    """Keep the sub-trends of each slice by their first event: its own, then the longer ones."""
-    first, following, spans = stacks
+def _keep_sub_trends(low, high, size, s, useful, numbers, kept):
+    """Keep the sub-trends of each slice by their first entry: its own, then the longer ones."""
+    begin, end, cross = numbers[0], numbers[1], numbers[2]
     lasts, rests, sums = kept
     used = 0
     for i in range(high - 1, low - 1, -1):
         begin[i] = end[i] = used
-        cross[i] = first[i + 1]
+        cross[i] = s.first[i + 1]
         if not useful[i]:
             continue
         lasts[used], rests[used] = i, -1
-        for c in range(weights.shape[0]):
-            sums[c, used] = weights[c, i]
+        for c in range(sums.shape[0]):
+            sums[c, used] = s.weights[c, i]
         used += 1
-        for place in range(first[i], first[i + 1]):
-            f = following[place]
+        for place in range(s.first[i], s.first[i + 1]):
+            f = s.following[place]
             if (f - low) // size != (i - low) // size:
                 cross[i] = place
                 break
             for y in range(begin[f], end[f]):
-                if spans[lasts[y], 2] > spans[i, 1]:
+                if s.spans[lasts[y], 2] > s.spans[i, 1]:
                     continue
                 lasts[used], rests[used] = lasts[y], y
-                for c in range(weights.shape[0]):
-                    sums[c, used] = sums[c, y] + weights[c, i]
+                for c in range(sums.shape[0]):
+                    sums[c, used] = sums[c, y] + s.weights[c, i]
                 used += 1
         end[i] = used
     return used
 
 
 @part
-def _add_chain(spans, i, f, y, depth, cursor, sums, totals):
-    low, high = max(spans[i, 0], spans[f, 2]), min(spans[i, 1], spans[f, 3])
+def _add_chain(s, i, f, y, depth, cursor, sums, totals):
+    low, high = max(s.spans[i, 0], s.spans[f, 2]), min(s.spans[i, 1], s.spans[f, 3])
     if low > high:
         return
     totals[low, 0] += 1
@@ -343,17 +320,17 @@ def _add_chain(spans, i, f, y, depth, cursor, sums, totals):
 
 
 @part
-def _put_together(i, stacks, ends, useful, begin, end, cross, kept, cursor, stop, place, totals):
+def _put_together(i, s, useful, numbers, kept, totals):
     """All trends that start at entry i: a sub-trend, or one followed by those of later slices."""
-    first, following, spans = stacks
+    begin, end, cross, cursor, stop, place = numbers
     lasts, _, sums = kept
-    depth, latest = 0, spans[i, 1]
+    depth, latest = 0, s.spans[i, 1]
     cursor[0], stop[0], place[0] = begin[i] - 1, end[i], -1
     while depth >= 0:
-        if place[depth] >= 0 and place[depth] < first[lasts[cursor[depth]] + 1]:
-            f = following[place[depth]]
+        if place[depth] >= 0 and place[depth] < s.first[lasts[cursor[depth]] + 1]:
+            f = s.following[place[depth]]
             place[depth] += 1
-            if useful[f] and spans[f, 2] <= latest:
+            if useful[f] and s.spans[f, 2] <= latest:
                 depth += 1
                 cursor[depth], stop[depth], place[depth] = begin[f] - 1, end[f], -1
             continue
@@ -361,9 +338,9 @@ def _put_together(i, stacks, ends, useful, begin, end, cross, kept, cursor, stop
         y = cursor[depth] + 1
         while y < stop[depth]:  # a scan over what is kept, as long as nothing goes on from there
             last = lasts[y]
-            if ends[last]:
-                _add_chain(spans, i, last, y, depth, cursor, sums, totals)
-            if cross[last] < first[last + 1]:
+            if s.ends[last]:
+                _add_chain(s, i, last, y, depth, cursor, sums, totals)
+            if cross[last] < s.first[last + 1]:
                 break
             y += 1
         cursor[depth] = y
@@ -374,34 +351,23 @@ def _put_together(i, stacks, ends, useful, begin, end, cross, kept, cursor, stop
 
 
 @kernel
-def by_slices(
-    offsets, first, following, starts, ends, spans, weights, useful,
-    numbers, estimate, lasts, rests, sums, totals,
-):  # fmt: skip
+def by_slices(s, useful, numbers, estimate, kept, totals):
     """Construct and aggregate every trend; the most sub-trends that were kept at once.
 
-    Each partition's graph is cut into as few slices as let the sub-trends fit into `lasts` and
-    `rests`, int32 each, with `sums`, int64[C, *]. `numbers` is int64[6, N] to work with, `estimate`
-    float64[N].
+    Each partition's graph is cut into as few slices as let its sub-trends fit into `kept`: int32
+    twice, the last entry of each and the rest of it, and int64[C, *], its sums. `numbers`, a tuple
+    of six int64[N], and `estimate`, float64[N], are to work with.
     """
-    begin, end, cross, cursor, stop, place = numbers
-    stacks, kept = (first, following, spans), (lasts, rests, sums)
     most = 0
-    for p in range(offsets.size - 1):
-        low, high, mine = offsets[p], offsets[p + 1], totals[p]
-        slices = 1
-        while (
-            _sub_trends(low, high, slices, first, following, spans, useful, estimate) > lasts.size
-        ):
+    for p in range(s.offsets.size - 1):
+        low, high, mine, slices = s.offsets[p], s.offsets[p + 1], totals[p], 1
+        while _sub_trends(low, high, slices, s, useful, estimate) > kept[0].size:
             slices += 1
         size = (high - low + slices - 1) // slices
-        used = _keep_sub_trends(low, high, size, stacks, useful, weights, begin, end, cross, kept)
-        most = max(most, used)
+        most = max(most, _keep_sub_trends(low, high, size, s, useful, numbers, kept))
         for i in range(low, high):
-            if starts[i] and useful[i] and spans[i, 0] <= spans[i, 1]:
-                _put_together(
-                    i, stacks, ends, useful, begin, end, cross, kept, cursor, stop, place, mine
-                )
+            if s.starts[i] and useful[i] and s.spans[i, 0] <= s.spans[i, 1]:
+                _put_together(i, s, useful, numbers, kept, mine)
     return most
 
 
@@ -409,8 +375,9 @@ def by_slices(
 
 
 @part
-def _complete(f, last, begun, size, spans, heads, tails, head_high, tail_low, totals):
+def _complete(f, last, begun, size, spans, around, totals):
     """Every trend of the queries that begun before f, with one trend of the sub-pattern in it."""
+    heads, tails, head_high, tail_low = around
     for n in range(size):
         q = begun[n]
         for y in range(tails[q, last, 0], tails[q, last, 1]):
@@ -423,47 +390,44 @@ def _complete(f, last, begun, size, spans, heads, tails, head_high, tail_low, to
 
 
 @kernel
-def by_sub_pattern(
-    offsets, first, following, starts, ends, spans, useful, heads, tails, head_high, tail_low,
-    path, place, begun, totals,
-):  # fmt: skip
+def by_sub_pattern(s, useful, around, path, place, begun, totals):
     """Construct every trend of the sub-pattern by depth, and complete it for each query.
 
-    The stacks are those of its events. `heads` and `tails`, int64[Q, N, 2], say which sequences
-    may come before each event and after it, from -1 to 0 where a query has nothing there;
-    `head_high` and `tail_low`, int64[*], the last and the first window that holds a sequence.
+    The stacks are those of its events. `around` are heads and tails, int64[Q, N, 2], which
+    sequences may come before each event and after it, from -1 to 0 where a query has nothing there;
+    then int64[*] twice, the last window that holds each head, and the first that holds each tail.
     `path` and `place`, int64[N], and `begun`, int64[Q], are to work with; `totals` is int64[P, Q,
     W + 1, 1].
     """
-    for p in range(offsets.size - 1):
+    heads = around[0]
+    for p in range(s.offsets.size - 1):
         mine = totals[p]
-        for i in range(offsets[p], offsets[p + 1]):
-            if not starts[i] or not useful[i]:
+        for i in range(s.offsets[p], s.offsets[p + 1]):
+            if not s.starts[i] or not useful[i]:
                 continue
-            depth, latest = 0, spans[i, 1]
-            path[0], at, stop = i, first[i], first[i + 1]
-            size = 0
+            depth, latest, size = 0, s.spans[i, 1], 0
+            path[0], at, stop = i, s.first[i], s.first[i + 1]
             for q in range(heads.shape[0]):
                 if heads[q, i, 0] < heads[q, i, 1]:
                     begun[size] = q
                     size += 1
-            if ends[i]:
-                _complete(i, i, begun, size, spans, heads, tails, head_high, tail_low, mine)
+            if s.ends[i]:
+                _complete(i, i, begun, size, s.spans, around, mine)
             while True:
                 if at == stop:
                     depth -= 1
                     if depth < 0:
                         break
-                    at, stop = place[depth], first[path[depth] + 1]
+                    at, stop = place[depth], s.first[path[depth] + 1]
                     continue
-                f = following[at]
+                f = s.following[at]
                 at += 1
-                if useful[f] and spans[f, 2] <= latest:
+                if useful[f] and s.spans[f, 2] <= latest:
                     place[depth] = at
                     depth += 1
-                    path[depth], at, stop = f, first[f], first[f + 1]
-                    if ends[f]:
-                        _complete(i, f, begun, size, spans, heads, tails, head_high, tail_low, mine)
+                    path[depth], at, stop = f, s.first[f], s.first[f + 1]
+                    if s.ends[f]:
+                        _complete(i, f, begun, size, s.spans, around, mine)
 
 
 # ---- SPASS: sequences of shared pieces, joined

@@ -17,22 +17,19 @@ import signal
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.papers.online import OPTIMIZERS, Task, Work, observer_of, prepare
+from benchmarks.papers.online import OPTIMIZERS, Task, Work, beginning, observer_of, prepare
 from benchmarks.papers.pointers import BUDGET, OutOfMemoryError
 from elsinore.errors import BudgetError
-from elsinore.events import EventTable
 
 #: CPU seconds: work that takes less is done again, until so much has been spent.
-SHORT, _ENOUGH = 1.0, 0.2
-#: Events that a process runs over before it is watched.
-_FIRST = 100
+SHORT, _ENOUGH = 1.0, 0.15
 #: Why a system is given up; the last of an optimizer that has too many plans to look at.
 TIME, MEMORY, PLANS = "time", "memory", "plans"
 #: Megabytes by which a process may grow; a system may hold pointers and trends, each in `BUDGET`.
@@ -73,8 +70,7 @@ def measure(name: str, task: Task, found: Found, limit: int, *, observed: bool) 
     work, to_rows = prepare(name, task)
     little: Work = list
     if name not in OPTIMIZERS:
-        first = EventTable(task.events.schema, task.events.table.slice(0, _FIRST))
-        little, _ = prepare(name, replace(task, events=first))
+        little, _ = prepare(name, beginning(task))
     observer = observer_of(name, task) if observed else None
     here, there = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(
@@ -117,11 +113,11 @@ def _child(
     gc.disable()
     unlimited = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (limit + 1, unlimited[1]))
-    little()  # libraries and kernels are mapped anew in this process, and count as its memory
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
-    before, spent = _memory("VmRSS"), time.process_time()
-    resource.setrlimit(resource.RLIMIT_CPU, (limit + round(spent), unlimited[1]))
     try:
+        little()  # libraries and kernels are mapped anew in this process, and count as its memory
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak so far
+        before, spent = _memory("VmRSS"), time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (limit + round(spent), unlimited[1]))
         result = work()
     except OutOfMemoryError:
         out.send(MEMORY)

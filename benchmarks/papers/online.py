@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -46,6 +47,8 @@ OPTIMIZERS = {
     "greedy": Finder.GWMIN,
 }
 SYSTEMS = (*TWO_STEP, *ONLINE, *OPTIMIZERS)
+#: Events that a process runs over before it is watched.
+FEW = 100
 #: What answers are held against, and not shown.
 REFERENCE = "reference"
 
@@ -63,9 +66,9 @@ Work = Callable[[], list[Any]]
 Prepared = tuple[Work, Callable[[list[Any]], list[Any]]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
-    """A workload over a stream.
+    """A workload over a stream; a task is the same as itself alone.
 
     Attributes:
         workload: the queries; with E+, unless `fixed`.
@@ -80,8 +83,9 @@ class Task:
     fixed: bool = False
 
 
+@lru_cache(maxsize=32)
 def prepare(name: str, task: Task) -> Prepared:
-    """The work of a system. Static plans are found beforehand, as they are at compile time."""
+    """The work of a system, prepared once a task; static plans are found then, not in the work."""
     queries, events = task.workload.queries, task.events
     if name == REFERENCE:
         budget = Budget(10**12)  # the time limit stops it
@@ -95,6 +99,13 @@ def prepare(name: str, task: Task) -> Prepared:
     if name in OPTIMIZERS:
         return _optimizer(OPTIMIZERS[name], task)
     return _of_fixed_length(name, task)
+
+
+@lru_cache(maxsize=2)
+def beginning(task: Task) -> Task:
+    """The same over the first events alone."""
+    first = task.events.table.slice(0, FEW)
+    return replace(task, events=EventTable(task.events.schema, first))
 
 
 def _one_by_one(workload: Workload, events: EventTable) -> list[pa.Table]:

@@ -59,6 +59,7 @@ class Stacks(NamedTuple):
         weights: int64[C, N], what each aggregate beside COUNT(*) adds up.
         before: int64[N], the time of the last event of NOT before the entry, else `NEVER`.
         guarded: bool[S, S], state pairs between which no such event may lie.
+        late: whether that is left to whoever constructs sequences.
     """
 
     times: np.ndarray
@@ -72,6 +73,7 @@ class Stacks(NamedTuple):
     weights: np.ndarray
     before: np.ndarray
     guarded: np.ndarray
+    late: bool
 
 
 @dataclass(frozen=True)
@@ -176,19 +178,17 @@ def make_stacks(
     spans = _spans(parts, template, states, times, before, after)
     tests = _Tests(parts.columns, found.rows)
     bounds, listed = tests.listed(template)
-    first, following = np.empty(times.size + 1, np.int64), np.empty(BUDGET // 4, np.int32)
-    used = kernels.link(
-        times, states, found.offsets, spans, before, arrows, guarded & (not late),
-        bounds, listed, tests.values(), first, following,
-    )  # fmt: skip
-    if used < 0:
-        raise OutOfMemoryError
     starts = np.array([s in template.starts for s in range(size)]) & wanted
     ends = np.array([s in template.ends for s in range(size)]) & wanted
-    return Stacks(
-        times, states, found.offsets, starts[states], ends[states], first, following[:used], spans,
-        _weights(parts, number, found), before, guarded,
+    stacks = Stacks(
+        times, states, found.offsets, starts[states], ends[states],
+        np.empty(times.size + 1, np.int64), np.empty(BUDGET // 4, np.int32), spans,
+        _weights(parts, number, found), before, guarded, late,
     )  # fmt: skip
+    used = kernels.link(stacks, arrows, bounds, listed, tests.values())
+    if used < 0:
+        raise OutOfMemoryError
+    return stacks._replace(following=stacks.following[:used])
 
 
 # ---- what a query must look like

@@ -37,10 +37,7 @@ def sase(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
     for query in queries:
         parts = Partitions.of([query], events, "SASE")
         stacks, totals = make_stacks(parts, 0), parts.totals(0)
-        kernels.by_depth(
-            stacks.offsets, stacks.first, stacks.following, stacks.starts, stacks.ends,
-            stacks.spans, stacks.weights, _useful(stacks), *_integers(2, stacks), totals,
-        )  # fmt: skip
+        kernels.by_depth(stacks, _useful(stacks), *_integers(2, stacks), totals)
         rows += parts.rows(0, totals)
     return rows
 
@@ -53,12 +50,9 @@ def cet(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
         stacks, totals = make_stacks(parts, 0), parts.totals(0)
         aggregates = stacks.weights.shape[0]
         room = BUDGET // (8 + 8 * aggregates)
-        kernels.by_slices(
-            stacks.offsets, stacks.first, stacks.following, stacks.starts, stacks.ends,
-            stacks.spans, stacks.weights, _useful(stacks), _integers(6, stacks),
-            np.empty(stacks.times.size), *(each[:room] for each in _memory(2)),
-            _sums(aggregates)[:, :room], totals,
-        )  # fmt: skip
+        kept = (*(each[:room] for each in _memory(2)), _sums(aggregates)[:, :room])
+        work = tuple(_integers(6, stacks)), np.empty(stacks.times.size)
+        kernels.by_slices(stacks, _useful(stacks), *work, kept, totals)
         rows += parts.rows(0, totals)
     return rows
 
@@ -79,11 +73,7 @@ def flink(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
         template, stacks = parts.templates[0], make_stacks(parts, 0, late=True)
         totals = parts.totals(0)
         for way in _ways(query, template, stacks):
-            if not kernels.by_length(
-                stacks.offsets, stacks.first, stacks.following, stacks.states, stacks.spans, way,
-                stacks.times, stacks.before, stacks.guarded, stacks.weights, *kept,
-                np.empty(way.size, np.int64), totals,
-            ):  # fmt: skip
+            if not kernels.by_length(stacks, way, kept, np.empty(way.size, np.int64), totals):
                 raise OutOfMemoryError
         rows += parts.rows(0, totals)
     return rows
@@ -95,10 +85,8 @@ def _ways(query: BoundQuery, template: Template, stacks: Stacks) -> list[np.ndar
     if kleene is None:
         return [np.array(before, np.int64)]
     looping = np.array([state == kleene for state in range(len(template.states))])
-    longest = kernels.longest_way(
-        stacks.first, stacks.following, stacks.states, stacks.starts, _useful(stacks), looping,
-        np.empty(stacks.times.size, np.int64),
-    )  # fmt: skip
+    lengths = np.empty(stacks.times.size, np.int64)
+    longest = kernels.longest_way(stacks, _useful(stacks), looping, lengths)
     return [np.array([*before, *[kleene] * n, *after], np.int64) for n in range(1, longest + 1)]
 
 
@@ -147,7 +135,7 @@ def _sums(aggregates: int) -> np.ndarray:
 
 def _useful(stacks: Stacks) -> np.ndarray:
     useful = np.empty(stacks.times.size, np.bool_)
-    kernels.find_useful(stacks.first, stacks.following, stacks.ends, useful)
+    kernels.find_useful(stacks, useful)
     return useful
 
 
@@ -177,10 +165,8 @@ def _construct(stacks: Stacks, way: Sequence[int]) -> _Pieces:
     """All sequences along some states."""
     bounds = np.zeros(stacks.offsets.size, np.int64)
     firsts, lasts = _reserved(2, BUDGET // 5)  # which five columns of eight bytes are made of
-    if not kernels.sequences(
-        stacks.offsets, stacks.first, stacks.following, stacks.states, stacks.spans,
-        np.array(way, np.int64), *_memory(3), firsts, lasts, bounds,
-    ):  # fmt: skip
+    states = np.array(way, np.int64)
+    if not kernels.sequences(stacks, states, _memory(3), firsts, lasts, bounds):
         raise OutOfMemoryError
     first, last = firsts[: bounds[-1]], lasts[: bounds[-1]]
     times, spans = stacks.times, stacks.spans
@@ -249,9 +235,9 @@ def _complete(
     starts = mine & (heads[:, :, 0] < heads[:, :, 1]).any(axis=0)
     ends = mine & (tails[:, :, 0] < tails[:, :, 1]).any(axis=0)
     totals = np.stack([parts.totals(number) for number in numbers], axis=1)
+    stacks = shared._replace(starts=starts, ends=ends)
     kernels.by_sub_pattern(
-        shared.offsets, shared.first, shared.following, starts, ends, shared.spans,
-        _useful(shared._replace(ends=ends)), heads, tails, highs, lows, *_integers(2, shared),
+        stacks, _useful(stacks), (heads, tails, highs, lows), *_integers(2, stacks),
         np.empty(len(numbers), np.int64), totals,
     )  # fmt: skip
     return [row for n, number in enumerate(numbers) for row in parts.rows(number, totals[:, n])]
