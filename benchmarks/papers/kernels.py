@@ -375,18 +375,16 @@ def by_slices(s, useful, numbers, estimate, kept, totals):
 
 
 @part
-def _complete(f, last, begun, size, spans, around, totals):
-    """Every trend of the queries that begun before f, with one trend of the sub-pattern in it."""
-    heads, tails, head_high, tail_low = around
+def _complete(last, begun, size, spans, around, totals):
+    """Every trend with one trend of the sub-pattern in it, for what was begun before that."""
+    tails, tail_low = around[1], around[3]
     for n in range(size):
-        q = begun[n]
+        q, high = begun[0, n], begun[1, n]
         for y in range(tails[q, last, 0], tails[q, last, 1]):
             low = tail_low[y] if y >= 0 else spans[last, 2]
-            for x in range(heads[q, f, 0], heads[q, f, 1]):
-                high = head_high[x] if x >= 0 else spans[f, 1]
-                if low <= high:
-                    totals[q, low, 0] += 1
-                    totals[q, high + 1, 0] -= 1
+            if low <= high:
+                totals[q, low, 0] += 1
+                totals[q, high + 1, 0] -= 1
 
 
 @kernel
@@ -396,10 +394,10 @@ def by_sub_pattern(s, useful, around, path, place, begun, totals):
     The stacks are those of its events. `around` are heads and tails, int64[Q, N, 2], which
     sequences may come before each event and after it, from -1 to 0 where a query has nothing there;
     then int64[*] twice, the last window that holds each head, and the first that holds each tail.
-    `path` and `place`, int64[N], and `begun`, int64[Q], are to work with; `totals` is int64[P, Q,
-    W + 1, 1].
+    `path` and `place`, int64[N], and `begun`, int64[2, *] for a query and a window of each head,
+    are to work with; `totals` is int64[P, Q, W + 1, 1].
     """
-    heads = around[0]
+    heads, head_high = around[0], around[2]
     for p in range(s.offsets.size - 1):
         mine = totals[p]
         for i in range(s.offsets[p], s.offsets[p + 1]):
@@ -408,11 +406,11 @@ def by_sub_pattern(s, useful, around, path, place, begun, totals):
             depth, latest, size = 0, s.spans[i, 1], 0
             path[0], at, stop = i, s.first[i], s.first[i + 1]
             for q in range(heads.shape[0]):
-                if heads[q, i, 0] < heads[q, i, 1]:
-                    begun[size] = q
+                for x in range(heads[q, i, 0], heads[q, i, 1]):
+                    begun[0, size], begun[1, size] = q, head_high[x] if x >= 0 else latest
                     size += 1
             if s.ends[i]:
-                _complete(i, i, begun, size, s.spans, around, mine)
+                _complete(i, begun, size, s.spans, around, mine)
             while True:
                 if at == stop:
                     depth -= 1
@@ -427,7 +425,7 @@ def by_sub_pattern(s, useful, around, path, place, begun, totals):
                     depth += 1
                     path[depth], at, stop = f, s.first[f], s.first[f + 1]
                     if s.ends[f]:
-                        _complete(i, f, begun, size, s.spans, around, mine)
+                        _complete(f, begun, size, s.spans, around, mine)
 
 
 # ---- SPASS: sequences of shared pieces, joined

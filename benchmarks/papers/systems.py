@@ -50,7 +50,7 @@ def cet(queries: Sequence[BoundQuery], events: EventTable) -> list[ResultRow]:
         stacks, totals = make_stacks(parts, 0), parts.totals(0)
         aggregates = stacks.weights.shape[0]
         room = BUDGET // (8 + 8 * aggregates)
-        kept = (*(each[:room] for each in _memory(2)), _sums(aggregates)[:, :room])
+        kept = (*(each[:room] for each in _memory(2)), _sums(aggregates, room))
         work = tuple(_integers(6, stacks)), np.empty(stacks.times.size)
         kernels.by_slices(stacks, _useful(stacks), *work, kept, totals)
         rows += parts.rows(0, totals)
@@ -129,8 +129,8 @@ def _reserved(arrays: int, size: int) -> tuple[np.ndarray, ...]:
 
 
 @cache
-def _sums(aggregates: int) -> np.ndarray:
-    return np.empty((aggregates, BUDGET // 8), np.int64)
+def _sums(aggregates: int, room: int) -> np.ndarray:
+    return np.empty((aggregates, room), np.int64)
 
 
 def _useful(stacks: Stacks) -> np.ndarray:
@@ -238,7 +238,7 @@ def _complete(
     stacks = shared._replace(starts=starts, ends=ends)
     kernels.by_sub_pattern(
         stacks, _useful(stacks), (heads, tails, highs, lows), *_integers(2, stacks),
-        np.empty(len(numbers), np.int64), totals,
+        np.empty((2, highs.size + len(numbers)), np.int64), totals,
     )  # fmt: skip
     return [row for n, number in enumerate(numbers) for row in parts.rows(number, totals[:, n])]
 
