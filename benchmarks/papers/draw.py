@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.pages import picture
 from benchmarks.papers.figures import Experiment, Point
 from benchmarks.papers.measure import MEGABYTES, MEMORY, PLANS, TIME, Found
+from benchmarks.papers.online import OPTIMIZERS
 
 #: Colours, marks and lines that differ without colour too: two-step systems are dashed.
 _STYLES = {
@@ -40,8 +41,9 @@ Broken = Callable[[Point, str], float | None]
 
 def draw(experiment: Experiment, points: Sequence[Point], path: Path, limit: int) -> None:
     """Write the picture; the same results give the same bytes. `limit` is in CPU seconds."""
+    reads = not set(experiment.systems) <= set(OPTIMIZERS)
     panels: tuple[tuple[str, Value, Broken], ...] = (
-        ("ms a window", *_milliseconds(experiment, limit)),
+        ("ms a window" if reads else "ms", *_milliseconds(experiment, limit)),
         (
             "events a second",
             lambda point, found: point.events / found.time,
@@ -53,9 +55,12 @@ def draw(experiment: Experiment, points: Sequence[Point], path: Path, limit: int
             lambda _, why: MEGABYTES if why == MEMORY else None,
         ),
     )
+    panels = panels if reads else (panels[0], panels[2])
     rows = 1 + (len(experiment.systems) - 1) // 6
     with picture(path, 9.0, 2.55 + 0.2 * rows, size=8, fonts="none") as figure:
-        for panel, (title, value_of, broken) in zip(figure.subplots(1, 3), panels, strict=True):
+        for panel, (title, value_of, broken) in zip(
+            figure.subplots(1, len(panels)), panels, strict=True
+        ):
             _plot(panel, experiment, points, value_of, broken)
             _furnish(panel, experiment, points, title)
         handles, labels = figure.axes[0].get_legend_handles_labels()
