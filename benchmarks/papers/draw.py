@@ -125,7 +125,8 @@ def _furnish(panel: Any, experiment: Experiment, points: Sequence[Point], title:
     panel.margins(y=0.12)
     panel.set_yscale("log")
     low, high = panel.get_ylim()
-    panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 300 * low else (1.0,)))
+    steps = (1.0, 2.0, 5.0) if high < 30 * low else (1.0, 3.0) if high < 300 * low else (1.0,)
+    panel.yaxis.set_major_locator(LogLocator(subs=steps))
     panel.yaxis.set_major_formatter(lambda value, _: _short(value))
     panel.yaxis.set_minor_locator(NullLocator())
     places = [_place(experiment, point) for point in points]

@@ -102,9 +102,9 @@ def prepare(name: str, task: Task) -> Prepared:
 
 
 @lru_cache(maxsize=2)
-def beginning(task: Task) -> Task:
+def beginning(task: Task, events: int = FEW) -> Task:
     """The same over the first events alone."""
-    first = task.events.table.slice(0, FEW)
+    first = task.events.table.slice(0, events)
     return replace(task, events=EventTable(task.events.schema, first))
 
 

@@ -126,8 +126,9 @@ def _checked(results: Results) -> str:
     every = [point for _, points in results for point in points if len(point.found) > 1]
     by_it = sum(point.checked for point in every)
     return (
-        f"At all {len(every)} points the systems that ended gave the same answer, at {by_it} of"
-        " them with the reference, which constructs trends in Python and ends first."
+        "Each system gave the reference's rows over the beginning of each stream. At all"
+        f" {len(every)} points the systems that ended gave the same answer, at {by_it} of them with"
+        " the reference, which constructs trends in Python and ends first."
     )
 
 
