@@ -52,7 +52,8 @@ def factor(points: Sequence[Point], slow: str, fast: str) -> Factor | None:
     beyond = None
     last, end = both[-1], next(p for p in reversed(points) if fast in p.found)
     known, wanted = last.found[slow].trends, end.found[fast].trends
-    if lost is not None and slow in TWO_STEP and known is not None and wanted is not None:
+    further = lost is not None and slow in TWO_STEP and end is not last
+    if further and known is not None and wanted is not None:
         taken = log10(last.found[slow].time) + wanted - known
         beyond = taken - log10(end.found[fast].time), end.value
     return Factor(slow, fast, ratios[0], ratios[-1], lost, beyond)
