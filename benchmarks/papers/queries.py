@@ -1,11 +1,20 @@
-"""The workloads of the Hamlet paper's experiments (section 5.1), which prints none whole."""
+"""The workloads of the papers' experiments, of which none is printed whole."""
 
 from __future__ import annotations
 
 import random
 from functools import cache
 
-from elsinore.generate.streams import MIDDLE_TYPES, RidesharingOptions, StockOptions
+from benchmarks.sharon import SLIDE, WITHIN
+from benchmarks.sharon import STREAM as PURCHASES
+from benchmarks.streams import workload_of
+from elsinore.generate.streams import (
+    MIDDLE_TYPES,
+    ClusterOptions,
+    LinearRoadOptions,
+    RidesharingOptions,
+    StockOptions,
+)
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
@@ -94,3 +103,67 @@ def second_workload(queries: int) -> Workload:
             f" GROUP-BY {group} WITHIN {dice.choice((5, 10))} minutes;"
         )
     return bind_workload(parse_workload("\n".join(texts)), StockOptions.schema)
+
+
+# ---- GRETA section 10.1: one of its queries and variations of it
+
+#: Per cent by which a value must rise or fall from one event of a trend to the next.
+_PER_CENT = (1, 1.05, 1.1, 1.15, 1.2)
+
+
+@cache
+def stock_variations(*, without: str = "") -> Workload:
+    """Q1 and its nine variations, `S.price * X < NEXT(S).price` and the other way round.
+
+    `without` is a type of events that must not lie before the trend in its window.
+    """
+    pattern = f"SEQ(NOT {without} n, Stock S+)" if without else "Stock S+"
+    texts = []
+    for number, (sign, per_cent) in enumerate((s, p) for s in (1, -1) for p in _PER_CENT):
+        edge = f"S.price * {1 + sign * per_cent / 100:.6f} {'<' if sign > 0 else '>'} NEXT(S).price"
+        texts.append(
+            f"QUERY q{number} RETURN sector, COUNT(*) PATTERN {pattern} WHERE [company, sector]"
+            f" AND {edge} GROUP-BY sector WITHIN 10 minutes SLIDE 1 minute;"
+        )
+    return bind_workload(parse_workload("\n".join(texts)), StockOptions.schema)
+
+
+@cache
+def road_variations() -> Workload:
+    """Q3 without its NOT, and four variations: speed falls by some per cent at least."""
+    texts = [
+        f"QUERY q{number} RETURN segment, COUNT(*), COUNT(P) PATTERN Position P+"
+        f" WHERE [P.vehicle, segment] AND P.speed * {1 - per_cent / 100:g} > NEXT(P).speed"
+        " GROUP-BY segment WITHIN 5 minutes SLIDE 1 minute;"
+        for number, per_cent in enumerate((0, *_PER_CENT[:4]))
+    ]
+    return bind_workload(parse_workload("\n".join(texts)), LinearRoadOptions.schema)
+
+
+@cache
+def cluster_variations() -> Workload:
+    """Q2 and four variations: load rises by 0 to 4 at least."""
+    texts = [
+        f"QUERY q{number} RETURN mapper, COUNT(*), SUM(M.cpu)"
+        f" PATTERN SEQ(Start S, Measurement M+, End E)"
+        f" WHERE [job, mapper] AND M.load + {number} < NEXT(M).load"
+        " GROUP-BY mapper WITHIN 1 minute SLIDE 30 seconds;"
+        for number in range(5)
+    ]
+    return bind_workload(parse_workload("\n".join(texts)), ClusterOptions.schema)
+
+
+#: Items that are drawn for queries whose plan is looked for, so that they meet often enough.
+POPULAR = 12
+
+
+@cache
+def drawn_chains(queries: int, length: int = 10) -> Workload:
+    """Queries of fixed length over the purchases of `benchmarks.sharon`, of items drawn evenly."""
+    dice = random.Random("chains")  # noqa: S311
+    texts = []
+    for _ in range(queries):
+        items = dice.sample(range(POPULAR), length)
+        pattern = ", ".join(f"I{item} e{place}" for place, item in enumerate(items))
+        texts.append(f"PATTERN SEQ({pattern}) WHERE [customer] WITHIN {WITHIN} SLIDE {SLIDE}")
+    return workload_of(PURCHASES, texts)

@@ -1,1 +1,0 @@
-"""The Hamlet paper's experiments; `__main__` says how they are run."""

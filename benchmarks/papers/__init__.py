@@ -1,0 +1,1 @@
+"""The papers' figures, all systems side by side; `__main__` says how they are run."""

@@ -1,0 +1,205 @@
+"""Every system of the papers by name, as what a process is to do: a task to rows.
+
+The online ones are this engine's executors; the two-step ones stand in `systems`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.papers import systems
+from elsinore.engine.aggregate import aggregate_query
+from elsinore.engine.columns import EventColumns
+from elsinore.engine.finish import finish
+from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
+from elsinore.engine.hamlet.observe import Observer
+from elsinore.engine.linear import aggregate_segments
+from elsinore.engine.linear.segments import shared_segments
+from elsinore.engine.plan import AloneUnit, HamletUnit, Request, RuntimePlan
+from elsinore.events import EventTable
+from elsinore.query.bound import Workload
+from elsinore.reference.budget import Budget
+from elsinore.reference.two_step import two_step
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.results.row import ResultRow
+from elsinore.sharing.candidates import Segment
+from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.observe import observe
+from elsinore.sharing.plan import Finder
+from elsinore.sharing.sharable import sharable_sets
+
+#: Two-step, then online; of each those first that share nothing.
+TWO_STEP = ("SASE", "Flink", "CET", "SPASS", "MCEP")
+A_SEQ, GRETA, SHARON, GREEDY, STATIC, HAMLET = (
+    "A-Seq", "GRETA", "Sharon", "Sharon, greedy", "Hamlet, static", "Hamlet"
+)  # fmt: skip
+ONLINE = (A_SEQ, GRETA, SHARON, GREEDY, STATIC, HAMLET)
+#: Finders of plans (Sharon section 8.3): all plans, those of the paper, the greedy one.
+OPTIMIZERS = {
+    "exhaustive": Finder.EXHAUSTIVE,
+    "Sharon's": Finder.SHARON,
+    "greedy": Finder.GWMIN,
+}
+SYSTEMS = (*TWO_STEP, *ONLINE, *OPTIMIZERS)
+#: Events that a process runs over before it is watched.
+FEW = 100
+#: What answers are held against, and not shown.
+REFERENCE = "reference"
+
+_ALONE: dict[str, Callable[..., list[ResultRow]]] = {
+    "SASE": systems.sase,
+    "Flink": systems.flink,
+    "CET": systems.cet,
+    "MCEP": systems.mcep,
+}
+_HAMLET = {HAMLET: DYNAMIC, STATIC: ALWAYS}
+
+#: What gives unfinished rows, table by table, or finished ones.
+Work = Callable[[], list[Any]]
+#: What a system does while it is watched, and then.
+Prepared = tuple[Work, Callable[[list[Any]], list[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A workload over a stream; a task is the same as itself alone.
+
+    Attributes:
+        workload: the queries; with E+, unless `fixed`.
+        events: the stream.
+        flat: for systems that know no E+, its queries flattened (`queries.first_workload`).
+        fixed: whether the queries are of fixed length as they are.
+    """
+
+    workload: Workload
+    events: EventTable
+    flat: Callable[[], Workload] | None = None
+    fixed: bool = False
+
+
+@lru_cache(maxsize=32)
+def prepare(name: str, task: Task) -> Prepared:
+    """The work of a system, prepared once a task; static plans are found then, not in the work."""
+    queries, events = task.workload.queries, task.events
+    if name == REFERENCE:
+        budget = Budget(10**12)  # the time limit stops it
+        return lambda: [r for q in queries for r in two_step(q, events, budget=budget)], list
+    if name in _ALONE:
+        return lambda: _ALONE[name](queries, events), list
+    if name == GRETA:
+        return lambda: _one_by_one(task.workload, events), _finisher(task.workload)
+    if name in _HAMLET:
+        return lambda: list(_plan(task, _HAMLET[name]).run(events)), _finisher(task.workload)
+    if name in OPTIMIZERS:
+        return _optimizer(OPTIMIZERS[name], task)
+    return _of_fixed_length(name, task)
+
+
+@lru_cache(maxsize=2)
+def beginning(task: Task, events: int = FEW) -> Task:
+    """The same over the first events alone."""
+    first = task.events.table.slice(0, events)
+    return replace(task, events=EventTable(task.events.schema, first))
+
+
+def _one_by_one(workload: Workload, events: EventTable) -> list[pa.Table]:
+    columns = EventColumns(events)
+    return [aggregate_query(query, columns) for query in workload.queries]
+
+
+def _of_fixed_length(name: str, task: Task) -> Prepared:
+    """A-Seq, SPASS and Sharon, which get flattened queries where there is E+."""
+    workload, events = task.workload, task.events
+    if not task.fixed:
+        assert task.flat is not None
+        workload = task.flat()
+    rows = _finisher(workload)
+    if name == A_SEQ:
+        work: Work = lambda: _a_seq(workload, events)  # noqa: E731
+    else:
+        shared = _shared(workload, events, name, Finder.OPTIMAL if task.fixed else Finder.GWMIN)
+        if name == "SPASS":
+            work, rows = (lambda: systems.spass(workload.queries, events, shared)), list
+        else:
+            work = lambda: [aggregate_segments(workload.queries, events, shared)]  # noqa: E731
+    if task.fixed:
+        return work, rows
+    return work, lambda tables: added_up(rows(tables))
+
+
+def _a_seq(workload: Workload, events: EventTable) -> list[pa.Table]:
+    columns = EventColumns(events)
+    return [aggregate_segments((query,), columns) for query in workload.queries]
+
+
+def _shared(
+    workload: Workload, events: EventTable, name: str, finder: Finder
+) -> Sequence[Sequence[Segment]]:
+    chosen = Finder.GWMIN if name == GREEDY else finder
+    return shared_segments(find_plan(workload, observe(workload, events), finder=chosen))
+
+
+def _optimizer(finder: Finder, task: Task) -> Prepared:
+    """Finding a plan; its answer is what it saves, which only GWMIN's may be less than."""
+    statistics = observe(task.workload, task.events)
+    return lambda: [find_plan(task.workload, statistics, finder=finder)], lambda plans: [
+        round(plans[0].score, 6) if finder is not Finder.GWMIN else None
+    ]
+
+
+def _finisher(workload: Workload) -> Callable[[list[Any]], list[ResultRow]]:
+    return lambda tables: finish(
+        workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables])
+    )
+
+
+def added_up(rows: list[ResultRow]) -> list[ResultRow]:
+    """Rows of flattened queries (`<query>_<length>`, COUNT(*) alone) as those of the queries."""
+    counts: Counter[ResultRow] = Counter()
+    for row in rows:
+        name = row.query.rpartition("_")[0]
+        ((label, count),) = row.values
+        assert isinstance(count, int)
+        counts[ResultRow(name, row.group, row.window_start, row.window_end, ((label, None),))] += (
+            count
+        )
+    return [
+        ResultRow(r.query, r.group, r.window_start, r.window_end, ((r.values[0][0], count),))
+        for r, count in counts.items()
+    ]
+
+
+def _plan(task: Task, decisions: Decisions) -> RuntimePlan:
+    queries = task.workload.queries
+    sharing = sharable_sets(queries)
+    sets = [HamletUnit.of(found, decisions) for found in sharing.sets]
+    beside = [AloneUnit((query,)) for query, _ in sharing.beside]
+    return RuntimePlan(queries, (), (*sets, *beside), ())
+
+
+def observer_of(name: str, task: Task) -> Callable[[], dict[str, int]] | None:
+    """What asks hamlet for its counts; None for other systems."""
+    if name not in _HAMLET:
+        return None
+    return lambda: _counts(task, _HAMLET[name])
+
+
+def _counts(task: Task, decisions: Decisions) -> dict[str, int]:
+    observers: list[Observer] = []
+
+    def watch(_: object) -> Observer:
+        observers.append(Observer(room=0))
+        return observers[-1]
+
+    sets = _plan(task, decisions).run(task.events, Request(observe=watch))
+    assert sum(table.num_rows for table in sets)
+    totals: Counter[str] = Counter()
+    for watched in observers:
+        totals.update(watched.counts)
+    return dict(totals)
