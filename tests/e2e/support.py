@@ -92,9 +92,13 @@ class Home:
         assert process.returncode == 0, output
         return output
 
-    def rows(self) -> Contents:
-        """Every row of every table, as sorted JSON, without when and by whom it was written."""
-        return contents(self.lake)
+    def rows(self, workload: str = "") -> Contents:
+        """Every row of every table, as sorted JSON, without when and by whom it was written.
+
+        Of a workload by name, those of the tables that it has for itself.
+        """
+        own = self.path / "var" / "workloads" / workload / "lake"
+        return contents(own if workload else self.lake)
 
     def server(self) -> int:
         """The process group of this home's own Spark server."""
