@@ -124,19 +124,11 @@ def is_tested() -> bool:
 def assets(stream: str, *names: str, workload: str = "") -> list[Asset]:
     """The assets of tables of a stream's lake, named as the tables are, or of `REPORTS`.
 
-    Those that a workload has for itself bear its name; see `settings.OF_WORKLOAD`. Their URIs are
-    the folders that they lie in.
+    Those that a workload has for itself bear its name; see `settings.OF_WORKLOAD`.
     """
-    settings = settings_of(stream).of_workload(workload)
     own = OF_WORKLOAD | {REPORTS} if workload else frozenset[str]()
-    return [
-        Asset(
-            in_stream(f"{workload}/{name}" if name in own else name, stream),
-            (settings.reports if name == REPORTS else settings.lake / name).as_uri(),
-            group=_GROUP,
-        )
-        for name in names
-    ]
+    told = (f"{workload}/{name}" if name in own else name for name in names)
+    return [Asset(in_stream(name, stream), group=_GROUP) for name in told]
 
 
 # ---- parameters
