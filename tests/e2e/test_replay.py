@@ -78,7 +78,9 @@ def test_replayed_again_and_killed_in_aggregate_and_in_publish_it_ends_the_same(
     assert process.stdout is not None
     output = ""
     while "started  aggregate" not in output:
-        output += process.stdout.readline()
+        line = process.stdout.readline()
+        assert line, output  # it has ended
+        output += line
     # The process of steps dies: the step is tried again by another one.
     steps = [child for child in Process(process.pid).children(recursive=True) if is_fork(child)]
     assert steps
