@@ -85,6 +85,7 @@ def sizes(settings: Settings) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3 * 3600)  # a year of days takes half an hour
 def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(settings: Settings) -> None:
     days = draws(8, 365)
     seen, said = [], []
