@@ -28,7 +28,9 @@ def views(
 ) -> None:
     """Print the SQL that names the lake's tables and makes a typed view for each query."""
     given = {"workload_file": workload, "schema_file": schema}
-    chosen = {name: path for name, path in given.items() if path is not None}
+    chosen: dict[str, Any] = {name: path for name, path in given.items() if path is not None}
+    if workload is not None:
+        chosen["workload"] = ""
     for statement in statements(Settings.load().model_copy(update=chosen), dialect):
         typer.echo(f"{statement};")
 
