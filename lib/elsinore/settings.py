@@ -270,8 +270,8 @@ class Settings(BaseSettings):
     @property
     def workloads(self) -> tuple[str, ...]:
         """The workloads that every run of the stream answers; the first is that without a name."""
-        files = sorted(self._beside.glob(f"*{SUFFIX}"))
-        return ("", *(file.stem for file in files if re.match(STREAM_NAME, file.stem)))
+        names = {file.stem for file in self._beside.glob(f"*{SUFFIX}")} - {self.workload_file.stem}
+        return ("", *sorted(name for name in names if re.match(STREAM_NAME, name)))
 
     @property
     def _beside(self) -> Path:

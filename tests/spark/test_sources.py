@@ -46,7 +46,7 @@ def random_event(number: int, rng: random.Random) -> dict[str, Any]:
     found = departure(rng.choice([number, rng.randrange(20)]), minute, hour)
     match rng.randrange(12):
         case 0:
-            return found | {"origin": "XXX"}
+            return found | {"origin": "ZZZ"}
         case 1:
             return found | {"dest": None}
         case 2:

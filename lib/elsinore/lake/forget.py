@@ -238,7 +238,9 @@ def _told_as(workload: str, table: str) -> str:
 
 def _stale(settings: Settings) -> int:
     """How many published hours are, of all workloads that runs answer."""
-    found = [stale_hours(one.lake.root, one.workload) for one in answered_by(settings)]
+    found = [
+        stale_hours(one.lake.root, one.workload) for one in answered_by(settings.of_workload(""))
+    ]
     hours = sum(part.length for stale in found for part in stale.own) // HOUR
     return hours + sum(len(stale.others) for stale in found)
 

@@ -100,6 +100,18 @@ def test_known_workloads_are_the_streams_own_and_have_a_file(root: Path) -> None
     assert path == root / "schemas" / "workloads" / "flights_storms.sase"
 
 
+def test_files_in_the_folder_beside_it_are_answered_with_the_streams_own(root: Path) -> None:
+    folder = root / "schemas" / "workloads" / "flights"
+    folder.mkdir()
+    for name in ("ops.sase", "flights.sase", "Not a name.sase", "ops.txt"):
+        (folder / name).touch()
+    flights = settings(root, "flights", "schemas/workloads/flights.sase")
+    assert flights.workloads == ("", "ops"), "the stream's own is not answered twice"
+    assert flights.known_workloads == ("flights", "ops", "flights_storms")
+    assert flights.of_workload("ops").queries == folder / "ops.sase"
+    assert flights.of_workload("ops").of_workload("flights").queries == folder.with_suffix(".sase")
+
+
 def test_the_workload_of_the_settings_is_known_wherever_it_lies(root: Path) -> None:
     mine = settings(root, "boats", "elsewhere/My-queries.sase")
     assert mine.known_workloads == ("My-queries",)
