@@ -62,3 +62,28 @@ def test_spark_learns_the_secret_from_a_file_that_others_cannot_read(tmp_path: P
 @pytest.mark.parametrize("part", ["", "history", "configure; ls"])
 def test_an_unknown_part_is_refused(tmp_path: Path, part: str) -> None:
     assert spark_start(tmp_path, part).returncode != 0
+
+
+def carried(folder: Path, fails: str = "") -> list[str]:
+    """Programs that a round of storage/copy calls, until it sleeps, if one of them fails."""
+    calls = folder / "calls"
+    called = f'#!/bin/sh\ncall="${{0##*/}} $*"\necho "$call" >>{calls}\n'
+    judged = f'case "$call" in sleep*|"{fails or "none"}"*) exit 1; esac\n'
+    for name in ("cat", "mkdir", "rclone", "sleep", "touch"):
+        (folder / name).write_text(called + judged)
+        (folder / name).chmod(0o755)
+    env = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    subprocess.run([DOCKER / "storage/copy"], env=env, check=False, timeout=60)
+    return calls.read_text().splitlines()
+
+
+def test_a_round_that_fails_stops_there_and_does_not_count(tmp_path: Path) -> None:
+    """The bucket must not get a log without the data that it names."""
+    whole = carried(tmp_path)
+    log = next(n for n, call in enumerate(whole) if "--include **/_delta_log/**" in call)
+    assert "touch /tmp/carried" in whole[log:]
+    (tmp_path / "calls").unlink()
+    data = "rclone copy /data/lake store:elsinore/lake --exclude"
+    stopped = carried(tmp_path, fails=data)
+    assert stopped[-2].startswith(data)
+    assert stopped[-1].startswith("sleep")
