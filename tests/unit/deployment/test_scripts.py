@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -87,3 +88,26 @@ def test_a_round_that_fails_stops_there_and_does_not_count(tmp_path: Path) -> No
     stopped = carried(tmp_path, fails=data)
     assert stopped[-2].startswith(data)
     assert stopped[-1].startswith("sleep")
+
+
+@pytest.mark.parametrize(
+    ("state", "rows", "code"), [("success", 7, 0), ("success", 0, 1), ("failed", 7, 1)]
+)
+def test_the_smoke_test_fails_if_the_run_does_and_always_cleans_up(
+    tmp_path: Path, state: str, rows: int, code: int
+) -> None:
+    """With a stand-in for Docker; the real one is in .github/workflows."""
+    shutil.copytree(DOCKER, tmp_path / "docker", ignore=shutil.ignore_patterns("secrets"))
+    (tmp_path / "docker/docker").write_text(
+        f'#!/bin/sh\necho "$*" >>{tmp_path}/calls\n'
+        f'case "$*" in *" sql "*) echo {rows};; *"--state {state}"*) echo smoke;; esac\n'
+    )
+    (tmp_path / "docker/docker").chmod(0o755)
+    (tmp_path / "docker/make_secrets").write_text("#!/bin/sh\n")
+    env = {"PATH": f"{tmp_path}/docker:{os.environ['PATH']}"}
+    done = subprocess.run([tmp_path / "docker/smoke_test"], env=env, check=False, timeout=60)
+    assert done.returncode == code
+    project = "compose --project-name elsinore-smoke-test --file compose.yaml"
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[:2] == [f"{project} build", f"{project} up --detach --wait --wait-timeout 900"]
+    assert calls[-1] == f"{project} down --volumes"
