@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, cast
 
-from elsinore.errors import DataError
+from elsinore.errors import DataError, SetupError
 
 #: Object stores that are known, by how addresses begin.
 STORES = ("abfs", "gs", "s3")
@@ -77,6 +77,32 @@ def state(path: Path) -> tuple[int, int]:
         return status.st_size, status.st_mtime_ns
     tag = sha256(str(status.as_info()["e_tag"]).encode()).digest()
     return status.st_size, int(status.st_mtime) * _SECOND + int.from_bytes(tag[:8]) % _SECOND
+
+
+def require_exclusive(folder: Path) -> None:
+    """Refuse a store in which two writers can each make the same new object.
+
+    Raises:
+        SetupError: it is one; Delta's commits would be lost there without a word.
+    """
+    if is_here(folder):
+        return
+    from obstore import delete, put
+    from obstore.exceptions import AlreadyExistsError
+    from obstore.store import from_url
+
+    store, name = from_url(str(folder)), f"probe-{os.urandom(8).hex()}"
+    put(store, name, b"", mode="create")
+    try:
+        put(store, name, b"", mode="create")
+    except AlreadyExistsError:
+        return
+    finally:
+        delete(store, name)
+    raise SetupError(
+        f"the store of {folder} makes an object that is there already",
+        hint="it must honour If-None-Match, which commits need",
+    )
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from obstore.store import from_url
 
 from elsinore.errors import DataError, SetupError, StoreError, storage_error
 from elsinore.lake.delta_log import read_rows
+from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from tests.faults.chain import Chain, Point
 from tests.faults.clean import CleanRun
@@ -77,6 +78,13 @@ def test_of_writers_of_one_new_object_one_wins(store: str) -> None:
 
     with ThreadPoolExecutor(6) as threads:
         assert sum(threads.map(create, range(120))) == 20
+
+
+def test_a_store_in_which_every_writer_wins_gets_no_table(store: str, clean: CleanRun) -> None:
+    own = clean.start.model_copy(update={"address": store.replace("lake", "careless")})
+    with pytest.raises(SetupError, match="makes an object that is there already"):
+        Lake.open(own).create_all()
+    assert not own.lake.is_dir()
 
 
 def test_a_file_appears_when_it_is_whole(store: str) -> None:

@@ -17,7 +17,7 @@ def s3_server() -> Iterator[str]:
     """The address of a bucket; processes started inside of the block find its server."""
     python, server = ROOT / ".moto" / "bin" / "python", Path(__file__).with_name("server.py")
     assert python.exists(), "`make test` sets the S3 server up"
-    command: list[str | Path] = [python, server, "0", BUCKET]
+    command: list[str | Path] = [python, server, BUCKET, "careless"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
