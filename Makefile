@@ -14,6 +14,7 @@ PACKAGES_READY := $(VENV)/.stamp-packages
 PYTHON_READY := $(VENV)/.stamp-elsinore
 JARS_READY := .jars/.stamp
 AIRFLOW_READY := .airflow/.stamp
+TOOLS_READY := .tools/.stamp
 KERNELS_READY := lib/elsinore/kernels/__pycache__/.stamp
 
 SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
@@ -38,7 +39,7 @@ stop: ## end the Spark server that was started on demand
 	@if [ -x $(BIN)/elsinore ]; then $(BIN)/elsinore stop; fi
 
 .PHONY: test
-test: setup lint ## lint, then all tests
+test: setup lint $(TOOLS_READY) ## lint, then all tests
 	@$(BIN)/python -m pytest -q -n $(PROCESSES)
 
 .PHONY: test-long
@@ -48,11 +49,11 @@ test-long: test-faults test-topology ## all tests on more cases, 20,000 random p
 	@$(BIN)/python -m tests.property --pairs 20000
 
 .PHONY: test-topology
-test-topology: setup ## backfills of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
+test-topology: setup $(TOOLS_READY) ## backfills of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
 	@ELSINORE_TOPOLOGY=1 $(BIN)/python -m pytest -s tests/topology
 
 .PHONY: test-faults
-test-faults: setup ## kills, full disks, lost workers and overlapping runs at POINTS (200) seeded points
+test-faults: setup $(TOOLS_READY) ## kills, full disks, lost workers and overlapping runs at POINTS (200) seeded points
 	@$(BIN)/python -m tests.faults --points $(or $(POINTS),200)
 
 .PHONY: lint
@@ -91,7 +92,7 @@ PIP_AUDIT := pip-audit==2.10.1
 
 .PHONY: audit
 audit: $(UV_READY) ## look up the locked packages in a database of known faults; needs a network
-	@for lock in requirements-bootstrap.lock requirements.lock; do \
+	@for lock in requirements-bootstrap.lock requirements.lock tests/tools/requirements.lock; do \
 	    $(BIN)/uv tool run --quiet --python $(BIN)/python $(PIP_AUDIT) --progress-spinner off \
 	        --require-hashes --disable-pip --vulnerability-service osv -r $$lock || exit 1; \
 	done
@@ -102,6 +103,8 @@ lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned ja
 	    --no-header requirements-bootstrap.in -o requirements-bootstrap.lock
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --no-header --extra pipeline --extra dev --extra deployment pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-header tests/tools/requirements.in -o tests/tools/requirements.lock
 	@$(MAKE) $(PACKAGES_READY)
 	@$(BIN)/python docker/jars/fetch_jars.py --pin .jars
 
@@ -148,6 +151,13 @@ $(PACKAGES_READY): requirements.lock $(UV_READY)
 
 $(PYTHON_READY): pyproject.toml $(PACKAGES_READY)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps -e .
+	@touch $@
+
+# Programs of tests alone; see tests/tools/requirements.in.
+$(TOOLS_READY): tests/tools/requirements.lock $(UV_READY)
+	@echo "setup: tools of the tests"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .tools
+	@$(BIN)/uv pip install --quiet --python .tools/bin/python --require-hashes -r $<
 	@touch $@
 
 # Compiled now, not in somebody's first run. The stamp lies among them: who removes one removes both.

@@ -10,6 +10,7 @@ from typing import Any
 
 import deltalake
 
+from elsinore.places import place
 from elsinore.settings import LakePath
 
 #: Rows as canonical text, by table.
@@ -35,7 +36,7 @@ _MEASURED = ("seconds", "bytes_", "events_version", "staged_version", "began_at"
 
 def contents(lake: LakePath, tables: Iterable[str] = ()) -> Contents:
     """Every row of some tables, or of all that there are, without its circumstances."""
-    chosen = sorted(tables) or sorted(path.name for path in _tables(Path(str(lake))))
+    chosen = sorted(tables) or sorted(path.name for path in _tables(place(lake)))
     return {table: _rows(lake / table) for table in chosen if _is_table(lake / table)}
 
 

@@ -197,6 +197,13 @@ class ConflictError(ElsinoreError):
     transient = True
 
 
+class StoreError(ElsinoreError):
+    """An object store does not answer, or not in time; worth another try."""
+
+    code = "environment.store"
+    transient = True
+
+
 class LostWorkerError(ElsinoreError):
     """A process that a job needs died (executor, driver, Python worker); worth another try."""
 
@@ -228,12 +235,28 @@ _FULL = re.compile(
 )
 
 
-def disk_error(error: BaseException | None) -> SetupError | None:
-    """What a full or read-only disk comes to, where an error or a cause of it tells of one."""
+#: What delta-rs, obstore and Arrow say of an object store that fails; and where it always will.
+_STORE = re.compile(r"Generic [A-Z]\w+ error|AWS Error [A-Z]")
+_MARKS = re.compile(r"\x1b\[\d*m↳?")
+_REFUSED = re.compile("ACCESS_?DENIED|FORBIDDEN|UNAUTHORIZED|NO_?SUCH_?BUCKET", re.IGNORECASE)
+
+
+def storage_error(error: BaseException | None) -> SetupError | StoreError | None:
+    """What a full or read-only disk, or a failing store, comes to; None if there is none.
+
+    An error or a cause of it tells of them.
+    """
     while error is not None:
-        if found := _FULL.search(str(error)):
+        text = str(error)
+        if found := _FULL.search(text):
             named = isinstance(error, OSError) and error.filename
             hint = "make room, or the folder writable, and run it again"
             return SetupError(f"cannot write: {error if named else found[0]}", hint=hint)
+        if _STORE.search(text) or type(error).__module__.startswith("obstore"):
+            said = " ".join(_MARKS.sub("", text).split())[:300]
+            if _REFUSED.search(text):
+                hint = "look at its address, and at the keys in the environment"
+                return SetupError(f"the object store refuses: {said}", hint=hint)
+            return StoreError(f"the object store fails: {said}")
         error = error.__cause__ or error.__context__
     return None

@@ -82,7 +82,7 @@ def replay(settings: Settings, start: str, end: str, console: Console) -> None:
     """
     interval = Interval.parse(start, end)
     require_whole_hours(interval)
-    with _alone(settings.home, interval):
+    with _alone(settings.local, interval):
         _replay(settings, interval, console)
 
 
@@ -144,7 +144,7 @@ def run_dag(settings: Settings, interval: Interval, progress: OnProgress) -> Pat
     """
     if not is_prepared(settings.root):
         prepare_airflow(settings.root)
-    log = settings.home / "logs" / f"{hour_label(interval.start)}_{hour_label(interval.end)}.log"
+    log = settings.local / "logs" / f"{hour_label(interval.start)}_{hour_label(interval.end)}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     steps = log.with_suffix(".progress")
     steps.write_text("", encoding="utf-8")

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     Json,
+    PlainValidator,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -21,6 +22,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from elsinore.errors import DEBUG, ParameterError, SetupError
+from elsinore.places import STORES, is_here, place, scheme
 from elsinore.wording import closest, in_plain_words
 
 PREFIX = "ELSINORE_"
@@ -32,8 +34,6 @@ _OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 
 #: What makes a folder the root that relative paths start from.
 _MARK = Path("schemas", "tables")
-#: How an address begins; a path makes one slash of two.
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 #: Names of streams, of their folders, and what stands before the ids of their DAGs.
 STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 #: What a home has beside folders of streams.
@@ -57,6 +57,14 @@ def _is_free(name: str) -> str:
     if name in RESERVED:
         raise ValueError(f"no stream can be called {name}: a home has a folder of that name")
     return name
+
+
+def _home(value: Any) -> Path:
+    """A folder, or an address in an object store."""
+    if scheme(value) in (None, *STORES):
+        return place(value)
+    known = ", ".join(f"{name}://" for name in STORES)
+    raise ValueError(f"{value} is an address of no known object store; they begin with {known}")
 
 
 StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)]
@@ -124,7 +132,10 @@ class Settings(BaseSettings):
     Attributes:
         root: folder that holds `schemas/`; by default the nearest one from the working directory
             upwards, or else the checkout that this package lies in.
-        home: everything that a run writes lies below it.
+        home: everything that a run writes lies below it. In an object store (`s3://bucket/x`)
+            these are raw files and tables; see docs/operations.md.
+        local_home: for what people open and what belongs to a machine: reports, Data Docs, alerts,
+            logs, locks, Spark's server. By default `home`, or `var` where that is in a store.
         streams: other streams that have DAGs beside those of `schema_file`, a JSON list of names;
             see `of_stream`.
         stream: which of them these settings are of; empty for that of `schema_file`.
@@ -172,7 +183,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
     root: Path = Field(default_factory=_find_root)
-    home: Path = Path("var")
+    home: Annotated[Path, PlainValidator(_home)] = Path("var")
+    local_home: Path | None = None
     streams: Json[tuple[StreamName, ...]] = Field(default=(), validate_default=False)
     stream: StreamName | Literal[""] = ""
     workload: StreamName | Literal[""] = ""
@@ -311,13 +323,10 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _paths_are_no_addresses(cls, value: Any, of: ValidationInfo) -> Any:
-        """A folder `s3a:` would be made, in which nobody looks for a lake."""
+        """A folder `s3:` would be made, in which nobody looks for anything."""
         is_path = cls.model_fields[str(of.field_name)].annotation in (Path, Path | None)
-        if is_path and _ADDRESS.match(str(value)):
-            raise ValueError(
-                f"{value} is an address; object stores are not supported: name a folder of a file "
-                "system that all machines mount"
-            )
+        if is_path and of.field_name != "home" and scheme(value):
+            raise ValueError(f"{value} is an address; only ELSINORE_HOME can lie in a store")
         return value
 
     def model_post_init(self, context: object, /) -> None:
@@ -333,36 +342,40 @@ class Settings(BaseSettings):
                 self.__dict__[name] = Path(os.path.normpath(root / value.expanduser()))
 
     @property
+    def local(self) -> Path:
+        """Where what stays on this machine lies."""
+        return self.local_home or (self.home if is_here(self.home) else self.root / "var")
+
+    @property
     def landing(self) -> Path:
         """The landing zone: raw files."""
         return self.home / self.stream / "landing"
 
-    @property
-    def _own(self) -> Path:
+    def _own(self, home: Path) -> Path:
         """What runs write for the workload."""
-        home = self.home / self.stream
+        home = home / self.stream
         return home / "workloads" / self.workload if self.workload else home
 
     @property
     def lake(self) -> LakePath:
         """Delta tables, one folder each."""
         folder = self.home / self.stream / "lake"
-        return LakeFolders(folder, self._own / "lake") if self.workload else folder
+        return LakeFolders(folder, self._own(self.home) / "lake") if self.workload else folder
 
     @property
     def reports(self) -> Path:
         """Finished reports."""
-        return self._own / "reports"
+        return self._own(self.local) / "reports"
 
     @property
     def alerts(self) -> Path:
         """Alerts of scheduled runs, one line of JSON each."""
-        return self.home / "alerts.jsonl"
+        return self.local / "alerts.jsonl"
 
     @property
     def quality(self) -> Path:
         """Great Expectations' stores and Data Docs."""
-        return self._own / "quality"
+        return self._own(self.local) / "quality"
 
     def with_results(self) -> tuple[Self, ...]:
         """The settings of each workload that has results, if only from an earlier time."""

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / "docker" / "jars"
-LOCKS = ("requirements.lock", "requirements-bootstrap.lock")
+LOCKS = ("requirements.lock", "requirements-bootstrap.lock", "tests/tools/requirements.lock")
 
 
 def locked(lock: str) -> dict[str, str]:
@@ -47,7 +47,7 @@ def test_every_direct_dependency_is_locked() -> None:
 
 
 def test_the_two_locks_do_not_contradict_each_other() -> None:
-    bootstrap, full = (locked(lock) for lock in reversed(LOCKS))
+    full, bootstrap = (locked(lock) for lock in LOCKS[:2])
     both = bootstrap.keys() & full.keys()
     assert {name: bootstrap[name] for name in both} == {name: full[name] for name in both}
 

@@ -10,6 +10,7 @@ import pytest
 from elsinore.spark.server import stop_server
 from tests.faults.clean import CleanRun, copied, run_clean
 from tests.faults.history import FIRST, Place
+from tests.store.serve import s3_server
 
 NewPlace = Callable[[], Place]
 
@@ -23,8 +24,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CleanRun]:
-    """The run over the first hour, from an empty place."""
+def store() -> Iterator[str]:
+    """A bucket of an S3 server."""
+    with s3_server() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def clean(tmp_path_factory: pytest.TempPathFactory, store: str) -> Iterator[CleanRun]:
+    """The run over the first hour, from an empty place; Spark's workers know the store, too."""
     (run,) = run_clean(tmp_path_factory.mktemp("history"), (FIRST,))
     yield run
     stop_server(run.start)

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from elsinore.generate.flights import generate_flights
+from elsinore.places import place as in_place
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
 
@@ -30,11 +31,13 @@ class Place(Settings):
         place: the folder of what its jobs write; `home` is the server's.
         run: the run that they belong to.
         zone: of the machine's clock.
+        address: in an object store, where raw files and tables lie; empty if below `place`.
     """
 
     place: Path
     run: str = "faults"
     zone: str = "UTC"
+    address: str = ""
     workload_file: Path = Path(__file__).with_name("workload.sase")
     spark_master: str = "local[2,4]"
     shuffle_partitions: int = 2
@@ -43,11 +46,11 @@ class Place(Settings):
 
     @property
     def landing(self) -> Path:
-        return self.place / "landing"
+        return in_place(self.address or self.place) / "landing"
 
     @property
     def lake(self) -> Path:
-        return self.place / "lake"
+        return in_place(self.address or self.place) / "lake"
 
     @property
     def reports(self) -> Path:

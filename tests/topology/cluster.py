@@ -26,12 +26,14 @@ class Cluster:
 
     Attributes:
         root: the checkout, or a folder that stands for it, whose DAGs and streams are run.
+        home: where raw files and tables lie, which may be an address in an object store.
         env: for commands that talk to it, such as `airflow backfill create`.
     """
 
     def __init__(self, folder: Path, processes: Processes, root: Path = ROOT) -> None:
         self.folder = folder
         self.root = root
+        self.home = str(folder / "var")
         self.processes = processes
         self.ports = {
             name: free_port() for name in ("database", "master", "master-page", "connect", "api")
@@ -134,14 +136,16 @@ class Cluster:
             "SPARK_TOKEN_FILE": str(token),
             "SPARK_CONNECT_PORT": str(self.ports["connect"]),
             "ELSINORE_ROOT": str(self.root),
-            "ELSINORE_HOME": str(self.folder / "var"),
+            "ELSINORE_HOME": self.home,
+            "ELSINORE_LOCAL_HOME": str(self.folder / "var"),
             "ELSINORE_SPARK_MASTER": self.spark_master,
         }
         self.processes.start("spark-connect", [program, "connect", "127.0.0.1"], self.env | told)
         self.processes.wait("spark-connect", listens(self.ports["connect"]), 240)
         self.env |= {
             "ELSINORE_ROOT": str(self.root),
-            "ELSINORE_HOME": str(self.folder / "var"),
+            "ELSINORE_HOME": self.home,
+            "ELSINORE_LOCAL_HOME": str(self.folder / "var"),
             "ELSINORE_SPARK_MASTER": f"sc://127.0.0.1:{self.ports['connect']}",
             "ELSINORE_SPARK_TOKEN_FILE": str(token),
         }

@@ -8,10 +8,12 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
+
+from psutil import NoSuchProcess, Process  # type: ignore[import-untyped]
 
 _GRACE = 15.0
 
@@ -33,6 +35,15 @@ class Processes(ExitStack):
         )
         self._running[name] = process
         self.callback(_end, process)
+
+    def kill_forks(self, name: str) -> int:
+        """Kills what children of a process have forked, and gives how many these were."""
+        forks = [f for child in Process(self._running[name].pid).children()
+                 for f in child.children(recursive=True)]  # fmt: skip
+        for fork in forks:
+            with suppress(NoSuchProcess):
+                fork.kill()
+        return len(forks)
 
     def run(self, name: str, argv: Sequence[str | Path], env: Mapping[str, str]) -> str:
         """Runs a command to its end and returns what it printed."""

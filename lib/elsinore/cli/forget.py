@@ -27,7 +27,7 @@ def forget_key(
     settings = Settings.load()
     stream = load_schema(settings.schema_file)
     wanted = Key.parse(key, stream)
-    with at_work(settings.home, alone=not dry_run):
+    with at_work(settings.local, alone=not dry_run):
         removed, hours = forget(settings, wanted, run="forget", dry_run=dry_run)
         for own in settings.with_results() if not dry_run else ():
             if own.reports.is_dir():

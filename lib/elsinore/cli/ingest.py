@@ -9,6 +9,7 @@ import shlex
 from os.path import relpath
 from pathlib import Path
 from string import Template
+from tempfile import gettempdir
 from typing import Annotated
 
 import pyarrow as pa
@@ -27,10 +28,10 @@ from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.generate.flights import hour_path
-from elsinore.generate.write_events import whole_file
 from elsinore.lake.collect import HourLines, hours_between
 from elsinore.lake.landing_zone import COMPRESSION
 from elsinore.library.infer_schema import infer_schema
+from elsinore.places import is_here, whole_file
 from elsinore.query.print_query import count_of
 from elsinore.settings import RESERVED, STREAM_NAME, Settings
 from elsinore.timeline import HOUR, hour_label
@@ -76,7 +77,8 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
             f"events of the stream {stream.name} have no calendar time, so no hour to land in",
             hint="`elsinore run` answers queries over them",
         )
-    spool = HourLines(settings.landing / f"_ingest-{os.getpid()}")
+    beside = settings.landing if is_here(settings.landing) else Path(gettempdir())
+    spool = HourLines(beside / f"_ingest-{os.getpid()}")
     try:
         _read(events, stream, max_bad_share, spool)
         hours = sorted(spool.lines)
@@ -85,7 +87,8 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
         spool.remove()
     empty = sum(_write_empty(settings.landing, hour) for hour in hours_between(hours))
     counts = count_of(spool.lines.total(), "event"), count_of(len(hours), "hour")
-    zone = f"{relpath(settings.landing)}, {count_of(new, 'new file')}"
+    there = relpath(settings.landing) if is_here(settings.landing) else settings.landing
+    zone = f"{there}, {count_of(new, 'new file')}"
     if empty:
         zone += f" and {count_of(empty, 'empty one')} for hours without an event"
     typer.echo(f"{counts[0]} of {counts[1]} below {zone}; next:")

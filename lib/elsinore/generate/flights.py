@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from elsinore.errors import DataError, SetupError
-from elsinore.generate.write_events import whole_file
+from elsinore.places import whole_file
 from elsinore.timeline import HOUR, MAX_INSTANT, MIN_INSTANT, Interval, hour_label, instant_of
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +14,7 @@ import pyarrow.parquet as pq
 from elsinore.catalog.stream import AttributeType, EventType, StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.places import whole_file
 
 #: Events written at once: some 20 MB of text.
 _AT_ONCE = 131_072
@@ -63,28 +61,6 @@ def write_events(events: EventTable, path: Path, on_written: OnWritten | None = 
             write(events, out, on_written)
     except OSError as error:
         raise ParameterError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-@contextmanager
-def whole_file(path: Path, level: int | None) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when it is whole.
-
-    Args:
-        path: an existing file is replaced; folders are made.
-        level: of gzip; None: not packed.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        with ExitStack() as stack:
-            out: Any = stack.enter_context(part.open("wb"))
-            if level is not None:
-                # No file name and no time of writing in the header: both would change the bytes.
-                out = stack.enter_context(gzip.GzipFile("", "wb", level, out, mtime=0))
-            yield out
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _write_jsonl(events: EventTable, out: BinaryIO, on_written: OnWritten | None) -> None:

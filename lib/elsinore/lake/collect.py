@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,19 @@ from elsinore.files.decode import line_times
 from elsinore.files.read_lines import unusable_line
 from elsinore.files.rejection import UnreadableFile, printable
 from elsinore.generate.flights import hour_path
-from elsinore.generate.write_events import whole_file
-from elsinore.lake.landing_zone import COMPRESSION, LandingFile, Source, describe, find_sources
+from elsinore.lake.landing_zone import (
+    COMPRESSION,
+    LandingFile,
+    Source,
+    base_of,
+    describe,
+    find_sources,
+)
+from elsinore.places import is_here, local_copy, move, whole_file
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, parse_hour, parse_instant
 
-#: The folder of notes in a landing zone, and in it that of lines on their way.
-COLLECTED, _SPOOL = "_collected", "spool"
+#: The folder of notes in a landing zone, and there of lines on their way.
+COLLECTED = "_collected"
 
 #: Stretches without events of this length are no nights or weekends: somebody should look.
 _GAP = 7 * DAY
@@ -85,8 +93,7 @@ class HourLines:
     def move(self, hour: int, path: Path) -> None:
         """Put the file of an hour in the place of what is there."""
         self._write()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(self._folder / str(hour), path)
+        move(self._folder / str(hour), path)
 
     def remove(self) -> None:
         """Remove the folder with all that was not moved."""
@@ -146,10 +153,10 @@ def collect(zone: Path, stream: StreamSchema, interval: Interval, late_days: int
     figures = dict.fromkeys(("files", "lines", "untimed", "old_hours"), 0)
     refused: dict[str, str] = {}
     old: set[int] = set()
-    with _alone(zone):
+    with _alone(zone) as spool:
         for source in find_sources(zone, stream.sources, looked):
             try:
-                done = None if source.is_raw else _collect(zone, source, stream)
+                done = None if source.is_raw else _collect(zone, source, stream, spool)
             except DataError as error:  # it is tried again by each run
                 refused[printable(source.name)] = str(error)
                 continue
@@ -163,14 +170,22 @@ def collect(zone: Path, stream: StreamSchema, interval: Interval, late_days: int
 
 
 @contextmanager
-def _alone(zone: Path) -> Iterator[None]:
-    """Wait until nobody else collects: two would write the same files."""
+def _alone(zone: Path) -> Iterator[Path]:
+    """Wait until nobody else collects: two would write the same files. Gives a folder for lines.
+
+    In an object store nobody waits for others on another machine. What two of them write is the
+    same, unless a source has changed meanwhile: then a later run finds it changed.
+    """
     if not zone.is_dir():
         raise DataError(f"there is no landing zone {zone}", hint="make it")
-    (zone / COLLECTED).mkdir(exist_ok=True)
-    with (zone / COLLECTED / ".lock").open("w") as lock:
+    folder = zone / COLLECTED
+    if not is_here(zone):
+        own = hashlib.sha256(str(zone).encode()).hexdigest()[:12]
+        folder = Path(gettempdir(), f"elsinore-{os.getuid()}-{own}")
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield folder / "spool"
 
 
 @dataclass
@@ -186,9 +201,9 @@ class _Done:
     changed: list[int] = field(default_factory=list)
 
 
-def _collect(zone: Path, source: Source, stream: StreamSchema) -> _Done | None:
+def _collect(zone: Path, source: Source, stream: StreamSchema, spool: Path) -> _Done | None:
     """Collect a file; None if it was collected as it is."""
-    file = describe(zone / source.rule.base, source.path, "")
+    file = describe(base_of(zone, source.rule), source.path, "")
     seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
     seen |= {"told": source.told, "size": file.size, "changed": file.changed}
     name = _file_name(source.name)
@@ -196,7 +211,7 @@ def _collect(zone: Path, source: Source, stream: StreamSchema) -> _Done | None:
     before: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
     if before and seen.items() <= before.items():
         return None
-    hours, done, reason = _read(zone, source, stream, file)
+    hours, done, reason = _read(spool, source, stream, file)
     old = {parse_hour(label): digest for label, digest in before.get("digests", {}).items()}
     for hour in [*old, *_silent(zone, source, done.told)]:
         hours.open(hour)
@@ -213,28 +228,29 @@ def _collect(zone: Path, source: Source, stream: StreamSchema) -> _Done | None:
 
 
 def _read(
-    zone: Path, source: Source, stream: StreamSchema, file: LandingFile
+    spool: Path, source: Source, stream: StreamSchema, file: LandingFile
 ) -> tuple[HourLines, _Done, str | None]:
     """The lines of a source file by hour; with the reason if it is unusable as a whole."""
-    spool, done = HourLines(zone / COLLECTED / _SPOOL), _Done()
+    lines, done = HourLines(spool), _Done()
     untold = _untold_hour(source, file)
     try:
-        for batch in as_lines(source.path, source.rule.form, stream):
-            hours, is_told = _hours(batch["line"], source, stream, file, untold)
-            spool.add(hours, batch["line"])
-            done.lines += batch.num_rows
-            done.untimed += int((~is_told).sum())
-            done.told.update(np.unique(hours[is_told]).tolist())
+        with local_copy(source.path) as path:
+            for batch in as_lines(path, source.rule.form, stream):
+                hours, is_told = _hours(batch["line"], source, stream, file, untold)
+                lines.add(hours, batch["line"])
+                done.lines += batch.num_rows
+                done.untimed += int((~is_told).sum())
+                done.told.update(np.unique(hours[is_told]).tolist())
     except UnreadableFile as error:
-        reason = str(error).replace(str(source.path), printable(source.name))
-        spool = HourLines(zone / COLLECTED / _SPOOL)
-        spool.add(np.array([untold]), pa.array([unusable_line(error.reason_code, reason)]))
-        return spool, _Done(), reason
-    if spool.lines.total() != done.lines:
-        raise EngineError(f"{source.name}: {done.lines} lines, {spool.lines.total()} in hours")
+        reason = str(error).replace(error.fields["file"], printable(source.name))
+        lines = HourLines(spool)
+        lines.add(np.array([untold]), pa.array([unusable_line(error.reason_code, reason)]))
+        return lines, _Done(), reason
+    if lines.lines.total() != done.lines:
+        raise EngineError(f"{source.name}: {done.lines} lines, {lines.lines.total()} in hours")
     if not done.lines:
-        spool.open(untold)
-    return spool, done, None
+        lines.open(untold)
+    return lines, done, None
 
 
 def _untold_hour(source: Source, file: LandingFile) -> int:
@@ -285,5 +301,5 @@ def _file_name(name: str) -> str:
 
 def _note(path: Path, note: Mapping[str, Any], **by_hour: Mapping[int, Any]) -> None:
     told = {name: {hour_label(h): of[h] for h in sorted(of)} for name, of in by_hour.items()}
-    with whole_file(path, None) as out:
+    with whole_file(path) as out:
         out.write(json.dumps({**note, **told}).encode())

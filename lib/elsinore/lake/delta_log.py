@@ -20,10 +20,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake.exceptions import CommitFailedError, DeltaError
 from pyarrow.acero import AggregateNodeOptions, Declaration, RecordBatchReaderSourceNodeOptions
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
-from elsinore.errors import ConflictError, DataError, disk_error
+from elsinore.errors import ConflictError, DataError, storage_error
 from elsinore.lake.regions import Hours
+from elsinore.places import scheme
 from elsinore.settings import LakePath
 
 #: Commits that change no row.
@@ -157,7 +158,8 @@ def write_failures(table: str) -> Iterator[None]:
 
     Raises:
         ConflictError: another writer got there first.
-        SetupError: the disk is full or read-only.
+        SetupError: the disk is full or read-only, or an object store refuses.
+        StoreError: an object store does not answer.
     """
     try:
         yield
@@ -165,8 +167,8 @@ def write_failures(table: str) -> Iterator[None]:
         text = first_line(f"{type(error).__name__}: {error}")
         raise ConflictError(f"another writer of {table} got there first: {text}") from error
     except (DeltaError, OSError) as error:
-        if full := disk_error(error):
-            raise full from error
+        if failing := storage_error(error):
+            raise failing from error
         raise
 
 
@@ -188,11 +190,18 @@ def arrow_dataset(table: deltalake.DeltaTable) -> ds.Dataset:
     schema = pa.schema(table.schema().to_arrow())
     chosen_by = [name for name in _CHOSEN_BY if name in schema.names]
     dataset = table.to_pyarrow_dataset(
-        filesystem=SubTreeFileSystem(unquote(urlparse(table.table_uri).path), LocalFileSystem()),
+        filesystem=_files_of(table.table_uri),
         parquet_read_options=ds.ParquetReadOptions(dictionary_columns=chosen_by),
     )
     files = list(dataset.get_fragments())
     return ds.FileSystemDataset(files, schema, dataset.format, dataset.filesystem)
+
+
+def _files_of(uri: str) -> SubTreeFileSystem:
+    if scheme(uri) == "file":
+        return SubTreeFileSystem(unquote(urlparse(uri).path), LocalFileSystem())
+    system, folder = FileSystem.from_uri(uri)
+    return SubTreeFileSystem(folder, system)
 
 
 def read_rows(
@@ -267,6 +276,8 @@ def _readable(lake: LakePath, table: str, version: int | None) -> Iterator[ds.Da
     try:
         yield arrow_dataset(deltalake.DeltaTable(str(lake / table), version=version))
     except (DeltaError, OSError, pa.ArrowException) as error:
+        if failing := storage_error(error):
+            raise failing from error
         at = "" if version is None else f" at version {version}"
         raise DataError(
             f"cannot read the table {table}{at}: {error}", hint="has the lake been set up?"

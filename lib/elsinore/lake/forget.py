@@ -350,7 +350,7 @@ def _parts(lake: Lake, labels: Collection[str], most: int) -> Iterator[list[str]
 
 def _pages(settings: Settings, key: Key) -> Iterator[Path]:
     """Pages and logs that show the values; other streams of the home have their own pages."""
-    home = settings.home
+    home = settings.local
     folders = [folder for own in settings.with_results() for folder in (own.reports, own.quality)]
     folders += [home / "logs", home / "spark"]
     files = [path for folder in folders for path in sorted(folder.rglob("*"))]

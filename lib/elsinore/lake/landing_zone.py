@@ -21,9 +21,9 @@ from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines
 from elsinore.files.rejection import Reason, UnreadableFile, printable
-from elsinore.generate.write_events import whole_file
 from elsinore.lake.regions import Landings
 from elsinore.lake.tables import Lake
+from elsinore.places import is_here, local_copy, place, state, whole_file
 from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
@@ -94,7 +94,7 @@ def find_sources(
     """
     seen: set[str] = set()
     for rule in rules:
-        base = zone / rule.base
+        base = base_of(zone, rule)
         if not base.is_dir():
             raise DataError(f"there is no folder {base}", hint="a rule of sources looks there")
         days = _days(interval) if rule.is_dated and interval else [""]
@@ -106,6 +106,11 @@ def find_sources(
             if path.is_file():
                 seen.add(name)
                 yield Source(rule, path, name, told)
+
+
+def base_of(zone: Path, rule: SourceRule) -> Path:
+    """The folder from which the files of a rule are looked for."""
+    return Path(rule.base) if rule.base else zone
 
 
 def _raw_sources(
@@ -156,14 +161,20 @@ def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
     Returns:
         The file as it is then.
     """
-    real = Path(file.path).resolve()  # not a link to it
+    real = place(file.path)
+    real = real.resolve() if is_here(real) else real  # not a link to it
     packed = COMPRESSION if real.suffix.lower() == ".gz" else None
     mode = real.stat().st_mode
-    with open_unpacked(real, DEFAULT_LIMITS) as lines, whole_file(real, packed) as out:
+    with (
+        local_copy(real) as copy,
+        open_unpacked(copy, DEFAULT_LIMITS) as lines,
+        whole_file(real, packed) as out,
+    ):
         out.writelines(b"\n" if n in positions else line for n, line in enumerate(lines, 1))
-    real.chmod(mode)
-    status = real.stat()
-    return replace(file, size=status.st_size, changed=status.st_mtime_ns)
+    if is_here(real):
+        real.chmod(mode)
+    size, changed = state(real)
+    return replace(file, size=size, changed=changed)
 
 
 def empty_file(file: LandingFile, stream: StreamSchema) -> pa.RecordBatch:
@@ -221,17 +232,18 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
         DataError: it cannot be read, or a link leads out of that folder.
     """
     try:
-        real = path.resolve(strict=True)
-        status = real.stat()
+        real = path.resolve(strict=True) if is_here(path) else path
+        size, changed = state(real)
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    if not real.is_relative_to(zone.resolve()):
-        problem = "leads out of the landing zone, or of the folder of its rule"
-        raise DataError(f"{path} {problem}", hint="put the file itself there")
-    if not os.access(real, os.R_OK):
-        raise DataError(f"cannot read {path}: permission denied")
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    if is_here(path):
+        if not real.is_relative_to(zone.resolve()):
+            problem = "leads out of the landing zone, or of the folder of its rule"
+            raise DataError(f"{path} {problem}", hint="put the file itself there")
+        if not os.access(real, os.R_OK):
+            raise DataError(f"cannot read {path}: permission denied")
     name = printable(path.relative_to(zone).as_posix())
-    return LandingFile(landing, name, str(path), status.st_size, status.st_mtime_ns)
+    return LandingFile(landing, name, str(path), size, changed)
 
 
 def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
@@ -316,7 +328,7 @@ def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[p
     for file in files:
         is_empty = True
         try:
-            for lines in read_lines(Path(file.path), name=file.name):
+            for lines in _lines_of(file):
                 waiting.append(lines)
                 is_empty = False
                 if sum(part.num_rows for part in waiting) >= _AT_ONCE:
@@ -328,13 +340,18 @@ def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[p
             if waiting and waiting[-1]["file"][0].as_py() == file.name:
                 raise
             # Without the path of this machine.
-            reason = str(error).replace(file.path, file.name)
+            reason = str(error).replace(error.fields["file"], file.name)
             yield _whole(file, error.reason_code, reason, stream)
         else:
             if is_empty:
                 yield empty_file(file, stream)
     if waiting:
         yield _decoded(waiting, landings, stream)
+
+
+def _lines_of(file: LandingFile) -> Iterator[pa.RecordBatch]:
+    with local_copy(place(file.path)) as path:
+        yield from read_lines(path, name=file.name)
 
 
 def _decoded(

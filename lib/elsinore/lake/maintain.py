@@ -7,10 +7,8 @@ leaves little to skip.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -89,7 +87,7 @@ def is_worth_compacting(lake: Lake, table: str) -> bool:
 
 
 def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
-    before = len(_live(lake, table))
+    before = len(lake.log(table).file_uris())
     note = CommitProperties(custom_metadata={"run": run})
     with write_failures(table):
         if is_worth_compacting(lake, table):
@@ -97,10 +95,10 @@ def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
             compact(target_size=_TARGET_BYTES, commit_properties=note)
         if new := _new_retention(lake, table, keep_hours):
             lake.log(table).alter.set_table_properties(new, commit_properties=note)
-        if stale := _stale(lake, table, keep_hours):
+        # Which files these are: a vacuum without any would write two commits about it.
+        if stale := lake.log(table).vacuum(keep_hours, full=True):
             lake.log(table).vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
-    removed = sum(not path.exists() for path in stale)
-    return Maintained(before, len(_live(lake, table)), removed)
+    return Maintained(before, len(lake.log(table).file_uris()), len(stale))
 
 
 def _new_retention(lake: Lake, table: str, keep_hours: int) -> dict[str, str]:
@@ -128,25 +126,3 @@ def _keep_history(lake: Lake, run: str) -> None:
             new.append(row | {"note": json.dumps(note)})
     if new:
         lake.add(HISTORY, new, run=run)
-
-
-def _stale(lake: Lake, table: str, keep_hours: int) -> list[Path]:
-    """Files that the latest version does not name and that are old enough for VACUUM to look at.
-
-    Without any, VACUUM would list the whole table for nothing, and write two commits about it.
-    """
-    live = _live(lake, table)
-    before = time.time() - keep_hours * 3600
-    root = lake.path(table)
-    return [
-        path
-        for path in root.rglob("*.parquet")
-        if path.relative_to(root).parts[0] != "_delta_log"
-        and path.name not in live
-        and path.stat().st_mtime < before
-    ]
-
-
-def _live(lake: Lake, table: str) -> set[str]:
-    """Names of the files of the latest version; Delta never gives one name to two files."""
-    return {uri.rsplit("/", 1)[-1] for uri in lake.log(table).file_uris()}

@@ -20,6 +20,7 @@ from elsinore.engine.plan import RuntimePlan
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.regions import RunStep, run_key
 from elsinore.lake.tables import Lake
+from elsinore.places import whole_file
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -67,12 +68,8 @@ def note_metrics(
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
         for metric, value in {**metrics, **step_times()}.items()
     ]
-    folder = lake.path(TABLE) / _NOTED
-    folder.mkdir(exist_ok=True)
-    file = folder / f"{'.'.join(key.values())}.json"
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps([interval.start, interval.end, rows]), encoding="utf-8")
-    part.replace(file)
+    with whole_file(lake.path(TABLE) / _NOTED / f"{'.'.join(key.values())}.json") as out:
+        out.write(json.dumps([interval.start, interval.end, rows]).encode())
 
 
 def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None:

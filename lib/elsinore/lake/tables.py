@@ -26,6 +26,7 @@ from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
 from elsinore.lake.delta_log import arrow_dataset, write_failures
 from elsinore.lake.regions import Hours, Landings, Region, predicate_of
+from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
 from elsinore.wording import suggest
 
@@ -281,7 +282,8 @@ class Lake:
         same table are in conflict.
 
         Raises:
-            SetupError: a table has other columns than its declaration; the disk is full.
+            SetupError: a table has other columns than its declaration; the disk is full; an object
+                store cannot tell two writers apart.
             ConflictError: another process created the same table meanwhile.
         """
         return tuple(name for name, schema in self.tables.items() if self._create(schema))
@@ -291,6 +293,7 @@ class Lake:
         if deltalake.DeltaTable.is_deltatable(str(path)):
             self._check(schema)
             return False
+        require_exclusive(path.parent)
         statistics = {_STATISTICS: ", ".join(schema.statistics_of)} if schema.statistics_of else {}
         with write_failures(schema.name):
             deltalake.DeltaTable.create(

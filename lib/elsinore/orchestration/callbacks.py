@@ -61,7 +61,7 @@ def raise_alert(
     _LOG.error("ALERT %s", line)
     settings = Settings.load()
     try:
-        settings.home.mkdir(parents=True, exist_ok=True)
+        settings.local.mkdir(parents=True, exist_ok=True)
         _append(settings.alerts, line)
     finally:  # people are told of a full disk, too
         for notifier in settings.notifiers:

@@ -22,7 +22,7 @@ from elsinore.errors import (
     ElsinoreError,
     EngineError,
     LostWorkerError,
-    disk_error,
+    storage_error,
 )
 from elsinore.settings import Settings
 from elsinore.step_clock import timed_step
@@ -74,16 +74,17 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
 
     Raises:
         ElsinoreError: what the job raises.
-        SetupError: the disk is full, or cannot be written.
+        SetupError: the disk is full, or cannot be written; an object store refuses.
+        StoreError: an object store does not answer.
     """
     try:
-        with at_work(settings.home), timed_step():
+        with at_work(settings.local), timed_step():
             figures = load_job(job, settings).main(arguments, settings)
     except ElsinoreError:
         raise
     except Exception as error:
-        if full := disk_error(error):
-            raise full from error
+        if failing := storage_error(error):
+            raise failing from error
         raise
     return dict(json.loads(json.dumps(figures)))
 

@@ -95,7 +95,9 @@ def solve(
     )  # fmt: skip
     if relaxed.status != 0:
         return incumbent
-    bound = min(bound, -relaxed.fun * scale)
+    # Gains that cancel out leave some 1e-18 of the largest, which is nothing.
+    best = -relaxed.fun if abs(relaxed.fun) > TOLERANCE else 0.0
+    bound = min(bound, best * scale)
     for attempt in (np.rint, improve, lambda x: _near_relaxed(program, x, ends)):
         incumbent = _better(program, incumbent, attempt(relaxed.x), bound)
         if incumbent.proven:
@@ -116,7 +118,7 @@ def _better(
 def _near_relaxed(
     program: BinaryProgram, relaxed: NDArray[np.float64], ends: float
 ) -> NDArray[np.float64]:
-    """The best vector that differs from the relaxed one only around its fractions.
+    """The best vector that differs from the relaxed one only around its fractions, if it has any.
 
     Free are the variables between 0 and 1 and what is a few rows away from them.
     """
@@ -126,6 +128,8 @@ def _near_relaxed(
         free = free | (rows.T @ (rows @ free.astype(np.float64) != 0) > 0)
     x = np.where(free, 0.0, np.rint(relaxed))
     chosen = np.flatnonzero(free)
+    if not len(chosen):
+        return x
     upper = program.upper - rows @ x
     x[chosen], _ = _solve_part(program.gains[chosen], rows[:, chosen], upper, ends - monotonic())
     return x

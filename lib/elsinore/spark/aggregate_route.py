@@ -11,6 +11,7 @@ import numpy as np
 from elsinore.lake.event_files import EventFile, reach_of
 from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
+from elsinore.places import is_here
 from elsinore.query.bound import Workload
 from elsinore.spark.aggregate_worker import Part
 from elsinore.spark.partitions import branches, common_keys
@@ -53,19 +54,28 @@ class Route:
 def choose_route(
     lake: Lake, workload: Workload, owned: Interval, version: int, parts: int
 ) -> Route:
-    """The route that should be quickest, by the bytes that it moves; so many parts at most."""
-    reached = reach_of(workload.queries, owned)
+    """The route that should be quickest, by the bytes that it moves; so many parts at most.
+
+    Spark has no jars for object stores: there tasks always read files themselves.
+
+    Raises:
+        NotPlainError: the files of such a lake cannot be read directly.
+    """
+    reached, in_spark = reach_of(workload.queries, owned), is_here(lake.path("events"))
     try:
         files = files_of(lake.path("events"), version, reached)
     except NotPlainError as error:
+        if not in_spark:
+            raise
         return Route((), f"files cannot be read directly, {error.fields['refusal']}")
     cores, size = lake.cores, sum(file.size for file in files)
-    if size > MANY_BYTES and (names := compared_in_few_windows(workload, owned, cores)):
-        return Route((), f"{', '.join(names)} compare pairs of events in fewer windows than cores")
+    few = compared_in_few_windows(workload, owned, cores) if size > MANY_BYTES else []
+    if few and in_spark:
+        return Route((), f"{', '.join(few)} compare pairs of events in fewer windows than cores")
     reach = owned.start - reached.start + 1
     cut = cut_into_parts(files, owned, reach, most=parts, cores=cores)
     shuffles = len(branches(workload))
-    if reads_directly(cut, size, shuffles, cores):
+    if not in_spark or reads_directly(cut, size, shuffles, cores):
         return Route(cut)
     return Route((), "windows reach far beyond the parts that tasks could read by themselves")
 

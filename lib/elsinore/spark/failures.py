@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore import errors
-from elsinore.errors import ElsinoreError, LostWorkerError, SetupError, disk_error
+from elsinore.errors import ElsinoreError, LostWorkerError, SetupError, storage_error
 from elsinore.lake.delta_log import first_line
 
 _BROKEN = re.compile(r"Could not initialize class [\w.$]+|UnsatisfiedLinkError: [^\n]{1,60}")
@@ -65,7 +65,7 @@ def translate(error: PySparkException) -> ElsinoreError | None:
         return known
     if _STRANGER.search(text):
         return SetupError(f"Spark refuses us: {first_line(text)}", hint="look at its token")
-    if full := disk_error(error):
+    if full := storage_error(error):
         return full
     if found := _BROKEN.search(text):
         return BrokenServerError(f"Spark has lost a class: {found[0]}")

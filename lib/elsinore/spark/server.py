@@ -163,7 +163,7 @@ def _digest(command: list[str]) -> str:
 
 def _start(settings: Settings, command: list[str], digest: str) -> Server:
     folder = _folder(settings)
-    log = settings.home / "logs" / "spark-server.log"
+    log = settings.local / "logs" / "spark-server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / "scratch", ignore_errors=True)
     port = _free_port()
@@ -216,7 +216,7 @@ def _end(folder: Path, server: Server | None) -> None:
 
 
 def _folder(settings: Settings) -> Path:
-    folder = settings.home / "spark"
+    folder = settings.local / "spark"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
@@ -290,7 +290,7 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
+        "spark.sql.warehouse.dir": str(settings.local / "spark-warehouse"),
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {java}",
         "spark.executor.extraJavaOptions": java,

@@ -484,7 +484,7 @@ def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("WORKLOADFILE", "x", "did you mean ELSINORE_WORKLOAD_FILE?"),
         ("MAX_BAD_SHARE", "much", "ELSINORE_MAX_BAD_SHARE: 'much' is not a number"),
         ("KEEP_HOURS", "5", "ELSINORE_KEEP_HOURS: '5' must be at least 168"),
-        ("HOME", "s3://bucket/x", "object stores are not supported"),
+        ("HOME", "hdfs://name/x", "is an address of no known object store"),
     ],
 )
 def test_a_wrong_environment(

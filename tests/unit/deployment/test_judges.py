@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.unit.deployment.compose import DOCKER, ROOT
 
-BIN = Path(sys.executable).parent
+BIN = ROOT / ".tools" / "bin"
 WORKFLOW = ROOT / ".github/workflows/images.yml"
 SCRIPTS = [
     DOCKER / name

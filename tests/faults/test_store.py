@@ -1,0 +1,122 @@
+"""A lake and a landing zone in an object store, by a real S3 server on loopback."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import obstore
+import pytest
+from obstore.exceptions import AlreadyExistsError, GenericError
+from obstore.store import from_url
+
+from elsinore.errors import DataError, SetupError, StoreError, storage_error
+from elsinore.lake.delta_log import read_rows
+from elsinore.lake.tables import Lake
+from elsinore.places import is_here, local_copy, place, state, whole_file
+from tests.faults.chain import Chain, Point
+from tests.faults.clean import CleanRun
+from tests.faults.history import Place
+from tests.faults.strikes import Fault
+
+
+def in_store(found: Place, address: str, folder: Path) -> Place:
+    """The raw files of a place without a lake, in a store."""
+    folder.mkdir()
+    new = found.model_copy(update={"place": folder, "address": address})
+    for file in found.landing.rglob("*.gz"):
+        with whole_file(new.landing / file.relative_to(found.landing)) as out:
+            out.write(file.read_bytes())
+    return new
+
+
+def test_struck_in_the_middle_of_commits_the_tables_are_those_of_a_local_run(
+    clean: CleanRun, store: str, tmp_path: Path
+) -> None:
+    assert not clean.start.lake.exists()
+    faults = {
+        clean.step(job): [Fault("client", at, after)]
+        for job, at, after in (
+            ("land_events", "before write_deltalake raw_events", 0.02),
+            ("find_plan", "after write_deltalake plans", 0.0),
+            ("aggregate_trends", "before write_deltalake trend_aggregates_staged", 0.02),
+            ("validate_results", "after write_deltalake validations", 0.0),
+            ("publish_results", "before write_deltalake trend_aggregates", 0.02),
+        )
+    }
+    points: list[Point] = []
+    chain = Chain(clean, in_store(clean.start, f"{store}/chain", tmp_path / "place"), points.append)
+    assert chain.go(faults), (chain.wrong, [str(point) for point in points])
+    assert sum(point.struck for point in points) == len(faults), [str(point) for point in points]
+
+
+def test_a_store_that_fails_is_tried_again_and_one_that_refuses_is_not(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SetupError, match=r"object store refuses: .*NoSuchBucket"):
+        read_rows(place("s3://another/lake"), "events")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    with pytest.raises(StoreError, match=r"object store fails: [^↳\x1b]*127\.0\.0\.1:1/another"):
+        read_rows(place("s3://another/lake"), "events")
+    with pytest.raises(GenericError) as raised:
+        place("s3://another/landing").is_dir()
+    assert isinstance(storage_error(raised.value), StoreError)
+    assert StoreError.transient
+
+
+def test_of_writers_of_one_new_object_one_wins(store: str) -> None:
+    """What Delta's commits stand on; a server that lacked it would have the others prove little."""
+    bucket = from_url(store)
+
+    def create(number: int) -> int:
+        try:
+            obstore.put(bucket, f"once/{number // 6}", b"x" * 1_000, mode="create")
+        except AlreadyExistsError:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(6) as threads:
+        assert sum(threads.map(create, range(120))) == 20
+
+
+def test_a_store_in_which_every_writer_wins_gets_no_table(store: str, clean: CleanRun) -> None:
+    own = clean.start.model_copy(update={"address": store.replace("lake", "careless")})
+    with pytest.raises(SetupError, match="makes an object that is there already"):
+        Lake.open(own).create_all()
+    assert not own.lake.is_dir()
+
+
+def test_a_file_appears_when_it_is_whole(store: str) -> None:
+    path = place(f"{store}/whole/2013/file.txt")
+    with pytest.raises(TypeError), whole_file(path) as out:
+        out.writelines([b"half of", None])  # type: ignore[list-item]
+    assert not path.exists()
+    with whole_file(path, 4) as out:
+        out.write(b"all")
+    assert path.read_bytes()[:2] == b"\x1f\x8b"
+    assert [found.name for found in path.parent.iterdir()] == [path.name]
+
+
+def test_a_changed_file_has_another_state_within_the_same_second(store: str) -> None:
+    path = place(f"{store}/state/file.txt")
+    states = []
+    for text in (b"one", b"two", b"one"):
+        path.write_bytes(text)
+        states.append(state(path))
+    assert states[0][0] == 3
+    assert states[0] != states[1]
+    second = 1_000_000_000
+    assert states[0][1] % second == states[2][1] % second
+
+
+def test_a_copy_has_the_name_and_what_is_gone_is_said_so(store: str) -> None:
+    path = place(f"{store}/copy/file.txt")
+    path.write_bytes(b"all")
+    with local_copy(pickle.loads(pickle.dumps(path))) as copy:
+        assert is_here(copy)
+        assert (copy.name, copy.read_bytes()) == ("file.txt", b"all")
+    assert not copy.exists()
+    path.unlink()
+    with pytest.raises(DataError, match="it is gone"), local_copy(path):
+        pass
