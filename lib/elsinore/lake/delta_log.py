@@ -24,7 +24,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from elsinore.errors import ConflictError, DataError, storage_error
 from elsinore.lake.regions import Hours
-from elsinore.places import scheme
+from elsinore.places import is_here, scheme
 from elsinore.settings import LakePath
 
 #: Commits that change no row.
@@ -83,7 +83,10 @@ def commits(
         DataError: the log is damaged.
     """
     log = table / _LOG
-    names = (_COMMIT.fullmatch(path.name) for path in log.iterdir()) if log.is_dir() else ()
+    try:
+        names = [_COMMIT.fullmatch(path.name) for path in log.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        names = []
     logged = sorted((int(name[1]) for name in names if name), reverse=True)
     for version in logged:
         if version <= after:
@@ -113,12 +116,11 @@ def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator
 
 def _read(path: Path, version: int) -> Commit:
     try:
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                info = json.loads(line).get("commitInfo")
-                if info is not None:
-                    note = _object(info.get("userMetadata"))
-                    return Commit(version, str(info.get("operation", "")), note)
+        for line in path.read_bytes().splitlines():
+            info = json.loads(line).get("commitInfo")
+            if info is not None:
+                note = _object(info.get("userMetadata"))
+                return Commit(version, str(info.get("operation", "")), note)
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(
             f"the log of the table {path.parents[1].name} is damaged at version {version}: {error}"
@@ -133,14 +135,14 @@ def changed_partitions(table: Path, version: int, column: str) -> set[str] | Non
     the place of others.
     """
     found: set[str | None] = set()
-    log = table / _LOG / f"{version:020}.json"
-    if not log.exists():  # cleaned, and nobody knows
+    try:
+        lines = (table / _LOG / f"{version:020}.json").read_bytes().splitlines()
+    except FileNotFoundError:  # cleaned, and nobody knows
         return None
-    with log.open(encoding="utf-8") as lines:
-        for action in map(json.loads, lines):
-            for file in (action.get("add"), action.get("remove")):
-                if file and file.get("dataChange", True):
-                    found.add((file.get("partitionValues") or {}).get(column))
+    for action in map(json.loads, lines):
+        for file in (action.get("add"), action.get("remove")):
+            if file and file.get("dataChange", True):
+                found.add((file.get("partitionValues") or {}).get(column))
     return None if None in found else {value for value in found if value is not None}
 
 
@@ -178,7 +180,28 @@ def first_line(text: str) -> str:
     return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
 
 
-# ---- rows
+# ---- tables and their rows
+
+#: Tables in object stores that this process has open, by address.
+_OPEN: dict[str, deltalake.DeltaTable] = {}
+
+
+def open_table(path: Path, version: int | None = None) -> deltalake.DeltaTable:
+    """A table at a version, or at the newest.
+
+    In a store it takes two requests for each commit since a checkpoint to open one, and two in all
+    to bring one up to date. So who asks for the newest there gets the same object as before.
+
+    Raises:
+        TableNotFoundError: there is none.
+    """
+    if version is not None or is_here(path):
+        return deltalake.DeltaTable(str(path), version=version)
+    if known := _OPEN.get(str(path)):
+        known.update_incremental()
+    else:
+        known = _OPEN[str(path)] = deltalake.DeltaTable(str(path))
+    return known
 
 
 def arrow_dataset(table: deltalake.DeltaTable) -> ds.Dataset:
@@ -274,7 +297,7 @@ def aggregate_rows(
 @contextmanager
 def _readable(lake: LakePath, table: str, version: int | None) -> Iterator[ds.Dataset]:
     try:
-        yield arrow_dataset(deltalake.DeltaTable(str(lake / table), version=version))
+        yield arrow_dataset(open_table(lake / table, version))
     except (DeltaError, OSError, pa.ArrowException) as error:
         if failing := storage_error(error):
             raise failing from error

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
 
-import deltalake
 import numpy as np
 import pyarrow as pa
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, EventTable
+from elsinore.lake.delta_log import open_table
 from elsinore.lake.event_files import EventFile, attributes_read, event_table, events_in_order
 from elsinore.query.bound import Workload
 from elsinore.sharing.benefit import partition_keys
@@ -44,7 +44,7 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     Raises:
         NotPlainError: Arrow cannot read them.
     """
-    table = deltalake.DeltaTable(str(root), version=version)
+    table = open_table(root, version)
     protocol = table.protocol()
     if protocol.min_reader_version != _PLAIN_READER:
         features = ", ".join(protocol.reader_features or ()) or "none named"

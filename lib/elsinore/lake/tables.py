@@ -24,7 +24,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
-from elsinore.lake.delta_log import arrow_dataset, write_failures
+from elsinore.lake.delta_log import arrow_dataset, open_table, write_failures
 from elsinore.lake.regions import Hours, Landings, Region, predicate_of
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
@@ -353,7 +353,7 @@ class Lake:
             DataError: the table has not been created.
         """
         try:
-            return deltalake.DeltaTable(str(self.path(table)), version=version)
+            return open_table(self.path(table), version)
         except TableNotFoundError as error:
             raise DataError(
                 f"the table {table} does not exist in {self.root}", hint="land events first"
