@@ -254,9 +254,9 @@ def storage_error(error: BaseException | None) -> SetupError | StoreError | None
             return SetupError(f"cannot write: {error if named else found[0]}", hint=hint)
         if _STORE.search(text) or type(error).__module__.startswith("obstore"):
             said = " ".join(_MARKS.sub("", text).split())[:300]
-            if _REFUSED.search(text):
+            if refused := _REFUSED.search(text):
                 hint = "look at its address, and at the keys in the environment"
-                return SetupError(f"the object store refuses: {said}", hint=hint)
+                return SetupError(f"the object store says {refused[0]}: {said}", hint=hint)
             return StoreError(f"the object store fails: {said}")
         error = error.__cause__ or error.__context__
     return None
