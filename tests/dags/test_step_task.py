@@ -25,6 +25,7 @@ pytestmark = pytest.mark.dags
 
 HOURS = {
     "dag": SimpleNamespace(dag_id="trial"),
+    "task": SimpleNamespace(inlets=[], outlets=[]),
     "run_id": "manual__2013",
     "params": {"start": None, "end": None},
     "data_interval_start": datetime(2013, 2, 8, 7, tzinfo=UTC),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from elsinore.settings import Settings
@@ -22,7 +24,12 @@ def shared(server: Settings) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def clean(shared: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> CleanRun:
-    """A home after one undisturbed replay, what that printed, and all rows."""
-    home = Home(tmp_path_factory.mktemp("clean"), shared)
+    """A home after one undisturbed replay, what that printed, and all rows.
+
+    Its lineage went into a file.
+    """
+    folder = tmp_path_factory.mktemp("clean")
+    file = {"type": "file", "log_file_path": str(folder / "lineage.jsonl"), "append": True}
+    home = Home(folder, {**shared, "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(file)})
     output = home.replay()
     return home, output, home.rows()

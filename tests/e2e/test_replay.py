@@ -50,6 +50,24 @@ def test_airflows_pages_have_its_logs_its_hours_and_a_link_to_its_report(clean: 
     assert (home.path / "var" / page[1:]).is_file()
 
 
+def test_openlineage_is_told_which_tables_come_from_which(clean: CleanRun) -> None:
+    home, _, _ = clean
+    lines = (home.path / "lineage.jsonl").read_text().splitlines()
+    done = [event for event in map(json.loads, lines) if event["eventType"] == "COMPLETE"]
+    own = {event["job"]["name"].split(".")[-1]: event for event in done}
+
+    def names(task: str, side: str) -> set[tuple[str, str]]:
+        return {(each["namespace"], each["name"]) for each in own[task][side]}
+
+    def tables(*names: str) -> set[tuple[str, str]]:
+        return {("file", str(home.path / "var" / "lake" / name)) for name in names}
+
+    assert names("land", "outputs") >= tables("raw_events", "quarantine", "events")
+    assert names("aggregate", "inputs") == tables("events", "plans")
+    assert names("aggregate", "outputs") == tables("trend_aggregates_staged")
+    assert names("publish", "outputs") >= tables("trend_aggregates")
+
+
 def test_every_landing_adds_up(clean: CleanRun) -> None:
     _, _, rows = clean
     landings = [json.loads(row) for row in rows["landings"]]

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Asset, ExceptionRetryPolicy, Param, RetryAction, RetryRule
@@ -129,6 +130,13 @@ def assets(stream: str, *names: str, workload: str = "") -> list[Asset]:
     own = OF_WORKLOAD | {REPORTS} if workload else frozenset[str]()
     told = (f"{workload}/{name}" if name in own else name for name in names)
     return [Asset(in_stream(name, stream), group=_GROUP) for name in told]
+
+
+def folder_of(asset: Asset, settings: Settings) -> Path:
+    """Where an asset of `assets` lies, by any settings of its stream."""
+    workload, _, name = asset.name.rpartition(".")[2].rpartition("/")
+    own = settings.model_copy(update={"workload": workload})
+    return own.reports if name == REPORTS else own.lake / name
 
 
 # ---- parameters

@@ -16,12 +16,20 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import BaseSensorOperator, Context, chain, task, task_group
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.lineage import get_hook_lineage_collector
 
 from elsinore.errors import ParameterError
 from elsinore.orchestration.airflow_environment import SPARK_POOL
 from elsinore.orchestration.airflow_pages import ReportLink, base_url
 from elsinore.orchestration.callbacks import warn
-from elsinore.orchestration.house_rules import LIGHT, REPORTS, assets, is_tested, settings_of
+from elsinore.orchestration.house_rules import (
+    LIGHT,
+    REPORTS,
+    assets,
+    folder_of,
+    is_tested,
+    settings_of,
+)
 from elsinore.orchestration.metrics import send_metrics
 from elsinore.orchestration.run_params import (
     asked_of,
@@ -378,7 +386,21 @@ def call_step(
         raise
     seconds = time.monotonic() - began
     send_metrics(dag, job, figures, workload=workload, seconds=seconds, failed=False)
+    _tell_lineage(context["task"], settings)
     return figures
+
+
+def _tell_lineage(step: Any, settings: Settings) -> None:
+    """Tells who collects lineage, such as OpenLineage, where the assets of a task lie."""
+    # Where one process runs all tasks, it would keep those of the tasks before.
+    get_hook_lineage_collector.cache_clear()
+    collector = get_hook_lineage_collector()
+    for found, add in (
+        (step.inlets, collector.add_input_asset),
+        (step.outlets, collector.add_output_asset),
+    ):
+        for asset in found:
+            add(step, uri=folder_of(asset, settings).as_uri())
 
 
 class CatchUp(TriggerDagRunOperator):
