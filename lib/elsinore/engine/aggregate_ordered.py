@@ -21,6 +21,7 @@ from elsinore.engine.weights import NO_RANK, stack_rows, weigh_events
 from elsinore.kernels.graph import Graph, Lanes
 from elsinore.kernels.rows import Rows
 from elsinore.lowering.carriers import Carriers, WeightColumns, carriers_of
+from elsinore.lowering.conditions import is_comparison
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
@@ -55,8 +56,8 @@ class OrderedSet:
 
 def only_compares(found: SharableSet) -> bool:
     """Whether every condition on pairs is one comparison, which trees answer."""
-    conditions = sum(link.condition is not None for link in found.merged.links)
-    return len(lay_out(found.merged.as_template()).orders) == conditions
+    conditions = (link.condition for link in found.merged.links)
+    return all(condition is None or is_comparison(condition) for condition in conditions)
 
 
 def ordered_sets(found: SharableSet) -> list[SharableSet]:

@@ -73,11 +73,12 @@ def carriers_of(query: BoundQuery) -> Carriers:
     minima: dict[Carrier, None] = {}
     maxima: dict[Carrier, None] = {}
     for aggregate in query.aggregates:
+        if aggregate.counts_trends:
+            continue
         value = carrier_of(aggregate, Weight.VALUE)
         match aggregate.function:
             case AggregateFunction.COUNT:
-                if not aggregate.counts_trends:
-                    counts[carrier_of(aggregate, Weight.EVENT)] = None
+                counts[carrier_of(aggregate, Weight.EVENT)] = None
             case AggregateFunction.MIN:
                 minima[value] = None
             case AggregateFunction.MAX:

@@ -251,6 +251,11 @@ def find_orders(template: Template, programs: Programs) -> tuple[tuple[int, Orde
     return tuple(found)
 
 
+def is_comparison(condition: Condition) -> bool:
+    """Whether trees can answer a condition between states of trends."""
+    return _order(_Lowering(Programs(), 0, 1), condition) is not None
+
+
 def _order(lowering: _Lowering, condition: Condition) -> Order | None:
     """The order that a condition asks for; None where it is more than one comparison.
 

@@ -84,6 +84,11 @@ def parts_of(pattern: Pattern) -> tuple[Pattern, ...]:
     return (pattern.body,)
 
 
+def shape_of(pattern: Pattern) -> tuple[object, ...]:
+    """A pattern without the types and aliases of its events, to be compared with others."""
+    return type(pattern), *map(shape_of, parts_of(pattern))
+
+
 def event_patterns(pattern: Pattern) -> Iterator[EventPattern]:
     """All occurrences of event types in a pattern, from left to right, negated ones included."""
     if isinstance(pattern, EventPattern):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression
@@ -22,6 +22,8 @@ Admission = tuple[frozenset[BoundExpression], frozenset[frozenset[BoundExpressio
 
 def admission_of(query: BoundQuery, state: State) -> Admission:
     """What a query asks of single events at a state of one of its templates."""
+    if not query.local_predicates:
+        return frozenset(), frozenset()
     return (
         frozenset(p for position in state.meets for p in query.local_conditions(position)),
         frozenset(query.local_conditions(position) for position in state.misses),
@@ -114,8 +116,7 @@ def standings_of(
     return Standings(by_place, frozenset(starts), frozenset(ends), frozenset(arrows))
 
 
-@dataclass(frozen=True)
-class MergedState:
+class MergedState(NamedTuple):
     """Where events of one type may stand.
 
     Attributes:
@@ -128,8 +129,7 @@ class MergedState:
     members: Mapping[int, int]
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A transition between merged states, labelled by the queries that have it, ascending.
 
     `condition` is in the first query's words; None where nothing is asked of pairs of events.
@@ -235,35 +235,30 @@ class MergedTemplate:
 
 def merge_templates(queries: Sequence[BoundQuery], templates: Sequence[Template]) -> MergedTemplate:
     """The merged template of queries whose trends carry keys of the same attributes."""
-    members: dict[tuple[str, frozenset[str], int], dict[int, int]] = {}
-    places: list[dict[int, tuple[str, frozenset[str], int]]] = []
-    for number, (query, template) in enumerate(zip(queries, templates, strict=True)):
-        places.append(_places(query, template))
-        for own, place in places[number].items():
-            members.setdefault(place, {})[number] = own
-    numbers = {place: index for index, place in enumerate(members)}
+    members: dict[tuple[Kind, int], dict[int, int]] = {}
+    numbers: dict[tuple[Kind, int], int] = {}
     links: dict[tuple[int, int, Condition | None], list[int]] = {}
-    for number, template in enumerate(templates):
+    for number, (query, template) in enumerate(zip(queries, templates, strict=True)):
+        places = _places(query, template)
+        for own, place in enumerate(places):
+            members.setdefault(place, {})[number] = own
+        merged = [numbers.setdefault(place, len(numbers)) for place in places]
         for arrow in template.transitions:
-            earlier, later = (numbers[places[number][s]] for s in (arrow.earlier, arrow.later))
-            links.setdefault((later, earlier, arrow.condition), []).append(number)
+            link = merged[arrow.later], merged[arrow.earlier], arrow.condition
+            links.setdefault(link, []).append(number)
+    ordered = sorted(links.items(), key=lambda item: item[0][:2])
     return MergedTemplate(
         tuple(queries),
         tuple(templates),
-        tuple(MergedState(kind, keys, found) for (kind, keys, _), found in members.items()),
-        tuple(
-            Link(earlier, later, condition, tuple(sharing))
-            for (later, earlier, condition), sharing in sorted(
-                links.items(), key=lambda item: item[0][:2]
-            )
-        ),
+        tuple(MergedState(*kind, found) for (kind, _), found in members.items()),
+        tuple(Link(earlier, later, asked, tuple(q)) for (later, earlier, asked), q in ordered),
         tuple(sorted(key_attributes(queries[0], templates[0].keys))),
     )
 
 
 def key_attributes(query: BoundQuery, keys: frozenset[int]) -> frozenset[str]:
     """The attributes of some of a query's keys."""
-    return frozenset(query.keys[number].attribute for number in keys)
+    return frozenset([query.keys[number].attribute for number in keys])
 
 
 def type_of(query: BoundQuery, state: State) -> str:
@@ -271,14 +266,13 @@ def type_of(query: BoundQuery, state: State) -> str:
     return query.positions[min(state.meets)].type
 
 
-def _places(query: BoundQuery, template: Template) -> dict[int, tuple[str, frozenset[str], int]]:
-    """Type, keys and occurrence of each state of a template, Kleene states counted first."""
-    taken: dict[tuple[str, frozenset[str]], int] = {}
-    found = {}
-    order = sorted(range(len(template.states)), key=lambda state: state not in template.loops)
-    for number in order:
+def _places(query: BoundQuery, template: Template) -> list[tuple[Kind, int]]:
+    """Kind and occurrence of each state of a template, Kleene states counted first."""
+    taken: dict[Kind, int] = {}
+    found: dict[int, tuple[Kind, int]] = {}
+    for number in dict.fromkeys([*template.loops, *range(len(template.states))]):
         state = template.states[number]
         kind = type_of(query, state), key_attributes(query, state.keys & template.keys)
-        found[number] = (*kind, taken.setdefault(kind, 0))
-        taken[kind] += 1
-    return dict(sorted(found.items()))
+        found[number] = kind, taken.get(kind, 0)
+        taken[kind] = found[number][1] + 1
+    return [found[number] for number in range(len(found))]

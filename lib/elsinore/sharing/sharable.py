@@ -35,7 +35,7 @@ def plain_template(query: BoundQuery) -> Template | str:
     if len(templates) != 1:
         return "its trends carry different keys"
     (template,) = templates
-    if template.guards or template.bars or template.contiguous or _has_floor(template):
+    if template.guards or template.bars or _has_floor(template):
         return "NOT looks at events between"
     attributes = [key.attribute for key in query.keys]
     if len(set(attributes)) < len(attributes):
@@ -137,9 +137,7 @@ def sharable_set(queries: Sequence[BoundQuery]) -> SharableSet | None:
 def sharable_template(query: BoundQuery) -> Template | str:
     """The template of a query that may share; else the reason why it may not."""
     template = plain_template(query)
-    if isinstance(template, str):
-        return template
-    if not template.loops:
+    if isinstance(template, Template) and not template.loops:
         return "no event type is under a Kleene plus"
     return template
 
@@ -187,7 +185,7 @@ def _told_apart(sharing: list[BoundQuery], templates: dict[str, Template]) -> Me
     ordered = [query for group in alike.values() for query in group]
     while True:
         merged = merge_templates(ordered, [templates[query.name] for query in ordered])
-        if all(len(set(asked.values())) <= MOST_CLASSES for asked in merged.admissions):
+        if all(max(classes.values()) < MOST_CLASSES for classes in merged.class_of):
             return merged
         ordered = ordered[: len(ordered) // 2]
 

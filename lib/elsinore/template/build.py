@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery, Key, of_query
 from elsinore.query.expressions import Applied, BoundExpression, Field
-from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics
+from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics, shape_of
 from elsinore.template.subsets import NotUnambiguous, is_ambiguous, overlap, subset_machine
 from elsinore.template.template import (
     NOTHING,
@@ -58,7 +59,25 @@ def build_templates(query: BoundQuery) -> Templates:
     Raises:
         NotUnambiguous: see `subsets.subset_machine`.
     """
-    return _Builder(query).templates(query.pattern)
+    types = [position.type for position in query.positions if not position.negated]
+    if len(set(types)) < len(types):  # local predicates may tell its positions apart
+        return _Builder(query).templates(query.pattern)
+    asked = query.keys, query.edge_predicates, query.semantics
+    return _built(_Shaped(query, (shape_of(query.pattern), *asked)))
+
+
+@dataclass(frozen=True)
+class _Shaped:
+    """A query with one position for each type, equal to all that have the same templates."""
+
+    query: BoundQuery = field(compare=False)
+    shape: tuple[object, ...]
+
+
+@lru_cache(maxsize=256)
+def _built(shaped: _Shaped) -> Templates:
+    """Kept, since the queries of a workload have few shapes."""
+    return _Builder(shaped.query).templates(shaped.query.pattern)
 
 
 @of_query
@@ -267,7 +286,10 @@ def _kept(machine: Machine) -> Machine:
 
 def _moved(arrows: Iterable[Transition], number: Callable[[int], int]) -> tuple[Transition, ...]:
     """Arrows between states of other numbers."""
-    return tuple(replace(a, earlier=number(a.earlier), later=number(a.later)) for a in arrows)
+    return tuple(
+        Transition(number(a.earlier), number(a.later), a.floor, a.condition, a.closes, a.slot)
+        for a in arrows
+    )
 
 
 def bind_guard_keys(

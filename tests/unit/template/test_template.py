@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 
@@ -67,6 +67,27 @@ def test_edge_predicates_stand_on_their_transition() -> None:
     conditions = {(t.earlier, t.later): t.condition for t in template.transitions}
     assert isinstance(conditions[0, 0], Holds)
     assert conditions[0, 1] is None
+
+
+def test_queries_of_one_shape_have_the_same_templates() -> None:
+    where = "WHERE A.x < NEXT(A).x"
+    first = query_of("SEQ(A+, NOT C, B)", where)
+    same = query_of("SEQ(D z+, NOT A, E)", "WHERE z.x < NEXT(z).x AND E.x > 2")
+    others = [
+        query_of("SEQ(A+, NOT C, B)"),
+        query_of("SEQ(A+, NOT C, B)", where.replace("<", ">")),
+        query_of("SEQ(A+, NOT C, B)", f"{where} AND [x]"),
+        query_of("SEQ(A+, NOT C, B)", f"{where} SEMANTICS contiguous"),
+        query_of("SEQ(A+, NOT C, B+)", where),
+    ]
+    assert build_templates(first) is build_templates(same)
+    found = [build_templates(query) for query in [first, *others]]
+    assert all(one != other for one, other in combinations(found, 2))
+
+
+def test_where_a_type_has_two_positions_local_predicates_matter() -> None:
+    apart = query_of("SEQ(A a+, A b+)", "WHERE a.x < 1 AND b.x > 1")
+    assert build_templates(apart) != build_templates(query_of("SEQ(A a+, A b+)"))
 
 
 def test_both_sides_of_and_are_the_trends_that_both_match() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from elsinore.kernels.hamlet_graph import (
     RANK,
     RUN,
 )
-from elsinore.lowering.carriers import Carriers, WeightColumns, carriers_of
+from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Programs
 from elsinore.sharing.merged import MergedTemplate
 from elsinore.sharing.sharable import SharableSet
@@ -76,22 +76,22 @@ def _runs(
     name: str, states: Sequence[Mapping[int, tuple[int, ...]]], kind: np.dtype
 ) -> dict[str, np.ndarray]:
     """Tables of runs of neighbouring queries that agree, state by state."""
-    return _table(name, [list(_agreeing(marks)) for marks in states], kind)
+    return _table(name, [_agreeing(marks) for marks in states], kind)
 
 
-def _agreeing(marks: Mapping[int, Hashable]) -> Iterable[tuple[int, ...]]:
-    """`(low, high, *mark)` of the runs of neighbours with one mark.
+def _agreeing(marks: Mapping[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """`(low, high, *mark)` of the runs of neighbours with one mark; queries ascend.
 
-    >>> list(_agreeing({0: (7,), 1: (7,), 3: (7,)}))
+    >>> _agreeing({0: (7,), 1: (7,), 3: (7,)})
     [(0, 2, 7), (3, 4, 7)]
     """
-    low: int | None = None
-    ordered = sorted(marks)
-    for q in ordered:
-        low = q if low is None else low
-        if marks.get(q + 1) != marks[q]:
-            yield (low, q + 1, *marks[q])  # type: ignore[misc]
-            low = None
+    found, low = [], 0
+    for q, mark in marks.items():
+        if marks.get(q - 1) != mark:
+            low = q
+        if marks.get(q + 1) != mark:
+            found.append((low, q + 1, *mark))
+    return found
 
 
 def _table(
@@ -122,7 +122,7 @@ def _loops(
         if link.earlier == link.later:
             program = programs.program(link.condition, link.earlier, link.later)
             own[link.later] |= dict.fromkeys(link.queries, program)
-    linear = [not (c.sums or c.extremes) for c in carriers]
+    linear = [not (c.sums or c.minima or c.maxima) for c in carriers]
     marks = [_run_marks(bits, own[s], linear) for s, bits in enumerate(class_of)]
     return _runs("run", marks, RUN)
 
@@ -131,6 +131,9 @@ def _run_marks(
     bits: Mapping[int, int], own: Mapping[int, int], linear: Sequence[bool]
 ) -> dict[int, tuple[int, ...]]:
     """The fields of `RUN` that follow low and high, for each query of a state."""
+    if len(bits) == 1:  # as at most states of a large set
+        ((q, bit),) = bits.items()
+        return {q: (bit, own.get(q, NO_LOOP), 1, linear[q], linear[q], True)}
     loops = {q: own.get(q, NO_LOOP) for q in bits}
     company, classes = Counter(loops.values()), Counter(bits.values())
     able = Counter(loop for q, loop in loops.items() if linear[q])
@@ -151,8 +154,8 @@ def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, 
     links = arrays["links"]
     programmed = links["program"] >= 0
     later = np.repeat(np.arange(size), np.diff(arrays["link_start"]))
-    kept = np.isin(np.arange(size), links["from"][programmed])
-    types = [state.type for state in merged.states]
+    kept = np.bincount(links["from"][programmed], minlength=size) > 0
+    states_of = Counter(state.type for state in merged.states)
     kinds = np.zeros(size + 1, KIND)
     for name in ("begin", "end", "link", "own", "run"):
         kinds[f"{name}_start"] = arrays.pop(f"{name}_start")
@@ -161,10 +164,10 @@ def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, 
         counts = np.bincount(later[before], minlength=size)
         kinds[name][:size] = kinds["link_start"][:size] + counts
     kinds["kept"][:size] = kept
-    kinds["plain"][:size] = ~kept & ~np.isin(np.arange(size), later[programmed])
-    kinds["alone"][:size] = [types.count(kind) == 1 for kind in types]
+    kinds["plain"][:size] = ~kept & (np.bincount(later[programmed], minlength=size) == 0)
+    kinds["alone"][:size] = [states_of[state.type] == 1 for state in merged.states]
     foreign = programmed & (links["from"] != later)
-    kinds["foreign"][:size] = np.isin(np.arange(size), later[foreign])
+    kinds["foreign"][:size] = np.bincount(later[foreign], minlength=size) > 0
     return arrays | {"kinds": kinds}
 
 
@@ -174,24 +177,21 @@ def _own(
     carriers: tuple[Carriers, ...],
     columns: WeightColumns,
 ) -> dict[str, np.ndarray]:
-    states = []
-    for s, state in enumerate(merged.states):
-        rows: list[tuple[int, ...]] = []
-        for q, own in sorted(state.members.items()):
-            positions = merged.templates[q].states[own].positions
-            rows += [
-                (q, class_of[s][q], kind, index, column)
-                for kind, index, column in _contributions(carriers[q], positions, columns)
-            ]
-        states.append(rows)
+    numbered = [list(_numbered(each)) for each in carriers]
+    states = [
+        [
+            (q, class_of[s][q], kind, index, columns.number(kind, carrier, largest))
+            for q, own in state.members.items()
+            for kind, index, carrier, largest in numbered[q]
+            if merged.templates[q].states[own].positions <= carrier.positions
+        ]
+        for s, state in enumerate(merged.states)
+    ]
     return _table("own", states, OWN)
 
 
-def _contributions(
-    carriers: Carriers, positions: frozenset[int], columns: WeightColumns
-) -> Iterable[tuple[int, int, int]]:
-    """Kind, number and column of the carriers that count events at some positions."""
+def _numbered(carriers: Carriers) -> Iterable[tuple[int, int, Carrier, bool]]:
+    """Kind, number, and whether the largest is meant, of each carrier."""
     for kind, found in zip((LONG, DOUBLE, RANK), carriers.kinds, strict=True):
         for index, (carrier, largest) in enumerate(found, kind == LONG):
-            if positions <= carrier.positions:
-                yield kind, index, columns.number(kind, carrier, largest)
+            yield kind, index, carrier, largest

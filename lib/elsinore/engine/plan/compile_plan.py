@@ -56,9 +56,9 @@ def compile_plan(
     choices: dict[str, Choice] = {}
     for each in classes:
         own = _choice(each.run, swept, segments, sets)
-        same = f"has the same trends as {each.run.name}"
-        choices |= {query.name: Choice(query.name, own.executor, same) for query in each.queries}
-        choices[each.run.name] = own
+        same = f"has the same trends as {own.query}"
+        for name in (query.name for query in each.queries):
+            choices[name] = own if name == own.query else Choice(name, own.executor, same)
     return RuntimePlan.of(
         workload.queries,
         classes,
@@ -193,8 +193,8 @@ class _Sets:
         kinds = sorted({found.merged.states[state].type for state in found.merged.kleene})
         number = len(found.queries) - 1
         others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
-        for query in found.queries:
-            self.by_query[query.name] = Choice(query.name, executor, text.replace("{}", others))
+        why = text.replace("{}", others)
+        self.by_query |= {q.name: Choice(q.name, executor, why) for q in found.queries}
 
 
 def _choose_sets(workload: Workload, statistics: Statistics | None) -> _Sets:
