@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     Json,
+    PlainSerializer,
     PlainValidator,
     ValidationError,
     ValidationInfo,
@@ -183,7 +184,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
     root: Path = Field(default_factory=_find_root)
-    home: Annotated[Path, PlainValidator(_home)] = Path("var")
+    home: Annotated[Path, PlainValidator(_home), PlainSerializer(str)] = Path("var")
     local_home: Path | None = None
     streams: Json[tuple[StreamName, ...]] = Field(default=(), validate_default=False)
     stream: StreamName | Literal[""] = ""

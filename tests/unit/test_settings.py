@@ -110,6 +110,7 @@ def test_of_a_home_in_a_store_what_belongs_to_a_machine_lies_here(
         "s3://bucket/estate/lake",
     ]
     assert settings.reports == settings.root / "var" / "reports"
+    assert Settings(home=settings.model_dump(mode="json")["home"]).lake == settings.lake
     monkeypatch.setenv("ELSINORE_LOCAL_HOME", str(tmp_path))
     settings = Settings.load()
     own = (settings.alerts, settings.quality, settings.reports)
