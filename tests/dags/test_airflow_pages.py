@@ -134,7 +134,10 @@ def test_a_step_is_told_the_address_of_its_run(
         return {}
 
     monkeypatch.setattr(replay_tasks, "run_step", run)
-    context = {"dag": SimpleNamespace(dag_id="d"), "run_id": "m__2013+00:00", "params": ROWS}
+    context = {
+        "dag": SimpleNamespace(dag_id="d"), "run_id": "m__2013+00:00", "params": ROWS,
+        "task": SimpleNamespace(inlets=[], outlets=[]),
+    }  # fmt: skip
     replay_tasks.call_step("report_quality", context)
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://a:1/")
     replay_tasks.call_step("report_quality", context)

@@ -82,6 +82,7 @@ def test_a_run_of_one_workload_answers_it_in_the_tasks_of_the_first(
     monkeypatch.setattr(replay_tasks, "run_step", run)
     context = {
         "dag": SimpleNamespace(dag_id="backfill_replay"),
+        "task": SimpleNamespace(inlets=[], outlets=[]),
         "run_id": "r",
         "params": HOURS | {"workload": asked},
     }

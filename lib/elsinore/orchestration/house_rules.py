@@ -18,7 +18,7 @@ from airflow.sdk import DAG, Asset, ExceptionRetryPolicy, Param, RetryAction, Re
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
-from elsinore.errors import ConflictError, LostWorkerError
+from elsinore.errors import ConflictError, LostWorkerError, StoreError
 from elsinore.orchestration.callbacks import (
     alert_run_failed,
     alert_run_late,
@@ -47,15 +47,14 @@ LONGEST_RUN = timedelta(hours=24)
 
 #: Whatever is not known to be transient fails a task at once: a timeout, a fault of our own.
 RETRY_TRANSIENT = ExceptionRetryPolicy(
-    rules=[RetryRule(exception=[ConflictError, LostWorkerError], action=RetryAction.RETRY)],
+    rules=[
+        RetryRule(exception=[ConflictError, LostWorkerError, StoreError], action=RetryAction.RETRY)
+    ],
     default=RetryAction.FAIL,
 )
 
 #: For tasks that are over in a moment.
-LIGHT: dict[str, Any] = {
-    "retries": 0,
-    "execution_timeout": timedelta(minutes=5),
-}
+LIGHT: dict[str, Any] = {"execution_timeout": timedelta(minutes=5)}
 
 #: `default_args` of every DAG.
 TASK_DEFAULTS: dict[str, Any] = {
