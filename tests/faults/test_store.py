@@ -12,6 +12,7 @@ from obstore.exceptions import AlreadyExistsError, GenericError
 from obstore.store import from_url
 
 from elsinore.errors import DataError, SetupError, StoreError, storage_error
+from elsinore.lake.collect import collect
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
@@ -19,6 +20,7 @@ from tests.faults.chain import Chain, Point
 from tests.faults.clean import CleanRun
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
+from tests.unit.lake.test_collect import DAY, event, hours, schema_of, write
 
 
 def in_store(found: Place, address: str, folder: Path) -> Place:
@@ -85,6 +87,27 @@ def test_a_store_in_which_every_writer_wins_gets_no_table(store: str, clean: Cle
     with pytest.raises(SetupError, match="makes an object that is there already"):
         Lake.open(own).create_all()
     assert not own.lake.is_dir()
+
+
+def test_sources_are_collected_as_those_of_a_folder(store: str, tmp_path: Path) -> None:
+    here, there = tmp_path / "zone", place(f"{store}/sources")
+    write(here / "2013-01-02" / "a.parquet", [event(1, 3), event(2, 5)])
+    write(here / "2013-01-02" / "b.parquet", [event(3, 5), event(4, 10)])
+    for file in sorted(here.rglob("*.*")):
+        with whole_file(there / file.relative_to(here).as_posix()) as out:
+            out.write(file.read_bytes())
+    stream = schema_of("{date}/*.parquet")
+
+    def collected(zone: Path) -> dict[str, bytes]:
+        done = collect(zone, stream, DAY, 7, tmp_path / "aside")
+        assert (done.figures["collected_files"], done.figures["collected_lines"]) == (2, 4)
+        again = collect(zone, stream, DAY, 7, tmp_path / "aside")
+        assert again.figures["collected_files"] == 0
+        return {path.name: path.read_bytes() for path in zone.glob("2*/*/*/events-*")}
+
+    assert collected(there) == collected(here)
+    assert hours(there) == hours(here)
+    assert [path.name for path in (tmp_path / "aside").rglob("*") if path.is_file()] == [".lock"]
 
 
 def test_a_file_appears_when_it_is_whole(store: str) -> None:

@@ -9,7 +9,6 @@ import shlex
 from os.path import relpath
 from pathlib import Path
 from string import Template
-from tempfile import gettempdir
 from typing import Annotated
 
 import pyarrow as pa
@@ -77,7 +76,7 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
             f"events of the stream {stream.name} have no calendar time, so no hour to land in",
             hint="`elsinore run` answers queries over them",
         )
-    beside = settings.landing if is_here(settings.landing) else Path(gettempdir())
+    beside = settings.landing if is_here(settings.landing) else settings.local
     spool = HourLines(beside / f"_ingest-{os.getpid()}")
     try:
         _read(events, stream, max_bad_share, spool)

@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -137,11 +136,14 @@ class Collected:
     refused: dict[str, str] = field(default_factory=dict)
 
 
-def collect(zone: Path, stream: StreamSchema, interval: Interval, late_days: int) -> Collected:
+def collect(
+    zone: Path, stream: StreamSchema, interval: Interval, late_days: int, aside: Path | None = None
+) -> Collected:
     """Put the lines of all new and changed source files into files of their hours.
 
     Those that can land where they lie are left to landing. Where paths tell a date, that is looked
-    at from so many days before an interval to a day after it: time zones differ.
+    at from so many days before an interval to a day after it: time zones differ. Lines on their way
+    lie in the zone, or `aside` if that is in an object store.
 
     Raises:
         DataError: there is no landing zone, or the folder of a rule is missing.
@@ -153,7 +155,7 @@ def collect(zone: Path, stream: StreamSchema, interval: Interval, late_days: int
     figures = dict.fromkeys(("files", "lines", "untimed", "old_hours"), 0)
     refused: dict[str, str] = {}
     old: set[int] = set()
-    with _alone(zone) as spool:
+    with _alone(zone, zone / COLLECTED if aside is None or is_here(zone) else aside) as spool:
         for source in find_sources(zone, stream.sources, looked):
             try:
                 done = None if source.is_raw else _collect(zone, source, stream, spool)
@@ -170,19 +172,15 @@ def collect(zone: Path, stream: StreamSchema, interval: Interval, late_days: int
 
 
 @contextmanager
-def _alone(zone: Path) -> Iterator[Path]:
-    """Wait until nobody else collects: two would write the same files. Gives a folder for lines.
+def _alone(zone: Path, folder: Path) -> Iterator[Path]:
+    """Wait until nobody else collects: two would write the same files. Gives where lines may lie.
 
     In an object store nobody waits for others on another machine. What two of them write is the
     same, unless a source has changed meanwhile: then a later run finds it changed.
     """
     if not zone.is_dir():
         raise DataError(f"there is no landing zone {zone}", hint="make it")
-    folder = zone / COLLECTED
-    if not is_here(zone):
-        own = hashlib.sha256(str(zone).encode()).hexdigest()[:12]
-        folder = Path(gettempdir(), f"elsinore-{os.getuid()}-{own}")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder / "spool"

@@ -184,7 +184,8 @@ def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Fig
         ConflictError: other runs kept landing meanwhile.
         EngineError: the lines do not add up.
     """
-    collected = collect(settings.landing, lake.stream, interval, settings.late_days)
+    aside = settings.local / settings.stream / ".collected"
+    collected = collect(settings.landing, lake.stream, interval, settings.late_days, aside)
     figures = Counter(collected.figures)
     refused = dict(collected.refused)
     for part in find_landing(lake, settings, interval).parts(settings.landing_bytes):

@@ -308,7 +308,7 @@ def test_killed_at_any_point_the_next_run_ends_with_the_same_files(
 def test_whoever_collects_beside_others_waits_for_them(tmp_path: Path) -> None:
     write(tmp_path / "x.csv", [event(1, 10)])
     with ThreadPoolExecutor() as pool:
-        with module._alone(tmp_path):
+        with module._alone(tmp_path, tmp_path / module.COLLECTED):
             other = pool.submit(run, tmp_path, schema_of("x.csv"))
             with pytest.raises(TimeoutError):
                 other.result(timeout=0.2)
