@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -12,12 +12,15 @@ import pyarrow as pa
 from elsinore.engine.climb import Totals
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, Extremes
+from elsinore.kernels.decimals import make_scratch, write_decimals
 from elsinore.lowering.carriers import Carriers
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, decimal_texts, encode_extreme
 
 #: Totals below this did not wrap on their way.
 _SAFE = 2.0**62
+#: Limbs of 64 bits of the widest integers that GMP does not turn into text sooner.
+_WIDEST = 512
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class WindowRows:
 
     Attributes:
         keys: int64[R, 3], partition, window number, number of the query.
-        counts: int64[R, *], counts and other integers; Python's own where one needs more bits.
+        counts: int64[R, *], counts and other integers; where one needs more bits, uint64[R, *, L]
+            in two's complement, or Python's own.
         sums, exponents: float64[R, *] and int64[R, *], sums of doubles `sum * 2**exponent`.
         ranks: int64[R, *], of extremes.
     """
@@ -46,6 +50,8 @@ class WindowRows:
         """The rows of one or more parts."""
         if len(parts) == 1:
             return parts[0]
+        if len({part.counts.shape[1:] for part in parts}) > 1:
+            parts = [replace(part, counts=exact(part.counts)) for part in parts]
         columns = zip(*(part._columns for part in parts), strict=True)
         return cls(*map(np.concatenate, columns))
 
@@ -117,7 +123,7 @@ def partial_rows(
         keys = np.zeros((totals.spans.shape[0], 3), np.int64)
         keys[:, :2] = totals.spans[:, 2:4]
         sums, exponents, ranks = totals.rows.sums, totals.rows.exponents, totals.rows.ranks
-        rows = WindowRows(keys, exact(totals.rows.counts), sums, exponents, ranks)
+        rows = WindowRows(keys, totals.rows.counts, sums, exponents, ranks)
         tables += partial_tables(rows, [reading])
     return tables
 
@@ -137,7 +143,8 @@ def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Tab
         chosen = np.zeros(len(readings), np.bool_)
         chosen[numbers] = True
         mine = rows if len(shapes) == 1 else rows.where(chosen[rows.keys[:, 2]])
-        tables.append(_table(mine, readings, readings[numbers[0]]))
+        if mine.keys.size:
+            tables.append(_table(mine, readings, readings[numbers[0]]))
     return tables
 
 
@@ -163,13 +170,24 @@ def _table(rows: WindowRows, readings: Sequence[Reading], first: Reading) -> pa.
 def _flat(values: np.ndarray, columns: tuple[int, ...]) -> np.ndarray:
     """Some columns row by row, without a copy where they are all there are."""
     every = columns == tuple(range(values.shape[1]))
-    return (values if every else values[:, list(columns)]).ravel()
+    chosen = values if every else values[:, list(columns)]
+    return chosen.reshape(-1, *values.shape[2:])
 
 
 def _texts(integers: np.ndarray) -> pa.Array:
-    if integers.dtype == object:
+    if integers.dtype == np.int64:
+        return pa.array(integers).cast(pa.string())
+    if integers.ndim == 1:
         return pa.array(decimal_texts(integers), pa.string())
-    return pa.array(integers).cast(pa.string())
+    size, limbs = integers.shape
+    room = size * (20 * limbs + 16)  # characters
+    # By GMP where the table of powers is not made up for, or its way is the quicker one.
+    if 8 * size < limbs or limbs > _WIDEST or room >= 2**31:
+        return _texts(exact(integers[:, None])[:, 0])
+    scratch, ends = make_scratch(limbs), np.zeros(size + 1, np.int32)
+    text = np.empty(room, np.uint8)
+    write_decimals(np.ascontiguousarray(integers), scratch, text, ends)
+    return pa.StringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(text[: ends[-1]]))
 
 
 def _extremes(rows: WindowRows, readings: Sequence[Reading], side: str, width: int) -> pa.Array:
@@ -238,7 +256,7 @@ def _places(*columns: np.ndarray) -> np.ndarray:
 def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
     """The totals of the rows of each place that has one."""
     size = int(places.max()) + 1
-    counts, keys = rows.counts, np.zeros((size, 3), np.int64)
+    counts, keys = exact(rows.counts), np.zeros((size, 3), np.int64)
     keys[places] = rows.keys
     if counts.dtype != object:
         largest = np.abs(counts.astype(np.float64)).max(axis=1)

@@ -121,16 +121,16 @@ def make_scratch(program: Doublings, events: int) -> Sums:
 
 
 class Counts(NamedTuple):
-    """What is written: the digits of all counts one after another, the lowest of each first.
+    """What is written: a row for each count.
 
     Attributes:
-        keys: int64[R, 3], partition, window number, query; ends: int64[R], where its digits end.
-        digits: uint32[*].
+        keys: int64[R, 3], partition, window number, query.
+        limbs: uint64[R, D / 2], the lowest first; widest: int64[1], how many a count has at most.
     """
 
     keys: np.ndarray
-    ends: np.ndarray
-    digits: np.ndarray
+    limbs: np.ndarray
+    widest: np.ndarray
 
 
 @unlocked
@@ -150,12 +150,10 @@ def double_windows(program, events, windows, within, slide, work, counts, found)
     Returns:
         Whether all windows are done; if not, go on with room to spare.
     """
-    queries, rows, outgrown, used = program.totals.shape[0], np.int64(0), np.int64(0), np.int64(0)
+    queries, rows, outgrown = program.totals.shape[0], np.int64(0), np.int64(0)
     for w in range(found.state[State.RUN], windows.shape[0]):
         window = windows[w]
-        most = np.int64(queries * work.total.size)
-        no_room = rows + queries > counts.keys.shape[0] or used + most > counts.digits.size
-        if no_room or outgrown == found.outgrown.shape[0]:
+        if rows + queries > counts.keys.shape[0] or outgrown == found.outgrown.shape[0]:
             stop_at(found, w, 0, 0, 0, rows, outgrown)
             return False
         _begin(program, work)
@@ -171,13 +169,21 @@ def double_windows(program, events, windows, within, slide, work, counts, found)
                 key = counts.keys[rows]
                 key[0], key[1] = window[WindowRun.PARTITION], window[WindowRun.NUMBER]
                 key[2] = query
-                for i in range(size):
-                    counts.digits[used + i] = work.total[i]
-                used += size
-                counts.ends[rows] = used
+                _write(work.total, size, counts, rows)
                 rows += 1
     stop_at(found, windows.shape[0], 0, 0, 0, rows, outgrown)
     return True
+
+
+@inlined
+def _write(total, size, counts, row):
+    """Write a count of so many digits as limbs; the others become 0."""
+    total[size : size + 2] = 0
+    limbs, used = counts.limbs[row], (size + 1) // 2
+    for i in range(used):
+        limbs[i] = np.uint64(total[2 * i]) | np.uint64(total[2 * i + 1]) << np.uint64(DIGIT)
+    limbs[used:] = np.uint64(0)
+    counts.widest[0] = max(counts.widest[0], used)
 
 
 @unlocked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import log2
 from typing import Any
 
@@ -115,7 +114,7 @@ def make_found(program: Program | LaneProgram, digits: int = 0) -> Found:
     )
 
 
-def take_rows(found: Found, keys: np.ndarray | None = None, trends: Sequence[int] = ()) -> Swept:
+def take_rows(found: Found, counts: Counts | None = None) -> Swept:
     """What a kernel wrote, and the windows that it could not do; the room is clear then.
 
     Keys and counts of trends may have been written elsewhere.
@@ -123,13 +122,17 @@ def take_rows(found: Found, keys: np.ndarray | None = None, trends: Sequence[int
     size, left = int(found.state[State.ROWS]), int(found.state[State.OUTGROWN])
     longs, sums = found.longs[:size].copy(), found.sums[:size].copy()
     exponents = np.zeros(sums.shape[:2], np.int64)
-    if keys is not None:
-        longs = longs.astype(object)
-        longs[:, 0] = trends
-    if longs.ndim == 3:
-        longs = _integers(longs)
+    if counts is not None:
+        used = int(counts.widest[0]) + 1  # the highest one is for the sign
+        longs = np.zeros((*longs.shape, used), np.uint64)
+        longs[:, 0] = counts.limbs[:size, :used]
+    elif longs.ndim == 3:
+        longs = _limbs(longs)
         sums, exponents = sums[..., 0], sums[..., 1].astype(np.int64)
-    keys, ranks = found.keys[:size].copy() if keys is None else keys, found.ranks[:size].copy()
+    keys, ranks = (
+        (found if counts is None else counts).keys[:size].copy(),
+        found.ranks[:size].copy(),
+    )
     outgrown = found.outgrown[:left].copy()
     found.longs[:size] = 0
     found.sums[:size] = 0.0
@@ -138,8 +141,8 @@ def take_rows(found: Found, keys: np.ndarray | None = None, trends: Sequence[int
     return Swept(WindowRows(keys, longs, sums, exponents, ranks), outgrown)
 
 
-def _integers(longs: np.ndarray) -> np.ndarray:
-    """Digits (`kernels.sweep_numbers`) as int64[R, K]; as Python's, by way of bytes, if need be."""
+def _limbs(longs: np.ndarray) -> np.ndarray:
+    """Digits (`kernels.sweep_numbers`) as int64[R, K], or as limbs, by way of bytes, if need be."""
     used = int(longs[..., 0].max(initial=0)) + 1  # the highest one is for the sign
     if used <= 2:
         return longs[..., 1].copy()
@@ -149,13 +152,13 @@ def _integers(longs: np.ndarray) -> np.ndarray:
         digits[:, 1:] += carries
     if not digits[:, 2:].any() and np.abs(digits[:, 1:]).max(initial=0) < _SPARE:
         return (digits[:, 0] + (digits[:, 1] << DIGIT)).reshape(longs.shape[:2])
-    held = digits.view(np.uint8).reshape(-1, used, 8)[:, :, : DIGIT // 8].tobytes()
     each = used * DIGIT // 8
-    values = [
-        int.from_bytes(held[at : at + each], "little", signed=True)
-        for at in range(0, len(held), each)
-    ]
-    return np.array(values, object).reshape(longs.shape[:2])
+    held = np.zeros((digits.shape[0], -(-each // 8) * 8), np.uint8)
+    held[:, :each] = (
+        digits.view(np.uint8).reshape(-1, used, 8)[:, :, : DIGIT // 8].reshape(-1, each)
+    )
+    held[:, each:] = (digits[:, -1:] >> 63).astype(np.uint8)  # 255 below zero
+    return held.view(np.uint64).reshape(*longs.shape[:2], -1)
 
 
 # ---- windows whose counts outgrow 64 bits
@@ -169,11 +172,13 @@ def run_wide(
     for first in range(0, windows.shape[0], _TOGETHER):
         part = windows[first : first + _TOGETHER]
         if wide.doublings is not None:
-            rows, left = _run_doublings(lowered, wide.doublings, events, part, window)
-            yield _numbered(rows, wide.doubling)
-            if left.size:
-                again = Lowered.of(*lowered.only(wide.doubling))
-                yield _numbered(_run_digits(again, events, left, window), wide.doubling)
+            left = []
+            for swept in _run_doublings(lowered, wide.doublings, events, part, window):
+                yield _numbered(swept.rows, wide.doubling)
+                left.append(swept.outgrown)
+            if sum(map(len, left)):
+                again, outgrown = Lowered.of(*lowered.only(wide.doubling)), np.concatenate(left)
+                yield _numbered(_run_digits(again, events, outgrown, window), wide.doubling)
         if wide.rest is not None:
             yield _numbered(_run_digits(wide.rest, events, part, window), wide.others)
 
@@ -186,30 +191,22 @@ def _numbered(rows: WindowRows, numbers: Sequence[int]) -> WindowRows:
 
 def _run_doublings(
     lowered: Lowered, program: Doublings, events: Events, windows: np.ndarray, window: Window
-) -> tuple[WindowRows, np.ndarray]:
+) -> Iterator[Swept]:
     """The rows of windows, and the windows that it could not do: see `double_windows`."""
     work = make_scratch(program, most_events(events.times, windows, window.within, window.slide))
     found = make_found(lowered.tables.program)
-    most = max(_BYTES // (4 * work.total.size), program.totals.shape[0])
-    room = min(most, found.keys.shape[0])  # for the columns beside counts
-    digits = np.zeros(room * work.total.size, np.uint32)
-    counts = Counts(np.empty((room, 3), np.int64), np.zeros(room, np.int64), digits)
-    parts, done = [], False
+    limbs = work.total.size // 2
+    room = max(_BYTES // (8 * limbs), program.totals.shape[0])
+    room = min(room, found.keys.shape[0])  # for the columns beside counts
+    counts = Counts(
+        np.empty((room, 3), np.int64), np.empty((room, limbs), np.uint64), np.zeros(1, np.int64)
+    )
+    done = False
     while not done:
         done = double_windows(
             program, events, windows, window.within, window.slide, work, counts, found
         )
-        size = int(found.state[State.ROWS])
-        parts.append(take_rows(found, counts.keys[:size].copy(), _from_digits(counts, size)))
-    swept = joined(parts)
-    return swept.rows, swept.outgrown
-
-
-def _from_digits(counts: Counts, size: int) -> list[int]:
-    """The first counts, as Python's integers."""
-    ends = (counts.ends[:size] * counts.digits.itemsize).tolist()
-    held = counts.digits[: counts.ends[size - 1] if size else 0].tobytes()
-    return [int.from_bytes(held[a:b], "little") for a, b in pairwise((0, *ends))]
+        yield take_rows(found, counts)
 
 
 # Else, how wide they are is known from the numbers of events alone, so that nothing is done twice:

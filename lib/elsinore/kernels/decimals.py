@@ -1,0 +1,195 @@
+"""Integers as decimal text, many at a time.
+
+An integer is a sum of powers of two, and a table has the decimal digits of these, eight a place. So
+a text takes one multiplication and one addition a word and place, in SIMD and without a carry on
+the way; then one pass that carries, and one that writes. As Python's own conversion it takes the
+square of the width, but with a factor that GMP's needs some 30,000 bits to get below.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from elsinore.kernels.compiled import inlined, unlocked
+
+#: Bits of a word of an integer, and how many words times digits of a place add up in 64 bits.
+WORD, _TOGETHER = 28, 640
+#: What a place holds is less than this.
+_PLACE = np.uint64(10**8)
+_MASK = np.uint64((1 << WORD) - 1)
+_NOTHING, _ONE = np.uint64(0), np.uint64(1)
+_ZERO, _MINUS = 48, 45
+
+
+class Scratch(NamedTuple):
+    """For integers of L limbs of 64 bits, that is W words and P places; two are worked on at once.
+
+    Attributes:
+        powers: uint32[W, P], the digits of `2**(WORD * i)`, the lowest place first.
+        limbs: uint64[L + 1], an integer without its sign.
+        words: uint32[2, W]; places: uint64[2, P].
+        text: uint64[P], eight characters each, the highest place first; chars: the same as bytes.
+    """
+
+    powers: np.ndarray
+    limbs: np.ndarray
+    words: np.ndarray
+    places: np.ndarray
+    text: np.ndarray
+    chars: np.ndarray
+
+
+def make_scratch(limbs: int) -> Scratch:
+    """Scratch for integers of so many limbs."""
+    words = -(-64 * limbs // (4 * WORD)) * 4
+    places = 2 * words * WORD // 53 + 1  # a place holds 26.57 bits
+    text = np.zeros(places, np.uint64)
+    scratch = Scratch(
+        np.zeros((words, places), np.uint32),
+        np.zeros(limbs + 1, np.uint64),
+        np.zeros((2, words), np.uint32),
+        np.zeros((2, places), np.uint64),
+        text,
+        text.view(np.uint8),
+    )
+    _fill_powers(scratch.powers)
+    return scratch
+
+
+@unlocked
+def _fill_powers(powers):
+    """Write the table of `Scratch`."""
+    powers[0, 0], size = 1, 1
+    for i in range(1, powers.shape[0]):
+        carry, j = _NOTHING, 0
+        while j < size or carry:
+            carry += np.uint64(powers[i - 1, j]) << np.uint64(WORD)
+            powers[i, j] = carry % _PLACE
+            carry //= _PLACE
+            j += 1
+        size = j
+
+
+@unlocked
+def write_decimals(integers, scratch, text, ends):
+    """Write the decimal text of integers, one after another.
+
+    Args:
+        integers: uint64[R, L], in two's complement.
+        scratch: a `Scratch` for L limbs.
+        text: uint8[*] to write to, with room for all places and signs.
+        ends: int64[R + 1], whose first is 0; the others say where each text ends.
+    """
+    at = 0
+    for row in range(0, integers.shape[0], 2):  # two share what is read of the table: a quarter
+        words = 0
+        for one in range(2):
+            other = min(row + one, integers.shape[0] - 1)
+            words = max(words, _to_words(integers[other], scratch.limbs, scratch.words[one]))
+        _add_powers(scratch, words)
+        for one in range(min(2, integers.shape[0] - row)):
+            if np.int64(integers[row + one, integers.shape[1] - 1]) < 0:
+                text[at] = _MINUS
+                at += 1
+            at += _write(scratch, scratch.places[one], text[at:])
+            ends[row + one + 1] = at
+
+
+@inlined
+def _to_words(integer, limbs, words):
+    """Write an integer without its sign to all of `words`; how many it has, a multiple of four."""
+    size = integer.size
+    flip = _NOTHING - (integer[size - 1] >> np.uint64(63))
+    carry = flip & _ONE
+    used = 0
+    for i in range(size):
+        limbs[i] = (integer[i] ^ flip) + carry
+        carry = carry if limbs[i] == _NOTHING else _NOTHING
+        used = i + 1 if limbs[i] != _NOTHING else used
+    count = (64 * used + 4 * WORD - 1) // (4 * WORD) * 4
+    for k in range(words.size):
+        limb, bits = k * WORD // 64, k * WORD % 64
+        value = limbs[limb] >> np.uint64(bits) if limb < used else _NOTHING
+        if bits > 64 - WORD and limb + 1 < used:
+            value |= limbs[limb + 1] << np.uint64(64 - bits)
+        words[k] = value & _MASK
+    return count
+
+
+@inlined
+def _add_powers(scratch, words):
+    """Fill the places of two integers of so many words."""
+    one, other = scratch.places[0], scratch.places[1]
+    one[:] = other[:] = _NOTHING
+    for k in range(0, words, 4):
+        size = 2 * (k + 4) * WORD // 53 + 1
+        _add_four(scratch, k, one, other, size)
+        if (k + 4) % _TOGETHER == 0 or k + 4 >= words:
+            _carry_on(one, other, size)
+
+
+@inlined
+def _add_four(scratch, k, one, other, size):
+    """Add four powers from one on, times four words of one integer and of another."""
+    first, second = scratch.powers[k], scratch.powers[k + 1]
+    third, fourth = scratch.powers[k + 2], scratch.powers[k + 3]
+    left, right = scratch.words[0], scratch.words[1]
+    a, b = np.uint64(left[k]), np.uint64(left[k + 1])
+    c, d = np.uint64(left[k + 2]), np.uint64(left[k + 3])
+    e, f = np.uint64(right[k]), np.uint64(right[k + 1])
+    g, h = np.uint64(right[k + 2]), np.uint64(right[k + 3])
+    for j in range(size):
+        p, q = np.uint64(first[j]), np.uint64(second[j])
+        r, s = np.uint64(third[j]), np.uint64(fourth[j])
+        one[j] += a * p + b * q + c * r + d * s
+        other[j] += e * p + f * q + g * r + h * s
+
+
+@inlined
+def _carry_on(one, other, size):
+    """Bring places below `_PLACE`; of both at once, since each waits for what it carries."""
+    carry = carried = _NOTHING
+    for j in range(size):
+        carry += one[j]
+        carried += other[j]
+        above, higher = carry // _PLACE, carried // _PLACE
+        one[j] = carry - above * _PLACE
+        other[j] = carried - higher * _PLACE
+        carry, carried = above, higher
+
+
+@inlined
+def _write(scratch, places, text):
+    """Write an integer by its places; the number of its characters."""
+    size = places.size
+    while size > 1 and places[size - 1] == _NOTHING:
+        size -= 1
+    _to_text(places[:size], scratch.text[:size])
+    first = 0
+    while first < 7 and scratch.chars[first] == _ZERO:
+        first += 1
+    _copy(scratch.chars[first : 8 * size], text)
+    return 8 * size - first
+
+
+@inlined
+def _to_text(places, text):
+    """Eight characters each: a place is halved into fours, twos and ones of digits, in one word."""
+    last = places.size - 1
+    for j in range(places.size):
+        value = places[j]
+        above = (value * np.uint64(109951163)) >> np.uint64(40)
+        value = above | (value - above * np.uint64(10_000)) << np.uint64(32)
+        above = ((value * np.uint64(10486)) >> np.uint64(20)) & np.uint64(0x7F0000007F)
+        value = above | (value - above * np.uint64(100)) << np.uint64(16)
+        above = ((value * np.uint64(103)) >> np.uint64(10)) & np.uint64(0xF000F000F000F)
+        value = above | (value - above * np.uint64(10)) << np.uint64(8)
+        text[last - j] = value | np.uint64(0x3030303030303030)
+
+
+@inlined
+def _copy(source, target):
+    for k in range(source.size):
+        target[k] = source[k]
