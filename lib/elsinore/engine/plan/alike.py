@@ -14,11 +14,11 @@ from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.template.support import greta_refusals
 
-#: For each column of states in partial rows, their places among those of the query that is run.
-Places = tuple[tuple[int, ...], ...]
+#: For each column of states in partial rows, how many the query that is run has, and the places of
+#: some among them; None for all of them.
+Places = tuple[tuple[int, tuple[int, ...]] | None, ...]
 _STATES = ("counts", "sums", "minima", "maxima")
-#: Rows that are copied at once, so that no column of texts outgrows what Arrow can hold.
-_COPIED = 1_000_000
+_ALL: Places = (None,) * len(_STATES)
 
 
 @dataclass(frozen=True)
@@ -45,54 +45,72 @@ class Alike:
                 tuple(getattr(there, name).index(carrier) for carrier in getattr(wanted, name))
                 for name in _STATES[1:]
             )
-            names.setdefault((counts, *others), []).append(query.name)
+            sizes = (1 + len(there.counts), *(len(getattr(there, name)) for name in _STATES[1:]))
+            places = tuple(
+                None if of == (*range(size),) else (size, of)
+                for size, of in zip(sizes, (counts, *others), strict=True)
+            )
+            names.setdefault(places, []).append(query.name)
         return names
-
-    def rows(self, run: pa.Table) -> Iterator[pa.Table]:
-        """Unfinished rows of all queries from those of `run`, with the states that they ask for."""
-        at_once = max(1, _COPIED // max(1, run.num_rows))
-        for places, names in self.names.items():
-            columns = {name: run[name] for name in run.column_names if name != "query"}
-            for name, wanted in zip(_STATES, places, strict=True):
-                columns[name] = _of_lists(run[name], wanted)
-            for first in range(0, len(names), at_once):
-                yield _for_each(names[first : first + at_once], columns, run.num_rows)
-
-
-def _for_each(names: Sequence[str], columns: Mapping[str, pa.ChunkedArray], size: int) -> pa.Table:
-    """Rows for each of some queries. One copy for all is quicker than a table for each."""
-    rows = pa.array(np.tile(np.arange(size), len(names)))
-    several = {name: column.take(rows) for name, column in columns.items()}
-    owners = np.repeat(np.arange(len(names)), size)
-    several["query"] = pa.array(names, pa.string()).take(pa.array(owners))
-    return pa.table({name: several[name] for name in PARTIAL_SCHEMA.names}, PARTIAL_SCHEMA)
 
 
 def for_all(classes: Sequence[Alike], table: pa.Table) -> Iterator[pa.Table]:
-    """Unfinished rows of all queries of some classes, from those of what was run for them."""
+    """Unfinished rows of all queries of some classes, from those of what was run for them.
+
+    Queries that ask for all states have the rows in common: nothing but the names is copied.
+    """
     several = {found.run.name: found for found in classes if len(found.queries) > 1}
     if not several:
         yield table
         return
     table = table.cast(PARTIAL_SCHEMA)
-    names = table["query"].combine_chunks().dictionary_encode()
-    codes = np.asarray(names.indices)
-    by_query = table.take(pa.array(np.argsort(codes, kind="stable"))).combine_chunks()
-    ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))
-    for name, low, high in zip(names.dictionary.to_pylist(), [0, *ends], ends, strict=False):
-        own = by_query.slice(low, high - low)
-        yield from several[name].rows(own) if name in several else [own]
+    run = table["query"].combine_chunks().dictionary_encode()
+    turns: dict[tuple[Places, int], dict[int, str]] = {}
+    for code, name in enumerate(run.dictionary.to_pylist()):
+        asked = several[name].names if name in several else {_ALL: [name]}
+        for places, names in asked.items():
+            for turn, each in enumerate(names):
+                turns.setdefault((places, turn), {})[code] = each
+    together: dict[tuple[Places, frozenset[int]], list[dict[int, str]]] = {}
+    for (places, _), named in turns.items():
+        together.setdefault((places, frozenset(named)), []).append(named)
+    for (places, codes), several_named in together.items():
+        rows, owners = table, np.asarray(run.indices)
+        if len(codes) < len(run.dictionary):
+            chosen = np.flatnonzero(np.isin(owners, [*codes]))
+            rows, owners = table.take(pa.array(chosen)), owners[chosen]
+        yield _for_each(several_named, rows, owners, places)
 
 
-def _of_lists(column: pa.ChunkedArray, places: Sequence[int]) -> pa.ChunkedArray | pa.Array:
+def _for_each(
+    named: Sequence[Mapping[int, str]], rows: pa.Table, owners: np.ndarray, places: Places
+) -> pa.Table:
+    """The rows again and again, by other names of their owners each time."""
+    states = {name: _of_lists(rows[name], of) for name, of in zip(_STATES, places, strict=True)}
+    columns = {
+        name: pa.chunked_array(states.get(name, rows[name]).chunks * len(named))
+        for name in PARTIAL_SCHEMA.names
+    }
+    size = int(owners.max(initial=0)) + 1
+    names = pa.array([each.get(code) for each in named for code in range(size)], pa.string())
+    begins = np.arange(len(named)) * size
+    columns["query"] = names.take(pa.array(np.add.outer(begins, owners).ravel()))
+    return pa.table(columns, PARTIAL_SCHEMA)
+
+
+def _of_lists(
+    column: pa.ChunkedArray, places: tuple[int, tuple[int, ...]] | None
+) -> pa.ChunkedArray:
     """Of lists that are all as long, the elements at some places."""
-    lists = column.chunk(0)
-    starts = np.asarray(lists.offsets)
-    if [*places] == [*range(starts[1] - starts[0])]:
+    if places is None:
         return column
-    chosen = (starts[:-1, None] + np.asarray(places, np.int64)).ravel()
-    offsets = np.arange(len(lists) + 1, dtype=np.int32) * len(places)
-    return pa.ListArray.from_arrays(pa.array(offsets), lists.values.take(pa.array(chosen)))
+    lists, (size, chosen) = column.combine_chunks(), places
+    rows = lists.flatten()
+    taken = np.add.outer(np.arange(len(lists)) * size, np.array(chosen, np.int64)).ravel()
+    offsets = np.arange(len(lists) + 1, dtype=np.int32) * len(chosen)
+    return pa.chunked_array(
+        [pa.ListArray.from_arrays(pa.array(offsets), rows.take(pa.array(taken)))]
+    )
 
 
 def alike(queries: Sequence[BoundQuery]) -> tuple[Alike, ...]:
