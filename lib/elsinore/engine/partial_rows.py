@@ -19,8 +19,8 @@ from elsinore.results.partial import PARTIAL_SCHEMA, decimal_texts, encode_extre
 
 #: Totals below this did not wrap on their way.
 _SAFE = 2.0**62
-#: Limbs of 64 bits of the widest integers that GMP does not turn into text sooner.
-_WIDEST = 512
+#: Limbs of 64 bits of integers that GMP turns into text sooner; of all that fit an array of texts.
+_WIDEST, _MOST = 512, 2**25
 
 
 @dataclass(frozen=True)
@@ -180,12 +180,11 @@ def _texts(integers: np.ndarray) -> pa.Array:
     if integers.ndim == 1:
         return pa.array(decimal_texts(integers), pa.string())
     size, limbs = integers.shape
-    room = size * (20 * limbs + 16)  # characters
-    # By GMP where the table of powers is not made up for, or its way is the quicker one.
-    if 8 * size < limbs or limbs > _WIDEST or room >= 2**31:
+    few = 8 * size < limbs  # for which the table of powers is not made up for
+    if few or limbs > _WIDEST or size * limbs > _MOST or integers[:, -1].max() >> 63:
         return _texts(exact(integers[:, None])[:, 0])
     scratch, ends = make_scratch(limbs), np.zeros(size + 1, np.int32)
-    text = np.empty(room, np.uint8)
+    text = np.empty(size * scratch.chars.size, np.uint8)
     write_decimals(np.ascontiguousarray(integers), scratch, text, ends)
     return pa.StringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(text[: ends[-1]]))
 

@@ -356,7 +356,7 @@ def _count(program, query, work):
         carry += work.cells[program.list[n]]
     for n in range(ends[Ends.SUM], ends[Ends.SUM_END]):  # the sums are d + t
         own = program.sums[program.list[n]]
-        carry -= own[Sum.STARTS]
+        carry -= np.int64(own[Sum.STARTS])
         for k in range(own[Sum.SOURCE], own[Sum.SOURCE_END]):
             carry -= work.cells[program.list[k]]
     place = 0

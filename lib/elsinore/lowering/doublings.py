@@ -69,9 +69,9 @@ def make_doublings(members: Sequence[Member], classes: Sequence[frozenset[Place]
         totals.append((*cells, *write(sum_of[end] for end in ends if end in sum_of)))
     return Doublings(
         _table(heads, 4), _table(steps, 5), _table(rows, 4), _table(totals, 4),
-        np.array(groups, np.int64), np.array(listed, np.int64), 1 + len(cell_of),
+        np.array(groups, np.uint64), np.array(listed, np.uint64), 1 + len(cell_of),
     )  # fmt: skip
 
 
 def _table(rows: Iterable[tuple[int, ...]], width: int) -> np.ndarray:
-    return np.array(list(rows), np.int64).reshape(-1, width)
+    return np.array(list(rows), np.uint64).reshape(-1, width)

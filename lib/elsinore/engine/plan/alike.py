@@ -77,8 +77,8 @@ def for_all(classes: Sequence[Alike], table: pa.Table) -> Iterator[pa.Table]:
     for (places, codes), several_named in together.items():
         rows, owners = table, np.asarray(run.indices)
         if len(codes) < len(run.dictionary):
-            chosen = np.flatnonzero(np.isin(owners, [*codes]))
-            rows, owners = table.take(pa.array(chosen)), owners[chosen]
+            mine = np.isin(owners, [*codes])
+            rows, owners = table.filter(pa.array(mine)), owners[mine]
         yield _for_each(several_named, rows, owners, places)
 
 
