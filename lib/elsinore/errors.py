@@ -236,7 +236,7 @@ _FULL = re.compile(
 
 
 #: What delta-rs, obstore and Arrow say of an object store that fails; and where it always will.
-_STORE = re.compile(r"Generic [A-Z]\w+ error|AWS Error [A-Z]")
+_STORE = re.compile("Generic (S3|GCS|MicrosoftAzure) error|AWS Error [A-Z]")
 _MARKS = re.compile(r"\x1b\[\d*m↳?")
 _REFUSED = re.compile("ACCESS_?DENIED|FORBIDDEN|UNAUTHORIZED|NO_?SUCH_?BUCKET", re.IGNORECASE)
 

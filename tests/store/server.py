@@ -8,13 +8,13 @@ import logging
 import os
 import sys
 
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
-from werkzeug.test import Client
-
 
 def main() -> None:
     """Serve until it is ended; the first line of output is the address."""
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+    from werkzeug.test import Client
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     moto = DomainDispatcherApplication(create_backend_app)
 
@@ -32,4 +32,5 @@ def main() -> None:
     server.serve_forever()
 
 
-main()
+if __name__ == "__main__":
+    main()
