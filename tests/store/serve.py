@@ -20,20 +20,20 @@ def s3_server() -> Iterator[str]:
     command: list[str | Path] = [python, server, BUCKET, "careless"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        own = {
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": process.stdout.readline().strip(),
+            "AWS_ALLOW_HTTP": "true",
+        }
+        before = {name: os.environ.get(name) for name in own}
+        os.environ.update(own)
         try:
-            own = {
-                "AWS_ACCESS_KEY_ID": "key",
-                "AWS_SECRET_ACCESS_KEY": "secret",
-                "AWS_REGION": "us-east-1",
-                "AWS_ENDPOINT_URL": process.stdout.readline().strip(),
-                "AWS_ALLOW_HTTP": "true",
-            }
-            before = {name: os.environ.get(name) for name in own}
-            os.environ.update(own)
             yield f"s3://{BUCKET}"
+        finally:
+            process.terminate()
             for name, value in before.items():
                 os.environ.pop(name)
                 if value is not None:
                     os.environ[name] = value
-        finally:
-            process.terminate()
