@@ -4,8 +4,9 @@
 compiled loops that do nothing else. Two streams: blocks of 100 rising values, each block below the
 one before, whose trends are the rising runs inside of the blocks, `10,000 * (2**100 - 1)`; and a
 random permutation, whose count of 2,851 bits must be that of the bare loop, and on a smaller one
-that of Python's integers. Then what an event costs by pairs and by trees in windows of 16 to 256
-events, from which `engine.climb.BY_ORDER` was chosen.
+that of Python's integers. Then 20 queries under the same comparison beside one of them. Then what
+an event costs by pairs and by trees in windows of 16 to 256 events, from which
+`engine.climb.BY_ORDER` was chosen.
 
 `python -m benchmarks.order [--json]`.
 """
@@ -24,8 +25,18 @@ from numba import njit
 import elsinore.engine.climb as ladder
 from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
-from benchmarks.increasing import increasing_subsequences
-from benchmarks.streams import Way, comparable, events_of, medians, stream_of, workload_of
+from benchmarks.increasing import BLOCK as NARROW_BLOCK
+from benchmarks.increasing import increasing_subsequences, narrow
+from benchmarks.streams import (
+    Way,
+    auto,
+    comparable,
+    counts_of,
+    events_of,
+    medians,
+    stream_of,
+    workload_of,
+)
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.events import EventTable
@@ -134,6 +145,53 @@ def by_order() -> Measured:
     )
 
 
+#: Queries that share a comparison.
+SHARING = 20
+
+
+@benchmark(
+    "shared-order",
+    "20 queries under the same comparison, which differ at one end",
+    "SEQ(Si, B+) and SEQ(B+, Si) under B.v < NEXT(B).v, a window of a million events, auto",
+    "times one query",
+    at_most=3.0,
+)
+def shared_order() -> Measured:
+    """The worse of both; beside them queries that differ at both ends, which nothing helps."""
+    patterns = "SEQ(S{n}, B+)", "SEQ(B+, S{n})", "SEQ(S{n} s, B+, S{m} e)"
+    rows = [_shared(pattern) for pattern in patterns]
+    return Measured(
+        max(float(row["ratio"]) for row in rows[:2]),
+        "every count, with that of its query by itself",
+        tuple(rows),
+        "CPU time of the whole call; trends stay within blocks of 1,000 values. Not counted: 20"
+        " queries that start and end with types of their own.",
+    )
+
+
+def _shared(pattern: str) -> dict[str, float | str]:
+    """20 queries of a pattern over blocks that begin with each S, and end so."""
+    stream = stream_of(["B", *(f"S{n}" for n in range(SHARING))], "v")
+    blocks = EVENTS // NARROW_BLOCK
+    inner = np.zeros(NARROW_BLOCK - 2 * SHARING, int)
+    starts = np.arange(1, SHARING + 1)
+    kinds = np.tile(np.concatenate([starts, inner, starts]), blocks)
+    events = events_of(stream, kinds, v=narrow(EVENTS))
+    texts = [
+        f"PATTERN {pattern} WHERE B.v < NEXT(B).v WITHIN {EVENTS}".replace("{n}", str(n)).replace(
+            "{m}", str((n + 1) % SHARING)
+        )
+        for n in range(SHARING)
+    ]
+    every = auto(workload_of(stream, texts), events)
+    alone = [auto(workload_of(stream, [text]), events) for text in texts]
+    assert sorted(counts_of(every()).values()) == sorted(
+        count for run in alone for count in counts_of(run()).values()
+    )
+    seconds = medians({"20 queries": every, "one": alone[0]}, ROUNDS)
+    return {"pattern": pattern, **seconds, "ratio": seconds["20 queries"] / seconds["one"]}
+
+
 @benchmark(
     "pairs-or-trees",
     "events of a window from which on trees are quicker than pairs",
@@ -213,4 +271,4 @@ def _small_windows(window: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run_alone(by_order, pairs_or_trees)
+    run_alone(by_order, shared_order, pairs_or_trees)

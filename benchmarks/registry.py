@@ -23,6 +23,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     shapes,
     increasing.NARROW,
     increasing.WIDE,
+    order.shared_order,
     hamlet.shared_edges,
     hamlet.dynamic,
     overlapping,

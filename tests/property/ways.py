@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import elsinore.engine.climb as ladder
-from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
+from elsinore.engine.aggregate_ordered import lower_ordered, only_compares, ordered_sets
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
@@ -132,7 +132,12 @@ def _wide(rung: Callable[..., Any]) -> Callable[..., Any]:
 def _shared(queries: Sequence[BoundQuery], seed: int) -> Iterator[Way]:
     """Sharable sets by Hamlet, however it decides, and those that only compare by shared trees."""
     sets = sharable_sets(queries).sets
-    yield Way("greta, shared trees", _plan(map(OrderedUnit.of, _ordered(queries))))
+    ordered = _ordered(queries)
+    yield Way("greta, shared trees", _plan(map(OrderedUnit.of, ordered)))
+    for name, backwards in ("forwards", False), ("backwards", True):
+        lowered = [lower_ordered(each, backwards=backwards) for each in ordered]
+        units = (OrderedUnit(each.found.queries, each) for each in lowered)
+        yield Way(f"greta, shared trees, {name}", _plan(units))
     beside = [HamletUnit.of(each, Decisions.of(((BESIDE,) * len(each.queries),))) for each in sets]
     yield Way("hamlet, side by side", _plan(beside))
     decided = {"dynamic": DYNAMIC, "always": ALWAYS, "never": NEVER, "equation": EQUATION}

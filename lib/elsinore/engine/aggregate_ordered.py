@@ -1,13 +1,16 @@
 """Runs queries that compare the same values together: one order tree for all of them.
 
 Queries of one sharable set whose conditions on pairs are single comparisons rank the same values.
-So they go through greta as one merged template; a node of a tree has a count for each query.
+So they go through greta as one merged template; a node of a tree has a count for each query whose
+trends differ up to there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +20,15 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.partial_rows import partial_rows
 from elsinore.engine.run_template import fill_slots, spans_of
-from elsinore.engine.weights import NO_RANK, stack_rows, weigh_events
+from elsinore.engine.weights import NO_RANK, weigh_events
 from elsinore.kernels.graph import Graph, Lanes
 from elsinore.kernels.rows import Rows
-from elsinore.lowering.carriers import Carriers, WeightColumns, carriers_of
+from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import is_comparison
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
-from elsinore.sharing.merged import Admission, MergedTemplate
+from elsinore.sharing.merged import Admission, Link, MergedTemplate, Ways
 from elsinore.sharing.sharable import SharableSet, sharable_sets
 from elsinore.timeline import Interval
 from elsinore.windows import Window
@@ -37,21 +40,22 @@ class OrderedSet:
 
     Attributes:
         found: the queries, a sharable set.
+        backwards: whether events are taken from the last to the first.
         layout: the arrays of all of them as one template; each condition is answered by order.
         carriers: of each query.
-        first: int64[Q + 1], the column of each query's count of trends; its carriers follow.
+        first: int64[Q + 1], the column of each query's count of trends in a total; its carriers
+            follow.
         lanes: which columns go where.
         weights: columns of weights by number.
-        counted: for each row of weights its column there, and bool[S]: the states that have it.
     """
 
     found: SharableSet
+    backwards: bool
     layout: Layout
     carriers: tuple[Carriers, ...]
     first: np.ndarray
     lanes: Lanes
     weights: WeightColumns
-    counted: tuple[tuple[int, np.ndarray], ...]
 
 
 def only_compares(found: SharableSet) -> bool:
@@ -85,54 +89,155 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
     return [part for _, _, held in groups for part in sharable_sets(held).sets]
 
 
-def lower_ordered(found: SharableSet) -> OrderedSet:
-    """All that can be worked out before any event."""
+def lower_ordered(found: SharableSet, *, backwards: bool | None = None) -> OrderedSet:
+    """All that can be worked out before any event.
+
+    A sum over trends is the same from their ends: `SEQ(S1, B+)` to `SEQ(S9, B+)` have one column
+    for what follows any S, and nine for what comes after S1 to S9.
+
+    Args:
+        found: a set of `ordered_sets`.
+        backwards: whether events are taken from the last to the first; None for the way in which
+            trees hold fewer columns.
+    """
     merged = found.merged
     carriers = tuple(carriers_of(query) for query in merged.queries)
-    widths = [1 + len(each.counts) for each in carriers]
-    first = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     weights = WeightColumns()
-    counted: dict[tuple[int, tuple[bool, ...]], int] = {}
-    weight_of = np.full(first[-1], -1, np.int64)
-    for q, each in enumerate(carriers):
-        for index, carrier in enumerate(each.counts, 1):
-            places = range(len(merged.states))
-            states = tuple(_counts_at(merged, q, place, carrier.positions) for place in places)
-            key = weights.number(0, carrier), states
-            weight_of[first[q] + index] = counted.setdefault(key, len(counted))
+    ways = [merged.ways, merged.ways.turned()]
+    both = [_Columns(merged, each, carriers, weights) for each in ways]
+    turned = both[1].read < both[0].read if backwards is None else backwards
+    columns = both[turned]
     return OrderedSet(
         found,
-        lay_out(merged.as_template()),
+        turned,
+        lay_out(merged.as_template(columns.ways)),
         carriers,
-        first,
-        _lanes(merged, first, weight_of),
+        columns.first,
+        columns.lanes(),
         weights,
-        tuple((column, np.array(states, np.bool_)) for column, states in counted),
     )
 
 
-def _counts_at(merged: MergedTemplate, query: int, state: int, positions: frozenset[int]) -> bool:
-    """Whether events at a merged state are at some positions of a query."""
-    own = merged.states[state].members.get(query)
-    return own is not None and merged.templates[query].states[own].positions <= positions
+class _Count(NamedTuple):
+    """What a query counts at a merged state: its trends (0), or its carrier of that number."""
+
+    query: int
+    carrier: int
+    state: int
 
 
-def _lanes(merged: MergedTemplate, first: np.ndarray, weights: np.ndarray) -> Lanes:
-    def columns(queries: tuple[int, ...]) -> list[int]:
-        return [k for q in queries for k in range(first[q], first[q + 1])]
+class _Columns:
+    """Which counts of several queries are the same at a state, and so have one column there.
 
-    states = range(len(merged.states))
-    starts = [[int(first[q]) for q in merged.starts(state)] for state in states]
-    ends = [columns(merged.ends(state)) for state in states]
-    links = [columns(link.queries) for link in merged.links]
-    trends = np.repeat(first[:-1], np.diff(first))
-    return Lanes(trends, weights, *_listed(starts), *_listed(ends), *_listed(links))
+    They are where they start alike and come over the same links from counts that are the same.
+
+    Attributes:
+        ways: of the trends.
+        first: see `OrderedSet`.
+        weight_of: the column of weights that each count adds up; -1 for none.
+        class_of: those that are the same have one number.
+        column: of each class at its state.
+    """
+
+    def __init__(
+        self,
+        merged: MergedTemplate,
+        ways: Ways,
+        carriers: Sequence[Carriers],
+        weights: WeightColumns,
+    ) -> None:
+        self.ways = ways
+        self.first = np.cumsum([0, *(1 + len(each.counts) for each in carriers)], dtype=np.int64)
+        self.weight_of = {
+            _Count(query, number, state): _weight(merged, query, state, carrier, weights)
+            for state, merged_state in enumerate(merged.states)
+            for query in merged_state.members
+            for number, carrier in enumerate([None, *carriers[query].counts])
+        }
+        self.class_of = self._refined()
+        self.column: dict[int, int] = {}
+        taken: Counter[int] = Counter()
+        for count, number in self.class_of.items():
+            if number not in self.column:
+                self.column[number] = taken[count.state]
+                taken[count.state] += 1
+        self.columns = max(taken.values())
+
+    def _refined(self) -> dict[_Count, int]:
+        """The coarsest classes: all in one, parted by what they come from until that ends."""
+        into: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        for number, link in enumerate(self.ways.links):
+            for query in link.queries:
+                into[query, link.later].append((number, link.earlier))
+        found = dict.fromkeys(self.weight_of, 0)
+        while True:
+            numbers: dict[Hashable, int] = {}
+            refined = {}
+            for count, weight in self.weight_of.items():
+                query, carrier, state = count
+                starts = not carrier and query in self.ways.starts[state]
+                trends = found[_Count(query, 0, state)] if carrier else -1
+                added = frozenset(
+                    (link, found[_Count(query, carrier, earlier)])
+                    for link, earlier in into[query, state]
+                )
+                mark = state, weight, starts, trends, added
+                refined[count] = numbers.setdefault(mark, len(numbers))
+            if len(numbers) == len(set(found.values())):
+                return found
+            found = refined
+
+    def of(self, query: int, state: int) -> list[int]:
+        """The columns of a query's trends and carriers at a state."""
+        numbers = range(self.first[query + 1] - self.first[query])
+        return [self.column[self.class_of[_Count(query, number, state)]] for number in numbers]
+
+    def over(self, link: Link) -> list[tuple[int, int]]:
+        """The columns after and before a link, each pair once."""
+        ends = ((self.of(q, link.later), self.of(q, link.earlier)) for q in link.queries)
+        return sorted({pair for after, before in ends for pair in zip(after, before, strict=True)})
+
+    @property
+    def read(self) -> int:
+        """How many columns are read from trees."""
+        return sum(len(self.over(link)) for link in self.ways.links if link.condition)
+
+    def lanes(self) -> Lanes:
+        """For kernels."""
+        shape = len(self.ways.starts), self.columns
+        trends, weights = np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
+        for count, number in self.class_of.items():
+            place = count.state, self.column[number]
+            weights[place] = self.weight_of[count]
+            trends[place] = self.of(count.query, count.state)[0]
+        starts = [
+            sorted({self.of(query, state)[0] for query in queries})
+            for state, queries in enumerate(self.ways.starts)
+        ]
+        ends = [
+            [pair for q in queries for pair in enumerate(self.of(q, state), int(self.first[q]))]
+            for state, queries in enumerate(self.ways.ends)
+        ]
+        links = [self.over(link) for link in self.ways.links]
+        return Lanes(
+            self.columns, int(self.first[-1]), trends, weights,
+            *_listed(starts), *_listed(ends, 2), *_listed(links, 2),
+        )  # fmt: skip
 
 
-def _listed(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def _weight(
+    merged: MergedTemplate, query: int, state: int, carrier: Carrier | None, weights: WeightColumns
+) -> int:
+    """The column of weights that a query counts at a merged state; -1 for none."""
+    own = merged.templates[query].states[merged.states[state].members[query]]
+    counts = carrier is not None and own.positions <= carrier.positions
+    return weights.number(0, carrier) if carrier and counts else -1
+
+
+def _listed(rows: Sequence[Sequence[object]], *width: int) -> tuple[np.ndarray, np.ndarray]:
     """Where each list begins, and all of them in one."""
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return starts, np.array([number for row in rows for number in row], np.int64)
+    return starts, np.array([each for row in rows for each in row], np.int64).reshape(-1, *width)
 
 
 def aggregate_ordered(
@@ -143,8 +248,10 @@ def aggregate_ordered(
     codes = key_codes(merged.queries[0], columns)
     entries = make_entries(merged.standings, codes, columns)
     placed = at_states(entries, merged.standings, merged.merged_places)
-    graph = _graph(lowered, columns, placed)
     spans = spans_of(merged.queries[0].window, placed.offsets, placed.times, owned)
+    if lowered.backwards:
+        placed, spans = _turned(placed, spans)
+    graph = _graph(lowered, columns, placed)
     groups = entries.group_texts(merged.queries[0], codes)
     parts = [PARTIAL_SCHEMA.empty_table()]
     for totals in climb(graph, spans, lowered.layout.orders):
@@ -152,19 +259,32 @@ def aggregate_ordered(
     return merge_partials(pa.concat_tables(parts))
 
 
+def _turned(entries: StateEntries, spans: np.ndarray) -> tuple[StateEntries, np.ndarray]:
+    """Entries and spans from the last to the first; partitions keep their numbers in spans."""
+    size = entries.times.size
+    turned = spans[::-1].copy()
+    turned[:, :2] = size - spans[::-1, 1::-1]
+    return StateEntries(
+        times=-entries.times[::-1],
+        rows=entries.rows[::-1].copy(),
+        states=entries.states[::-1].copy(),
+        accepts=entries.accepts[::-1].copy(),
+        offsets=size - entries.offsets[::-1],
+    ), turned
+
+
 def _graph(lowered: OrderedSet, columns: EventColumns, entries: StateEntries) -> Graph:
     size = entries.rows.size
     slots = fill_slots(lowered.layout.slots, columns, entries.rows, entries.states)
     longs, doubles, known = slots
-    weights = weigh_events(lowered.weights, columns, entries.rows).longs
-    own = [weights[column] * states[entries.states] for column, states in lowered.counted]
+    weights = weigh_events(lowered.weights, columns, entries.rows)
     return Graph(
         times=entries.times,
         states=entries.states,
         slots_l=longs,
         slots_d=doubles,
         known=known,
-        count_weights=stack_rows(own, size, np.int64),
+        count_weights=weights.longs,
         sum_weights=np.empty((0, size)),
         ranks=np.empty((0, size), np.int64),
         no_rank=NO_RANK,

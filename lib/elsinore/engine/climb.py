@@ -10,7 +10,7 @@ import numpy as np
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Domains, Orders, fill_domains, fill_ranks
 from elsinore.kernels.propagate import propagate
-from elsinore.kernels.rows import Rows, rows_for, widened_rows
+from elsinore.kernels.rows import Rows, totals_for, widened_rows
 from elsinore.kernels.upkeep import find_upkeep
 from elsinore.kernels.work import make_work, widened
 from elsinore.lowering.conditions import Order, Side
@@ -100,7 +100,7 @@ def _rungs(graph: Graph, spans: np.ndarray, orders: Orders | None) -> list[Total
 def _rung(
     graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None
 ) -> tuple[Totals, np.ndarray]:
-    rows = rows_for(graph, spans.shape[0], limbs)
+    rows = totals_for(graph, spans.shape[0], limbs)
     outgrown = np.zeros(spans.shape[0], np.bool_)
     work = make_work(graph, spans, limbs, orders)
     propagate(graph, spans, work, rows, outgrown)
@@ -111,7 +111,7 @@ def _rung(
 
 def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> Totals:
     """One window of a plain graph: where its counts outgrow a rung it goes on with the next."""
-    work, rows = make_work(graph, span, 1, orders), rows_for(graph, 1, 1)
+    work, rows = make_work(graph, span, 1, orders), totals_for(graph, 1, 1)
     outgrown = np.zeros(1, np.bool_)
     limbs = 1
     while True:
@@ -119,7 +119,7 @@ def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> Totals:
         kept = rows, work.states, work.entries, work.trees.rows
         if limbs == 1 and not all(np.isfinite(each.sums).all() for each in kept):
             limbs = 2
-            work, rows = make_work(graph, span, limbs, orders), rows_for(graph, 1, limbs)
+            work, rows = make_work(graph, span, limbs, orders), totals_for(graph, 1, limbs)
         elif outgrown[0]:
             passed = (work.cursor[0] - span[0, 0] + 1) / (span[0, 1] - span[0, 0])
             limbs = _wider(limbs, float(passed), work.trees.rows.ranks.shape[0])

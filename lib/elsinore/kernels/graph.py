@@ -14,20 +14,26 @@ NEVER = int(np.iinfo(np.int64).max)
 
 
 class Lanes(NamedTuple):
-    """The counts of several queries side by side in a row: C columns.
+    """The counts of several queries side by side in a row: C columns, and in a total F.
+
+    Queries whose trends are the same up to a state have the same columns there; so which of them a
+    column counts for depends on the state.
 
     Attributes:
-        trends: int64[C], the column that counts the trends of a column's query.
-        weights: int64[C], the row of `Graph.count_weights` that a column adds up; -1 where it
-            counts the trends themselves.
+        columns: C.
+        finished: F.
+        trends: int64[S, C], the column that counts the trends of a column's queries.
+        weights: int64[S, C], the row of `Graph.count_weights` that a column adds up; -1 for none.
         start_from: int64[S + 1], where each state's begin in `starts`, int64[*]: the counts of
             trends that may start there.
-        end_from: int64[S + 1], where each state's begin in `ends`, int64[*]: the columns of the
-            queries whose trends may end there.
-        link_from: int64[T + 1], where each transition's begin in `links`, int64[*]: the columns of
-            the queries that have it.
+        end_from: int64[S + 1], where each state's begin in `ends`, int64[*, 2]: a column of a
+            total, and the column that is added to it where trends end there.
+        link_from: int64[T + 1], where each transition's begin in `links`, int64[*, 2]: a column of
+            the later state, and the column of the earlier one that is added to it.
     """
 
+    columns: int
+    finished: int
     trends: np.ndarray
     weights: np.ndarray
     start_from: np.ndarray

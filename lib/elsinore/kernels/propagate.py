@@ -177,7 +177,7 @@ def _begin(graph, work, totals, row):
     for slide in range(work.slides.head.size):
         work.slides.head[slide] = work.slides.split[slide] = 0
         clear(work.slides.newer, slide, graph.no_rank)
-    empty_trees(graph, work.orders, work.trees, totals.counts.shape[1], row)
+    empty_trees(graph, work.orders, work.trees, work.states.counts.shape[1], row)
 
 
 @inlined

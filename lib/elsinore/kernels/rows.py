@@ -55,13 +55,19 @@ def make_rows(rows: int, counts: int, sums: int, extremes: int, limbs: int) -> R
 
 def rows_for(graph: Graph, rows: int, limbs: int) -> Rows:
     """Rows of zeros for the carriers of a graph."""
+    return make_rows(rows, *widths_of(graph), limbs)
+
+
+def totals_for(graph: Graph, rows: int, limbs: int) -> Rows:
+    """Rows of zeros for what trends of a graph come to."""
     counts, sums, extremes = widths_of(graph)
+    counts = counts if graph.lanes is None else graph.lanes.finished
     return make_rows(rows, counts, sums, extremes, limbs)
 
 
 def widths_of(graph: Graph) -> tuple[int, int, int]:
     """How many counts, sums and extremes a row has."""
-    counts = 1 + graph.count_weights.shape[0] if graph.lanes is None else graph.lanes.trends.size
+    counts = 1 + graph.count_weights.shape[0] if graph.lanes is None else graph.lanes.columns
     return counts, graph.sum_weights.shape[0], graph.ranks.shape[0]
 
 
@@ -148,10 +154,10 @@ def _start(counts, row, column):
 
 
 @inlined
-def _add_count(counts, row, k, more, other):
+def _add_count(counts, row, k, more, other, column):
     if counts.ndim == 3:
-        return add_wide(counts[row, k], more[other, k])
-    total = counts[row, k] + more[other, k]
+        return add_wide(counts[row, k], more[other, column])
+    total = counts[row, k] + more[other, column]
     counts[row, k] = total
     return total > LIMIT or total < -LIMIT
 
@@ -184,23 +190,24 @@ def add_row(target, row, source, other):
     add_others(target.counts, target, row, source, other)
     over = False
     for k in range(target.counts.shape[1]):
-        over |= _add_count(target.counts, row, k, source.counts, other)
+        over |= _add_count(target.counts, row, k, source.counts, other, k)
     return over
 
 
 @inlined
 def _add_listed(target, row, source, other, columns, first, after):
-    """`add_row` for the counts in some columns."""
+    """`add_row` for some columns of both, which stand side by side in `columns`."""
     add_others(target.counts, target, row, source, other)
     over = False
     for place in range(first, after):
-        over |= _add_count(target.counts, row, columns[place], source.counts, other)
+        column, more = columns[place, 0], columns[place, 1]
+        over |= _add_count(target.counts, row, column, source.counts, other, more)
     return over
 
 
 @inlined
 def add_over(lanes, link, target, row, source, other):
-    """`add_row` over a transition: the counts of the queries that have it."""
+    """`add_row` over a transition."""
     if lanes is None:
         return add_row(target, row, source, other)
     first, after = lanes.link_from[link], lanes.link_from[link + 1]
@@ -209,7 +216,7 @@ def add_over(lanes, link, target, row, source, other):
 
 @inlined
 def add_ended(lanes, state, target, row, source, other):
-    """`add_row` at an END state: the counts of the queries whose trends may end there."""
+    """Add to a total what ends at an END state."""
     if lanes is None:
         return add_row(target, row, source, other)
     first, after = lanes.end_from[state], lanes.end_from[state + 1]
@@ -217,16 +224,16 @@ def add_ended(lanes, state, target, row, source, other):
 
 
 @inlined
-def _own_counts(lanes, counts, row, weights, entry, limb_scratch):
+def _own_counts(lanes, state, counts, row, weights, entry, limb_scratch):
     over = False
     if lanes is None:
         for k in range(weights.shape[0]):
             over |= _own_count(counts, row, k + 1, 0, weights[k, entry], limb_scratch)
     else:
         for k in range(counts.shape[1]):
-            if lanes.weights[k] >= 0:
-                weight = weights[lanes.weights[k], entry]
-                over |= _own_count(counts, row, k, lanes.trends[k], weight, limb_scratch)
+            if lanes.weights[state, k] >= 0:
+                weight = weights[lanes.weights[state, k], entry]
+                over |= _own_count(counts, row, k, lanes.trends[state, k], weight, limb_scratch)
     return over
 
 
@@ -267,5 +274,5 @@ def add_own(graph, entry, rows, row, limb_scratch):
     _own_sums(rows.counts, rows, row, graph.sum_weights, entry)
     for x in range(rows.ranks.shape[1]):
         rows.ranks[row, x] = min(rows.ranks[row, x], graph.ranks[x, entry])
-    weights = graph.count_weights
-    return _own_counts(graph.lanes, rows.counts, row, weights, entry, limb_scratch)
+    lanes, state, weights = graph.lanes, graph.states[entry], graph.count_weights
+    return _own_counts(lanes, state, rows.counts, row, weights, entry, limb_scratch)

@@ -146,17 +146,18 @@ def _add_nodes(counts, lanes, trees, transition, base, bound, exact, entries, ro
     if counts.ndim == 3:
         if lanes is None:
             for k in range(counts.shape[1]):
-                over |= _add_prefix(counts, row, k, trees, base, bound, exact)
+                over |= _add_prefix(counts, row, k, trees, k, base, bound, exact)
         else:
             for place in range(lanes.link_from[transition], lanes.link_from[transition + 1]):
-                over |= _add_prefix(counts, row, lanes.links[place], trees, base, bound, exact)
+                column, more = lanes.links[place, 0], lanes.links[place, 1]
+                over |= _add_prefix(counts, row, column, trees, more, base, bound, exact)
     return over
 
 
 @inlined
-def _add_prefix(counts, row, column, trees, base, bound, exact):
+def _add_prefix(counts, row, column, trees, more, base, bound, exact):
     cells = _cells(trees, counts.shape[1])
-    return _add_path(cells, column, base, bound, exact, trees.row, trees.limbs, counts[row, column])
+    return _add_path(cells, more, base, bound, exact, trees.row, trees.limbs, counts[row, column])
 
 
 @inlined

@@ -8,7 +8,7 @@ long beyond 64 bits) is NULL. `/` is division of doubles; a long meets a double 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from elsinore.catalog.stream import AttributeType
@@ -87,3 +87,13 @@ def fields_of(expression: BoundExpression) -> Iterator[Field]:
 def sides_of(expression: BoundExpression) -> frozenset[bool]:
     """Which events of a pair an expression reads: `False` the earlier, `True` the later."""
     return frozenset(field.following for field in fields_of(expression))
+
+
+def turned(expression: BoundExpression) -> BoundExpression:
+    """The same condition on a pair of events that is met in the opposite order of time."""
+    match expression:
+        case Field(following=following):
+            return replace(expression, following=not following)
+        case Applied(_, operands):
+            return expression._replace(operands=tuple(map(turned, operands)))
+    return expression

@@ -12,8 +12,16 @@ from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression
-from elsinore.template.template import Condition, State, Template, Transition, leading_to
+from elsinore.query.expressions import BoundExpression, turned
+from elsinore.template.template import (
+    Condition,
+    Every,
+    Holds,
+    State,
+    Template,
+    Transition,
+    leading_to,
+)
 
 #: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
 #: which not all do.
@@ -141,6 +149,37 @@ class Link(NamedTuple):
     queries: tuple[int, ...]
 
 
+class Ways(NamedTuple):
+    """How trends lead through merged states, in one direction of time.
+
+    Attributes:
+        starts, ends: the queries whose trends may start and end at each state.
+        links: sorted by (later, earlier).
+    """
+
+    starts: tuple[tuple[int, ...], ...]
+    ends: tuple[tuple[int, ...], ...]
+    links: tuple[Link, ...]
+
+    def turned(self) -> Ways:
+        """The same ways from their ends to their starts; links ask for comparisons at most."""
+        links = [
+            Link(link.later, link.earlier, link.condition and _turned(link.condition), link.queries)
+            for link in self.links
+        ]
+        return Ways(
+            self.ends, self.starts, tuple(sorted(links, key=lambda a: (a.later, a.earlier)))
+        )
+
+
+def _turned(condition: Condition) -> Condition:
+    if isinstance(condition, Every):
+        return Every(tuple(map(_turned, condition.parts)))
+    if isinstance(condition, Holds):
+        return Holds(turned(condition.condition))
+    raise AssertionError(condition)
+
+
 @dataclass(frozen=True)
 class MergedTemplate:
     """The templates of several queries as one.
@@ -181,6 +220,12 @@ class MergedTemplate:
             q for q, own in self.states[state].members.items() if own in self.templates[q].ends
         )
 
+    @property
+    def ways(self) -> Ways:
+        """From starts to ends."""
+        states = range(len(self.states))
+        return Ways(tuple(map(self.starts, states)), tuple(map(self.ends, states)), self.links)
+
     @cached_property
     def admissions(self) -> tuple[Mapping[int, Admission], ...]:
         """What each query asks of single events at each merged state, by the query's number."""
@@ -215,7 +260,7 @@ class MergedTemplate:
             for q, own in state.members.items()
         }
 
-    def as_template(self) -> Template:
+    def as_template(self, ways: Ways) -> Template:
         """All queries together as one template: each trend of each is a way through it.
 
         Its keys are numbers of `self.keys`; its states have no positions, as those are a query's.
@@ -226,10 +271,10 @@ class MergedTemplate:
             keys=none.union(*carried),
             states=tuple(State(none, none, none, keys) for keys in carried),
             transitions=tuple(
-                Transition(link.earlier, link.later, None, link.condition) for link in self.links
+                Transition(link.earlier, link.later, None, link.condition) for link in ways.links
             ),
-            starts=dict.fromkeys(filter(self.starts, range(len(carried)))),
-            ends=dict.fromkeys(filter(self.ends, range(len(carried)))),
+            starts=dict.fromkeys(state for state, queries in enumerate(ways.starts) if queries),
+            ends=dict.fromkeys(state for state, queries in enumerate(ways.ends) if queries),
         )
 
 
