@@ -21,12 +21,8 @@ SCHEMA = stream_schema({kind: {"x": "long"} for kind in "ABCD"})
         ("SEQ(A, B+)  SEQ(A, B+, C)", "COUNT(*)", False, 1),
         ("SEQ(A, B+, C)  SEQ(D, B+, C)", "COUNT(*)", True, 1),
         ("SEQ(A, B+, C)  SEQ(D, B+)", "COUNT(*)", False, 2),  # they differ at both ends
-        (
-            "SEQ(A, B+)  SEQ(C, B+)",
-            "COUNT(*), COUNT(B), SUM(B.x)",
-            True,
-            4,
-        ),  # and how many x there are
+        # Trends, events, the sum, and how many x there are:
+        ("SEQ(A, B+)  SEQ(C, B+)", "COUNT(*), COUNT(B), SUM(B.x)", True, 4),
         ("B+  SEQ(B+, C)", "COUNT(*), COUNT(B)", False, 2),
     ],
 )
