@@ -18,10 +18,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
@@ -107,7 +106,9 @@ def from_events() -> Measured:
     )  # fmt: skip
 
 
-def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
+def prepare(
+    folder: Path, number: int, text: str | None = None, *, master: str = "local[2,4]"
+) -> Ground:
     """A lake of one day of so many events, if the folder has none, and the queries."""
     attributes = "    zone: string\n    value: double\n    price: double\n    seller: string\n"
     types = "".join(f"  T{n}:\n{attributes}" for n in range(KINDS))
@@ -126,9 +127,9 @@ def prepare(folder: Path, number: int, *, master: str = "local[2,4]") -> Ground:
         )
 
     for hour in range(DAY_OF.start, DAY_OF.end, HOUR) if is_new else ():
-        _land(spark, lake, folder / "landing.parquet", hour, _hour(lake, hour, number))
-    texts = "\n".join(_query(n) for n in range(QUERIES))
-    workload = bind_workload(parse_workload(texts), lake.stream)
+        _land(lake, _hour(lake, hour, number))
+    text = text or "\n".join(query_text(n) for n in range(QUERIES))
+    workload = bind_workload(parse_workload(text), lake.stream)
     plan = compile_plan(workload, observe(workload, events(_CHECKED)))
     return Ground(settings, spark, lake, workload, plan, events)
 
@@ -141,7 +142,8 @@ def aggregate_day(ground: Ground) -> Aggregated:
     )  # fmt: skip
 
 
-def _query(number: int) -> str:
+def query_text(number: int, key: str = "zone", window: str = "WITHIN 10 minutes") -> str:
+    """One of the queries."""
     kinds = [f"T{(number + n) % KINDS}" for n in range(3)]
     if number % 2:
         pattern, rare = f"SEQ({kinds[0]} a, {kinds[1]} b, {kinds[2]} c)", "abc"
@@ -149,8 +151,8 @@ def _query(number: int) -> str:
         pattern, rare = f"SEQ({kinds[0]} a, {kinds[1]} b+)", "ab"
     where = " AND ".join(f"{name}.value > 0.95" for name in rare)
     return (
-        f"QUERY q{number} RETURN zone, COUNT(*), SUM(b.price) PATTERN {pattern} WHERE {where}"
-        " GROUP-BY zone WITHIN 10 minutes;"
+        f"QUERY q{number} RETURN {key}, COUNT(*), SUM(b.price) PATTERN {pattern} WHERE {where}"
+        f" GROUP-BY {key} {window};"
     )
 
 
@@ -172,8 +174,8 @@ def _hour(lake: Lake, hour: int, number: int) -> pa.Table:
     return pa.table({name: columns[name] for name in layout.names}, layout)
 
 
-def _land(spark: SparkSession, lake: Lake, file: Path, hour: int, events: pa.Table) -> None:
-    """Write the events of an hour as one commit of one file, as Spark writes it."""
+def _land(lake: Lake, events: pa.Table) -> None:
+    """Write the events of an hour as one commit of one file."""
     time_of = events["_time"].cast(pa.timestamp("us", "UTC"))
     names = pa.array([f"T{n}" for n in range(KINDS)])
     size = events.num_rows
@@ -188,10 +190,9 @@ def _land(spark: SparkSession, lake: Lake, file: Path, hour: int, events: pa.Tab
     }
     columns |= {name: events[name].cast(ARROW_TYPES[kind])
                 for name, kind in lake.stream.attributes.items()}  # fmt: skip
-    declared = from_arrow_schema(lake.schema("events").arrow())
-    pq.write_table(pa.table(columns).select(declared.names), file)
-    rows = spark.read.schema(declared).parquet(str(file)).coalesce(1)
-    rows.write.format("delta").mode("append").save(str(lake.path("events")))
+    declared = lake.schema("events").arrow()
+    rows = pa.table(columns).select(declared.names).cast(declared)
+    write_deltalake(str(lake.path("events")), rows, mode="append", target_file_size=2**40)
 
 
 def _publish(ground: Ground) -> Published:

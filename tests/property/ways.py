@@ -7,6 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
 from elsinore.engine.linear import aggregate_sweep, sweep_refusals, sweep_sets
+from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
 from elsinore.engine.plan import AloneUnit, Executor, HamletUnit, Request, RuntimePlan, plan_for
 from elsinore.engine.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
 from elsinore.events import EventTable
@@ -44,12 +46,16 @@ class Way:
         name: begins with the executor's.
         plan: who runs what.
         swept: how sweeps are run, by the arguments of `aggregate_sweep`.
+        carried: the blocks by which panes are worked out, of which windows are made.
+        folded: whether blocks are put together into panes first.
         constants: of modules, that lead another way through the code: module, name, value.
     """
 
     name: str
     plan: RuntimePlan
     swept: Mapping[str, Any] = field(default_factory=dict)
+    carried: int | None = None
+    folded: bool = False
     constants: Sequence[tuple[ModuleType, str, object]] = ()
 
     def rows(self, events: EventTable, owned: Interval | None = None) -> list[ResultRow]:
@@ -62,6 +68,13 @@ class Way:
         return finish(workload, pa.concat_tables(tables))
 
     def _tables(self, events: EventTable, owned: Interval | None) -> Iterator[pa.Table]:
+        if self.carried is not None:
+            cut, whole = (CarriedPanes(self.plan.queries, n) for n in (self.carried, 2**61))
+            panes = pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *cut.pane_rows(events)])
+            if self.folded:
+                panes = pa.concat_tables([panes.slice(0, 0), *cut.folded(panes, whole.block)])
+            yield from (whole if self.folded else cut).window_rows(panes, owned)
+            return
         if not self.swept:
             yield from self.plan.run(events, Request(owned))
             return
@@ -167,6 +180,17 @@ def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[W
     yield Way("sweep by panes", plan, {"panes": True})
     yield Way("sweep without panes, in threads", plan, {"panes": False, "threads": 3})
     yield Way("sweep with little room", plan, constants=little)
+    carried = _plan(map(SweepUnit.of, sweep_sets([q for q in swept if not carried_refusals(q)])))
+    half = _half_pane(carried.queries)
+    yield Way("sweep, carried panes", carried, carried=2**61)
+    yield Way("sweep, carried half panes", carried, carried=half)
+    yield Way("sweep, carried panes of halves", carried, carried=half, folded=True)
+
+
+def _half_pane(queries: Sequence[BoundQuery]) -> int:
+    """What leaves several blocks in a pane, if its length allows that."""
+    pane = gcd(*(query.window.pane() for query in queries))
+    return pane // 2 if pane % 2 == 0 else 1
 
 
 def _anything(queries: Sequence[BoundQuery], dice: Dice) -> RuntimePlan:

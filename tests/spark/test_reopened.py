@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
 from elsinore.lake.answered import Answered
+from elsinore.lake.kept_panes import FOLDER
 from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
 from elsinore.lake.publish import publish
 from elsinore.lake.regions import run_key
@@ -21,6 +22,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.spark import carry
 from elsinore.spark.aggregate import aggregate
 from elsinore.timeline import Interval, hour_label, hours_of, parse_instant
 from jobs import (
@@ -34,7 +36,7 @@ from tests.draws import draws
 from tests.spark.conftest import NewHome
 from tests.spark.histories import END, FIRST, Step, land_step, order, write_files
 from tests.spark.landing_zone import departure, hours, land, put, run_jobs
-from tests.spark.results_lake import computed, staged
+from tests.spark.results_lake import computed, staged, workload
 
 QUERIES = """
 QUERY chains
@@ -141,17 +143,46 @@ def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
     assert stale_hours(lake.root, queries).own == ()
 
 
+def test_a_late_event_costs_the_panes_of_its_own_hour(
+    spark: SparkSession, lake: Lake, settings: Settings, queries: Workload,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(carry, "FEWEST_BYTES", 0)
+    monkeypatch.setattr(carry, "KEPT_BYTE", 0)
+    many = Answered("", lake, workload(lake, QUERIES.replace("2 hours", "5 hours")))
+    write_files(settings, Step(WHOLE, frozenset()))
+    land(lake, settings, hours(9, 14))
+
+    def route_of(interval: Interval) -> str:
+        done = aggregate(spark, [many], interval, static_plan="p", parts=1, run="r")
+        return done.route.split("; ")[1]
+
+    assert route_of(hours(13, 14)) == "panes of 1 query carried: 0 hours kept, 6 worked out"
+    put(settings, 13, departure(20, 45, 11), name="-late")
+    land(lake, settings, hours(13, 14))
+    # What landed again with it, at 13:30, is what it was.
+    assert route_of(hours(13, 14)) == "panes of 1 query carried: 5 hours kept, 1 worked out"
+    late = events_at(lake, *FINAL_EVENTS, (11 * 60 + 45, 5))
+    assert staged(lake, hours(13, 14)) == computed(many.workload, late, hours(13, 14))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(TRIED))
+@pytest.mark.parametrize("panes", ["none kept", "kept"])
 def test_replaying_in_any_order_publishes_the_same(
-    spark: SparkSession, lake: Lake, settings: Settings, queries: Workload, seed: int
-) -> None:
+    spark: SparkSession, lake: Lake, settings: Settings, queries: Workload, seed: int, panes: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    if panes == "kept":
+        monkeypatch.setattr(carry, "FEWEST_BYTES", 0)
+        monkeypatch.setattr(carry, "KEPT_BYTE", 0)
     for number, step in enumerate(order(seed)):
         land_step(lake, settings, step)
         published(spark, lake, queries, step.interval, f"run {number}")
     expected = computed(queries, events_at(lake, *FINAL_EVENTS), WHOLE)
     assert staged(lake, WHOLE, PUBLISHED) == expected
     assert stale_hours(lake.root, queries).own == ()
+    assert (lake.root / FOLDER).exists() == (panes == "kept")
 
 
 @pytest.mark.slow

@@ -42,6 +42,15 @@ class EventFile:
         """Whether it can hold events of an interval."""
         return self.first < interval.end and interval.start <= self.last
 
+    def bytes_in(self, interval: Interval) -> float:
+        """Its bytes in an interval, as if it were even inside."""
+        return self.bytes_before(interval.end) - self.bytes_before(interval.start)
+
+    def bytes_before(self, instant: int) -> float:
+        """Its bytes before an instant, as if it were even inside."""
+        length = self.last + 1 - self.first
+        return self.size * min(max((instant - self.first) / length, 0.0), 1.0)
+
 
 def events_in_order(
     files: Sequence[EventFile],

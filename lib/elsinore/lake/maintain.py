@@ -7,6 +7,7 @@ leaves little to skip.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -16,6 +17,7 @@ from deltalake import CommitProperties
 
 from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import HISTORY, commits, write_failures
+from elsinore.lake.kept_panes import drop_kept_panes
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import LOG_KEPT, Lake
@@ -48,7 +50,8 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
     """OPTIMIZE each own table where that helps, VACUUM them, and keep what the logs say.
 
     Rows stay what they are. A concurrent writer of the same files makes this lose, or loses itself;
-    either is tried again. A file is kept for `keep_hours` after no latest version names it.
+    either is tried again. A file is kept for `keep_hours` after no latest version names it, and the
+    kept panes of a set of queries for as long after the last of them was written.
 
     Raises:
         ParameterError: `keep_hours` is less than `LEAST_KEPT`.
@@ -60,6 +63,7 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
             hint="a version that a run reads must not go while it reads",
         )
     done = {name: _maintain(lake, name, keep_hours, run) for name in lake.own}
+    drop_kept_panes(lake.root, unused_since=time.time_ns() - keep_hours * 3600 * 10**9)
     _keep_history(lake, run)
     return done
 

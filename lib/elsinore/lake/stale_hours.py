@@ -206,12 +206,20 @@ def touched_times(lake: LakePath, commit: Commit) -> dict[str, tuple[int, int]] 
 
 
 def _touched_since(
-    lake: LakePath, windows: Collection[Window], versions: Mapping[int, int]
+    lake: LakePath,
+    windows: Collection[Window],
+    versions: Mapping[int, int],
+    until: int | None = None,
 ) -> set[int]:
-    """The hours of which a window was touched after the version of `events` that each is from."""
+    """The hours of which a window was touched after the version of `events` that each is from.
+
+    `until` is the last version that is looked at, if not the latest.
+    """
     reach = max(window.within for window in windows)
     found: set[int] = set()
     for commit in commits(lake / "events", after=min(versions.values())):
+        if until is not None and commit.version > until:
+            continue
         touched = touched_times(lake, commit)
         if touched is None:
             found |= {hour for hour, version in versions.items() if version < commit.version}
@@ -223,6 +231,13 @@ def _touched_since(
             if behind - found:
                 found |= behind & owning_hours(windows, first, last)
     return found
+
+
+def touched_hours(lake: LakePath, versions: Mapping[int, int], until: int) -> set[int]:
+    """Of some hours, those of which an event was changed after a version of `events`, each its own,
+    and not after `until`.
+    """
+    return _touched_since(lake, {Window(HOUR, HOUR)}, versions, until) if versions else set()
 
 
 def hours_to_reopen(

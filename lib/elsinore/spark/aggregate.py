@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -31,11 +32,13 @@ from elsinore.spark.aggregate_worker import (
     ROWS,
     WINDOWS,
     Counts,
+    Task,
     add_up,
-    carrying,
     reading,
     split,
+    with_counts,
 )
+from elsinore.spark.carry import Carrying, choose_carrying
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import Branch, aggregate_partitions
 from elsinore.template.support import require
@@ -100,18 +103,48 @@ def aggregate(
     require(workload.queries)
     plan = plan or RuntimePlan.of(workload.queries)
     version = lake.version("events")
-    route = choose_route(lake, workload, owned, version, parts)
+    carrying = choose_carrying(lake, workload, plan, owned, version)
+    rest = carrying.rest if carrying else plan
     reports: list[Counts] = []
+    frames: list[DataFrame] = []
+    words: list[str] = []
     notes = [origin(run, one.workload, static_plan, version, owned) for one in answered]
     with spark_failures():
-        rows = aggregated(spark, lake, workload, owned, version, route, plan=plan, parts=parts)
-        rows_of = _stage(answered, split_rows(rows, reports), Hours(owned), notes)
+        if rest:
+            asked = replace(workload, queries=rest.queries)
+            route = choose_route(lake, asked, owned, version, parts)
+            frames.append(
+                aggregated(spark, lake, asked, owned, version, route, plan=rest, parts=parts)
+            )
+            words.append(route.in_words())
+        if carrying:
+            frames.append(_carried(spark, carrying, parts, reports))
+            words.append(carrying.in_words())
+        rows = chain.from_iterable(split_rows(frame, reports) for frame in frames)
+        rows_of = _stage(answered, rows, Hours(owned), notes)
     counts = add_up(reports)
     events, windows, written = (counts.pop(name, 0) for name in (EVENTS, WINDOWS, ROWS))
     return Aggregated(
-        version, static_plan, events, windows, written, route.in_words(), plan.in_words(), counts,
+        version, static_plan, events, windows, written, "; ".join(words), plan.in_words(), counts,
         rows_of,
     )  # fmt: skip
+
+
+def _carried(
+    spark: SparkSession, carrying: Carrying, parts: int, reports: list[Counts]
+) -> DataFrame:
+    """The rows of the queries whose panes are kept; those that are missing are worked out first."""
+    if carrying.missing:
+        counts = _numbered(spark, len(carrying.missing), carrying.work_out())
+        assert not list(split_rows(counts, reports))
+    tasks = min(parts, len(carrying.carried.queries))
+    return _numbered(spark, tasks, carrying.multiply(carrying.made(), tasks))
+
+
+def _numbered(spark: SparkSession, tasks: int, task: Task) -> DataFrame:
+    """What a task makes of so many numbers, each of which Spark may give to another worker."""
+    numbers = spark.range(0, tasks, numPartitions=tasks)
+    return numbers.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
 
 
 def _stage(
@@ -169,9 +202,7 @@ def aggregated(
 ) -> DataFrame:
     """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_rows`."""
     if route.direct:
-        numbers = spark.range(0, len(route.parts), numPartitions=len(route.parts))
-        task = reading(workload, route.parts, plan)
-        return numbers.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
+        return _numbered(spark, len(route.parts), reading(workload, route.parts, plan))
     table = spark.read.format("delta").option("versionAsOf", version)
     rows = table.load(str(lake.path("events")))
 

@@ -136,16 +136,10 @@ def _borders(files: Sequence[EventFile], owned: Interval, number: int) -> list[i
     """Instants between which about as many bytes lie, as if files were even inside."""
     ends = sorted({f.first for f in files} | {f.last + 1 for f in files})
     marks = [owned.start, *(e for e in ends if owned.start < e < owned.end), owned.end]
-    before = [sum(_share(file, mark) for file in files) for mark in marks]
+    before = [sum(file.bytes_before(mark) for file in files) for mark in marks]
     # Time counts a little too, so that stretches without files are cut as well.
     weights = np.array(before) + np.arange(len(marks)) * 1e-9
     goals = np.linspace(weights[0], weights[-1], number + 1)[1:-1]
     offsets = np.interp(goals, weights, [mark - owned.start for mark in marks])
     inner = {owned.start + round(offset) for offset in offsets.tolist()} - {owned.start, owned.end}
     return [owned.start, *sorted(inner), owned.end]
-
-
-def _share(file: EventFile, instant: int) -> float:
-    """Bytes of a file before an instant."""
-    length = file.last + 1 - file.first
-    return file.size * min(max((instant - file.first) / length, 0.0), 1.0)

@@ -117,26 +117,34 @@ def reading(workload: Workload, parts: tuple[Part, ...], plan: RuntimePlan) -> T
         # Of the time before its windows' ends, what no earlier part counts.
         since = (part.owned if number else part.reached).start
         events = events_in_order(part.files, part.reached, workload.schema, types, read)
-        seen = _counting(events, told, lambda batch: pc.greater_equal(batch[TIME_COLUMN], since))
+        seen = counting(events, told, lambda batch: pc.greater_equal(batch[TIME_COLUMN], since))
         asked = Asked(workload.schema, plan, part.owned)
         for rows in asked.partial_rows(seen, told, ordered=True):
             yield from finished(workload, rows, told)
         yield counts_of(FINISHED_SCHEMA, told)
 
+    return each_number(read_part)
+
+
+def each_number(do: Callable[[int], Iterator[pa.RecordBatch]]) -> Task:
+    """A task that does something for each of the numbers that it is given (`spark.range`)."""
+
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch["id"].to_pylist():
-                yield from read_part(number)
+                yield from do(number)
 
     return task
 
 
-def _counting(
-    batches: Batches, told: Counter[str], which: Callable[[pa.RecordBatch], pa.Array]
+def counting(
+    batches: Batches,
+    told: Counter[str],
+    which: Callable[[pa.RecordBatch], pa.Array] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The batches; counts some of their events."""
+    """The batches; counts their events, or some of them."""
     for batch in batches:
-        told[EVENTS] += pc.sum(which(batch)).as_py() or 0
+        told[EVENTS] += (pc.sum(which(batch)).as_py() or 0) if which else batch.num_rows
         yield batch
 
 
@@ -149,7 +157,7 @@ def aggregating(asked: Asked, counted: frozenset[str], *, ordered: bool) -> Task
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         told = Counter({EVENTS: 0})
         codes = pa.array([asked.schema.type_codes[name] for name in counted], pa.int32())
-        seen = _counting(batches, told, lambda batch: pc.is_in(batch[TYPE_COLUMN], codes))
+        seen = counting(batches, told, lambda batch: pc.is_in(batch[TYPE_COLUMN], codes))
         for rows in asked.partial_rows(seen, told, ordered=ordered):
             yield from results_of(rows)
         yield counts_of(PARTIAL_SCHEMA, told)
@@ -183,22 +191,22 @@ def finished(workload: Workload, rows: pa.Table, told: Counter[str]) -> Iterable
     return results_of(long.append_column(FINISHED_SCHEMA.field("query_fingerprint"), column))
 
 
-def carrying(schema: pa.Schema) -> pa.Schema:
+def with_counts(schema: pa.Schema) -> pa.Schema:
     """What tasks make whose rows are of a schema: such rows, or counts."""
     fields = [field.with_nullable(True) for field in schema]
     return pa.schema([*fields, pa.field(TASK_COUNTS, pa.string())])
 
 
 def results_of(table: pa.Table) -> Iterable[pa.RecordBatch]:
-    """Rows of results, as `carrying` has them."""
+    """Rows of results, as `with_counts` has them."""
     none = pa.nulls(table.num_rows, pa.string())
-    return table.append_column(TASK_COUNTS, none).cast(carrying(table.schema)).to_batches()
+    return table.append_column(TASK_COUNTS, none).cast(with_counts(table.schema)).to_batches()
 
 
 def counts_of(schema: pa.Schema, counts: Mapping[str, int]) -> pa.RecordBatch:
     """A row of counts, beside rows of a schema."""
     columns = [*(pa.nulls(1, field.type) for field in schema), pa.array([json.dumps(counts)])]
-    return pa.record_batch(columns, schema=carrying(schema))
+    return pa.record_batch(columns, schema=with_counts(schema))
 
 
 def split(table: pa.Table) -> tuple[pa.Table, Counts]:

@@ -24,8 +24,8 @@ from elsinore.spark.aggregate_worker import (
     FINISHED_SCHEMA,
     Asked,
     aggregating,
-    carrying,
     finishing,
+    with_counts,
 )
 from elsinore.timeline import Interval
 
@@ -40,7 +40,7 @@ def aggregate_partitions(
     owned: Interval | None,
     parts: int,
 ) -> DataFrame:
-    """Finished rows and counts (`aggregate_worker.carrying`) of a workload.
+    """Finished rows and counts (`aggregate_worker.with_counts`) of a workload.
 
     Args:
         workload: the queries.
@@ -60,7 +60,7 @@ def aggregate_partitions(
     together = reduce(lambda one, other: one.unionByName(other), partial)
     task = finishing(workload)
     rows = together.repartition(parts, *_GROUP)
-    return rows.mapInArrow(task, from_arrow_schema(carrying(FINISHED_SCHEMA)))
+    return rows.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
 
 
 def _partial(
@@ -76,7 +76,7 @@ def _partial(
     if ordered:
         columns = columns.sortWithinPartitions(TIME_COLUMN)
     task = aggregating(asked, counted, ordered=ordered)
-    return columns.mapInArrow(task, from_arrow_schema(carrying(PARTIAL_SCHEMA)))
+    return columns.mapInArrow(task, from_arrow_schema(with_counts(PARTIAL_SCHEMA)))
 
 
 def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:

@@ -1,0 +1,469 @@
+"""What panes do to collapsed queries, worked out once and carried to all later windows.
+
+An event is a linear map on a query's accumulators, and so is all that a pane holds (Hamlet, section
+3.1: panes). Here a pane's map is found from its own events alone, as rows that can be kept; windows
+are products of such rows, and no event is looked at again. So an hour costs an hour, however long
+WITHIN is.
+
+A trend goes on in a pane at a state that may come right after its last one. So what a pane adds to
+a trend depends on which states it may go on at, an *opening*: those of START, and those after each
+state. For each opening and each state there is a row: the trends within the pane that begin at the
+one and end at the other, and the query's other carriers over them.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from math import gcd
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elsinore.engine.columns import Column, EventColumns
+from elsinore.engine.linear.sweep import aggregate_sweep
+from elsinore.engine.partial_rows import Reading, WindowRows, combine_groups, partial_tables
+from elsinore.engine.weights import NO_RANK, Extremes, stack_rows
+from elsinore.events import EventTable
+from elsinore.lowering.carriers import Carriers, carriers_of
+from elsinore.lowering.sweep import LARGEST_SET, Member, SweepSet, sweep_template
+from elsinore.query.bound import BoundQuery
+from elsinore.results.partial import decode_extreme, integers_of
+from elsinore.sharing.sharable import partition_signature
+from elsinore.template.template import Template, leading_to, reachable
+from elsinore.timeline import Interval
+from elsinore.windows import Window
+
+#: A row of a pane's map: number of the opening, and the state that trends end at.
+_Place = tuple[int, int]
+
+
+def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
+    """Why the panes of a query cannot be carried; empty if they can."""
+    template = sweep_template(query)
+    if isinstance(template, str):
+        return (template,)
+    every = frozenset(range(len(query.keys)))
+    if any(template.states[state].keys != every for state in template.trend_states):
+        return ("some of its events lack a key: whom they belong to depends on the whole window",)
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedPanes:
+    """Collapsed queries, whose windows are made of what their panes do.
+
+    Attributes:
+        queries: those that can be carried (`carried_refusals`).
+        block: what is worked out at a time, as long as one pane or several of each query.
+    """
+
+    queries: tuple[BoundQuery, ...]
+    block: int
+
+    @cached_property
+    def _members(self) -> tuple[_Member, ...]:
+        return tuple(_Member.of(n, query, self.block) for n, query in enumerate(self.queries))
+
+    @cached_property
+    def _sets(self) -> tuple[SweepSet, ...]:
+        """Every row of every map as a query of its own, those together that are swept together."""
+        alike: dict[object, list[tuple[BoundQuery, Template]]] = defaultdict(list)
+        for member in self._members:
+            for each in member.rows:
+                alike[partition_signature(*each)].append(each)
+        return tuple(
+            SweepSet(*zip(*rows[first : first + LARGEST_SET], strict=True))
+            for rows in alike.values()
+            for first in range(0, len(rows), LARGEST_SET)
+        )
+
+    def pane_rows(
+        self, events: EventTable | EventColumns, owned: Interval | None = None
+    ) -> Iterator[pa.Table]:
+        """What the panes that end in an interval (None: all) do, as rows of `results.partial`.
+
+        The window of a row is its pane, its group the values of all keys.
+        """
+        columns = EventColumns.of(events)
+        for rows in self._sets:
+            yield aggregate_sweep(rows, columns, owned=owned)
+
+    def folded(self, panes: pa.Table, block: int) -> Iterator[pa.Table]:
+        """The same of longer panes, those of larger blocks, given all rows of each.
+
+        So the panes of a block can be worked out a part at a time.
+        """
+        wider = replace(self, block=block)
+        for number, own in _by_query(panes):
+            yield from self._members[number].folded(own, wider._members[number])
+
+    def names(self, number: int) -> list[str]:
+        """What the rows of a query's panes are called, given its number."""
+        return [query.name for query, _ in self._members[number].rows]
+
+    def window_rows(self, panes: pa.Table, owned: Interval | None = None) -> Iterator[pa.Table]:
+        """Unfinished rows of the windows that end in an interval, given all rows of their panes.
+
+        None: of all windows that hold a pane with a row.
+        """
+        for number, own in _by_query(panes):
+            yield from self._members[number].window_rows(own, owned)
+
+
+def _by_query(panes: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each query, by its number."""
+    names = panes["query"].combine_chunks().dictionary_encode()
+    numbers = np.array([int(n.split(" ")[0]) for n in names.dictionary.to_pylist()], np.int64)
+    owners = numbers[np.asarray(names.indices)] if len(names) else np.empty(0, np.int64)
+    for number in np.unique(owners).tolist():
+        mine = owners == number
+        yield number, panes if mine.all() else panes.filter(pa.array(mine))
+
+
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """One query.
+
+    Attributes:
+        number: of the query.
+        query, template, carriers: what is counted.
+        pane: length of its panes.
+        openings: sets of states at which trends may go on, that of START first.
+        after: number of the opening of each state.
+        places: the rows of a pane's map.
+    """
+
+    number: int
+    query: BoundQuery
+    template: Template
+    carriers: Carriers
+    pane: int
+    openings: tuple[frozenset[int], ...]
+    after: Mapping[int, int]
+    places: tuple[_Place, ...]
+
+    @classmethod
+    def of(cls, number: int, query: BoundQuery, block: int) -> _Member:
+        """The member of a query."""
+        template = sweep_template(query)
+        assert isinstance(template, Template), template
+        carriers = carriers_of(query)
+        follow = Member(query, template, carriers).after
+        openings = {frozenset(s for s in template.starts if s in follow): 0}
+        after = {state: openings.setdefault(follow[state], len(openings)) for state in follow}
+        places = [
+            (opening, state)
+            for states, opening in openings.items()
+            for state in sorted(reachable(states, follow.__getitem__))
+        ]
+        pane = gcd(query.window.within, query.window.slide, block)
+        return cls(number, query, template, carriers, pane, tuple(openings), after, tuple(places))
+
+    @property
+    def rows(self) -> Iterator[tuple[BoundQuery, Template]]:
+        """Each row of its map as a query by all keys, over windows of a pane."""
+        keys = tuple(replace(k, group_label=k.group_label or k.attribute) for k in self.query.keys)
+        window = Window(self.pane, self.pane)
+        for place in self.places:
+            name = " ".join(map(str, (self.number, *place)))
+            source = replace(self.query.source, name=name)
+            query = replace(self.query, source=source, keys=keys, window=window)
+            yield query, self._between(*place)
+
+    def _between(self, opening: int, end: int) -> Template:
+        """The template of the trends that begin at an opening and end at a state."""
+        arrows = [(arrow.earlier, arrow.later) for arrow in self.template.transitions]
+        useful = leading_to([end], arrows)
+        ways = [t for t in self.template.transitions if {t.earlier, t.later} <= useful]
+        starts = self.openings[opening] & useful
+        return replace(
+            self.template,
+            transitions=tuple(ways),
+            starts=dict.fromkeys(starts),
+            ends={end: None},
+        )
+
+    def window_rows(self, rows: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
+        """Unfinished rows of its windows; see `CarriedPanes.window_rows`."""
+        maps, partitions, extremes = self._maps(rows)
+        window = self.query.window
+        reached = Interval(min(maps), max(maps) + self.pane + window.within - 1)
+        numbers = window.ending_in(owned or reached)
+        found = [
+            trends.rows_of(number)
+            for number, trends in self._products(maps, numbers)
+        ]  # fmt: skip
+        groups = self._group_texts(partitions)
+        reading = Reading.in_order(self.query, groups, self.carriers, extremes)
+        for combined in combine_groups(found, [reading]):
+            yield from partial_tables(combined, [reading])
+
+    def folded(self, rows: pa.Table, wider: _Member) -> Iterator[pa.Table]:
+        """The rows of the longer panes of another, given those of its own."""
+        maps, partitions, extremes = self._maps(rows)
+        readings = [
+            Reading.in_order(query, partitions, self.carriers, extremes) for query, _ in wider.rows
+        ]
+        found = []
+        for number in sorted({start // wider.pane for start in maps}):
+            start = number * wider.pane
+            product = self._product({}, maps, start, start + wider.pane, every=True)
+            places = (place for place in enumerate(self.places) if place[1] in product)
+            found += [product[place].rows_of(number, query) for query, place in places]
+        yield from partial_tables(WindowRows.joined(found), readings)
+
+    def _maps(self, rows: pa.Table) -> tuple[dict[int, _Map], pa.Array, tuple[Extremes, ...]]:
+        """The map of each pane that has a row, by the pane's start, ascending.
+
+        Beside it the values of the keys of each partition, and what ranks mean.
+        """
+        partitions = rows["group"].combine_chunks().dictionary_encode()
+        owners, size = np.asarray(partitions.indices), len(partitions.dictionary)
+        states = _States.of(rows)
+        names = rows["query"].combine_chunks().dictionary_encode()
+        places = [tuple(map(int, n.split(" ")[1:])) for n in names.dictionary.to_pylist()]
+        starts = np.asarray(rows["window_start"])
+        where = np.stack([starts, np.asarray(names.indices)])
+        order = np.lexsort(where[::-1])
+        cuts = np.flatnonzero((np.diff(where[:, order]) != 0).any(axis=0)) + 1
+        maps: dict[int, _Map] = defaultdict(dict)
+        for each in np.split(order, cuts):
+            opening, state = places[where[1, each[0]]]
+            maps[int(starts[each[0]])][opening, state] = states.spread(each, owners[each], size)
+        return maps, partitions.dictionary, states.extremes
+
+    def _products(self, maps: Mapping[int, _Map], numbers: range) -> Iterator[tuple[int, _Trends]]:
+        """The trends of the windows of some numbers, of those that have any.
+
+        What all windows have in common is multiplied once.
+        """
+        if not numbers:
+            return
+        bounds = self.query.window.bounds
+        low = bounds(numbers[-1]).start
+        high = max(bounds(numbers[0]).end, low)
+        middle = self._product({}, maps, low, high, every=True)
+        for number in numbers:
+            window = bounds(number)
+            found = self._product({}, maps, window.start, min(low, window.end))
+            if window.end > low:
+                found = self._then(found, middle, [0])
+                found = self._product(found, maps, high, window.end)
+            ends = [found[0, end] for end in sorted(self.template.ends) if (0, end) in found]
+            if ends:
+                yield number, reduce(_Trends.__add__, ends)
+
+    def _product(
+        self, found: _Map, maps: Mapping[int, _Map], start: int, end: int, *, every: bool = False
+    ) -> _Map:
+        """A map and the panes between two instants, one after another; START's row, or all."""
+        openings = range(len(self.openings)) if every else [0]
+        starts = list(maps)
+        for pane in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
+            found = self._then(found, maps[pane], openings)
+        return found
+
+    def _then(self, earlier: _Map, later: _Map, openings: Iterable[int]) -> _Map:
+        """Two maps one after another, some rows of them.
+
+        A trend lies in the earlier part, or in the later one, or goes on from one to the other.
+        """
+        found: _Map = {}
+        for opening, state in self.places:
+            if opening not in openings:
+                continue
+            parts = [part[opening, state] for part in (earlier, later) if (opening, state) in part]
+            for middle, onwards in self.after.items():
+                if (opening, middle) in earlier and (onwards, state) in later:
+                    parts.append(earlier[opening, middle].then(later[onwards, state]))
+            if parts:
+                found[opening, state] = reduce(_Trends.__add__, parts)
+        return found
+
+    def _group_texts(self, partitions: pa.Array) -> pa.Array:
+        """The group of each partition."""
+        keys = self.query.keys
+        if len(self.query.group_keys) == len(keys):
+            return partitions
+        chosen = [n for n, key in enumerate(keys) if key.group_label is not None]
+        values = ([json.loads(text)[n] for n in chosen] for text in partitions.to_pylist())
+        return pa.array([json.dumps(each, ensure_ascii=False) for each in values], pa.string())
+
+
+# ---- numbers over all partitions at once
+
+#: Integers below this are added and multiplied in 64 bits; others by Python, at any size.
+_SAFE = 2.0**62
+#: The exponent of a sum that is zero.
+_LOWEST = -(2**40)
+
+
+@dataclass(frozen=True)
+class _Trends:
+    """What is known of some trends of each of P partitions.
+
+    Attributes:
+        integers: int64[K, P], or object[K, P] of any size: how many they are, and the other integer
+            carriers.
+        sums, exponents: float64[D, P] and int64[D, P], sums of doubles `sum * 2**exponent`.
+        ranks: int64[R, P], of extremes.
+    """
+
+    integers: np.ndarray
+    sums: np.ndarray
+    exponents: np.ndarray
+    ranks: np.ndarray
+
+    def __add__(self, other: _Trends) -> _Trends:
+        """These trends and others."""
+        return _Trends(
+            _plus(self.integers, other.integers),
+            *_add_scaled((self.sums, self.exponents), (other.sums, other.exponents)),
+            np.minimum(self.ranks, other.ranks),
+        )
+
+    def then(self, other: _Trends) -> _Trends:
+        """Each of these trends followed by each of the others.
+
+        A carrier of a trend is the sum of its parts' (Hamlet section 2: linear aggregates).
+        """
+        ours, theirs = self.integers[:1], other.integers[:1]
+        both = _times(ours, theirs)
+        linear = _plus(_times(self.integers[1:], theirs), _times(other.integers[1:], ours))
+        here = _times_scaled((self.sums, self.exponents), theirs[0])
+        there = _times_scaled((other.sums, other.exponents), ours[0])
+        ranks = np.where(both != 0, np.minimum(self.ranks, other.ranks), NO_RANK)
+        return _Trends(np.concatenate([both, linear]), *_add_scaled(here, there), ranks)
+
+    def rows_of(self, number: int, query: int = 0) -> WindowRows:
+        """The rows of a window, by number, of a query: those of partitions that have a trend."""
+        there = np.flatnonzero(self.integers[0] != 0)
+        keys = np.zeros((there.size, 3), np.int64)
+        keys[:, 0], keys[:, 1], keys[:, 2] = there, number, query
+        sums = self.sums[:, there].T
+        exponents = np.where(sums == 0.0, 0, self.exponents[:, there].T)
+        return WindowRows(keys, self.integers[:, there].T, sums, exponents, self.ranks[:, there].T)
+
+
+#: The rows of a map that are not all zero.
+_Map = dict[_Place, _Trends]
+_Scaled = tuple[np.ndarray, np.ndarray]
+
+
+def _plus(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    fits = left.dtype == right.dtype == np.int64 and _largest(left) + _largest(right) < _SAFE
+    total: np.ndarray = left + right if fits else left.astype(object) + right.astype(object)
+    return total
+
+
+def _times(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    fits = left.dtype == right.dtype == np.int64 and _largest(left) * _largest(right) < _SAFE
+    product: np.ndarray = left * right if fits else left.astype(object) * right.astype(object)
+    return product
+
+
+def _largest(numbers: np.ndarray) -> float:
+    return float(np.abs(numbers.astype(np.float64)).max(initial=0.0))
+
+
+def _normal(sums: np.ndarray, exponents: np.ndarray) -> _Scaled:
+    sums, shifts = np.frexp(sums)
+    return sums, np.where(sums == 0.0, _LOWEST, exponents + shifts)
+
+
+def _add_scaled(left: _Scaled, right: _Scaled) -> _Scaled:
+    top = np.maximum(left[1], right[1])
+    both = [np.ldexp(m, np.maximum(e - top, -(2**20)).astype(np.int32)) for m, e in (left, right)]
+    return _normal(both[0] + both[1], top)
+
+
+def _times_scaled(sums: _Scaled, counts: np.ndarray) -> _Scaled:
+    """So many times; counts are at least 0. Of no trends the sum is 0, whatever it was."""
+    shifts = np.zeros(counts.size, np.int64)
+    if counts.dtype == object:
+        shifts = np.array([max(count.bit_length() - 64, 0) for count in counts], np.int64)
+        counts = np.array(
+            [count >> shift for count, shift in zip(counts, shifts.tolist(), strict=True)]
+        )
+    many = counts.astype(np.float64)
+    product = np.where(many == 0.0, 0.0, sums[0] * np.where(many == 0.0, 1.0, many))
+    return _normal(product, sums[1] + shifts)
+
+
+@dataclass(frozen=True)
+class _States:
+    """The states of R partial rows of one query, by columns, and what their ranks mean."""
+
+    columns: _Trends
+    extremes: tuple[Extremes, ...]
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> _States:
+        """Of rows of `results.partial`."""
+        size = rows.num_rows
+
+        def flat(name: str) -> pa.Array:
+            return pc.list_flatten(rows[name].combine_chunks())
+
+        sums = flat("sums")
+        scaled = [
+            _columns(np.asarray(pc.struct_field(sums, n)), size) for n in ("mantissa", "exponent")
+        ]
+        ranks, extremes = [], []
+        for name in ("minima", "maxima"):
+            for texts in _columns(np.asarray(flat(name).to_numpy(zero_copy_only=False)), size):
+                found = _ranked(texts, largest=name == "maxima")
+                ranks.append(found.ranks)
+                extremes.append(found)
+        integers = _columns(_integers(flat("counts")), size)
+        return cls(
+            _Trends(integers, *_normal(*scaled), stack_rows(ranks, size, np.int64)), tuple(extremes)
+        )
+
+    def spread(self, rows: np.ndarray, partitions: np.ndarray, size: int) -> _Trends:
+        """Some rows, each of a partition of its own; the other partitions have nothing."""
+
+        def placed(columns: np.ndarray, nothing: object) -> np.ndarray:
+            found = np.full((columns.shape[0], size), nothing, columns.dtype)
+            found[:, partitions] = columns[:, rows]
+            return found
+
+        given = self.columns
+        return _Trends(
+            placed(given.integers, 0),
+            placed(given.sums, 0.0),
+            placed(given.exponents, _LOWEST),
+            placed(given.ranks, NO_RANK),
+        )
+
+
+def _columns(values: np.ndarray, rows: int) -> np.ndarray:
+    """The values of so many rows, as many of each, by columns."""
+    return values.reshape(rows, -1).T if values.size else np.empty((0, rows), values.dtype)
+
+
+def _integers(texts: pa.Array) -> np.ndarray:
+    """The integers that decimal texts say: int64, or objects of any size."""
+    try:
+        return np.asarray(texts.cast(pa.int64()))
+    except pa.ArrowInvalid:
+        return np.array(integers_of(texts.to_pylist()), object)
+
+
+def _ranked(texts: np.ndarray, *, largest: bool) -> Extremes:
+    """The ranks of extremes that are given as texts, or as None."""
+    used = np.array([text is not None for text in texts], np.bool_)
+    values = [decode_extreme(text) for text in texts[used]]
+    column = np.zeros(texts.size, np.float64 if any(map(_is_double, values)) else np.int64)
+    column[used] = values
+    return Extremes(Column(column, used), used, largest=largest)
+
+
+def _is_double(value: int | float) -> bool:
+    return isinstance(value, float)

@@ -1,0 +1,223 @@
+"""Which queries are made of panes that are kept from run to run, and the tasks that do it.
+
+The tasks are functions from Arrow batches to Arrow batches, made on the driver and called in Python
+workers, as those of `aggregate_worker`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import gcd
+from pathlib import Path
+
+import pyarrow as pa
+
+from elsinore.engine.in_order import aggregate_in_order
+from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
+from elsinore.engine.plan import RuntimePlan
+from elsinore.engine.plan.alike import for_all
+from elsinore.errors import ConflictError
+from elsinore.lake.event_files import (
+    EventFile,
+    attributes_read,
+    event_table,
+    events_in_order,
+    reach_of,
+    types_read,
+)
+from elsinore.lake.kept_panes import KeptPanes, read_panes
+from elsinore.lake.stored_events import files_of
+from elsinore.lake.tables import Lake
+from elsinore.places import state
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.settings import LakePath
+from elsinore.spark.aggregate_worker import (
+    EVENTS,
+    FINISHED_SCHEMA,
+    Task,
+    counting,
+    counts_of,
+    each_number,
+    finished,
+)
+from elsinore.timeline import DAY, HOUR, Interval, hours_of
+
+#: Bytes of events before a slice from which it pays to keep panes: two jobs of Spark more take as
+#: long as reading some two million events.
+FEWEST_BYTES = 50_000_000
+
+#: Panes of a window, at most; what a window costs grows with them.
+MOST_PANES = 200
+
+#: What it costs to multiply a byte of kept panes, in bytes of events that are read. Kept panes that
+#: are larger than their events by this have more partitions than it pays to keep.
+KEPT_BYTE = 16
+
+#: Bytes of events that a task works on at a time (some four million of them).
+MOST_BYTES = 100_000_000
+
+#: Kept panes that windows no longer reach stay for so long, for other slices.
+_STAY = 7 * DAY
+
+
+@dataclass(frozen=True)
+class Carrying:
+    """The queries of a slice that are made of kept panes, and where these are.
+
+    Attributes:
+        lake: where the tables lie.
+        workload, plan: all that is asked for.
+        carried: the queries that are carried.
+        kept: the files of their panes.
+        owned: the slice.
+        version: of `events`.
+        hours: all that the windows of these queries reach.
+        found: by hour, the files that are there.
+        files: those of `events` that hold the other hours.
+    """
+
+    lake: LakePath
+    workload: Workload
+    plan: RuntimePlan
+    carried: CarriedPanes
+    kept: KeptPanes
+    owned: Interval
+    version: int
+    hours: tuple[int, ...]
+    found: Mapping[int, Path]
+    files: tuple[EventFile, ...]
+
+    def made(self) -> list[Path]:
+        """The files of all hours, once none is missing; those that nobody will need are removed.
+
+        Raises:
+            ConflictError: another process has removed one.
+        """
+        found = self.kept.find(self.lake, self.hours, self.version)
+        if len(found) < len(self.hours):
+            raise ConflictError("kept panes were removed while they were needed")
+        self.kept.drop_before(self.hours[0] - _STAY)
+        return [found[hour] for hour in self.hours]
+
+    @cached_property
+    def missing(self) -> tuple[int, ...]:
+        """The hours whose panes are to be worked out."""
+        return tuple(hour for hour in self.hours if hour not in self.found)
+
+    @cached_property
+    def rest(self) -> RuntimePlan | None:
+        """The plan of the queries that are not carried, if there are any."""
+        run = {query.name for query in self.carried.queries}
+        done = {q.name for each in self.plan.classes if each.run.name in run for q in each.queries}
+        names = [query.name for query in self.plan.queries if query.name not in done]
+        return self.plan.of_queries(names) if names else None
+
+    def in_words(self) -> str:
+        """For people."""
+        number = len(self.carried.queries)
+        return (
+            f"panes of {number} {'query' if number == 1 else 'queries'} carried: "
+            f"{len(self.found)} hours kept, {len(self.missing)} worked out"
+        )
+
+    def work_out(self) -> Task:
+        """A task that takes numbers of missing hours, and keeps what their panes do."""
+        carried, schema, kept, version = self.carried, self.workload.schema, self.kept, self.version
+        types = types_read(self.workload, carried.queries)
+        read, missing, files = attributes_read(carried.queries), self.missing, self.files
+
+        def keep(number: int) -> Iterator[pa.RecordBatch]:
+            hour, told = missing[number], Counter({EVENTS: 0})
+            part = Interval(hour, hour + HOUR)
+            inside = [file for file in files if file.overlaps(part)]
+            events = counting(events_in_order(inside, part, schema, types, read), told)
+            cuts = _cuts(sum(file.bytes_in(part) for file in inside))
+            cut = replace(carried, block=HOUR // cuts)
+
+            def panes(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
+                yield from cut.pane_rows(event_table(schema, table), owned)
+
+            rows = aggregate_in_order(events, cut.block, panes, owned=part)
+            table = pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *rows])
+            if cuts > 1:
+                folded = cut.folded(table, HOUR)
+                table = pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *folded])
+            kept.write(hour, version, table)
+            yield counts_of(FINISHED_SCHEMA, told)
+
+        return each_number(keep)
+
+    def multiply(self, files: Collection[Path], tasks: int) -> Task:
+        """A task that takes numbers below `tasks`, and makes the finished rows of its queries.
+
+        `files` hold the panes of all hours.
+        """
+        carried, workload, classes, owned = (
+            self.carried, self.workload, self.plan.classes, self.owned
+        )  # fmt: skip
+
+        def rows_of(number: int) -> Iterator[pa.RecordBatch]:
+            told: Counter[str] = Counter()
+            mine = range(number, len(carried.queries), tasks)
+            panes = read_panes(files, [name for query in mine for name in carried.names(query)])
+            for rows in carried.window_rows(panes, owned):
+                for each in for_all(classes, rows):
+                    yield from finished(workload, each, told)
+            yield counts_of(FINISHED_SCHEMA, told)
+
+        return each_number(rows_of)
+
+
+def choose_carrying(
+    lake: Lake, workload: Workload, plan: RuntimePlan, owned: Interval, version: int
+) -> Carrying | None:
+    """The queries whose panes should be kept, if there are any.
+
+    Those whose windows reach back over more than the slice itself, and over many events.
+
+    Raises:
+        NotPlainError: the files of `events` cannot be read directly.
+    """
+    queries = [
+        query
+        for unit in plan.units
+        for query in unit.queries
+        if query.window.within > owned.length and _can_be_kept(query)
+    ]
+    if not queries:
+        return None
+    reached = reach_of(queries, owned)
+    files = files_of(lake.path("events"), version, reached)
+    before = Interval(reached.start, owned.start)
+    if sum(file.bytes_in(before) for file in files) < FEWEST_BYTES:
+        return None
+    ending = [(q.window, q.window.ending_in(owned)) for q in queries]
+    starts = [window.bounds(numbers[0]).start for window, numbers in ending if numbers]
+    # An hour in which no window ends is worked out all the same: a later one will need it.
+    hours = tuple(hours_of(Interval(min([owned.start, *starts]), owned.end)))
+    carried = CarriedPanes(tuple(queries), HOUR)
+    kept = KeptPanes.of(lake.root, carried)
+    found = kept.find(lake.root, hours, version)
+    parts = [Interval(hour, hour + HOUR) for hour in found]
+    events = sum(file.bytes_in(part) for file in files for part in parts)
+    if KEPT_BYTE * sum(state(path)[0] for path in found.values()) > events > 0:
+        return None
+    return Carrying(lake.root, workload, plan, carried, kept, owned, version, hours, found, files)
+
+
+def _cuts(size: float) -> int:
+    """Into how many parts an hour of so many bytes of events is cut, so that each fits in memory.
+
+    >>> _cuts(0), _cuts(600_000_000)
+    (1, 6)
+    """
+    return next(n for n in range(1, HOUR) if n * MOST_BYTES >= size and HOUR % n == 0)
+
+
+def _can_be_kept(query: BoundQuery) -> bool:
+    pane = gcd(query.window.pane(), HOUR)
+    return query.window.within <= MOST_PANES * pane and not carried_refusals(query)

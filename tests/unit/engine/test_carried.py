@@ -1,0 +1,87 @@
+"""What panes do, carried to the windows that they are part of (`engine.linear.carried`)."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pyarrow as pa
+import pytest
+
+from elsinore.engine.finish import finish
+from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
+from elsinore.events import EventTable
+from elsinore.query.bind_query import bind_workload
+from elsinore.query.bound import Workload
+from elsinore.query.parse import parse_workload
+from elsinore.results.row import ResultRow
+from elsinore.timeline import Interval
+from tests.golden_cases import stream_schema
+
+SCHEMA = stream_schema(
+    {"A": {"k": "long", "x": "long"}, "B": {"k": "long", "y": "double"}, "C": {"x": "long"}}
+)
+
+Event = tuple[str, int, dict[str, object]]
+
+
+def workload(*clauses: str) -> Workload:
+    texts = (f"QUERY q{n} RETURN {clause};" for n, clause in enumerate(clauses))
+    return bind_workload(parse_workload("\n".join(texts)), SCHEMA)
+
+
+def rows_of(asked: Workload, events: list[Event], owned: Interval, block: int) -> list[ResultRow]:
+    """The rows of windows whose panes are each worked out from their own events alone."""
+    carried = CarriedPanes(asked.queries, block)
+    starts = sorted({time // block * block for _, time, _ in events})
+    panes = [
+        table
+        for start in starts
+        for table in carried.pane_rows(
+            EventTable.of(SCHEMA, [e for e in events if start <= e[1] < start + block]),
+            Interval(start, start + block),
+        )
+    ]
+    return finish(asked, pa.concat_tables(carried.window_rows(pa.concat_tables(panes), owned)))
+
+
+def test_counts_of_any_size_come_out_of_small_panes() -> None:
+    asked = workload("COUNT(*), COUNT(B) PATTERN SEQ(A, B+) WITHIN 1000 SLIDE 10")
+    events: list[Event] = [("A", 0, {"k": 1, "x": 1})]
+    events += [("B", time, {"k": 1, "y": 0.5}) for time in range(1, 1000)]
+    (row,) = rows_of(asked, events, Interval(999, 1000), 50)
+    assert dict(row.values) == {"COUNT(*)": 2**999 - 1, "COUNT(B)": 999 * 2**998}
+
+
+def test_an_infinite_value_that_no_trend_holds_does_no_harm() -> None:
+    asked = workload("COUNT(*), SUM(B.y), MAX(B.y) PATTERN SEQ(A, B) WITHIN 30 SLIDE 10")
+    events: list[Event] = [
+        ("B", 1, {"k": 1, "y": inf}), ("A", 12, {"k": 1, "x": 1}), ("B", 25, {"k": 1, "y": 2.5}),
+    ]  # fmt: skip
+    (row,) = rows_of(asked, events, Interval(20, 30), 10)
+    assert dict(row.values) == {"COUNT(*)": 1, "SUM(B.y)": 2.5, "MAX(B.y)": 2.5}
+
+
+def test_partitions_of_one_group_are_one_row() -> None:
+    asked = workload("COUNT(*), MIN(A.x) PATTERN SEQ(A, B) WHERE [k] WITHIN 40 SLIDE 20")
+    events: list[Event] = [
+        (kind, time + k, {"k": k} | ({"x": -k} if kind == "A" else {"y": 1.0}))
+        for k in range(4)
+        for kind, time in (("A", 0), ("B", 20))
+    ]
+    (row,) = rows_of(asked, events, Interval(20, 40), 10)
+    assert (row.group, dict(row.values)) == ((), {"COUNT(*)": 4, "MIN(A.x)": -3})
+
+
+@pytest.mark.parametrize(
+    ("clauses", "why"),
+    [
+        ("PATTERN SEQ(A, NOT C, B) WITHIN 9", "NOT looks at events between"),
+        ("PATTERN B+ WHERE B.y < NEXT(B).y WITHIN 9", "an edge predicate looks at pairs of events"),
+        ("PATTERN SEQ(A, C) GROUP-BY A.k WITHIN 9", "some of its events lack a key"),
+        ("PATTERN SEQ(A, B+) WHERE [k] WITHIN 9 SLIDE 4", ""),
+    ],
+)
+def test_what_cannot_be_carried_says_why(clauses: str, why: str) -> None:
+    (query,) = workload(f"COUNT(*) {clauses}").queries
+    refusals = carried_refusals(query)
+    assert [text[: len(why)] for text in refusals] == ([why] if why else [])
