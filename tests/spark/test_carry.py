@@ -128,7 +128,7 @@ def test_what_is_kept_is_right_at_its_version_and_for_as_long_as_its_hour_stands
     assert kept.find(lake.root, reached, version - 1) == {}
     # Others' rows are nowhere near these.
     for others in queries[:1], queries[1:2]:
-        assert not KeptPanes.of(lake.root, CarriedPanes(others, HOUR)).folder.exists()
+        assert not KeptPanes.of(lake, CarriedPanes(others, HOUR)).folder.exists()
     # What is written without a note may have touched all of its day.
     put_events(lake, EventTable(events.schema, events.table.slice(len(events) - 1)))
     there = kept.find(lake.root, reached, lake.version("events"))

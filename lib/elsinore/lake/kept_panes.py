@@ -21,6 +21,7 @@ from elsinore.engine.linear.carried import CarriedPanes
 from elsinore.errors import ConflictError
 from elsinore.lake.delta_log import write_failures
 from elsinore.lake.stale_hours import touched_hours
+from elsinore.lake.tables import Lake
 from elsinore.lowering.carriers import carriers_of
 from elsinore.places import state, whole_file
 from elsinore.settings import LakePath
@@ -29,7 +30,7 @@ from elsinore.timeline import hour_label, parse_hour
 #: The folder beside those of tables.
 FOLDER = "panes"
 
-#: To be raised where rows of panes come to mean something else, or were wrong: no older file counts.
+#: To be raised where rows of panes come to mean something else, or were wrong: others do not count.
 _MEANING = 1
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.[0-9a-f]{8}\.parquet")
@@ -42,11 +43,14 @@ class KeptPanes:
     folder: Path
 
     @classmethod
-    def of(cls, lake: LakePath, carried: CarriedPanes) -> KeptPanes:
-        """Where the rows of some queries are kept, by all that these depend on."""
-        asked = [f"{_MEANING} {carried.block}"]
+    def of(cls, lake: Lake, carried: CarriedPanes) -> KeptPanes:
+        """Where the rows of some queries are kept, by all that these depend on.
+
+        Versions are those of one table: one that was made anew has another id.
+        """
+        asked = [f"{_MEANING} {carried.block} {lake.log('events').metadata().id}"]
         asked += [f"{query.fingerprint} {carriers_of(query)}" for query in carried.queries]
-        return cls(lake / FOLDER / sha256("\n".join(asked).encode()).hexdigest()[:16])
+        return cls(lake.root / FOLDER / sha256("\n".join(asked).encode()).hexdigest()[:16])
 
     def find(self, lake: LakePath, hours: Collection[int], version: int) -> dict[int, Path]:
         """The files that are right for some hours, at a version of `events`.

@@ -200,7 +200,7 @@ def choose_carrying(
     # An hour in which no window ends is worked out all the same: a later one will need it.
     hours = tuple(hours_of(Interval(min([owned.start, *starts]), owned.end)))
     carried = CarriedPanes(tuple(queries), HOUR)
-    kept = KeptPanes.of(lake.root, carried)
+    kept = KeptPanes.of(lake, carried)
     found = kept.find(lake.root, hours, version)
     parts = [Interval(hour, hour + HOUR) for hour in found]
     events = sum(file.bytes_in(part) for file in files for part in parts)
