@@ -7,7 +7,8 @@ a standalone cluster on loopback. Every answer is checked.
 `python -m benchmarks.scale [--quick] [--page] [--json FILE]`: `--quick` takes a hundredth of the
 events and no cluster; `--page` writes table and picture to the docs, without it they are printed;
 `--json` keeps the results, `--from FILE` measures nothing and takes them from there. Where the next
-point of a row should take longer than `--limit` seconds, it is left out and said so.
+point of a row should take longer than `--limit` seconds, it is left out and said so. `--day EVENTS`
+prints what Spark makes of a day of so many events, and nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.results import machine
 from benchmarks.scale.cell import Cell, measure
 from benchmarks.scale.cluster import Slice, compare
-from benchmarks.scale.page import Found, print_tables, write_page
+from benchmarks.scale.page import Found, print_tables, slices_table, write_page
 
 EVENTS, QUERIES, CORES = (1_000_000, 10_000_000, 100_000_000), (1, 10, 100, 1_000), (1, 2)
 SLICE = 2_000_000
@@ -55,7 +56,12 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=180.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--from", type=Path, dest="kept")
+    parser.add_argument("--day", type=int)
     asked = parser.parse_args()
+    if asked.day is not None:
+        with TemporaryDirectory() as folder:
+            print("\n".join(slices_table(compare(Path(folder), asked.day))))
+        return
     if asked.kept is not None:
         kept = json.loads(asked.kept.read_text(encoding="utf-8"))
         found = Found(

@@ -1,6 +1,6 @@
 """The same slice by one local process and by a Spark standalone cluster on loopback.
 
-A master and two workers of one core each are processes of their own, started as the images start
+A master and its workers of one core each are processes of their own, started as the images start
 them (`docker/spark/start`). Both masters aggregate the same lake; what they stage must be equal.
 """
 
@@ -35,6 +35,7 @@ class Slice:
         events, rows: of the slice.
         bytes: of the files of events.
         seconds: of the second of two aggregations.
+        peak: of the memory of a task's process, in MB.
         digest: of what was staged.
     """
 
@@ -43,19 +44,22 @@ class Slice:
     rows: int
     bytes: int
     seconds: float
+    peak: float
     digest: str
 
 
 def compare(folder: Path, events: int) -> list[Slice]:
-    """Aggregate a day of events locally, then on the cluster.
+    """Aggregate a day of events locally, then on a cluster of one worker and of two.
 
     Raises:
         AssertionError: the results differ, or a part of the cluster does not start.
     """
     found = [_aggregate("local[2,4]", "local, 2 cores", folder, events, {**os.environ})]
-    with _cluster(folder) as (master, env):
-        found.append(_aggregate(master, "standalone, 2 workers of 1 core", folder, events, env))
-    assert found[0].digest == found[1].digest, "the cluster gives other results"
+    for workers in (1, 2):
+        name = f"standalone, {workers} worker{'s' if workers > 1 else ''} of 1 core"
+        with _cluster(folder, workers) as (master, env):
+            found.append(_aggregate(master, name, folder, events, env))
+    assert len({each.digest for each in found}) == 1, "the cluster gives other results"
     return found
 
 
@@ -69,11 +73,11 @@ def _aggregate(master: str, name: str, folder: Path, events: int, env: dict[str,
 
 
 @contextmanager
-def _cluster(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def _cluster(folder: Path, workers: int) -> Iterator[tuple[str, dict[str, str]]]:
     """The master's URL, and the environment of what talks to it."""
     secret = folder / "spark_secret"
     secret.write_text(secrets.token_hex(24))
-    ports = [_free_port() for _ in range(4)]
+    ports = [_free_port() for _ in range(2 + workers)]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     env = os.environ | {
         "PATH": path,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,13 +56,19 @@ def _tables(found: Found) -> Iterator[str]:
     yield from table(heads, map(_row, cells))
     if found.slices:
         yield ""
-        yield from table(
-            ("one day, 20 queries, by", "events", "rows", "seconds", "results"),
-            ((part.master, f"{part.events:,}", f"{part.rows:,}", number(part.seconds),
-              part.digest[:12]) for part in found.slices),
-        )  # fmt: skip
+        yield from slices_table(found.slices)
     yield ""
     yield from _day(found)
+
+
+def slices_table(slices: Sequence[Slice]) -> Iterator[str]:
+    """One day of events under each master."""
+    heads = "one day, 20 queries, by", "events", "rows", "seconds", "peak MB of a task", "results"
+    yield from table(
+        heads,
+        ((part.master, f"{part.events:,}", f"{part.rows:,}", number(part.seconds),
+          f"{part.peak:,.0f}", part.digest[:12]) for part in slices),
+    )  # fmt: skip
 
 
 def _row(cell: Cell) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.from_events import DAY_OF, aggregate_day, prepare
@@ -31,10 +32,22 @@ def main(master: str, home: Path, events: int) -> None:
         "rows": done.rows,
         "bytes": sum(file.stat().st_size for file in files),
         "seconds": seconds,
+        "peak": _peak(),
         "digest": combine(hour_contents(ground.lake, STAGED, Hours(DAY_OF))),
     }
     ground.spark.stop()
     print(json.dumps(told))
+
+
+def _peak() -> float:
+    """The most memory, in MB, that a process of a task has had; those of others must not run."""
+    found = [0]
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if b"elsinore.spark.worker_daemon" in (process / "cmdline").read_bytes():
+                status = (process / "status").read_text()
+                found.append(int(status.split("VmHWM:")[1].split()[0]))
+    return max(found) * 1024 / 1e6
 
 
 if __name__ == "__main__":

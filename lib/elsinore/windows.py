@@ -6,6 +6,7 @@ negative. A trend belongs to each window that holds all of its events.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import gcd
 
@@ -75,5 +76,17 @@ class Window:
         return numbers.start, numbers.stop - 1
 
     def reach(self, interval: Interval) -> Interval:
-        """Everything that the windows ending in `interval` can hold: its look-back included."""
-        return Interval(interval.start - self.within + 1, interval.end)
+        """The interval, and before it what the windows that end in it can hold.
+
+        >>> Window(10, 10).reach(Interval(20, 30)), Window(10, 10).reach(Interval(25, 30))
+        (Interval(start=20, end=30), Interval(start=20, end=30))
+        >>> Window(10, 10).reach(Interval(21, 29))  # in which none ends
+        Interval(start=21, end=29)
+        """
+        starts = (self.bounds(number).start for number in self.ending_in(interval)[:1])
+        return Interval(min([interval.start, *starts]), interval.end)
+
+
+def joint_reach(windows: Iterable[Window], interval: Interval) -> Interval:
+    """What some windows reach together, see `Window.reach`."""
+    return Interval(min(window.reach(interval).start for window in windows), interval.end)

@@ -90,8 +90,8 @@ class Ground:
         """Files read directly in that many parts, whatever it costs."""
         reached = reach_of(queries.queries, owned)
         files = files_of(self.lake.path("events"), None, reached)
-        reach = owned.start - reached.start + 1
-        return Route(cut_into_parts(files, owned, reach, most=parts, cores=100 * parts))
+        windows = {query.window for query in queries.queries}
+        return Route(cut_into_parts(files, owned, windows, most=parts, cores=100 * parts))
 
 
 @pytest.fixture

@@ -51,14 +51,14 @@ def _with_burst(events, burst, *given):  # type: ignore[no-untyped-def]
 
 def test_the_page_keeps_the_text_around_what_was_measured(tmp_path: Path) -> None:
     (tmp_path / "scale.md").write_text(f"before\n{pages._BEGIN}\nold\n{pages._END}\nafter\n")
-    slices = [Slice("local", 100, 7, 2_700, 1.5, "ab" * 32)]
+    slices = [Slice("local", 100, 7, 2_700, 1.5, 300.0, "ab" * 32)]
     write_page(Found(CELLS, slices, "a machine"), tmp_path)
     text = (tmp_path / "scale.md").read_text()
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text
     assert "| 1 | 1,000,000 | 2 | 0.25 | 4 | 0.5 | 2 | 239 | 100 |" in text
-    assert "| local | 100 | 7 | 1.5 | abababababab |" in text
+    assert "| local | 100 | 7 | 1.5 | 300 | abababababab |" in text
     # 10^12 / 86,400 s are 11.57 million a second, at 2.5 million a second and core; three times
     # that at the peak; 27 bytes an event.
     assert "| 1 | 2,500,000 | 4.63 | 13.9 |" in text

@@ -21,6 +21,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.expressions import TIME, fields_of
 from elsinore.query.syntax import Semantics
 from elsinore.timeline import Interval
+from elsinore.windows import joint_reach
 
 #: Events of a batch, at most.
 _BATCH = 100_000
@@ -189,5 +190,5 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def reach_of(queries: Iterable[BoundQuery], owned: Interval) -> Interval:
-    """Everything that the windows ending in an interval can hold, over all queries."""
-    return Interval(min(query.window.reach(owned).start for query in queries), owned.end)
+    """An interval, and before it what the windows of some queries that end in it can hold."""
+    return joint_reach((query.window for query in queries), owned)

@@ -113,9 +113,10 @@ def aggregate(
         if rest:
             asked = replace(workload, queries=rest.queries)
             route = choose_route(lake, asked, owned, version, parts)
-            frames.append(
-                aggregated(spark, lake, asked, owned, version, route, plan=rest, parts=parts)
-            )
+            if route.parts or not route.direct:
+                frames.append(
+                    aggregated(spark, lake, asked, owned, version, route, plan=rest, parts=parts)
+                )
             words.append(route.in_words())
         if carrying:
             frames.append(_carried(spark, carrying, parts, reports))

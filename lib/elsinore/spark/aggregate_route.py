@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, starmap
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from elsinore.query.bound import Workload
 from elsinore.spark.aggregate_worker import Part
 from elsinore.spark.partitions import branches, common_keys
 from elsinore.timeline import Interval
+from elsinore.windows import Window, joint_reach
 
 #: Bytes of events (some two million of them) from which comparing pairs may cost more than a
 #: shuffle does.
@@ -48,6 +49,8 @@ class Route:
         """
         if self.why is not None:
             return f"shuffled: {self.why}"
+        if not self.parts:
+            return "nothing read, since no window ends here"
         return f"files read directly, in {len(self.parts)} part{'s' if len(self.parts) > 1 else ''}"
 
 
@@ -61,6 +64,8 @@ def choose_route(
     Raises:
         NotPlainError: the files of such a lake cannot be read directly.
     """
+    if not any(query.window.ending_in(owned) for query in workload.queries):
+        return Route(())
     reached, in_spark = reach_of(workload.queries, owned), is_here(lake.path("events"))
     try:
         files = files_of(lake.path("events"), version, reached)
@@ -72,8 +77,8 @@ def choose_route(
     few = compared_in_few_windows(workload, owned, cores) if size > MANY_BYTES else []
     if few and in_spark:
         return Route((), f"{', '.join(few)} compare pairs of events in fewer windows than cores")
-    reach = owned.start - reached.start + 1
-    cut = cut_into_parts(files, owned, reach, most=parts, cores=cores)
+    windows = {query.window for query in workload.queries}
+    cut = cut_into_parts(files, owned, windows, most=parts, cores=cores)
     shuffles = len(branches(workload))
     if not in_spark or reads_directly(cut, size, shuffles, cores):
         return Route(cut)
@@ -95,16 +100,21 @@ def compared_in_few_windows(workload: Workload, owned: Interval, cores: int) -> 
 
 
 def cut_into_parts(
-    files: Sequence[EventFile], owned: Interval, reach: int, *, most: int, cores: int
+    files: Sequence[EventFile],
+    owned: Interval,
+    windows: Collection[Window],
+    *,
+    most: int,
+    cores: int,
 ) -> tuple[Part, ...]:
     """The parts of a slice that should be done first, in the order of time.
 
     More parts keep more cores busy, but each reads again what its windows can hold of the time
     before it; taken is the number for which the busiest core reads least, the smallest of those.
-    Files hold the events of the slice and of `reach` before it, the longest WITHIN.
+    Files hold the events of the slice and of what its windows reach.
     """
     numbers = range(1, min(most, owned.length) + 1)
-    choices = [_cut(files, owned, reach, number) for number in numbers]
+    choices = [_cut(files, owned, windows, number) for number in numbers]
     return min(choices, key=lambda parts: (busiest(parts, cores), len(parts)))
 
 
@@ -122,13 +132,14 @@ def reads_directly(parts: Sequence[Part], size: int, shuffles: int, cores: int) 
     return busiest(parts, cores) <= SHUFFLED_BYTE * shuffles * size / cores
 
 
-def _cut(files: Sequence[EventFile], owned: Interval, reach: int, number: int) -> tuple[Part, ...]:
-    borders = _borders(files, owned, number)
+def _cut(
+    files: Sequence[EventFile], owned: Interval, windows: Collection[Window], number: int
+) -> tuple[Part, ...]:
     parts = []
-    for start, end in pairwise(borders):
-        reached = Interval(start - reach + 1, end)
+    for part in starmap(Interval, pairwise(_borders(files, owned, number))):
+        reached = joint_reach(windows, part)
         inside = tuple(file for file in files if file.overlaps(reached))
-        parts.append(Part(Interval(start, end), reached, inside))
+        parts.append(Part(part, reached, inside))
     return tuple(parts)
 
 

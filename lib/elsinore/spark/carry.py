@@ -29,7 +29,7 @@ from elsinore.lake.event_files import (
     types_read,
 )
 from elsinore.lake.kept_panes import KeptPanes, read_panes
-from elsinore.lake.stored_events import files_of
+from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
 from elsinore.places import state
 from elsinore.query.bound import BoundQuery, Workload
@@ -178,9 +178,6 @@ def choose_carrying(
     """The queries whose panes should be kept, if there are any.
 
     Those whose windows reach back over more than the slice itself, and over many events.
-
-    Raises:
-        NotPlainError: the files of `events` cannot be read directly.
     """
     queries = [
         query
@@ -190,15 +187,16 @@ def choose_carrying(
     ]
     if not queries:
         return None
-    reached = reach_of(queries, owned)
-    files = files_of(lake.path("events"), version, reached)
-    before = Interval(reached.start, owned.start)
+    longest = max(query.window.within for query in queries)
+    try:
+        files = files_of(lake.path("events"), version, Interval(owned.start - longest, owned.end))
+    except NotPlainError:  # which Spark can read
+        return None
+    before = Interval(owned.start - longest, owned.start)
     if sum(file.bytes_in(before) for file in files) < FEWEST_BYTES:
         return None
-    ending = [(q.window, q.window.ending_in(owned)) for q in queries]
-    starts = [window.bounds(numbers[0]).start for window, numbers in ending if numbers]
     # An hour in which no window ends is worked out all the same: a later one will need it.
-    hours = tuple(hours_of(Interval(min([owned.start, *starts]), owned.end)))
+    hours = tuple(hours_of(reach_of(queries, owned)))
     carried = CarriedPanes(tuple(queries), HOUR)
     kept = KeptPanes.of(lake, carried)
     found = kept.find(lake.root, hours, version)

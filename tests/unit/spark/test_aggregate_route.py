@@ -18,6 +18,7 @@ from elsinore.spark.aggregate_route import (
     reads_directly,
 )
 from elsinore.timeline import HOUR, Interval
+from elsinore.windows import Window
 from tests.golden_cases import stream_schema
 
 SCHEMA = stream_schema({"A": {"k": "long", "x": "long"}}, "us")
@@ -32,7 +33,7 @@ def hourly(hours: int, size: int = 100) -> list[EventFile]:
 @pytest.mark.parametrize("reach", [1, 60, 150])
 def test_parts_follow_each_other_and_have_the_files_that_they_reach(most: int, reach: int) -> None:
     owned, files = Interval(240, 600), hourly(10)
-    parts = cut_into_parts(files, owned, reach, most=most, cores=100)
+    parts = cut_into_parts(files, owned, {Window(reach, 1)}, most=most, cores=100)
     assert (parts[0].owned.start, parts[-1].owned.end) == (owned.start, owned.end)
     assert all(one.owned.end == other.owned.start for one, other in pairwise(parts))
     assert len(parts) <= most
@@ -43,8 +44,14 @@ def test_parts_follow_each_other_and_have_the_files_that_they_reach(most: int, r
         assert [file.path for file in part.files] == [str(n) for n in hours]
 
 
+def test_parts_read_nothing_twice_where_windows_begin_with_them() -> None:
+    parts = cut_into_parts(hourly(10), Interval(60, 600), {Window(60, 60)}, most=9, cores=9)
+    assert len(parts) == 9
+    assert all(part.reached == part.owned for part in parts)
+
+
 def test_short_windows_are_cut_into_as_many_parts_as_cores() -> None:
-    parts = cut_into_parts(hourly(10), Interval(60, 600), 1, most=9, cores=3)
+    parts = cut_into_parts(hourly(10), Interval(60, 600), {Window(1, 1)}, most=9, cores=3)
     assert [part.owned for part in parts] == [
         Interval(60, 240), Interval(240, 420), Interval(420, 600)
     ]  # fmt: skip
@@ -54,28 +61,28 @@ def test_short_windows_are_cut_into_as_many_parts_as_cores() -> None:
 def test_borders_are_where_the_bytes_are() -> None:
     """Three of four bytes lie in the last hour."""
     files = [*hourly(3), EventFile("full", 900, 180, 239)]
-    parts = cut_into_parts(files, Interval(0, 240), 1, most=4, cores=4)
+    parts = cut_into_parts(files, Interval(0, 240), {Window(1, 1)}, most=4, cores=4)
     assert [part.owned.start for part in parts] == [0, 180, 200, 220]
 
 
 def test_long_windows_are_cut_little() -> None:
     """One window of a day for each of two hours: each part would read the day."""
     files = hourly(26)
-    alone = cut_into_parts(files, Interval(1440, 1560), 1440, most=8, cores=1)
+    alone = cut_into_parts(files, Interval(1440, 1560), {Window(1440, 1)}, most=8, cores=1)
     assert len(alone) == 1
-    two = cut_into_parts(files, Interval(1440, 1560), 1440, most=8, cores=2)
+    two = cut_into_parts(files, Interval(1440, 1560), {Window(1440, 1)}, most=8, cores=2)
     assert [len(part.files) for part in two] == [25, 25]  # against 26 in one part
     size = sum(file.size for file in files)
     assert reads_directly(two, size, 1, cores=2)
     cores = int(SHUFFLED_BYTE * 4)
-    many = cut_into_parts(files, Interval(1440, 1560), 1440, most=cores, cores=cores)
+    many = cut_into_parts(files, Interval(1440, 1560), {Window(1440, 1)}, most=cores, cores=cores)
     assert busiest(many, cores) > SHUFFLED_BYTE * size / cores
     assert not reads_directly(many, size, 1, cores)
     assert reads_directly(many, size, 4, cores)  # four shuffles cost more
 
 
 def test_a_slice_without_files_has_parts_all_the_same() -> None:
-    parts = cut_into_parts([], Interval(0, 100), 10, most=4, cores=4)
+    parts = cut_into_parts([], Interval(0, 100), {Window(10, 1)}, most=4, cores=4)
     assert [part.owned for part in parts] == [Interval(0, 100)]
     assert reads_directly(parts, 0, 1, cores=4)
 
