@@ -28,7 +28,7 @@ from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
 from elsinore.sharing.sharable import sets_of
 from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, events_between, split_rows
-from elsinore.spark.aggregate_route import Route, choose_route, cut_into_parts
+from elsinore.spark.aggregate_route import Route, bucket_keys, choose_route, cut_into_parts
 from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import branches
@@ -86,12 +86,18 @@ class Ground:
         assert (counts[ROWS], counts[WINDOWS]) == (len(found), len(windows))
         return found, counts
 
-    def cut(self, queries: Workload, owned: Interval, parts: int) -> Route:
+    def cut(
+        self, queries: Workload, owned: Interval, parts: int, keys: tuple[str, ...] = ()
+    ) -> Route:
         """Files read directly in that many parts, whatever it costs."""
         reached = reach_of(queries.queries, owned)
         files = files_of(self.lake.path("events"), None, reached)
         windows = {query.window for query in queries.queries}
-        return Route(cut_into_parts(files, owned, windows, most=parts, cores=100 * parts))
+        return Route(
+            cut_into_parts(
+                files, owned, windows, keys, most=parts, cores=parts if keys else 100 * parts
+            )
+        )
 
 
 @pytest.fixture
@@ -247,6 +253,31 @@ def test_files_read_directly_give_what_the_shuffle_gives_in_any_number_of_parts(
         assert counts[EVENTS] == number, "each once, though parts read them again"
     for parts in (1, 5):
         assert ground.by_route(queries, owned, SHUFFLED, parts)[0] == expected, parts
+
+
+def test_parts_cut_by_the_keys_of_all_groups_give_the_same(
+    ground: Ground, events: EventTable
+) -> None:
+    """One window ends in the slice, so that time does not keep two cores busy; NULL is a group."""
+    queries, owned = workload(ground.lake, BY_CARRIER), hours("15", "16")
+    assert bucket_keys(queries.queries) == ("carrier", "distance")
+    route = ground.cut(queries, owned, 3, bucket_keys(queries.queries))
+    assert {part.owned for part in route.parts} == {owned}
+    assert route.in_words() == "files read directly, in 3 parts, cut by key"
+    found, counts = ground.by_route(queries, owned, route, 3)
+    assert found == computed(queries, events, owned) != []
+    whole, once = ground.by_route(queries, owned, ground.cut(queries, owned, 1), 1)
+    assert (found, counts[EVENTS]) == (whole, once[EVENTS])
+    # Where one query has other groups, events of a group may lie anywhere.
+    assert bucket_keys(workload(ground.lake, BY_CARRIER + QUERIES).queries) == ()
+
+
+BY_CARRIER = """
+QUERY rows_of_two RETURN carrier, distance, COUNT(*), MAX(D.dep_delay) PATTERN Departure D+
+WHERE D.dep_delay < NEXT(D).dep_delay GROUP-BY carrier, D.distance WITHIN 1 hour;
+QUERY more RETURN distance, carrier, COUNT(*) PATTERN SEQ(Cancellation C, Departure D)
+WHERE [origin] GROUP-BY distance, carrier WITHIN 1 hour;
+"""
 
 
 FEW_AND_MANY = """

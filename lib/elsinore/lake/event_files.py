@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -53,14 +55,60 @@ class EventFile:
         return self.size * min(max((instant - self.first) / length, 0.0), 1.0)
 
 
+class Bucket(NamedTuple):
+    """A share of all events, by the values of some attributes; those with equal values are in one.
+
+    Attributes:
+        keys: the attributes.
+        number, of: which one, of how many.
+    """
+
+    keys: tuple[str, ...]
+    number: int
+    of: int
+
+    @classmethod
+    def all(cls, keys: tuple[str, ...], of: int) -> list[Bucket | None]:
+        """All of them; the one that there is without keys needs no look at any."""
+        return [cls(keys, number, of) for number in range(of)] if keys and of > 1 else [None]
+
+    def rows(self, table: pa.Table) -> pa.Table:
+        """The rows of a table that are in it."""
+        hashes = np.zeros(table.num_rows, np.uint64)
+        for name in self.keys:
+            hashes = hashes * _ODD + _hashes(table[name])
+        return table.filter(pa.array(hashes % np.uint64(self.of) == self.number))
+
+
+#: Mixes the hashes of several attributes.
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _hashes(column: pa.ChunkedArray) -> np.ndarray:
+    """A number for each value, the same in every process; values that are equal have the same."""
+    column = column.unify_dictionaries().combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        values = np.array([*column.dictionary.to_pylist(), ""], object)
+        numbers = pd.util.hash_array(values, categorize=False)
+        return np.asarray(numbers[np.asarray(pc.fill_null(column.indices, -1))])
+    zero = pa.scalar(0).cast(column.type)
+    plain = np.asarray(pc.fill_null(column, zero).to_numpy(zero_copy_only=False))
+    if plain.dtype == np.float64:
+        plain = np.where(np.isnan(plain), np.nan, plain + 0.0)  # one NaN, and no -0.0
+    return np.asarray(pd.util.hash_array(plain, categorize=False))
+
+
 def events_in_order(
     files: Sequence[EventFile],
     interval: Interval,
     schema: StreamSchema,
     types: Collection[str],
     attributes: Sequence[str],
+    bucket: Bucket | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The events of some types in an interval: `_time`, `_type` and attributes, ascending in time.
+
+    Only those of a bucket, if there is one, whose keys are among the attributes.
 
     A file is read whole, and its events are let go when no file that is still to be read can hold
     earlier ones: in memory are the files whose times overlap.
@@ -73,7 +121,8 @@ def events_in_order(
     ordered = sorted(files, key=lambda file: file.first)
     waiting: list[pa.Table] = []
     for number, file in enumerate(ordered):
-        waiting.append(_read(file, interval, schema, attributes, names, codes))
+        table = _read(file, interval, schema, attributes, names, codes)
+        waiting.append(bucket.rows(table) if bucket else table)
         following = [later.first for later in ordered[number + 1 : number + 2]]
         if following and sum(table.num_rows for table in waiting) < _BATCH:
             continue

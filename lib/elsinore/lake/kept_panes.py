@@ -1,4 +1,4 @@
-"""What panes do to queries, kept beside the tables from run to run: a file for each hour.
+"""What panes do to queries, kept beside the tables from run to run: files of whole hours.
 
 A memory, no table: whoever finds no file works the hour out again from its events. A file's name
 says which version of `events` it is of, and it is right for as long as no later commit touches its
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +22,7 @@ import pyarrow.parquet as pq
 from elsinore.engine.linear.carried import CarriedPanes
 from elsinore.errors import ConflictError
 from elsinore.lake.delta_log import write_failures
+from elsinore.lake.event_files import Bucket
 from elsinore.lake.stale_hours import touched_hours
 from elsinore.lake.tables import Lake
 from elsinore.lowering.carriers import carriers_of
@@ -33,7 +36,7 @@ FOLDER = "panes"
 #: To be raised where rows of panes come to mean something else, or were wrong: others do not count.
 _MEANING = 1
 
-_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.[0-9a-f]{8}\.parquet")
+_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.(\d+)-(\d+)\.[0-9a-f]{8}\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +55,65 @@ class KeptPanes:
         asked += [f"{query.fingerprint} {carriers_of(query)}" for query in carried.queries]
         return cls(lake.root / FOLDER / sha256("\n".join(asked).encode()).hexdigest()[:16])
 
-    def find(self, lake: LakePath, hours: Collection[int], version: int) -> dict[int, Path]:
+    def find(
+        self, lake: LakePath, hours: Collection[int], version: int
+    ) -> dict[int, tuple[Path, ...]]:
         """The files that are right for some hours, at a version of `events`.
 
         Raises:
             DataError: the log of `events` is damaged.
         """
-        versions: dict[int, int] = {}
-        files: dict[int, Path] = {}
-        for hour, made, path in self._files():
-            if hour in hours and versions.get(hour, -1) < made <= version:
-                versions[hour], files[hour] = made, path
+        found: dict[int, dict[tuple[int, int], dict[int, Path]]] = defaultdict(dict)
+        for each, path in self._files():
+            if each.hour in hours and each.version <= version:
+                parts = found[each.hour].setdefault((each.version, each.of), {})
+                parts[each.number] = path
+        whole = {
+            hour: {key: parts for key, parts in made.items() if len(parts) == key[1]}
+            for hour, made in found.items()
+        }
+        newest = {hour: max(made) for hour, made in whole.items() if made}
+        versions = {hour: version for hour, (version, _) in newest.items()}
         touched = touched_hours(lake, versions, version)
-        return {hour: path for hour, path in files.items() if hour not in touched}
+        return {
+            hour: tuple(whole[hour][key].values())
+            for hour, key in newest.items()
+            if hour not in touched
+        }
 
-    def write(self, hour: int, version: int, rows: pa.Table) -> None:
-        """Keep the rows of an hour.
+    def write(self, hour: int, version: int, bucket: Bucket | None, rows: pa.Table) -> None:
+        """Keep the rows of an hour, or of a bucket of it.
 
         Raises:
             SetupError: the disk is full or read-only, or an object store refuses.
             StoreError: an object store does not answer.
         """
-        name = f"{hour_label(hour)}.v{version}.{os.urandom(4).hex()}.parquet"
+        number, of = (bucket.number, bucket.of) if bucket else (0, 1)
+        unique = os.urandom(4).hex()
+        name = f"{hour_label(hour)}.v{version}.{number}-{of}.{unique}.parquet"
         with write_failures(FOLDER), whole_file(self.folder / name) as file:
             # By query, so that others are not read.
             pq.write_table(rows.sort_by("query"), file, compression="zstd", row_group_size=50_000)
 
     def drop_before(self, hour: int) -> None:
         """Remove the files of the hours before one."""
-        for label, _, path in self._files():
-            if label < hour:
+        for each, path in self._files():
+            if each.hour < hour:
                 path.unlink(missing_ok=True)
 
-    def _files(self) -> Iterator[tuple[int, int, Path]]:
-        """The hour and the version of each file."""
+    def _files(self) -> Iterator[tuple[_Name, Path]]:
         for path in self.folder.glob("*.parquet") if self.folder.is_dir() else ():
             if found := _NAME.fullmatch(path.name):
-                yield parse_hour(found[1]), int(found[2]), path
+                yield _Name(parse_hour(found[1]), *map(int, found.groups()[1:])), path
+
+
+class _Name(NamedTuple):
+    """What the name of a file says: bucket `number` of so many, of an hour, at a version."""
+
+    hour: int
+    version: int
+    number: int
+    of: int
 
 
 def read_panes(files: Collection[Path], queries: Collection[str]) -> pa.Table:

@@ -136,7 +136,7 @@ def _carried(
 ) -> DataFrame:
     """The rows of the queries whose panes are kept; those that are missing are worked out first."""
     if carrying.missing:
-        counts = _numbered(spark, len(carrying.missing), carrying.work_out())
+        counts = _numbered(spark, len(carrying.parts), carrying.work_out())
         assert not list(split_rows(counts, reports))
     tasks = min(parts, len(carrying.carried.queries))
     return _numbered(spark, tasks, carrying.multiply(carrying.made(), tasks))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, starmap
 
 import numpy as np
 
-from elsinore.lake.event_files import EventFile, reach_of
+from elsinore.lake.event_files import Bucket, EventFile, reach_of
 from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
 from elsinore.places import is_here
-from elsinore.query.bound import Workload
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.spark.aggregate_worker import Part
 from elsinore.spark.partitions import branches, common_keys
 from elsinore.timeline import Interval
@@ -51,7 +51,9 @@ class Route:
             return f"shuffled: {self.why}"
         if not self.parts:
             return "nothing read, since no window ends here"
-        return f"files read directly, in {len(self.parts)} part{'s' if len(self.parts) > 1 else ''}"
+        by_key = ", cut by key" if self.parts[0].bucket else ""
+        number = len(self.parts)
+        return f"files read directly, in {number} part{'s' if number > 1 else ''}{by_key}"
 
 
 def choose_route(
@@ -78,7 +80,8 @@ def choose_route(
     if few and in_spark:
         return Route((), f"{', '.join(few)} compare pairs of events in fewer windows than cores")
     windows = {query.window for query in workload.queries}
-    cut = cut_into_parts(files, owned, windows, most=parts, cores=cores)
+    keys = bucket_keys(workload.queries) if size > MANY_BYTES else ()
+    cut = cut_into_parts(files, owned, windows, keys, most=parts, cores=cores)
     shuffles = len(branches(workload))
     if not in_spark or reads_directly(cut, size, shuffles, cores):
         return Route(cut)
@@ -103,6 +106,7 @@ def cut_into_parts(
     files: Sequence[EventFile],
     owned: Interval,
     windows: Collection[Window],
+    keys: tuple[str, ...] = (),
     *,
     most: int,
     cores: int,
@@ -111,11 +115,28 @@ def cut_into_parts(
 
     More parts keep more cores busy, but each reads again what its windows can hold of the time
     before it; taken is the number for which the busiest core reads least, the smallest of those.
-    Files hold the events of the slice and of what its windows reach.
+    Files hold the events of the slice and of what its windows reach. A part is cut into as many
+    buckets as there are cores where that keeps more of them busy, and where `keys` are in the
+    groups of all queries (`bucket_keys`).
     """
-    numbers = range(1, min(most, owned.length) + 1)
-    choices = [_cut(files, owned, windows, number) for number in numbers]
+    choices = [
+        _cut(files, owned, windows, number, Bucket.all(keys, of))
+        for of in ((1, cores) if keys else (1,))
+        for number in range(1, min(most // of, owned.length) + 1)
+    ]
     return min(choices, key=lambda parts: (busiest(parts, cores), len(parts)))
+
+
+def bucket_keys(queries: Iterable[BoundQuery]) -> tuple[str, ...]:
+    """The attributes that all events of all queries carry and that all of them group by.
+
+    Events that agree in them can be aggregated and finished by themselves.
+    """
+    shared = [
+        {key.attribute for key in query.group_keys}.intersection(common_keys(query))
+        for query in queries
+    ]
+    return tuple(sorted(set.intersection(*shared)))
 
 
 def busiest(parts: Sequence[Part], cores: int) -> float:
@@ -133,13 +154,17 @@ def reads_directly(parts: Sequence[Part], size: int, shuffles: int, cores: int) 
 
 
 def _cut(
-    files: Sequence[EventFile], owned: Interval, windows: Collection[Window], number: int
+    files: Sequence[EventFile],
+    owned: Interval,
+    windows: Collection[Window],
+    number: int,
+    buckets: Sequence[Bucket | None],
 ) -> tuple[Part, ...]:
     parts = []
     for part in starmap(Interval, pairwise(_borders(files, owned, number))):
         reached = joint_reach(windows, part)
         inside = tuple(file for file in files if file.overlaps(reached))
-        parts.append(Part(part, reached, inside))
+        parts += [Part(part, reached, inside, bucket) for bucket in buckets]
     return tuple(parts)
 
 

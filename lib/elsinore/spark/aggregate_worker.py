@@ -20,6 +20,7 @@ from elsinore.engine.in_order import aggregate_in_order
 from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import (
+    Bucket,
     EventFile,
     attributes_read,
     event_table,
@@ -44,6 +45,9 @@ FINISHED_SCHEMA = LONG_SCHEMA.append(pa.field("query_fingerprint", pa.string(), 
 
 Counts = dict[str, int]
 
+#: What it costs to read an event and to let it go, of what it costs to aggregate it.
+LET_GO = 0.2
+
 #: The column of counts, as JSON; NULL in rows of results, which are NULL in rows of counts. As rows
 #: beside those of results, the counts of a task that is done twice count once.
 TASK_COUNTS = "task_counts"
@@ -55,17 +59,19 @@ _SIZES = frozenset({"bytes"})
 @dataclass(frozen=True, slots=True)
 class Part:
     """What one task computes: the windows that end in `owned`, of what they can hold, and where
-    that is.
+    that is; of the groups of a bucket alone, if there is one.
     """
 
     owned: Interval
     reached: Interval
     files: tuple[EventFile, ...]
+    bucket: Bucket | None = None
 
     @property
-    def size(self) -> int:
-        """Bytes that the task reads."""
-        return sum(file.size for file in self.files)
+    def size(self) -> float:
+        """Bytes that the task reads; those of other buckets are let go at once, and count less."""
+        read = sum(file.size for file in self.files)
+        return read * (LET_GO + (1 - LET_GO) / self.bucket.of) if self.bucket else read
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +113,18 @@ class Asked:
 def reading(workload: Workload, parts: tuple[Part, ...], plan: RuntimePlan) -> Task:
     """A task that takes numbers of parts, reads their files and makes their finished rows.
 
-    A window lies in one part whatever its keys are, and the part has all of its events: so a task
-    groups by any key, and needs no shuffle.
+    A part has all events of its windows, or all those of the groups of its bucket: so a task needs
+    no shuffle.
     """
     types, read = types_read(workload, workload.queries), attributes_read(workload.queries)
 
     def read_part(number: int) -> Iterator[pa.RecordBatch]:
         part, told = parts[number], Counter({EVENTS: 0})
         # Of the time before its windows' ends, what no earlier part counts.
-        since = (part.owned if number else part.reached).start
-        events = events_in_order(part.files, part.reached, workload.schema, types, read)
+        since = (part.reached if part.owned.start == parts[0].owned.start else part.owned).start
+        events = events_in_order(
+            part.files, part.reached, workload.schema, types, read, part.bucket
+        )
         seen = counting(events, told, lambda batch: pc.greater_equal(batch[TIME_COLUMN], since))
         asked = Asked(workload.schema, plan, part.owned)
         for rows in asked.partial_rows(seen, told, ordered=True):

@@ -7,7 +7,7 @@ workers, as those of `aggregate_worker`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
@@ -21,6 +21,7 @@ from elsinore.engine.plan import RuntimePlan
 from elsinore.engine.plan.alike import for_all
 from elsinore.errors import ConflictError
 from elsinore.lake.event_files import (
+    Bucket,
     EventFile,
     attributes_read,
     event_table,
@@ -70,6 +71,7 @@ class Carrying:
 
     Attributes:
         lake: where the tables lie.
+        cores: that tasks have together.
         workload, plan: all that is asked for.
         carried: the queries that are carried.
         kept: the files of their panes.
@@ -81,6 +83,7 @@ class Carrying:
     """
 
     lake: LakePath
+    cores: int
     workload: Workload
     plan: RuntimePlan
     carried: CarriedPanes
@@ -88,7 +91,7 @@ class Carrying:
     owned: Interval
     version: int
     hours: tuple[int, ...]
-    found: Mapping[int, Path]
+    found: Mapping[int, Sequence[Path]]
     files: tuple[EventFile, ...]
 
     def made(self) -> list[Path]:
@@ -101,12 +104,20 @@ class Carrying:
         if len(found) < len(self.hours):
             raise ConflictError("kept panes were removed while they were needed")
         self.kept.drop_before(self.hours[0] - _STAY)
-        return [found[hour] for hour in self.hours]
+        return [path for hour in self.hours for path in found[hour]]
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
         """The hours whose panes are to be worked out."""
         return tuple(hour for hour in self.hours if hour not in self.found)
+
+    @cached_property
+    def parts(self) -> list[tuple[int, Bucket | None]]:
+        """What tasks work out: the missing hours, in buckets where these are fewer than cores."""
+        shared = [{key.attribute for key in query.keys} for query in self.carried.queries]
+        keys = tuple(sorted(set.intersection(*shared)))
+        buckets = Bucket.all(keys, max(self.cores // max(len(self.missing), 1), 1))
+        return [(hour, bucket) for hour in self.missing for bucket in buckets]
 
     @cached_property
     def rest(self) -> RuntimePlan | None:
@@ -125,17 +136,18 @@ class Carrying:
         )
 
     def work_out(self) -> Task:
-        """A task that takes numbers of missing hours, and keeps what their panes do."""
+        """A task that takes numbers of `parts`, and keeps what the panes of each do."""
         carried, schema, kept, version = self.carried, self.workload.schema, self.kept, self.version
         types = types_read(self.workload, carried.queries)
-        read, missing, files = attributes_read(carried.queries), self.missing, self.files
+        read, parts, files = attributes_read(carried.queries), self.parts, self.files
 
         def keep(number: int) -> Iterator[pa.RecordBatch]:
-            hour, told = missing[number], Counter({EVENTS: 0})
+            (hour, bucket), told = parts[number], Counter({EVENTS: 0})
             part = Interval(hour, hour + HOUR)
             inside = [file for file in files if file.overlaps(part)]
-            events = counting(events_in_order(inside, part, schema, types, read), told)
-            cuts = _cuts(sum(file.bytes_in(part) for file in inside))
+            events = counting(events_in_order(inside, part, schema, types, read, bucket), told)
+            size = sum(file.bytes_in(part) for file in inside)
+            cuts = _cuts(size / bucket.of if bucket else size)
             cut = replace(carried, block=HOUR // cuts)
 
             def panes(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
@@ -146,7 +158,7 @@ class Carrying:
             if cuts > 1:
                 folded = cut.folded(table, HOUR)
                 table = pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *folded])
-            kept.write(hour, version, table)
+            kept.write(hour, version, bucket, table)
             yield counts_of(FINISHED_SCHEMA, told)
 
         return each_number(keep)
@@ -202,9 +214,11 @@ def choose_carrying(
     found = kept.find(lake.root, hours, version)
     parts = [Interval(hour, hour + HOUR) for hour in found]
     events = sum(file.bytes_in(part) for file in files for part in parts)
-    if KEPT_BYTE * sum(state(path)[0] for path in found.values()) > events > 0:
+    if KEPT_BYTE * sum(state(path)[0] for paths in found.values() for path in paths) > events > 0:
         return None
-    return Carrying(lake.root, workload, plan, carried, kept, owned, version, hours, found, files)
+    return Carrying(
+        lake.root, lake.cores, workload, plan, carried, kept, owned, version, hours, found, files
+    )
 
 
 def _cuts(size: float) -> int:

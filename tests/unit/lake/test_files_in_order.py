@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from elsinore.errors import ConflictError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.lake.event_files import EventFile, events_in_order
+from elsinore.lake.event_files import Bucket, EventFile, events_in_order
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
 from tests.property.random_cases.dice import Dice
@@ -102,3 +103,22 @@ def test_later_files_are_read_only_when_earlier_events_are_done(tmp_path: Path) 
 
 def test_no_files_make_no_events() -> None:
     assert list(events_in_order([], Interval(0, 1), SCHEMA, set("A"), ["k"])) == []
+
+
+def test_equal_values_lie_in_one_bucket_and_each_row_in_one_of_all() -> None:
+    texts = [pa.array(part).dictionary_encode() for part in (["a", None, "b"], ["b", "a", None])]
+    table = pa.table(
+        {
+            "text": pa.chunked_array(texts),
+            "number": pa.array([0.0, nan, None, -0.0, nan, 1e300]),
+            "flag": pa.array([True, None, False, True, False, None]),
+            "whole": pa.array([2**62, -1, None, 2**62, -1, None]),
+        }
+    )
+    for keys in ("text",), ("number",), ("flag",), ("whole",), ("text", "whole"):
+        buckets = [bucket for bucket in Bucket.all(keys, 3) if bucket is not None]
+        parts = [bucket.rows(table).select(list(keys)).to_pylist() for bucket in buckets]
+        assert sum(map(len, parts)) == table.num_rows
+        places = [{str(row).replace("-0.0", "0.0") for row in part} for part in parts]
+        assert sum(map(len, places)) == len(set[str]().union(*places)), keys
+    assert Bucket.all((), 3) == [None]
