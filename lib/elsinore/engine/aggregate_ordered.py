@@ -36,26 +36,17 @@ from elsinore.windows import Window
 
 @dataclass(frozen=True, eq=False)
 class OrderedSet:
-    """Queries with one window, lowered.
+    """Queries with one window, lowered."""
 
-    Attributes:
-        found: the queries, a sharable set.
-        backwards: whether events are taken from the last to the first.
-        layout: the arrays of all of them as one template; each condition is answered by order.
-        carriers: of each query.
-        first: int64[Q + 1], the column of each query's count of trends in a total; its carriers
-            follow.
-        lanes: which columns go where.
-        weights: columns of weights by number.
-    """
-
-    found: SharableSet
-    backwards: bool
+    found: SharableSet  #: the queries, a sharable set
+    backwards: bool  #: whether events are taken from the last to the first
+    #: the arrays of all of them as one template; each condition is answered by order.
     layout: Layout
-    carriers: tuple[Carriers, ...]
+    carriers: tuple[Carriers, ...]  #: of each query
+    #: int64[Q + 1], the column of each query's count of trends in a total; its carriers follow.
     first: np.ndarray
-    lanes: Lanes
-    weights: WeightColumns
+    lanes: Lanes  #: which columns go where
+    weights: WeightColumns  #: columns of weights by number
 
 
 def only_compares(found: SharableSet) -> bool:

@@ -31,15 +31,10 @@ ROOM = 2**29
 
 @dataclass(frozen=True)
 class Totals:
-    """The carriers of R windows, all worked out with counts of one width.
+    """The carriers of R windows, all worked out with counts of one width."""
 
-    Attributes:
-        spans: int64[R, 4], see `kernels.entries`.
-        rows: one row for each window.
-    """
-
-    spans: np.ndarray
-    rows: Rows
+    spans: np.ndarray  #: int64[R, 4], see `kernels.entries`
+    rows: Rows  #: one row for each window
 
     @property
     def limbs(self) -> int:

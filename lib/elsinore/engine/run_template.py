@@ -30,17 +30,11 @@ from elsinore.windows import Window
 
 @dataclass(frozen=True)
 class Propagated:
-    """What a template came to.
+    """What a template came to."""
 
-    Attributes:
-        entries: the events, by partition.
-        extremes: the meaning of the extremes' ranks.
-        rungs: the windows that have a trend, by the width of their counts.
-    """
-
-    entries: Entries[tuple[int, int]]
-    extremes: list[Extremes]
-    rungs: list[Totals]
+    entries: Entries[tuple[int, int]]  #: the events, by partition
+    extremes: list[Extremes]  #: the meaning of the extremes' ranks
+    rungs: list[Totals]  #: the windows that have a trend, by the width of their counts
 
 
 def run_template(

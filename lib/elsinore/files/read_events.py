@@ -47,24 +47,15 @@ _Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of each line: lines = accepted + duplicates + rejected + ignored.
+    """What became of each line: lines = accepted + duplicates + rejected + ignored."""
 
-    Attributes:
-        files: how many files were read.
-        lines: lines that are not blank (jsonl), records (csv) or rows (parquet).
-        accepted: events that are in the table.
-        duplicates: events that equal an accepted one with the same id.
-        rejected: columns of `REJECTED_SCHEMA`, one row a line.
-        ignored: lines of types that the schema passes over.
-        passed_over: files below folders that were not read, for their names say no format.
-    """
-
-    files: int
-    lines: int
-    accepted: int
-    duplicates: int
-    rejected: pa.Table
-    ignored: int = 0
+    files: int  #: how many files were read
+    lines: int  #: lines that are not blank (jsonl), records (csv) or rows (parquet)
+    accepted: int  #: events that are in the table
+    duplicates: int  #: events that equal an accepted one with the same id
+    rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, one row a line
+    ignored: int = 0  #: lines of types that the schema passes over
+    #: files below folders that were not read, for their names say no format.
     passed_over: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:

@@ -30,17 +30,11 @@ from elsinore.wording import some_of
 
 @dataclass(frozen=True)
 class Decoded:
-    """Events and rejected lines of one input; with those ignored they are all of its lines.
+    """Events and rejected lines of one input; with those ignored they are all of its lines."""
 
-    Attributes:
-        events: columns of `decoded_schema`, in the order of the input.
-        rejected: columns of `REJECTED_SCHEMA`, in the order of the input.
-        ignored: how many lines the schema passes over, for their types.
-    """
-
-    events: pa.Table
-    rejected: pa.Table
-    ignored: int = 0
+    events: pa.Table  #: columns of `decoded_schema`, in the order of the input
+    rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, in the order of the input
+    ignored: int = 0  #: how many lines the schema passes over, for their types
 
     @property
     def lines(self) -> int:

@@ -65,14 +65,10 @@ _IN_QUOTES = "it stands in quotes; quoted_numbers: true in the schema allows tha
 
 
 class Typed(NamedTuple):
-    """Values of one field.
+    """Values of one field."""
 
-    Attributes:
-        array: as long as the raw column; NULL where the value is missing or faulty.
-        faults: (index into the column, fault) of each value that is there and cannot be used.
-    """
-
-    array: pa.Array
+    array: pa.Array  #: as long as the raw column; NULL where the value is missing or faulty
+    #: (index into the column, fault) of each value that is there and cannot be used.
     faults: list[tuple[int, Fault]]
 
 

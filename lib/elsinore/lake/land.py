@@ -100,17 +100,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class FoundLanding:
-    """What there is to land.
+    """What there is to land."""
 
-    Attributes:
-        own: the run's own hours, and in `own.also` the earlier ones with new or changed files.
-        files: of all of them.
-        refused: by label, why earlier hours cannot be landed.
-    """
-
+    #: the run's own hours, and in `own.also` the earlier ones with new or changed files.
     own: Landings
-    files: tuple[LandingFile, ...]
-    refused: dict[str, str]
+    files: tuple[LandingFile, ...]  #: of all of them
+    refused: dict[str, str]  #: by label, why earlier hours cannot be landed
 
     @property
     def late(self) -> list[int]:

@@ -44,37 +44,23 @@ _PARTS = (".part", ".tmp")
 
 @dataclass(frozen=True, slots=True, order=True)
 class LandingFile:
-    """One raw file of the hour `landing`.
-
-    Attributes:
-        name: its path below the landing zone, as it is stored.
-        path: where to read it.
-        size: bytes.
-        changed: when it was changed last, in nanoseconds since 1970.
-    """
+    """One raw file of the hour `landing`."""
 
     landing: str
-    name: str
-    path: str
-    size: int
-    changed: int
+    name: str  #: its path below the landing zone, as it is stored
+    path: str  #: where to read it
+    size: int  #: bytes
+    changed: int  #: when it was changed last, in nanoseconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that a rule of the stream is about.
+    """A file that a rule of the stream is about."""
 
-    Attributes:
-        rule: the rule.
-        path: where to read it.
-        name: its path below the landing zone, or else the absolute one.
-        told: what the path tells of its time; see `SourceRule.told`.
-    """
-
-    rule: SourceRule
-    path: Path
-    name: str
-    told: str
+    rule: SourceRule  #: the rule
+    path: Path  #: where to read it
+    name: str  #: its path below the landing zone, or else the absolute one
+    told: str  #: what the path tells of its time; see `SourceRule.told`
 
     @property
     def is_raw(self) -> bool:

@@ -149,15 +149,10 @@ def _require_publishable(
 
 @dataclass(frozen=True, slots=True)
 class HourContent:
-    """What a table of results holds of an hour.
+    """What a table of results holds of an hour."""
 
-    Attributes:
-        digest: sha256 of its rows in ascending order of all columns, as lines of CSV.
-        rows: how many they are.
-    """
-
-    digest: str
-    rows: int
+    digest: str  #: sha256 of its rows in ascending order of all columns, as lines of CSV
+    rows: int  #: how many they are
 
 
 #: Of an hour without results.

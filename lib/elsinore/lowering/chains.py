@@ -41,21 +41,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Chain:
-    """A query as its symbols, one a position.
+    """A query as its symbols, one a position."""
 
-    Attributes:
-        query: the query.
-        symbols: numbers of the symbols, by position.
-        window: number of the window clause.
-        open: windows that are open at once; each column has as many lanes.
-        kinds: columns of counts, that of trends first, doubles and ranks; by their first positions,
-            so that what a position has is the beginning of what the next one has.
-    """
-
-    query: BoundQuery
-    symbols: tuple[int, ...]
-    window: int
-    open: int
+    query: BoundQuery  #: the query
+    symbols: tuple[int, ...]  #: numbers of the symbols, by position
+    window: int  #: number of the window clause
+    open: int  #: windows that are open at once; each column has as many lanes
+    #: columns of counts, that of trends first, doubles and ranks; by their first positions, so that
+    #: what a position has is the beginning of what the next one has.
     kinds: tuple[tuple[Column, ...], ...]
 
     def columns(self, position: int) -> Widths:

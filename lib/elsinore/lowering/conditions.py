@@ -196,18 +196,12 @@ def _chained(parts: list[Steps], op: Op) -> Steps:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One value of a comparison.
+    """One value of a comparison."""
 
-    Attributes:
-        slot: its column.
-        doubles: whether that is one of doubles; else one of longs.
-        widened: whether its longs compare as doubles.
-        only: columns of truth values; where one of them is not true, neither is the condition.
-    """
-
-    slot: int
-    doubles: bool
-    widened: bool
+    slot: int  #: its column
+    doubles: bool  #: whether that is one of doubles; else one of longs
+    widened: bool  #: whether its longs compare as doubles
+    #: columns of truth values; where one of them is not true, neither is the condition.
     only: tuple[int, ...] = ()
 
 

@@ -14,16 +14,11 @@ from elsinore.template.template import Floor, Template
 
 @dataclass(frozen=True)
 class Layout:
-    """The parts of `kernels.graph.Graph` that a template determines, by name.
+    """The parts of `kernels.graph.Graph` that a template determines, by name."""
 
-    Attributes:
-        arrays: see `kernels.graph.Graph`.
-        slots: the columns that programs read, by number.
-        orders: the transitions whose condition is one comparison, by number.
-    """
-
-    arrays: Mapping[str, np.ndarray]
-    slots: tuple[Slot, ...]
+    arrays: Mapping[str, np.ndarray]  #: see `kernels.graph.Graph`
+    slots: tuple[Slot, ...]  #: the columns that programs read, by number
+    #: the transitions whose condition is one comparison, by number.
     orders: tuple[tuple[int, Order], ...]
 
 

@@ -113,21 +113,15 @@ def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: b
 
 @dataclass(frozen=True)
 class Group:
-    """What several queries share: a chosen candidate, or E+ in a sharable set.
+    """What several queries share: a chosen candidate, or E+ in a sharable set."""
 
-    Attributes:
-        name: the candidate's id, or `s1`, `s2`, ... for the sets.
-        text: the pattern.
-        members: of each query the boxes that take part, from the first to before the second.
-        net: what sharing saves, in count updates per longest window; None if that is not known.
-        kleene: of E+ how it is shared; else None.
-    """
-
-    name: str
-    text: str
+    name: str  #: the candidate's id, or `s1`, `s2`, ... for the sets
+    text: str  #: the pattern
+    #: of each query the boxes that take part, from the first to before the second.
     members: Mapping[str, tuple[int, int]]
+    #: what sharing saves, in count updates per longest window; None if that is not known.
     net: float | None
-    kleene: str | None
+    kleene: str | None  #: of E+ how it is shared; else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,16 +85,11 @@ class Verdict(Strict):
 
 
 class Judgement(Strict):
-    """All verdicts on one run.
+    """All verdicts on one run."""
 
-    Attributes:
-        run_name: the run, '<start hour>_<end hour>'.
-        verdicts: in the order of the suites' files.
-        docs_index: path of the first page of the Data Docs; None where they were not built.
-    """
-
-    run_name: str
-    verdicts: tuple[Verdict, ...]
+    run_name: str  #: the run, '<start hour>_<end hour>'
+    verdicts: tuple[Verdict, ...]  #: in the order of the suites' files
+    #: path of the first page of the Data Docs; None where they were not built.
     docs_index: str | None
 
     @property

@@ -120,21 +120,13 @@ class Step(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """A match under way.
+    """A match under way."""
 
-    Attributes:
-        step: its last event, with those before it; None before the first.
-        taken: how many events it has.
-        values: of the query's keys, as far as its events carry them.
-        ways: how it may go on, or end.
-        owed: what can only be decided with more key values.
-    """
-
-    step: Step | None
-    taken: int
-    values: KeyValues
-    ways: tuple[Route, ...]
-    owed: tuple[Obligation, ...]
+    step: Step | None  #: its last event, with those before it; None before the first
+    taken: int  #: how many events it has
+    values: KeyValues  #: of the query's keys, as far as its events carry them
+    ways: tuple[Route, ...]  #: how it may go on, or end
+    owed: tuple[Obligation, ...]  #: what can only be decided with more key values
 
 
 class _Bounds(NamedTuple):

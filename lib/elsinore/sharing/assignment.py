@@ -44,19 +44,13 @@ class _Offer:
 
 @dataclass(frozen=True)
 class AssignmentModel:
-    """The program's variables: all x in the order of `offers`, then all y.
+    """The program's variables: all x in the order of `offers`, then all y."""
 
-    Attributes:
-        candidates: those that may pay.
-        costs: what each y adds, by candidate.
-        lonely: whether a single query gains more than its candidate costs, by candidate.
-        offers: x by x.
-    """
-
-    candidates: tuple[Candidate, ...]
-    costs: tuple[tuple[float, ...], ...]
+    candidates: tuple[Candidate, ...]  #: those that may pay
+    costs: tuple[tuple[float, ...], ...]  #: what each y adds, by candidate
+    #: whether a single query gains more than its candidate costs, by candidate.
     lonely: tuple[bool, ...]
-    offers: tuple[_Offer, ...]
+    offers: tuple[_Offer, ...]  #: x by x
 
     @classmethod
     def of(

@@ -27,17 +27,11 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class BinaryProgram:
-    """Maximise `gains @ x` with `rows @ x <= upper`, x in {0, 1}; x = 0 is feasible.
+    """Maximise `gains @ x` with `rows @ x <= upper`, x in {0, 1}; x = 0 is feasible."""
 
-    Attributes:
-        gains: float64 [n].
-        rows: sparse [m, n], small integers.
-        upper: float64 [m], not negative.
-    """
-
-    gains: NDArray[np.float64]
-    rows: Any
-    upper: NDArray[np.float64]
+    gains: NDArray[np.float64]  #: float64 [n]
+    rows: Any  #: sparse [m, n], small integers
+    upper: NDArray[np.float64]  #: float64 [m], not negative
 
     def holds(self, x: NDArray[np.float64]) -> bool:
         """Whether a vector of zeros and ones is feasible."""

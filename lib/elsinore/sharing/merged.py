@@ -46,18 +46,13 @@ Kind = tuple[str, frozenset[str]]
 
 @dataclass(frozen=True)
 class Standing:
-    """What an event must be to stand at a place.
-
-    Attributes:
-        keys: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
-        needed: the names of keys whose values must be neither NULL nor NaN.
-        admission: what is asked of single events.
-    """
+    """What an event must be to stand at a place."""
 
     type: str
+    #: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
     keys: frozenset[str]
-    needed: frozenset[str]
-    admission: Admission
+    needed: frozenset[str]  #: the names of keys whose values must be neither NULL nor NaN
+    admission: Admission  #: what is asked of single events
 
 
 @dataclass(frozen=True)
@@ -125,16 +120,11 @@ def standings_of(
 
 
 class MergedState(NamedTuple):
-    """Where events of one type may stand.
-
-    Attributes:
-        keys: attributes of the keys that the events carry.
-        members: by number of the query, the state of its own template.
-    """
+    """Where events of one type may stand."""
 
     type: str
-    keys: frozenset[str]
-    members: Mapping[int, int]
+    keys: frozenset[str]  #: attributes of the keys that the events carry
+    members: Mapping[int, int]  #: by number of the query, the state of its own template
 
 
 class Link(NamedTuple):

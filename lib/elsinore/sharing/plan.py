@@ -141,33 +141,26 @@ class PlannedCandidate(Part):
 
     Its conflicts are not listed, since a large workload has millions: they follow from the
     occurrences, as two candidates are in conflict where they meet at a position of a query.
-
-    Attributes:
-        id: its name in this plan.
-        pattern: event types, from left to right.
-        occurrences: one a query, by the queries' names.
-        benefit: BValue (Sharon Equation 8) of sharing it among all of its queries, in count updates
-            per longest window of the workload.
-        degree: number of its conflicts, its edges in the Sharon graph; None for a candidate that is
-            not beneficial, since it is no vertex.
-        score_max: no plan of whole candidates that holds it scores more (Equation 11); None as
-            above. Below the guaranteed weight the reduction prunes it.
-        fate: what became of it.
-        shared_by: the queries that share it, all of its own or some; none unless it was chosen.
-        shared_benefit: BValue of sharing it among those; None unless it was chosen.
-        excluded_by: the chosen candidates that it meets in queries that share them; none for a
-            candidate that is not beneficial.
     """
 
-    id: str
-    pattern: tuple[str, ...]
-    occurrences: tuple[Occurrence, ...]
+    id: str  #: its name in this plan
+    pattern: tuple[str, ...]  #: event types, from left to right
+    occurrences: tuple[Occurrence, ...]  #: one a query, by the queries' names
+    #: BValue (Sharon Equation 8) of sharing it among all of its queries, in count updates per
+    #: longest window of the workload.
     benefit: float
+    #: number of its conflicts, its edges in the Sharon graph; None for a candidate that is not
+    #: beneficial, since it is no vertex.
     degree: pydantic.NonNegativeInt | None
+    #: no plan of whole candidates that holds it scores more (Equation 11); None as above. Below the
+    #: guaranteed weight the reduction prunes it.
     score_max: float | None
-    fate: Fate
+    fate: Fate  #: what became of it
+    #: the queries that share it, all of its own or some; none unless it was chosen.
     shared_by: tuple[str, ...]
-    shared_benefit: float | None
+    shared_benefit: float | None  #: BValue of sharing it among those; None unless it was chosen
+    #: the chosen candidates that it meets in queries that share them; none for a candidate that is
+    #: not beneficial.
     excluded_by: tuple[str, ...]
 
     @property

@@ -60,18 +60,13 @@ _NO_BURST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Decisions:
-    """A way to decide; any of them gives the same rows.
+    """A way to decide; any of them gives the same rows."""
 
-    Attributes:
-        mode: of `kernels.hamlet_decide`.
-        given: for given decisions, rows of a number a query, used in turn: 0 by itself, 1 shared,
-            2 side by side without snapshots (`kernels.hamlet_ways`).
-        seed: for random decisions.
-    """
-
-    mode: int
+    mode: int  #: of `kernels.hamlet_decide`
+    #: for given decisions, rows of a number a query, used in turn: 0 by itself, 1 shared, 2 side by
+    #: side without snapshots (`kernels.hamlet_ways`).
     given: tuple[tuple[int, ...], ...] = ()
-    seed: int | None = None
+    seed: int | None = None  #: for random decisions
 
     @classmethod
     def random(cls, seed: int) -> Decisions:
