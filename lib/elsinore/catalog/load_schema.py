@@ -7,12 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from elsinore.catalog.source_rule import InputFormat, SourceRule
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema

@@ -69,10 +69,7 @@ def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
 
 
 def type_records(
-    records: Records,
-    where: pa.Table,
-    faults: dict[int, Fault],
-    schema: StreamSchema,
+    records: Records, where: pa.Table, faults: dict[int, Fault], schema: StreamSchema
 ) -> Decoded:
     """Typed events, and every record that is none with the first fault found in it.
 

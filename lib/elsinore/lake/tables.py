@@ -133,12 +133,7 @@ class Lake:
         return arrow_dataset(self.log(table, version))
 
     def record(
-        self,
-        table: str,
-        rows: Sequence[Mapping[str, Any]],
-        *,
-        where: Sequence[Region],
-        run: str,
+        self, table: str, rows: Sequence[Mapping[str, Any]], *, where: Sequence[Region], run: str
     ) -> None:
         """Make `rows` the only rows of some regions in a table of records, in one commit.
 

@@ -146,9 +146,7 @@ def _named(runtime: RuntimePlan, sharing: Sharing) -> list[tuple[str, SharableSe
 
 
 def groups_of(
-    cuts: Sequence[Cut],
-    savings: ExplainedSavings,
-    sharing: Sequence[tuple[str, SharableSet, str]],
+    cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sequence[tuple[str, SharableSet, str]]
 ) -> tuple[Group, ...]:
     """The chosen candidates, the largest saving first, then the E+ that queries share.
 

@@ -178,10 +178,7 @@ def find_plan(
 
 
 def find_plans(
-    workload: Workload,
-    statistics: Statistics,
-    *,
-    time_limit: float = TIME_LIMIT,
+    workload: Workload, statistics: Statistics, *, time_limit: float = TIME_LIMIT
 ) -> Iterator[StaticPlan]:
     """The optimal plan; where it takes longer than `PATIENCE`, first GWMIN's.
 

@@ -143,11 +143,7 @@ def _where(output: Output, chosen: np.ndarray) -> Output:
 
 
 def _rows(
-    tables: Tables,
-    groups: pa.Array,
-    prepared: Prepared,
-    windows: np.ndarray,
-    output: Output,
+    tables: Tables, groups: pa.Array, prepared: Prepared, windows: np.ndarray, output: Output
 ) -> Iterator[pa.Table]:
     """Partial rows of all queries from the windows of one rung."""
     lanes, graph = output.lanes, prepared.graph
@@ -194,10 +190,7 @@ class Prepared:
 
 
 def prepare(
-    tables: Tables,
-    columns: EventColumns,
-    entries: StateEntries,
-    owned: Interval | None,
+    tables: Tables, columns: EventColumns, entries: StateEntries, owned: Interval | None
 ) -> Prepared:
     """The graph of a set over its entries, with all windows that hold any."""
     queries, partitions = tables.found.merged.queries, entries.offsets.size - 1
