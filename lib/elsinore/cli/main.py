@@ -116,11 +116,7 @@ def app() -> NoReturn:
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run one command; errors go to standard error, one line each.
-
-    Returns:
-        The exit code.
-    """
+    """The exit code of one command; errors go to standard error, one line each."""
     try:
         commands = commands_for(arguments)
         with pipeline_packages("this"):  # what a command of the core imports on the way

@@ -81,15 +81,11 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
 
 
 def lower_ordered(found: SharableSet, *, backwards: bool | None = None) -> OrderedSet:
-    """All that can be worked out before any event.
+    """All that can be worked out of one of `ordered_sets` before any event.
 
     A sum over trends is the same from their ends: `SEQ(S1, B+)` to `SEQ(S9, B+)` have one column
-    for what follows any S, and nine for what comes after S1 to S9.
-
-    Args:
-        found: a set of `ordered_sets`.
-        backwards: whether events are taken from the last to the first; None for the way in which
-            trees hold fewer columns.
+    for what follows any S, and nine for what comes after S1 to S9. None takes events from the last
+    to the first where trees hold fewer columns that way.
     """
     merged = found.merged
     carriers = tuple(carriers_of(query) for query in merged.queries)

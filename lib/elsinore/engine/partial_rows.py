@@ -110,12 +110,8 @@ def partial_rows(
 ) -> list[pa.Table]:
     """Rows of `results.partial`, a table for each width of counts.
 
-    Args:
-        query: the query.
-        carriers: its carriers.
-        groups: text[P], the JSON array of group values of each partition.
-        extremes: what the ranks of MIN and MAX stand for.
-        rungs: the windows that have a trend, by the width of their counts.
+    `groups` are text[P], the JSON array of group values of each partition; `extremes` say what the
+    ranks of MIN and MAX stand for; `rungs` are the windows that have a trend, by width.
     """
     reading = Reading.in_order(query, groups, carriers, extremes)
     tables = []
@@ -131,9 +127,7 @@ def partial_rows(
 def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Table]:
     """Rows of `results.partial`, a table for all queries whose columns are the same.
 
-    Args:
-        rows: those of one query are of the number of its reading.
-        readings: of the queries.
+    Those of one query are of the number of its reading.
     """
     shapes: dict[object, list[int]] = {}
     for number, reading in enumerate(readings):

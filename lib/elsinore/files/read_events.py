@@ -89,15 +89,10 @@ def read_events(
     """Typed events of files and frames, one of each id, and what became of every line.
 
     The format follows from the name: `.jsonl`, `.ndjson` and `.json` (JSON lines), `.csv`,
-    `.parquet`, each with or without `.gz` or `.zst`. A folder stands for the files of these formats
-    below it, in the order of their paths; names that begin with `.` or `_` are passed over.
-
-    Args:
-        sources: files, folders and frames.
-        schema: what events may be.
-        max_bad_share: share of rejected lines, of all lines together, above which to refuse.
-        progress: told of each batch.
-        form: of files that are named and whose own names do not say.
+    `.parquet`, each with or without `.gz` or `.zst`; `form` is that of files that are named and
+    whose own names do not say. A folder stands for the files of these formats below it, in the
+    order of their paths; names that begin with `.` or `_` are passed over. `progress` is told of
+    each batch; `max_bad_share` is of rejected lines, of all lines together.
 
     Raises:
         ParameterError: a name says no known format, or a file is given twice.
@@ -239,11 +234,7 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
     """Keep, of all events with one id, the last by (file, position): it corrects the others.
 
     Another with the same time, type and attributes is a duplicate; one that differs is rejected as
-    `superseded`. Events without an id are all kept.
-
-    Args:
-        events: columns of `decoded_schema`.
-        schema: the stream's.
+    `superseded`. Events without an id are all kept. Columns are those of `decoded_schema`.
     """
     if schema.id_field is None or _all_differ(events["event_id"]):
         return Distinct(events, 0, REJECTED_SCHEMA.empty_table())

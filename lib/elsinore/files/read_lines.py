@@ -234,12 +234,8 @@ def read_lines(
     """Batches of `LINES_SCHEMA`; blank lines are no events and are left out, but counted.
 
     Bytes that are no UTF-8 and lines that are too long stay visible in the text, spelled such that
-    `decode_lines` rejects them with their reason.
-
-    Args:
-        path: a `.jsonl`, `.jsonl.gz` or `.jsonl.zst` file (any name in `.gz`, `.zst` is unpacked).
-        limits: bounds on what is read.
-        name: what the column `file` says; None: the path.
+    `decode_lines` rejects them with their reason. Any name in `.gz` or `.zst` is unpacked; the
+    column `file` says `name`, or else the path.
 
     Raises:
         DataError: the file cannot be read.

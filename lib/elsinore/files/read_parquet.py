@@ -32,12 +32,8 @@ def read_parquet(
 ) -> Iterator[Decoded]:
     """Typed events of a Parquet file, some ten thousand rows at a time.
 
-    Positions are rows, from 1. A rejected row is kept as JSON.
-
-    Args:
-        path: a `.parquet` file; `.parquet.gz` and `.parquet.zst` are unpacked in memory.
-        schema: what events may be.
-        limits: bounds on what is read.
+    Positions are rows, from 1. A rejected row is kept as JSON. `.parquet.gz` and `.parquet.zst` are
+    unpacked in memory.
 
     Raises:
         DataError: the file cannot be read.

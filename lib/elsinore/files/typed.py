@@ -73,17 +73,13 @@ class Typed(NamedTuple):
 
 
 def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) -> Typed:
-    """A column as an attribute's type.
+    """A column of raw values as an attribute's type.
 
     Strings are strings and booleans booleans; a whole number is fine as a double; a number with a
     fraction of zero is fine as a long while doubles are exact (up to 2^53); timestamps are ISO
-    8601 text, or Arrow's. A double may be NaN; infinite ones are left to `check_limits`.
-
-    Args:
-        column: the raw values.
-        kind: the type to give them.
-        quoted: whether numbers and booleans may stand in text: plain decimals without blanks
-            around them, `nan`, `inf`, `true` and `false`, all in any case; an empty text is NULL.
+    8601 text, or Arrow's. A double may be NaN; infinite ones are left to `check_limits`. `quoted`
+    numbers and booleans may stand in text: plain decimals without blanks around them, `nan`,
+    `inf`, `true` and `false`, all in any case; an empty text is NULL.
     """
     if isinstance(column, pa.Array):
         natural = _natural(column, kind, quoted)
@@ -107,10 +103,8 @@ def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) ->
 def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed:
     """A column as event times; Arrow's timestamps say their unit themselves.
 
-    Args:
-        column: the raw values.
-        unit: that numbers are counted in; fractions are rounded to the microsecond.
-        quoted: whether numbers may stand in text.
+    Numbers, which may stand in text where `quoted`, are counted in `unit`; fractions are rounded to
+    the microsecond.
     """
     if isinstance(column, pa.Array):
         of = column.type
@@ -158,12 +152,9 @@ def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _type_each(values: list[Any], arrow_type: pa.DataType, convert: Callable[[Any], Any]) -> Typed:
-    """Convert value by value, the slow way that can name each fault.
+    """Convert value by value (None where missing), the slow way that can name each fault.
 
-    Args:
-        values: raw values, None where missing.
-        arrow_type: type of the array.
-        convert: gives the value as `arrow_type` takes it, or a `Fault`.
+    `convert` gives the value as `arrow_type` takes it, or a `Fault`.
     """
     good: list[Any] = []
     faults: list[tuple[int, Fault]] = []
@@ -311,9 +302,7 @@ def ticks_text(times: Interval) -> str:
 def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
     """Microseconds since the epoch of ISO 8601 texts, as `timeline.parse_instant` reads them.
 
-    Args:
-        texts: string array.
-        wrong: the code under which a text that is no instant is reported.
+    A text that is no instant is reported under the code `wrong`.
     """
     for pattern, kind in _PLAIN_ISO.items():
         if _all_match(texts, pattern):

@@ -14,10 +14,8 @@ def connect(settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
     """A connection in which the lake's tables have their names, and each query its view.
 
     Tables are read as they are now, and none is written. Views are those of the workload that the
-    settings name (`lake.views.view_statements` says what they hold). Times are shown in UTC.
-
-    Args:
-        settings: where the lake and the workload are; by default what the environment says.
+    settings name (`lake.views.view_statements` says what they hold), by default those of the
+    environment. Times are shown in UTC.
 
     Raises:
         DataError: nothing was landed yet.

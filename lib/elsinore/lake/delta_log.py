@@ -236,15 +236,9 @@ def read_rows(
     version: int | None = None,
     **allowed: Sequence[str],
 ) -> pa.Table:
-    """Rows of a table at a version, the newest by default.
+    """Rows and columns of a table at a version, the newest by default; None: all of them.
 
-    Args:
-        lake: folder of the Delta tables.
-        table: name of the table.
-        columns: columns to read; None: all.
-        where: which rows; None: all.
-        version: of the table.
-        **allowed: by text column, the values that a row must have one of.
+    `allowed` names, by text column, the values that a row must have one of.
 
     Raises:
         DataError: the table is missing or cannot be read.

@@ -193,9 +193,7 @@ class LandingCounts:
 def count_judged(judged: pa.Table, whole: Collection[str]) -> LandingCounts:
     """What rows that `judge_lines` gives come to.
 
-    Args:
-        judged: the rows.
-        whole: labels of the landings that are judged as a whole; of others only changes count.
+    Of landings that are not judged as a `whole` only changes count.
     """
     names = ["landing", "fate", "reason_code", "event_time", "op", "was", "alike"]
     rows = judged.select(names)

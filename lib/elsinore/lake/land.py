@@ -221,17 +221,11 @@ def land_without(
     lake: Lake, labels: Collection[str], gone: pa.Array,
     mended: Mapping[tuple[str, int, int], LandingFile], *, run: str,
 ) -> None:  # fmt: skip
-    """Judge landings again, of what is stored of them but for some lines.
+    """Judge landings again, of what is stored of them but for the lines with the keys `gone`.
 
     That leaves what landing their raw files would, with blanks in place of these lines; the files
-    themselves may be gone.
-
-    Args:
-        lake: the tables.
-        labels: the landings.
-        gone: the `line_keys` of those lines.
-        mended: by name, size and time in `landings`, raw files that have these blanks by now.
-        run: what to write into the tables' histories.
+    themselves may be gone. Keys are `line_keys`; `mended` are, by name, size and time in
+    `landings`, raw files that have these blanks by now.
 
     Raises:
         ConflictError: others kept landing meanwhile.

@@ -142,11 +142,7 @@ def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile
 
 
 def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
-    """Make some lines of a raw file blank, so that those behind them keep their places.
-
-    Returns:
-        The file as it is then.
-    """
+    """The file, with some lines made blank, so that those behind them keep their places."""
     real = place(file.path)
     real = real.resolve() if is_here(real) else real  # not a link to it
     packed = COMPRESSION if real.suffix.lower() == ".gz" else None
@@ -247,10 +243,7 @@ def late_landings(
 
     Looked at are so many days before an instant. A file that is gone makes no hour late: landing
     zones are cleaned up, and what they brought stays. An hour that has a new or changed file is to
-    be landed with the files that it has now.
-
-    Returns:
-        The hours; and by label of those that cannot be landed, why not.
+    be landed with the files that it has now. Beside the hours, by label, why some cannot be landed.
     """
     if not days:
         return [], {}

@@ -51,14 +51,8 @@ def publish(
 
     A second commit says in `publications` where they come from. The first one carries the same in
     its note, so that what a killed process left between the two can be told
-    (`provenance.read_publications`); publishing again mends it.
-
-    Args:
-        lake: the tables.
-        workload: the queries.
-        interval: the hours.
-        run: the run, named in the table's history.
-        name: the workload's name, for people.
+    (`provenance.read_publications`); publishing again mends it. `run` is named in the table's
+    history, `name` is the workload's, for people.
 
     Raises:
         ValidationError: they were not validated, validation found a mismatch, or something else

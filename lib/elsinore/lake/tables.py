@@ -137,11 +137,8 @@ class Lake:
     ) -> None:
         """Make `rows` the only rows of some regions in a table of records, in one commit.
 
-        Args:
-            table: its name.
-            rows: the declared columns; instants may be int64 microseconds.
-            where: the regions, which hold all of them.
-            run: what to write into the table's history beside the commit.
+        Rows have the declared columns, instants may be int64 microseconds; the regions hold them
+        all. `run` goes into the table's history.
 
         Raises:
             ParameterError: there is no such table, or it is one of data.

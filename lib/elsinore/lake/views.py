@@ -139,13 +139,9 @@ def view_statements(workload: Workload, engine: Engine, tables: Iterable[str]) -
       A count or sum of longs is a decimal of 38 digits, NULL where it has more; beside it all of
       its digits (`trends_digits`, a text) and its size (`trends_log2`, a double).
 
-    Of two names that engines do not tell apart the later one has a `_` at its end. Results that an
-    earlier wording of a query has left are not in the view, for they answer another question.
-
-    Args:
-        workload: the queries.
-        engine: whose SQL.
-        tables: names of the lake, which no view may take.
+    Of two names that engines do not tell apart the later one has a `_` at its end; no view takes
+    the name of one of the lake's `tables`. Results that an earlier wording of a query has left are
+    not in the view, for they answer another question.
     """
     names = _distinct((query.name for query in workload.queries), tables)
     for query, name in zip(workload.queries, names, strict=True):

@@ -197,12 +197,10 @@ class Places:
 
 
 def find_places(chains: Sequence[Chain], shared: Sequence[Sequence[Segment]]) -> Places:
-    """Give every position of every chain its place.
+    """Give every position of every chain of one pass its place.
 
-    Args:
-        chains: the queries of one pass.
-        shared: the segments of a plan with the queries that share each; those that lie in other
-            passes, or whose symbols differ, are not shared here.
+    `shared` are the segments of a plan with the queries that share each; those that lie in other
+    passes, or whose symbols differ, are not shared here.
     """
     blocks: list[Block] = []
     starts = _shared_starts(chains, shared, blocks)

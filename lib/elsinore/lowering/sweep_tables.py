@@ -93,9 +93,7 @@ class Tables:
 def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> Tables:
     """The tables of queries side by side.
 
-    Args:
-        members: the queries.
-        classes: for each event class the (member, state) at which its events may stand.
+    `classes` are, for each event class, the (member, state) at which its events may stand.
     """
     order = place_cells(members)
     rank = {place: n for n, place in enumerate(order)}

@@ -128,12 +128,8 @@ def asked_of(
     """What a task is asked for: the settings of its workload, and the workloads of its run.
 
     A run that was asked for one workload answers that in the tasks of the first; those of another
-    have nothing to do, which is None.
-
-    Args:
-        dag_id: of the run's DAG, which says the stream.
-        params: of the run.
-        task_of: the workload whose task it is; empty for the first.
+    have nothing to do, which is None. `task_of` is the workload whose task it is; empty for the
+    first.
 
     Raises:
         ParameterError: the stream has no such workload.

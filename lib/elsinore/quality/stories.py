@@ -122,11 +122,11 @@ def tell(
     publications: Mapping[str, Publication],
     workload: Workload | None,
 ) -> tuple[Story, ...]:
-    """The story of each query that has results in some hours, or is of their workload.
+    """The story of each query that has results in some whole hours, or is of their workload.
 
     Args:
         lake: folder of the Delta tables.
-        interval: whole hours.
+        interval: the hours.
         results: what is published in them, by query.
         publications: of all hours, by label.
         workload: where texts and the order of queries come from; None: they are left out.

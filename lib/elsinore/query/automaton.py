@@ -43,12 +43,9 @@ class Automaton:
 def automaton(
     pattern: syntax.Pattern, position: Callable[[str], int], guard: Callable[[syntax.Negation], int]
 ) -> Automaton:
-    """The automaton of a pattern without AND.
+    """The automaton of a pattern without AND, in which every occurrence has an alias of its own.
 
-    Args:
-        pattern: every occurrence has an alias of its own.
-        position: the position of an alias.
-        guard: the number that a NOT goes by.
+    `position` gives the position of an alias, `guard` the number that a NOT goes by.
     """
 
     def build(part: syntax.Pattern) -> Automaton:

@@ -85,14 +85,8 @@ def list_trends(
 ) -> tuple[list[Trend], str | None]:
     """The trends of a window whose group is wanted, in the order in which they are found.
 
-    Args:
-        query: no AND: that counts pairs of trends.
-        events: those of the window.
-        window: one of the query's.
-        wanted: says of a group whether it is.
-
-    Returns:
-        The trends; and why they are not all, None where they are.
+    `events` are those of the window. The query has no AND: that counts pairs of trends. Beside them
+    why they are not all, None where they are.
     """
     meter = Meter(query.name, Budget(STEPS))
     meter.window = window.start // query.window.slide

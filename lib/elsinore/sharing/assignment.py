@@ -197,13 +197,8 @@ def assign(
     """The best options in no conflict that can be found in time, at most one for each candidate.
 
     Its space holds every plan of whole candidates and every plan over the expanded graph. The score
-    is never below that of `start`.
-
-    Args:
-        candidates: all of a workload, beneficial as a whole or not.
-        savings: by candidate id.
-        start: the options of some valid plan, such as GWMIN's.
-        time_limit: seconds.
+    is never below that of `start`, the options of some valid plan, such as GWMIN's. `candidates`
+    are all of a workload, beneficial as a whole or not; `savings` are by id, the limit in seconds.
     """
     begin = tuple(start)
     model = AssignmentModel.of(candidates, savings)

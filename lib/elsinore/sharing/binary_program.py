@@ -69,14 +69,10 @@ def solve(
     bound: float,
     time_limit: float,
 ) -> BinarySolution:
-    """The best vector that can be found in time; never worse than `start`.
+    """The best vector that can be found in time; never worse than `start`, which is feasible.
 
-    Args:
-        program: what to solve.
-        start: a feasible vector.
-        improve: makes a good feasible vector of any vector between 0 and 1.
-        bound: a bound that is known already.
-        time_limit: seconds; the relaxation may overrun them a little.
+    `improve` makes a good feasible vector of any vector between 0 and 1; `bound` is known already.
+    The relaxation may overrun the time limit, in seconds, a little.
     """
     ends = monotonic() + time_limit
     incumbent = BinarySolution(start, float(program.gains @ start), bound)

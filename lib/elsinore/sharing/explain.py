@@ -184,12 +184,9 @@ class ExplainedSavings:
 def explain_savings(
     plan: StaticPlan, workload: Workload, statistics: Statistics | None = None
 ) -> ExplainedSavings:
-    """What the plan's sharing saves, and why it does not share more.
+    """What sharing saves by a plan that fits the workload (`replan.verify`), and why not more.
 
-    Args:
-        plan: it must fit the workload (`elsinore.sharing.replan.verify`).
-        workload: what it was found for.
-        statistics: what it was found from; without them the gains stay unknown.
+    Without the statistics that it was found from the gains stay unknown.
 
     Raises:
         PlanError: the plan was found from other statistics.

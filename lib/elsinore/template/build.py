@@ -297,14 +297,9 @@ def bind_guard_keys(
 ) -> Machine:
     """A NOT's machine for trends that carry some keys; the events of its match agree in the others.
 
-    Partitions see to the keys that the trends carry. Those that only the events of NOT carry are
-    compared from one event to the next.
-
-    Args:
-        query: the query.
-        guard: the machine of a NOT.
-        inside: those of the NOT inside of it.
-        carried: numbers of the keys that the trends carry.
+    Partitions see to the keys that the trends carry (`carried`, their numbers). Those that only the
+    events of NOT carry are compared from one event to the next. `inside` are the machines of the
+    NOT inside of it.
 
     Raises:
         NotUnambiguous: events of one match that are not next to each other would have to agree, or

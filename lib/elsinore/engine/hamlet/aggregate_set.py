@@ -52,7 +52,7 @@ def aggregate_set(
         queries: one sharable set.
         events: in any order; all partitions together.
         owned: only the windows that end in this interval; None for every window.
-        decisions: how to decide which queries share a burst.
+        decisions: which queries share a burst.
         observer: is told what was done.
 
     Raises:

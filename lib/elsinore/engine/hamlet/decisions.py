@@ -114,12 +114,8 @@ def _turns(graph: MergedGraph, costs: np.ndarray, limbs: int) -> np.ndarray:
     lanes, `burst + b coefficient + l product` is weighed against `b f (step + l addition)`. With
     them, a burst whose pairs are all adjacent, the best there is, says when it is worth a look:
     `b expression + b l value + b^2 / 2 term + snapshot` against
-    `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`.
-
-    Args:
-        graph: its queries, states and entries.
-        costs: nanoseconds by `NAMES`.
-        limbs: of counts; expressions over snapshots are for one limb.
+    `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`. `costs` are nanoseconds by
+    `NAMES`; expressions over snapshots are for counts of one limb.
     """
     cost = dict(zip(NAMES, costs.tolist(), strict=True))
     starts = graph.queries["long_start"]

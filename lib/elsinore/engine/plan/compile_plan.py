@@ -34,14 +34,10 @@ def compile_plan(
     """Decide who runs what: by rules, and for segments by predicted costs.
 
     What the sweep can do it does (`_swept_queries`). Of the others those of fixed length share
-    segments where that pays; under a static plan only what that shares. Those with a common Kleene
-    sub-pattern share order trees or run by Hamlet (`_choose_sets`). Without statistics it is not
-    known what pays: then all that the static plan shares is shared.
-
-    Args:
-        workload: the queries.
-        statistics: of their stream.
-        static_plan: Sharon's.
+    segments where that pays; under a static plan (Sharon's) only what that shares. Those with a
+    common Kleene sub-pattern share order trees or run by Hamlet (`_choose_sets`). Without
+    statistics of the stream it is not known what pays: then all that the static plan shares is
+    shared.
 
     Raises:
         ParameterError: the statistics lack a type of the workload.

@@ -62,13 +62,10 @@ def plan_for(
     events: EventTable,
     static_plan: StaticPlan | None = None,
 ) -> RuntimePlan:
-    """The plan of a workload by one executor; `auto` chooses among all.
+    """The plan of a workload by one executor, which refuses none of it; `auto` chooses among all.
 
-    Args:
-        executor: which.
-        workload: the queries; what the executor refuses was refused before.
-        events: what it will run over, to measure what is to be expected.
-        static_plan: what sharon shares; None: GWMIN's plan.
+    `events` is what it will run over, to measure what is to be expected; without a `static_plan`
+    sharon shares GWMIN's.
     """
     if executor is Executor.AUTO:
         return compile_plan(workload, observe(workload, events))

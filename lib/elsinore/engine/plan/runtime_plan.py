@@ -117,10 +117,7 @@ class RuntimePlan:
     ) -> Iterator[pa.Table]:
         """Unfinished rows (`results.partial`) of all queries but those that are left to twostep.
 
-        Args:
-            events: in any order; all partitions together. Columns of an earlier call are used
-                again.
-            request: of the units.
+        Events are in any order, all partitions together; columns of an earlier call are used again.
         """
         columns = EventColumns.of(events)
         for unit in self.units:
