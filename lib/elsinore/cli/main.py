@@ -94,11 +94,7 @@ def commands_for(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _command(name: str) -> Any:
-    """A command, once its packages are there.
-
-    Raises:
-        SetupError: it is the pipeline's, and one of its packages is not installed.
-    """
+    """A command, once its packages are there; SetupError: one of the pipeline's is not."""
     module, _, attribute = COMMANDS[name].partition(":")
     with pipeline_packages(f"elsinore {name}"):
         return getattr(import_module(module), attribute)
@@ -175,11 +171,7 @@ def bench(
 
 
 def _runner(checkout: Path) -> ModuleType:
-    """The benchmarks are no part of the package.
-
-    Raises:
-        SetupError: the package does not stand in a checkout.
-    """
+    """The benchmarks, no part of the package; SetupError: this does not stand in a checkout."""
     if not (checkout / "benchmarks" / "registry.py").is_file():
         raise SetupError(
             "the benchmarks are not installed with the package",

@@ -83,10 +83,7 @@ def csv_rows(
 ) -> Iterator[tuple[int, dict[str, str], str, Fault | None]]:
     """Of each record of a CSV file its position, cells by column, text, and what spoils it all.
 
-    See `read_csv`.
-
-    Raises:
-        DataError, UnreadableFile: as `read_csv`.
+    See `read_csv`, also for what it raises.
     """
     records = _records(_Lines(raw_lines(path, limits)))
     if header := _header(path, records, schema):

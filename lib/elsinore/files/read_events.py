@@ -160,8 +160,7 @@ def files_of(
 ) -> tuple[list[Source], tuple[Path, ...]]:
     """What to read, and the files below folders that are left out: their names say no format.
 
-    Raises:
-        ParameterError, DataError: as `read_events`.
+    ParameterError, DataError: as `read_events`.
     """
     files: list[Source] = []
     passed_over: list[Path] = []

@@ -46,11 +46,7 @@ def read_parquet(
 def parquet_rows(
     path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[pa.Table]:
-    """The rows of a Parquet file with all its columns, in parts, as `read_parquet` types them.
-
-    Raises:
-        DataError, UnreadableFile: as `read_parquet`.
-    """
+    """The rows of a Parquet file with all its columns, in parts; raises as `read_parquet`."""
     with open_unpacked(path, limits) as stream:
         # A packed file, or a pipe.
         whole = path.suffix.lower() in PACKED or not stream.seekable()

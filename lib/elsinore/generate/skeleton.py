@@ -86,11 +86,7 @@ class StreamOptions(ABC):
     seed: int = option(0, "Another seed gives other events of the same kind.", 0, 2**63 - 1)
 
     def __post_init__(self) -> None:
-        """Refuse what no stream can have.
-
-        Raises:
-            ParameterError: a value is out of range.
-        """
+        """Refuse what no stream can have; ParameterError: a value is out of range."""
         for each in fields(self):
             low, value = each.metadata.get("low"), getattr(self, each.name)
             if low is not None and value is not None:
@@ -139,11 +135,7 @@ class StreamOptions(ABC):
 
 
 def require_range(name: str, value: float, low: float, high: float) -> None:
-    """Refuse a number outside of `[low, high]`, NaN included.
-
-    Raises:
-        ParameterError: it lies outside.
-    """
+    """Refuse a number outside of `[low, high]`, NaN included (ParameterError)."""
     if not (math.isfinite(value) and low <= value <= high):
         raise ParameterError(f"{name} is {value:g}, not between {low:,g} and {high:,g}")
 

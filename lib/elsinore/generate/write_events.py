@@ -27,11 +27,7 @@ OnWritten = Callable[[int], None]
 
 
 def require_format(path: Path) -> str:
-    """The format that a file's name says: one of `.jsonl`, `.jsonl.gz`, `.parquet`.
-
-    Raises:
-        ParameterError: it says none of them.
-    """
+    """The format that a file's name says, one of three (`_FORMATS`); else ParameterError."""
     for suffix in _FORMATS:
         if path.name.lower().endswith(suffix) and path.name.lower() != suffix:
             return suffix

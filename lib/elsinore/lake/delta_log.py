@@ -259,11 +259,7 @@ def read_by_day(
     columns: Sequence[str] | None = None,
     version: int | None = None,
 ) -> Iterator[pa.Table]:
-    """Rows of some hours in a table that is partitioned by day, a day at a time.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
+    """Rows of some hours in a table by day, a day at a time; DataError: missing or unreadable."""
     with _readable(lake, table, version) as dataset:
         yield from hours.rows_by_day(dataset, columns)
 

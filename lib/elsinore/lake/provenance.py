@@ -83,11 +83,7 @@ def staged_origins(
 def require_origins(
     lake: LakePath, interval: Interval, *, version: int | None = None
 ) -> dict[str, Origin]:
-    """`staged_origins` of every hour of an interval.
-
-    Raises:
-        DataError: an hour was never aggregated.
-    """
+    """`staged_origins` of every hour of an interval; DataError: one was never aggregated."""
     found = staged_origins(lake, interval, version=version)
     for hour in hours_of(interval):
         if hour_label(hour) not in found:

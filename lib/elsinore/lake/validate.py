@@ -237,11 +237,7 @@ def validate(
 
 
 def require_no_mismatch(validation: Validation) -> None:
-    """Stop here if the engine and the reference differ anywhere.
-
-    Raises:
-        ValidationError: naming the first mismatch; all of them in `mismatches`.
-    """
+    """Stop here if engine and reference differ; ValidationError has all `mismatches`."""
     mismatches = validation.mismatches
     if not mismatches:
         return

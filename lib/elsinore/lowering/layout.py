@@ -23,11 +23,7 @@ class Layout:
 
 
 def lay_out(template: Template) -> Layout:
-    """The layout of a template.
-
-    Raises:
-        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
-    """
+    """A template's layout; UnsupportedQueryError: a condition is deeper than kernels' stacks."""
     programs = Programs()
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)

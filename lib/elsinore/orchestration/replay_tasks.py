@@ -411,11 +411,7 @@ class CatchUp(TriggerDagRunOperator):
         self.after = after
 
     def execute(self, context: Context) -> Any:
-        """Triggers the run.
-
-        Raises:
-            AirflowSkipException: nothing is left.
-        """
+        """Triggers the run; AirflowSkipException: nothing is left."""
         figures = context["ti"].xcom_pull(task_ids=self.after, key="figures")
         if not figures["catch_up"]:
             raise AirflowSkipException("no hour is left to catch up with")
@@ -436,10 +432,6 @@ class HoursSensor(BaseSensorOperator):
         self.delta = delta
 
     def poke(self, context: Context) -> bool:
-        """Whether the time has come.
-
-        Raises:
-            ParameterError: the run has no valid hours.
-        """
+        """Whether the time has come; ParameterError: the run has no valid hours."""
         end = context_interval(context).end / SECOND
         return time.time() >= end + self.delta.total_seconds()

@@ -73,11 +73,7 @@ def day_interval(day: str) -> Interval:
 
 
 def context_interval(context: Mapping[str, Any]) -> Interval:
-    """The hours that the run of a task's context works on.
-
-    Raises:
-        ParameterError: see `run_interval`.
-    """
+    """The hours that the run of a task's context works on; raises as `run_interval`."""
     params = context["params"]
     day = params.get("day")
     if day is not None:

@@ -45,11 +45,7 @@ _SHORT_UNITS = {
 
 
 def unit_length(scope: Scope, word: str, at: Location) -> int:
-    """Microseconds of a unit, singular or plural.
-
-    Raises:
-        BindFault: there is no such unit; noted in the scope.
-    """
+    """Microseconds of a unit, singular or plural; BindFault, noted in the scope: there is none."""
     length = UNITS.get(word) or UNITS.get(word.removesuffix("s"))
     if length is None:
         meant = f"did you mean {_SHORT_UNITS[word]}?" if word in _SHORT_UNITS else None
@@ -69,11 +65,7 @@ def whole_ticks(amount: int | float, length: int) -> int | None:
 
 
 def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
-    """The bound form of an expression.
-
-    Raises:
-        BindFault: a name is unknown or types do not agree; noted in the scope.
-    """
+    """The bound form; BindFault, noted in the scope: a name is unknown or types do not agree."""
     if isinstance(expression, Equivalence):
         message = "[...] holds for whole trends: it can only stand beside AND at the top of WHERE"
         scope.refuse(message, expression.at)
@@ -89,11 +81,7 @@ def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
 
 
 def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
-    """The bound form of an expression that must be true or false.
-
-    Raises:
-        BindFault: as `bind_expression`, or the expression is no condition.
-    """
+    """The bound form of a condition; BindFault: as `bind_expression`, or it is none."""
     bound = bind_expression(scope, expression)
     if bound.type is not _BOOLEAN:
         hint = "compare it with something, as in V.price > 5"

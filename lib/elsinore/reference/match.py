@@ -169,11 +169,7 @@ class Matcher:
         return _begun(pattern, self.keys.none)
 
     def extensions(self, found: Partial) -> Iterator[Partial]:
-        """A trend under way with each event that may come next, in each way.
-
-        Raises:
-            BudgetError: there is too much to look at.
-        """
+        """A trend under way with each event that may come next, in each way; see BudgetError."""
         for way in found.ways:
             if way.next is not None:
                 yield from self._extensions(found, way, way.next, _WINDOW)

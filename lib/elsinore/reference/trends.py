@@ -63,8 +63,7 @@ def group_of(query: BoundQuery, values: KeyValues) -> Group:
 def refuse_ambiguous(query: BoundQuery) -> None:
     """Refuse a query of which one trend can be matched in ways that give different results.
 
-    Raises:
-        UnsupportedQueryError: always; fields `query`, `executor`, `reasons`.
+    UnsupportedQueryError has the fields `query`, `executor`, `reasons`.
     """
     reason = "one trend can be matched in several ways that differ in an aggregate or group"
     raise UnsupportedQueryError(

@@ -17,11 +17,7 @@ from elsinore.timeline import Interval
 
 
 def observe(workload: Workload, events: EventTable) -> Statistics:
-    """Statistics of events at hand, from the first to the last.
-
-    Raises:
-        DataError: there is no event.
-    """
+    """Statistics of events at hand, from the first to the last; DataError: there is none."""
     if not len(events):
         raise DataError("there is no event to find a plan from")
     return count_events(workload, observed_interval(events), [events.table])

@@ -54,11 +54,7 @@ class Conjoined:
 
 @of_query
 def build_templates(query: BoundQuery) -> Templates:
-    """The templates of a query without AND.
-
-    Raises:
-        NotUnambiguous: see `subsets.subset_machine`.
-    """
+    """The templates of a query without AND; NotUnambiguous: see `subsets.subset_machine`."""
     types = [position.type for position in query.positions if not position.negated]
     if len(set(types)) < len(types):  # local predicates may tell its positions apart
         return _Builder(query).templates(query.pattern)
@@ -82,11 +78,7 @@ def _built(shaped: _Shaped) -> Templates:
 
 @of_query
 def build_conjoined(query: BoundQuery) -> Conjoined:
-    """The templates of a query whose pattern is an AND of two.
-
-    Raises:
-        NotUnambiguous: see `subsets.subset_machine`.
-    """
+    """The templates of an AND of two patterns; NotUnambiguous: see `subsets.subset_machine`."""
     assert isinstance(query.pattern, Conjunction)
     left, right = query.pattern.parts
     return Conjoined(
@@ -189,11 +181,7 @@ LEFT, RIGHT, BOTH = "left side of AND", "right side of AND", "both sides of AND 
 
 
 def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
-    """The templates of a query, one for each set of keys that its trends may carry.
-
-    Raises:
-        NotUnambiguous: the pattern has none.
-    """
+    """A query's templates, one for each set of keys that trends may carry; NotUnambiguous: none."""
     if not isinstance(query.pattern, Conjunction):
         return [(WHOLE, template) for template in build_templates(query)]
     found = build_conjoined(query)

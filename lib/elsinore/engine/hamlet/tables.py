@@ -38,11 +38,7 @@ class Tables:
 
 
 def make_tables(found: SharableSet) -> Tables:
-    """The tables of a sharable set.
-
-    Raises:
-        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
-    """
+    """A set's tables; UnsupportedQueryError: a condition nests deeper than the kernels' stack."""
     merged = found.merged
     class_of, carriers = merged.class_of, tuple(carriers_of(query) for query in merged.queries)
     programs, columns = Programs(), WeightColumns()

@@ -47,11 +47,7 @@ _DECISIONS = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
 
 
 def require(queries: Iterable[BoundQuery], executor: Executor) -> None:
-    """Refuse the queries that an executor cannot run.
-
-    Raises:
-        UnsupportedQueryError: in the executor's name.
-    """
+    """Refuse queries that an executor cannot run; UnsupportedQueryError in its name."""
     if executor in REFUSALS:
         support.require(queries, executor, REFUSALS[executor])
 
