@@ -29,22 +29,17 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What engines write each in their own way.
+    """What engines write each in their own way."""
 
-    Attributes:
-        quote: stands around a name.
-        text, instant: the types of texts and of instants.
-        value: what the group has under a label, as a type. Labels, like all names that queries and
-            schemas give, are ASCII letters, digits and `_`, beside them a `.`.
-        from_micros: an instant from the digits of its microseconds since 1970.
-        table: a table by its folder; None where only the engine's catalog can name one.
-    """
-
-    quote: str
+    quote: str  #: stands around a name
+    #: the types of texts and of instants.
     text: str
     instant: str
+    #: what the group has under a label, as a type. Labels, like all names that queries and schemas
+    #: give, are ASCII letters, digits and `_`, beside them a `.`.
     value: Callable[[str, str], str]
-    from_micros: Callable[[str], str]
+    from_micros: Callable[[str], str]  #: an instant from the digits of its microseconds since 1970
+    #: a table by its folder; None where only the engine's catalog can name one.
     table: Callable[[str], str] | None = None
 
     def name(self, name: str) -> str:

@@ -156,16 +156,12 @@ class Slot:
 
 @dataclass(eq=False)
 class Block:
-    """Rows that are advanced as wholes: those of a shared segment, or the one of a position.
+    """Rows that are advanced as wholes: those of a shared segment, or the one of a position."""
 
-    Attributes:
-        symbols: of its positions; empty for the row of a single position.
-        slots: by what makes them the same; in rows those with a source of their own come first.
-        rows: numbers of its rows; the first is what comes in.
-    """
-
-    symbols: tuple[int, ...]
+    symbols: tuple[int, ...]  #: of its positions; empty for the row of a single position
+    #: by what makes them the same; in rows those with a source of their own come first.
     slots: dict[object, Slot] = field(default_factory=dict)
+    #: numbers of its rows; the first is what comes in.
     rows: list[int] = field(default_factory=list)
 
     @property

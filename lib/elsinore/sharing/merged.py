@@ -60,13 +60,10 @@ class Standings(Generic[Place]):
     """Where events of some queries may stand, as far as it takes to part a stream by their keys.
 
     A place is a state of a query's template, or a position of its pattern.
-
-    Attributes:
-        by_place: of each place.
-        starts, ends, arrows: where trends may start and end, and which place may follow which.
     """
 
-    by_place: Mapping[Place, Standing]
+    by_place: Mapping[Place, Standing]  #: of each place
+    #: where trends may start and end, and which place may follow which.
     starts: frozenset[Place]
     ends: frozenset[Place]
     arrows: frozenset[tuple[Place, Place]]
@@ -140,16 +137,12 @@ class Link(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How trends lead through merged states, in one direction of time.
+    """How trends lead through merged states, in one direction of time."""
 
-    Attributes:
-        starts, ends: the queries whose trends may start and end at each state.
-        links: sorted by (later, earlier).
-    """
-
+    #: the queries whose trends may start and end at each state.
     starts: tuple[tuple[int, ...], ...]
     ends: tuple[tuple[int, ...], ...]
-    links: tuple[Link, ...]
+    links: tuple[Link, ...]  #: sorted by (later, earlier)
 
     def turned(self) -> Ways:
         """The same ways from their ends to their starts; links ask for comparisons at most."""

@@ -125,24 +125,18 @@ class PartitionSkew(Part):
 
 
 class StreamProfile(Artifact):
-    """The events of an interval, as a workload meets them.
-
-    Attributes:
-        pane: length of the panes of `rates`: the gcd of all WITHIN and SLIDE of the workload.
-        rates: by type, in alphabetical order.
-        bursts: of the types that have any, set by set.
-        local, edges: selectivities, in the order of the workload.
-        partitions: by set of key attributes, in alphabetical order; sets without values are left
-            out.
-    """
+    """The events of an interval, as a workload meets them."""
 
     CALLED = "stream profile"
     version: Literal[1] = 1
     workload_fingerprint: str
     observed: tuple[int, int]
+    #: length of the panes of `rates`: the gcd of all WITHIN and SLIDE of the workload.
     pane: pydantic.PositiveInt
-    rates: tuple[TypeRate, ...]
-    bursts: tuple[BurstLengths, ...]
+    rates: tuple[TypeRate, ...]  #: by type, in alphabetical order
+    bursts: tuple[BurstLengths, ...]  #: of the types that have any, set by set
+    #: selectivities, in the order of the workload.
     local: tuple[LocalSelectivity, ...]
     edges: tuple[EdgeSelectivity, ...]
+    #: by set of key attributes, in alphabetical order; sets without values are left out.
     partitions: tuple[PartitionSkew, ...]

@@ -40,16 +40,12 @@ Templates = tuple[Template, ...]
 
 @dataclass(frozen=True)
 class Conjoined:
-    """The templates of `P1 AND P2` (GRETA section 9).
+    """The templates of `P1 AND P2` (GRETA section 9)."""
 
-    Attributes:
-        left, right: trends of each side.
-        both: trends that match both sides.
-    """
-
+    #: trends of each side.
     left: Templates
     right: Templates
-    both: Templates
+    both: Templates  #: trends that match both sides
 
 
 @of_query

@@ -175,16 +175,11 @@ def _rows(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A graph and what its numbers mean.
+    """A graph and what its numbers mean."""
 
-    Attributes:
-        graph: the arrays.
-        weights: of the events.
-        window_owner, window_query: int64[R], partition and query of each window of the graph.
-    """
-
-    graph: MergedGraph
-    weights: EventWeights
+    graph: MergedGraph  #: the arrays
+    weights: EventWeights  #: of the events
+    #: int64[R], partition and query of each window of the graph.
     window_owner: np.ndarray
     window_query: np.ndarray
 

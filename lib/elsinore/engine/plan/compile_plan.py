@@ -167,16 +167,12 @@ def _expected_bits(query: BoundQuery, statistics: Statistics) -> float:
 
 @dataclass
 class _Sets:
-    """The sharable sets of some queries, and why each query is run as it is.
+    """The sharable sets of some queries, and why each query is run as it is."""
 
-    Attributes:
-        ordered: sets that share order trees.
-        hamlet: sets that run by Hamlet; all sets are disjoint.
-        by_query: who runs each query, and why; those that run by themselves, too.
-    """
-
-    ordered: list[SharableSet] = field(default_factory=list)
+    ordered: list[SharableSet] = field(default_factory=list)  #: sets that share order trees
+    #: sets that run by Hamlet; all sets are disjoint.
     hamlet: list[SharableSet] = field(default_factory=list)
+    #: who runs each query, and why; those that run by themselves, too.
     by_query: dict[str, Choice] = field(default_factory=dict)
 
     def alone(self, beside: Iterable[tuple[BoundQuery, str]]) -> None:
