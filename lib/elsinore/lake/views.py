@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.lake.provenance import PUBLISHED
@@ -13,6 +14,9 @@ from elsinore.lake.tables import Lake
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+
+if TYPE_CHECKING:
+    import duckdb
 
 _BOUNDS = ("window_start", "window_end")
 #: Aggregates that may be of any size.
@@ -121,6 +125,33 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
             path = str(lake.path(name).absolute())
             yield f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT * FROM {table(path)}"  # noqa: S608 - a declared name, a quoted path
     yield from view_statements(workload, engine, lake.tables)
+
+
+def connect(settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection in which the lake's tables have their names, and each query its view.
+
+    Tables are read as they are now, and none is written. Views are those of the workload that the
+    settings name (`view_statements` says what they hold), by default those of the
+    environment. Times are shown in UTC.
+
+    Raises:
+        DataError: nothing was landed yet.
+        QueryError: the workload does not parse or bind.
+        SchemaError: the stream's schema is not valid.
+        SetupError: it is not known where the lake is.
+    """
+    import duckdb  # not where it is another engine that is asked
+
+    settings = settings or Settings.load()
+    lake = Lake.open(settings)
+    workload = load_workload(settings.queries, lake.stream)
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    for name in lake.tables:
+        connection.register(name, lake.dataset(name))
+    for statement in view_statements(workload, Engine.DUCKDB, lake.tables):
+        connection.execute(statement)
+    return connection
 
 
 def view_statements(workload: Workload, engine: Engine, tables: Iterable[str]) -> Iterator[str]:
