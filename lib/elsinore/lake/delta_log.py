@@ -28,17 +28,10 @@ from elsinore.places import is_here, scheme
 from elsinore.settings import LakePath
 
 #: Commits that change no row.
-_KEEP_ROWS = frozenset(
-    {
-        "ADD COLUMNS",
-        "CREATE TABLE",
-        "OPTIMIZE",
-        "SET TBLPROPERTIES",
-        "UNSET TBLPROPERTIES",
-        "VACUUM END",
-        "VACUUM START",
-    }
-)
+_KEEP_ROWS = {
+    "ADD COLUMNS", "CREATE TABLE", "OPTIMIZE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
+    "VACUUM END", "VACUUM START",
+}  # fmt: skip
 
 #: The table of commits that Delta has cleaned from the logs of others.
 HISTORY = "history"

@@ -117,21 +117,13 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
         writer.heads.append(head)
     totals, finals, most = _totals(members, carried)
     fan = max((len(found) + 1 for m in members for found in m.sources.values()), default=1)
+    kept = end + len(carried[LONG]), *map(len, carried[DOUBLE:])
+    sizes = [ones, end, *kept, most, max(most, fan)]
     program = Program(
         classes=_table(numbers, 2),
         heads=_table(writer.heads, HEAD),
         rows=_table(writer.rows, ROW),
-        sizes=np.array(
-            [
-                ones,
-                end,
-                end + len(carried[LONG]),
-                *map(len, carried[DOUBLE:]),
-                most,
-                max(most, fan),
-            ],
-            np.int64,
-        ),
+        sizes=np.array(sizes, np.int64),
         blocks=np.array(borders, np.int64),
         totals=_table(totals, 4),
         ends=_table(finals, 3),

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 
 from elsinore.sharing.benefit import Choice, Option, Savings
 from elsinore.sharing.binary_program import TOLERANCE, BinaryProgram, solve
-from elsinore.sharing.candidates import Candidate, Place
+from elsinore.sharing.candidates import Candidate, Place, places_of
 
 
 @dataclass(frozen=True)
@@ -258,13 +258,7 @@ def _filled(
 
     A solver that computes to a tolerance may overlook what is too small to matter to the sum.
     """
-    taken = {
-        (place.query, position)
-        for option in options
-        for place in option.candidate.occurrences
-        if place.query in option.queries
-        for position in range(place.start, place.stop)
-    }
+    taken = {place for option in options for place in places_of(option.candidate, option.queries)}
     added = {option.candidate.id for option in options}
     more = list(options)
     for candidate in model.candidates:
@@ -272,13 +266,12 @@ def _filled(
         free = [
             place
             for place in candidate.occurrences
-            if own.gains[place.query] > 0
-            and taken.isdisjoint((place.query, i) for i in range(place.start, place.stop))
+            if own.gains[place.query] > 0 and taken.isdisjoint(place.places)
         ]
         if candidate.id in added or len(free) < 2:
             continue
         option = Option.of(candidate, (place.query for place in free), own)
         if option.benefit > 0:
             more.append(option)
-            taken |= {(p.query, i) for p in free for i in range(p.start, p.stop)}
+            taken.update(*(place.places for place in free))
     return tuple(more)

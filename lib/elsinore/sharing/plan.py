@@ -15,38 +15,54 @@ from elsinore.sharing.sharable import SharableSet
 
 
 class PlannedState(Part):
-    """A state of a merged template."""
+    """A state of a merged template.
 
-    event_type: str  #: of its events
-    keys: tuple[str, ...]  #: attributes of the keys that they carry, sorted
-    #: numbers, in the set, of the queries that have the state.
+    Attributes:
+        event_type: of its events.
+        keys: attributes of the keys that they carry, sorted.
+        queries: numbers, in the set, of the queries that have the state.
+        starts, ends: numbers of those whose trends may start, or end, there.
+    """
+
+    event_type: str
+    keys: tuple[str, ...]
     queries: tuple[pydantic.NonNegativeInt, ...]
-    #: numbers of those whose trends may start, or end, there.
     starts: tuple[pydantic.NonNegativeInt, ...]
     ends: tuple[pydantic.NonNegativeInt, ...]
 
 
 class PlannedTransition(Part):
-    """A transition of a merged template, labelled by queries (Hamlet Figure 3(b))."""
+    """A transition of a merged template, labelled by queries (Hamlet Figure 3(b)).
 
-    #: numbers of states.
+    Attributes:
+        earlier, later: numbers of states.
+        queries: numbers, in the set, of the queries that have it.
+        conditional: whether pairs of events must meet an edge predicate.
+    """
+
     earlier: pydantic.NonNegativeInt
     later: pydantic.NonNegativeInt
-    #: numbers, in the set, of the queries that have it.
     queries: tuple[pydantic.NonNegativeInt, ...]
-    conditional: bool  #: whether pairs of events must meet an edge predicate
+    conditional: bool
 
 
 class PlannedSet(Part):
-    """Queries that can share the aggregation of a Kleene sub-pattern (Hamlet Definition 3.2)."""
+    """Queries that can share the aggregation of a Kleene sub-pattern (Hamlet Definition 3.2).
 
-    id: str  #: its name in this plan
-    kleene: tuple[str, ...]  #: the event types E whose E+ several of the queries share, sorted
-    queries: tuple[str, ...]  #: two or more; others name them by their places here
-    keys: tuple[str, ...]  #: attributes that partition the trends, sorted
-    #: length of a pane: the gcd of all WITHIN and SLIDE (section 3.1), in ticks.
+    Attributes:
+        id: its name in this plan.
+        kleene: the event types E whose E+ several of the queries share, sorted.
+        queries: two or more; others name them by their places here.
+        keys: attributes that partition the trends, sorted.
+        pane: length of a pane: the gcd of all WITHIN and SLIDE (section 3.1), in ticks.
+        states, transitions: the merged template.
+    """
+
+    id: str
+    kleene: tuple[str, ...]
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
     pane: pydantic.PositiveInt
-    #: the merged template.
     states: tuple[PlannedState, ...]
     transitions: tuple[PlannedTransition, ...]
 
@@ -125,26 +141,33 @@ class PlannedCandidate(Part):
 
     Its conflicts are not listed, since a large workload has millions: they follow from the
     occurrences, as two candidates are in conflict where they meet at a position of a query.
+
+    Attributes:
+        id: its name in this plan.
+        pattern: event types, from left to right.
+        occurrences: one a query, by the queries' names.
+        benefit: BValue (Sharon Equation 8) of sharing it among all of its queries, in count updates
+            per longest window of the workload.
+        degree: number of its conflicts, its edges in the Sharon graph; None for a candidate that is
+            not beneficial, since it is no vertex.
+        score_max: no plan of whole candidates that holds it scores more (Equation 11); None as
+            above. Below the guaranteed weight the reduction prunes it.
+        fate: what became of it.
+        shared_by: the queries that share it, all of its own or some; none unless it was chosen.
+        shared_benefit: BValue of sharing it among those; None unless it was chosen.
+        excluded_by: the chosen candidates that it meets in queries that share them; none for a
+            candidate that is not beneficial.
     """
 
-    id: str  #: its name in this plan
-    pattern: tuple[str, ...]  #: event types, from left to right
-    occurrences: tuple[Occurrence, ...]  #: one a query, by the queries' names
-    #: BValue (Sharon Equation 8) of sharing it among all of its queries, in count updates per
-    #: longest window of the workload.
+    id: str
+    pattern: tuple[str, ...]
+    occurrences: tuple[Occurrence, ...]
     benefit: float
-    #: number of its conflicts, its edges in the Sharon graph; None for a candidate that is not
-    #: beneficial, since it is no vertex.
     degree: pydantic.NonNegativeInt | None
-    #: no plan of whole candidates that holds it scores more (Equation 11); None as above. Below the
-    #: guaranteed weight the reduction prunes it.
     score_max: float | None
-    fate: Fate  #: what became of it
-    #: the queries that share it, all of its own or some; none unless it was chosen.
+    fate: Fate
     shared_by: tuple[str, ...]
-    shared_benefit: float | None  #: BValue of sharing it among those; None unless it was chosen
-    #: the chosen candidates that it meets in queries that share them; none for a candidate that is
-    #: not beneficial.
+    shared_benefit: float | None
     excluded_by: tuple[str, ...]
 
     @property
@@ -170,28 +193,36 @@ class StaticPlan(Artifact):
     """Which queries share the aggregation of what: fixed-length patterns (Sharon Definition 7), E+.
 
     Whether one that was read fits a workload is for `elsinore.sharing.replan.verify` to say.
+
+    Attributes:
+        workload_fingerprint, statistics_fingerprint: what the plan was found for and from.
+        queries: fingerprints of the workload's queries by name.
+        finder: the algorithm that chose.
+        candidates: every candidate, chosen or not, in the order of mining.
+        chosen: ids of the candidates that are shared, in the order in which they were chosen; the
+            candidates say by which of their queries.
+        score: sum of the benefits of what is shared (Equation 9).
+        guaranteed_weight: what GWMIN's score can never fall below (Equation 10).
+        bound: no plan in the finder's search space scores more; None if the finder knows none.
+        proven: whether the score reaches the bound, up to a millionth of it.
+        kleene: Kleene sub-patterns that several queries hold.
+        sets: sharable sets of queries with Kleene sub-patterns (Hamlet Definition 3.2), disjoint;
+            which of them run together the runtime plan says, and their bursts what is shared.
     """
 
     CALLED = "static plan"
     version: Literal[4] = 4
-    #: what the plan was found for and from.
     workload_fingerprint: str
     statistics_fingerprint: str
-    queries: dict[str, str]  #: fingerprints of the workload's queries by name
-    finder: Finder  #: the algorithm that chose
-    #: every candidate, chosen or not, in the order of mining.
+    queries: dict[str, str]
+    finder: Finder
     candidates: tuple[PlannedCandidate, ...]
-    #: ids of the candidates that are shared, in the order in which they were chosen; the candidates
-    #: say by which of their queries.
     chosen: tuple[str, ...]
-    score: float  #: sum of the benefits of what is shared (Equation 9)
-    guaranteed_weight: float  #: what GWMIN's score can never fall below (Equation 10)
-    #: no plan in the finder's search space scores more; None if the finder knows none.
+    score: float
+    guaranteed_weight: float
     bound: float | None
-    proven: bool  #: whether the score reaches the bound, up to a millionth of it
-    kleene: tuple[KleenePart, ...]  #: Kleene sub-patterns that several queries hold
-    #: sharable sets of queries with Kleene sub-patterns (Hamlet Definition 3.2), disjoint; which of
-    #: them run together the runtime plan says, and their bursts what is shared.
+    proven: bool
+    kleene: tuple[KleenePart, ...]
     sets: tuple[PlannedSet, ...]
 
     @cached_property
