@@ -24,6 +24,6 @@ from elsinore.engine.plan.units import (
 
 __all__ = [
     "EVERYTHING", "GRETA", "HAMLET", "REFUSALS", "SEGMENTS", "SWEEP", "TWOSTEP", "AloneUnit",
-    "Choice", "Executor", "HamletUnit", "Request", "RuntimePlan", "Unit", "compile_plan", "plan_for",
-    "require",
+    "Choice", "Executor", "HamletUnit", "Request", "RuntimePlan", "Unit", "compile_plan",
+    "plan_for", "require",
 ]  # fmt: skip
