@@ -23,6 +23,7 @@ from pyarrow import types
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES
 from elsinore.files.rejection import Fault, Reason, shown
+from elsinore.results.published import to_double
 from elsinore.timeline import (
     DAY,
     MAX_INSTANT,
@@ -418,10 +419,7 @@ def _long(value: Any) -> int | Fault:
 
 
 def _double(value: Any) -> float | Fault:
-    try:
-        return float(value) if _is_number(value) else _no_number(value, "double")
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    return to_double(value) if _is_number(value) else _no_number(value, "double")
 
 
 def _boolean(value: Any) -> bool | Fault:

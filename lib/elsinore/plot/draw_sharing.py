@@ -250,7 +250,10 @@ def _unit(unit: Unit, groups: Sequence[Group]) -> OffsetBox:
 
 def _legend(groups: Sequence[Group]) -> OffsetBox:
     """The groups with what they save, then the kinds of boxes."""
-    listed = [_listed(group) for group in groups[:_MOST_GROUPS]]
+    listed = [
+        f"{_shortened(group.text, _PATTERN)} in {len(group.members)} queries"
+        for group in groups[:_MOST_GROUPS]
+    ]
     width = ink.block_width(listed, BODY) + 8.0
     lines = []
     for number, (group, text) in enumerate(zip(groups, listed, strict=False)):
@@ -266,10 +269,6 @@ def _legend(groups: Sequence[Group]) -> OffsetBox:
         lines.append(beside(_box(box, ink.LINE), meaning, gap=10.0))
     kinds = below(*lines[-len(_KINDS) :])
     return below(below(*lines[: -len(_KINDS)]), kinds, gap=_ROW) if groups else kinds
-
-
-def _listed(group: Group) -> str:
-    return f"{_shortened(group.text, _PATTERN)} in {len(group.members)} queries"
 
 
 def _shortened(text: str, most: int) -> str:

@@ -110,7 +110,9 @@ def _climb(
             return
         output = _output(part, limbs)
         run_observed(part, output, decisions.policy(graph, limbs), (extent, limbs), observer)
-        yield left[~output.outgrown], _where(output, ~output.outgrown)
+        kept = ~output.outgrown
+        lanes = type(output.lanes)(*(column[kept] for column in output.lanes))
+        yield left[kept], Output(lanes, output.outgrown[kept])
         left, limbs = left[output.outgrown], 2 * limbs
 
 
@@ -133,12 +135,6 @@ def _output(graph: MergedGraph, limbs: int) -> Output:
     return Output(
         make_lanes(size, widths, limbs, graph.no_rank),  # type: ignore[arg-type]
         np.zeros(size, np.bool_),
-    )
-
-
-def _where(output: Output, chosen: np.ndarray) -> Output:
-    return Output(
-        type(output.lanes)(*(column[chosen] for column in output.lanes)), output.outgrown[chosen]
     )
 
 

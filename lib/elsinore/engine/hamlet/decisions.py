@@ -39,9 +39,8 @@ def load_costs() -> np.ndarray:
 def load_wide_costs(limbs: int) -> np.ndarray:
     """The same for bursts without edge predicates on the rung of so many limbs, above one."""
     costs, found = load_costs().copy(), _load()["wide"]
-    costs[NAMES.index("burst")] = found["burst"]
-    costs[NAMES.index("coefficient")] = found["coefficient"]
-    costs[NAMES.index("step")] = found["step"]
+    for name in ("burst", "coefficient", "step"):
+        costs[NAMES.index(name)] = found[name]
     for name in WIDE_NAMES:
         costs[NAMES.index(name)] = found[name] + limbs * found[f"{name}_limb"]
     return costs
