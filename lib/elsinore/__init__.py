@@ -22,7 +22,7 @@ sys.set_int_max_str_digits(0)
 _PLACES = {
     "Results": "elsinore.library.results",
     "Workload": "elsinore.library.workload",
-    "connect": "elsinore.lake.connect",
+    "connect": "elsinore.lake.views",
     "infer_schema": "elsinore.library.infer_schema",
     "load_schema": "elsinore.catalog.load_schema",
     "spark": "elsinore.spark",
@@ -32,7 +32,7 @@ _PLACES = {
 if TYPE_CHECKING:
     from elsinore import spark as spark
     from elsinore.catalog.load_schema import load_schema as load_schema
-    from elsinore.lake.connect import connect as connect
+    from elsinore.lake.views import connect as connect
     from elsinore.library.infer_schema import infer_schema as infer_schema
     from elsinore.library.results import Results as Results
     from elsinore.library.workload import Workload as Workload

@@ -213,11 +213,7 @@ class LostWorkerError(ElsinoreError):
 
 @contextmanager
 def pipeline_packages(what: str) -> Iterator[None]:
-    """Say how to get a package that the core does without, where `what` needs it.
-
-    Raises:
-        SetupError: a package is not installed.
-    """
+    """Say how to get a package that the core does without, where `what` needs it (SetupError)."""
     try:
         yield
     except ModuleNotFoundError as error:

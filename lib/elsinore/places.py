@@ -126,11 +126,9 @@ def local_copy(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_file(path: Path, level: int | None = None) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when it is whole.
+    """A file that appears under its name only when it is whole, in place of an existing one.
 
-    Args:
-        path: an existing file is replaced; folders are made.
-        level: of gzip; None: not packed.
+    Folders are made; `level` is of gzip, None: not packed.
     """
     with ExitStack() as stack:
         folder = path.parent if is_here(path) else Path(stack.enter_context(TemporaryDirectory()))

@@ -42,16 +42,10 @@ RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", 
 #: Where workloads of choice lie, from the root; and how their files end.
 WORKLOADS, SUFFIX = Path("schemas", "workloads"), ".sase"
 #: Tables that each workload of a stream has for itself, as it has reports and Data Docs.
-OF_WORKLOAD = frozenset(
-    {
-        "history",
-        "publications",
-        "run_metrics",
-        "trend_aggregates",
-        "trend_aggregates_staged",
-        "validations",
-    }
-)
+OF_WORKLOAD = frozenset({
+    "history", "publications", "run_metrics", "trend_aggregates", "trend_aggregates_staged",
+    "validations",
+})  # fmt: skip
 
 
 def _is_free(name: str) -> str:

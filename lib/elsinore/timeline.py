@@ -149,11 +149,7 @@ class Interval:
 
     @classmethod
     def parse(cls, start: str, end: str) -> Interval:
-        """From two ISO instants.
-
-        Raises:
-            ParameterError: a text is no instant, or the interval is empty.
-        """
+        """From two ISO instants; ParameterError: one is none, or the interval is empty."""
         borders = []
         for name, text in (("start", start), ("end", end)):
             try:
@@ -198,11 +194,7 @@ TICKS = Interval(-(2**62), 2**62)
 
 
 def require_whole_hours(interval: Interval) -> None:
-    """Refuse an interval whose borders are no whole hours, the unit in which runs are replayed.
-
-    Raises:
-        ParameterError: a border is not a whole hour.
-    """
+    """Refuse borders that are no whole hours, the unit of replays (ParameterError)."""
     if interval.start % HOUR or interval.end % HOUR:
         raise ParameterError(f"{interval} does not begin and end at whole hours (UTC)")
 

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from elsinore.errors import LostWorkerError, ValidationError
 from elsinore.events import EventTable
 from elsinore.lake import delta_log as commit_notes
-from elsinore.lake.connect import connect
 from elsinore.lake.provenance import (
     PUBLICATIONS,
     PUBLISHED,
@@ -30,6 +29,7 @@ from elsinore.lake.sample import SampleSize
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS, validate
+from elsinore.lake.views import connect
 from elsinore.results.row import sorted_rows
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint

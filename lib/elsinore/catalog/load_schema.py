@@ -7,12 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from elsinore.catalog.source_rule import InputFormat, SourceRule
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
@@ -34,21 +29,13 @@ _LONGS = range(-(2**63), 2**63)
 
 
 def load_schema(path: Path | str) -> StreamSchema:
-    """The stream schema in a YAML file.
-
-    Raises:
-        SchemaError: the file is missing or is no valid schema; every fault is listed.
-    """
+    """The stream schema in a YAML file; SchemaError lists every fault where there is none."""
     hint = "--schema names it; in the pipeline ELSINORE_SCHEMA_FILE does"
     return read_model(Path(path), _SchemaFile, "a schema", hint=hint).to_schema()
 
 
 def read_schema(text: str) -> StreamSchema:
-    """The stream schema in a YAML text.
-
-    Raises:
-        SchemaError: it is no valid schema; every fault is listed.
-    """
+    """The stream schema in a YAML text; SchemaError lists every fault where it is none."""
     return model_of(text.encode(), _SchemaFile, "a schema", "<schema>").to_schema()
 
 

@@ -49,16 +49,12 @@ def format_of(name: str) -> InputFormat | None:
 
 @dataclass(frozen=True)
 class SourceRule:
-    """Where raw files lie that are not laid out as a landing zone is.
+    """Where raw files lie that are not laid out as a landing zone is."""
 
-    Attributes:
-        files: a path below the landing zone, or an absolute one, in which `*` and `?` stand for any
-            text of a name and any sign, and `{year}`, `{month}`, `{day}` and `{hour}` for numbers.
-        form: how they are written.
-    """
-
+    #: a path below the landing zone, or an absolute one, in which `*` and `?` stand for any text of
+    #: a name and any sign, and `{year}`, `{month}`, `{day}` and `{hour}` for numbers.
     files: str
-    form: InputFormat
+    form: InputFormat  #: how they are written
 
     @classmethod
     def parse(cls, files: str, form: InputFormat | None) -> SourceRule:

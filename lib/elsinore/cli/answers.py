@@ -102,11 +102,7 @@ def write(
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[BinaryIO]:
-    """A file to write to, or standard output.
-
-    Raises:
-        ParameterError: the file cannot be written.
-    """
+    """A file to write to, or standard output; ParameterError: it cannot be written."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -81,11 +81,7 @@ _SCHEMA = pa.schema(
 
 
 def _stored(path: Path) -> pa.Table:
-    """The long rows of a file of answers.
-
-    Raises:
-        ParameterError: the file is none.
-    """
+    """The long rows of a file of answers; ParameterError: it is none."""
     form = format_for(None, path)
     try:
         if form is not Format.JSON:

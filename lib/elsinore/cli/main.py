@@ -43,7 +43,7 @@ COMMANDS = {
     "run": "elsinore.cli.run:run",
     "test": "elsinore.cli.cases:run_cases",
     "diff": "elsinore.cli.diff:diff",
-    "check": "elsinore.cli.check:check",
+    "check": "elsinore.cli.plan:check",
     "plan": "elsinore.cli.plan:plan",
     "explain": "elsinore.cli.plan:explain",
     "schema": "elsinore.cli.init:schema_app",
@@ -54,8 +54,8 @@ COMMANDS = {
     "init": "elsinore.cli.init:init",
     "new-stream": "elsinore.cli.ingest:new_stream",
     "ingest": "elsinore.cli.ingest:ingest",
-    "migrate": "elsinore.cli.migrate:migrate",
-    "forget": "elsinore.cli.forget:forget_key",
+    "migrate": "elsinore.cli.lake:migrate",
+    "forget": "elsinore.cli.lake:forget_key",
     "replay": "elsinore.cli.pipeline:replay_flights",
     "generate": "elsinore.cli.generate:generate_app",
     "land": "elsinore.cli.pipeline:land",
@@ -94,11 +94,7 @@ def commands_for(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _command(name: str) -> Any:
-    """A command, once its packages are there.
-
-    Raises:
-        SetupError: it is the pipeline's, and one of its packages is not installed.
-    """
+    """A command, once its packages are there; SetupError: one of the pipeline's is not."""
     module, _, attribute = COMMANDS[name].partition(":")
     with pipeline_packages(f"elsinore {name}"):
         return getattr(import_module(module), attribute)
@@ -116,11 +112,7 @@ def app() -> NoReturn:
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run one command; errors go to standard error, one line each.
-
-    Returns:
-        The exit code.
-    """
+    """The exit code of one command; errors go to standard error, one line each."""
     try:
         commands = commands_for(arguments)
         with pipeline_packages("this"):  # what a command of the core imports on the way
@@ -179,11 +171,7 @@ def bench(
 
 
 def _runner(checkout: Path) -> ModuleType:
-    """The benchmarks are no part of the package.
-
-    Raises:
-        SetupError: the package does not stand in a checkout.
-    """
+    """The benchmarks, no part of the package; SetupError: this does not stand in a checkout."""
     if not (checkout / "benchmarks" / "registry.py").is_file():
         raise SetupError(
             "the benchmarks are not installed with the package",

@@ -57,11 +57,7 @@ def report(
 
 
 def require_run(lake: LakePath, interval: Interval) -> None:
-    """Refuse hours that no run was over.
-
-    Raises:
-        DataError: no step of such a run left a figure.
-    """
+    """Refuse hours that no run was over; DataError: no step of such a run left a figure."""
     known = sorted({*read_metrics(lake)["run_key"].to_pylist()})
     if (key := run_key(interval)) not in known:
         last = f"the last ones are {', '.join(known[-3:])}" if known else "there was none at all"

@@ -1,4 +1,4 @@
-"""`elsinore plan` and `explain`: the static sharing plan of a workload, and who shares what."""
+"""`elsinore check`, `plan` and `explain`: what each query is, what is shared, and by whom."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import read_events
+from elsinore.library.check import Checked
 from elsinore.library.explain import Explained
 from elsinore.library.plan import Planned
 from elsinore.plot import require_picture
@@ -26,6 +27,29 @@ from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
 from elsinore.sharing.replan import load_plan
 from elsinore.sharing.statistics import Statistics, load_rates
+
+
+def check(
+    workload: QueryFile,
+    schema: SchemaFile,
+    as_json: AsJson = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the templates: a .svg or .png file.")
+    ] = None,
+) -> None:
+    """Parse and bind WORKLOAD; say what each query is, or list all faults at once."""
+    if plot is not None:
+        require_picture(plot)
+    found = Checked(load_workload(workload, load_schema(schema)))
+    if plot is not None:
+        found.draw(plot)
+    if as_json:
+        typer.echo(json.dumps(found.to_list(), ensure_ascii=False, indent=2))
+        return
+    found.print(Console(highlight=False, soft_wrap=True))
+    number = len(found.to_list())
+    count = "1 query, it binds" if number == 1 else f"{number} queries, all of them bind"
+    typer.echo(f"{count}." if plot is None else f"{count}; drawn in {plot}.")
 
 
 def plan(

@@ -47,11 +47,7 @@ class DecisionsReport:
         return observer
 
     def write(self) -> str:
-        """Write the file, and say in one line what was decided.
-
-        Raises:
-            ParameterError: the file cannot be written.
-        """
+        """Write the file, and say in one line what was decided; ParameterError: it cannot be."""
         sets = [
             _as_arrays(number, *watched, calendar=self.calendar)
             for number, watched in enumerate(self.watched, 1)

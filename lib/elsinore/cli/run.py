@@ -237,13 +237,12 @@ def _lacking(query: BoundQuery, columns: EventColumns) -> str:
     types = _required(query.pattern, attrgetter("type"))
     if missing := sorted(name for name in types if not columns.rows_of(name).size):
         return f"there is no event of type {listed(missing)}"
-    aliases = {position.index: position.alias for position in query.positions}
     required = _required(query.pattern, attrgetter("alias"))
     for predicate in query.local_predicates:
         position = query.positions[predicate.position]
         rows = columns.rows_of(position.type)
         if position.alias in required and not holds(predicate.condition, columns, rows).any():
-            condition = print_bound(predicate.condition, aliases)
+            condition = print_bound(predicate.condition, query.aliases)
             return f"none of {count_of(rows.size, 'event')} of type {position.type} has {condition}"
     return "there are events of its types, but no trend: none meet all its clauses in one window"
 

@@ -13,8 +13,7 @@ import typer
 
 from elsinore.cli.answers import Format, format_for, write_rows
 from elsinore.errors import ParameterError
-from elsinore.lake.connect import connect
-from elsinore.lake.views import Engine, statements
+from elsinore.lake.views import Engine, connect, statements
 from elsinore.settings import Settings
 from elsinore.timeline import Instant, instant_of
 

@@ -254,11 +254,9 @@ def _build(
     lake: LakePath, workload: Workload, result: dict[str, Any], start: int,
     publication: Publication | None,
 ) -> tuple[list[list[dict[str, Any]]], str | None]:  # fmt: skip
-    """The trends of a result, from the very version of the events that it was computed from.
+    """The trends of a result by time, each as its events, of the version that it was computed from.
 
-    Returns:
-        The trends by time, each as its events; and why they are not all, in the order in which they
-        were found; None where they are.
+    Beside them why they are not all, in the order in which they were found; None where they are.
     """
     query = workload.by_name.get(result["query"])
     if query is None or query.fingerprint != result["query_fingerprint"]:

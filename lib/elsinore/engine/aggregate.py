@@ -28,12 +28,9 @@ from elsinore.timeline import Interval
 def aggregate_query(
     query: BoundQuery, events: EventTable | EventColumns, *, owned: Interval | None = None
 ) -> pa.Table:
-    """Unfinished rows (`results.partial`) of a query over all events of a table.
+    """Unfinished rows (`results.partial`) of a query over events in any order, of all partitions.
 
-    Args:
-        query: a query that greta can run.
-        events: in any order; all partitions together.
-        owned: only the windows that end in this interval; None for every window.
+    Only of the windows that end in `owned`; None: of every window.
 
     Raises:
         UnsupportedQueryError: the query needs what greta lacks; see `greta_refusals`.

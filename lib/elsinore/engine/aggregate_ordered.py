@@ -36,26 +36,17 @@ from elsinore.windows import Window
 
 @dataclass(frozen=True, eq=False)
 class OrderedSet:
-    """Queries with one window, lowered.
+    """Queries with one window, lowered."""
 
-    Attributes:
-        found: the queries, a sharable set.
-        backwards: whether events are taken from the last to the first.
-        layout: the arrays of all of them as one template; each condition is answered by order.
-        carriers: of each query.
-        first: int64[Q + 1], the column of each query's count of trends in a total; its carriers
-            follow.
-        lanes: which columns go where.
-        weights: columns of weights by number.
-    """
-
-    found: SharableSet
-    backwards: bool
+    found: SharableSet  #: the queries, a sharable set
+    backwards: bool  #: whether events are taken from the last to the first
+    #: the arrays of all of them as one template; each condition is answered by order.
     layout: Layout
-    carriers: tuple[Carriers, ...]
+    carriers: tuple[Carriers, ...]  #: of each query
+    #: int64[Q + 1], the column of each query's count of trends in a total; its carriers follow.
     first: np.ndarray
-    lanes: Lanes
-    weights: WeightColumns
+    lanes: Lanes  #: which columns go where
+    weights: WeightColumns  #: columns of weights by number
 
 
 def only_compares(found: SharableSet) -> bool:
@@ -90,15 +81,11 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
 
 
 def lower_ordered(found: SharableSet, *, backwards: bool | None = None) -> OrderedSet:
-    """All that can be worked out before any event.
+    """All that can be worked out of one of `ordered_sets` before any event.
 
     A sum over trends is the same from their ends: `SEQ(S1, B+)` to `SEQ(S9, B+)` have one column
-    for what follows any S, and nine for what comes after S1 to S9.
-
-    Args:
-        found: a set of `ordered_sets`.
-        backwards: whether events are taken from the last to the first; None for the way in which
-            trees hold fewer columns.
+    for what follows any S, and nine for what comes after S1 to S9. None takes events from the last
+    to the first where trees hold fewer columns that way.
     """
     merged = found.merged
     carriers = tuple(carriers_of(query) for query in merged.queries)

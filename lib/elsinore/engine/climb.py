@@ -31,15 +31,10 @@ ROOM = 2**29
 
 @dataclass(frozen=True)
 class Totals:
-    """The carriers of R windows, all worked out with counts of one width.
+    """The carriers of R windows, all worked out with counts of one width."""
 
-    Attributes:
-        spans: int64[R, 4], see `kernels.entries`.
-        rows: one row for each window.
-    """
-
-    spans: np.ndarray
-    rows: Rows
+    spans: np.ndarray  #: int64[R, 4], see `kernels.entries`
+    rows: Rows  #: one row for each window
 
     @property
     def limbs(self) -> int:
@@ -61,11 +56,9 @@ def climb(
 ) -> list[Totals]:
     """Aggregate every window on the lowest rung that holds it; those without a trend are left out.
 
-    Args:
-        graph: the graph.
-        spans: int64[R, 4] in the order of `kernels.entries.fill_spans`.
-        ordered: the transitions that order statistics can answer; they do in all but small windows
-            of a single query, where pairs are quicker.
+    `spans` is int64[R, 4] in the order of `kernels.entries.fill_spans`. The `ordered` transitions
+    are answered by order statistics in all but small windows of a single query, where pairs are
+    quicker.
     """
     if not ordered:
         return _rungs(graph, spans, None)
@@ -150,12 +143,9 @@ _Bound = tuple[int, Side, bool]
 
 
 def rank_orders(graph: Graph, orders: tuple[tuple[int, Order], ...], spans: np.ndarray) -> Orders:
-    """The ranks of all entries of some spans.
+    """The ranks of all entries of int64[R, 4] spans in the order of `kernels.entries.fill_spans`.
 
-    Args:
-        graph: the graph.
-        orders: transitions of the graph, each with its comparison.
-        spans: int64[R, 4] in the order of `kernels.entries.fill_spans`.
+    `orders` are transitions of the graph, each with its comparison.
     """
     domain_of = np.empty(spans.shape[0], np.int64)
     domains = np.empty((spans.shape[0], 2), np.int64)

@@ -19,17 +19,13 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values of one expression for a number of events.
+    """Values of one expression for a number of events."""
 
-    Attributes:
-        values: int64[N] (long, timestamp, string codes), float64[N] or bool[N]; what stands where
-            `known` is False means nothing.
-        known: bool[N], False for NULL.
-        dictionary: for strings, the distinct values in ascending order; codes index it.
-    """
-
+    #: int64[N] (long, timestamp, string codes), float64[N] or bool[N]; what stands where `known` is
+    #: False means nothing.
     values: np.ndarray
-    known: np.ndarray
+    known: np.ndarray  #: bool[N], False for NULL
+    #: for strings, the distinct values in ascending order; codes index it.
     dictionary: pa.Array | None = None
 
     def take(self, rows: np.ndarray) -> Column:

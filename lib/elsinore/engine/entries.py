@@ -75,13 +75,7 @@ def key_codes(query: BoundQuery, columns: EventColumns) -> dict[str, KeyCodes]:
 def make_entries(
     standings: Standings[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
-    """The entries of queries that are partitioned by the same keys.
-
-    Args:
-        standings: where events may stand.
-        codes_of: the codes of all keys that these name.
-        columns: the events.
-    """
+    """The entries of queries that are partitioned by the same keys, which all have codes."""
     by_kind, names = standings.by_kind, standings.keys
     complete = all(carried == names for _, carried in by_kind)
     if not complete or len({kind for kind, _ in by_kind}) < len(by_kind):

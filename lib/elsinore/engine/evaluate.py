@@ -15,12 +15,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import Column, EventColumns, in_one_dictionary
 from elsinore.kernels.arithmetic import long_columns
-from elsinore.query.expressions import (
-    Applied,
-    BoundExpression,
-    Constant,
-    Field,
-)
+from elsinore.query.expressions import Applied, BoundExpression, Constant, Field
 from elsinore.sharing.merged import Admission
 
 _INT64_MIN = np.iinfo(np.int64).min

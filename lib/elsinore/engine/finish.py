@@ -31,17 +31,12 @@ SHORT = 15
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of an aggregate in R rows.
+    """The values of an aggregate in R rows."""
 
-    Attributes:
-        type: of the values.
-        numbers: float64[R]; for integers int64[R], or Python's integers where one is longer.
-        known: bool[R]: the rows that have a value.
-    """
-
-    type: AttributeType
+    type: AttributeType  #: of the values
+    #: float64[R]; for integers int64[R], or Python's integers where one is longer.
     numbers: np.ndarray
-    known: np.ndarray
+    known: np.ndarray  #: bool[R]: the rows that have a value
 
     def to_list(self) -> list[Value]:
         """As in result rows; None where there is no value."""

@@ -79,15 +79,11 @@ def aggregate_in_order(
 
 @dataclass
 class _Held:
-    """The events of the present, in the order of time.
+    """The events of the present, in the order of time."""
 
-    Attributes:
-        batches: each with its times, int64; none is empty.
-        new: how many events were added since the last cut.
-    """
-
+    #: each with its times, int64; none is empty.
     batches: list[tuple[pa.RecordBatch, np.ndarray]] = field(default_factory=list)
-    new: int = 0
+    new: int = 0  #: how many events were added since the last cut
 
     @property
     def first(self) -> int:

@@ -25,17 +25,12 @@ _MOST_DENSE = 2**24
 
 @dataclass(frozen=True)
 class KeyCodes:
-    """Codes of a key's values over all events of a table.
+    """Codes of a key's values over all events of a table."""
 
-    Attributes:
-        values: int32[N]; 0 is NULL.
-        usable: bool[N]: neither NULL nor NaN; other events join no trends by an equivalence key.
-        distinct: the value that each code from 1 on stands for; some may have no event.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  #: int32[N]; 0 is NULL
+    #: bool[N]: neither NULL nor NaN; other events join no trends by an equivalence key.
     usable: np.ndarray
-    distinct: pa.Array
+    distinct: pa.Array  #: the value that each code from 1 on stands for; some may have no event
 
     @classmethod
     def of(cls, key: Key, columns: EventColumns) -> KeyCodes:

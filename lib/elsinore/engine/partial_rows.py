@@ -25,21 +25,16 @@ _WIDEST, _MOST = 512, 2**25
 
 @dataclass(frozen=True)
 class WindowRows:
-    """The totals of R windows, of several queries.
+    """The totals of R windows, of several queries."""
 
-    Attributes:
-        keys: int64[R, 3], partition, window number, number of the query.
-        counts: int64[R, *], counts and other integers; where one needs more bits, uint64[R, *, L]
-            in two's complement, or Python's own.
-        sums, exponents: float64[R, *] and int64[R, *], sums of doubles `sum * 2**exponent`.
-        ranks: int64[R, *], of extremes.
-    """
-
-    keys: np.ndarray
+    keys: np.ndarray  #: int64[R, 3], partition, window number, number of the query
+    #: int64[R, *], counts and other integers; where one needs more bits, uint64[R, *, L] in two's
+    #: complement, or Python's own.
     counts: np.ndarray
+    #: float64[R, *] and int64[R, *], sums of doubles `sum * 2**exponent`.
     sums: np.ndarray
     exponents: np.ndarray
-    ranks: np.ndarray
+    ranks: np.ndarray  #: int64[R, *], of extremes
 
     def where(self, chosen: np.ndarray) -> WindowRows:
         """Some rows, by number or by a bool[R]."""
@@ -62,19 +57,14 @@ class WindowRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the rows of one query mean, in the order of partial rows.
+    """What the rows of one query mean, in the order of partial rows."""
 
-    Attributes:
-        query: the query.
-        groups: text[P], the JSON array of group values of each partition.
-        counts, sums: columns.
-        minima, maxima: columns of ranks, and what the ranks stand for.
-    """
-
-    query: BoundQuery
-    groups: pa.Array
+    query: BoundQuery  #: the query
+    groups: pa.Array  #: text[P], the JSON array of group values of each partition
+    #: columns.
     counts: tuple[int, ...]
     sums: tuple[int, ...]
+    #: columns of ranks, and what the ranks stand for.
     minima: tuple[tuple[int, Extremes], ...]
     maxima: tuple[tuple[int, Extremes], ...]
 
@@ -110,12 +100,8 @@ def partial_rows(
 ) -> list[pa.Table]:
     """Rows of `results.partial`, a table for each width of counts.
 
-    Args:
-        query: the query.
-        carriers: its carriers.
-        groups: text[P], the JSON array of group values of each partition.
-        extremes: what the ranks of MIN and MAX stand for.
-        rungs: the windows that have a trend, by the width of their counts.
+    `groups` are text[P], the JSON array of group values of each partition; `extremes` say what the
+    ranks of MIN and MAX stand for; `rungs` are the windows that have a trend, by width.
     """
     reading = Reading.in_order(query, groups, carriers, extremes)
     tables = []
@@ -131,9 +117,7 @@ def partial_rows(
 def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Table]:
     """Rows of `results.partial`, a table for all queries whose columns are the same.
 
-    Args:
-        rows: those of one query are of the number of its reading.
-        readings: of the queries.
+    Those of one query are of the number of its reading.
     """
     shapes: dict[object, list[int]] = {}
     for number, reading in enumerate(readings):

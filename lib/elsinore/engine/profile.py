@@ -205,21 +205,16 @@ def _local(columns: EventColumns, queries: Iterable[BoundQuery]) -> Iterator[Loc
 
 
 class _Pairs(NamedTuple):
-    """The pairs that an edge predicate is asked of.
+    """The pairs that an edge predicate is asked of."""
 
-    Attributes:
-        types, admits: of the earlier event and of the later, and what each must meet.
-        condition, text: the predicate.
-        keys: those that both positions carry.
-        within: WITHIN.
-    """
-
+    #: of the earlier event and of the later, and what each must meet.
     types: tuple[str, str]
     admits: tuple[Conditions, Conditions]
+    #: the predicate.
     condition: BoundExpression
     text: str
-    keys: tuple[Key, ...]
-    within: int
+    keys: tuple[Key, ...]  #: those that both positions carry
+    within: int  #: WITHIN
 
 
 def _edges(columns: EventColumns, queries: Iterable[BoundQuery]) -> Iterator[EdgeSelectivity]:

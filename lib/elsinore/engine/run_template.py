@@ -30,17 +30,11 @@ from elsinore.windows import Window
 
 @dataclass(frozen=True)
 class Propagated:
-    """What a template came to.
+    """What a template came to."""
 
-    Attributes:
-        entries: the events, by partition.
-        extremes: the meaning of the extremes' ranks.
-        rungs: the windows that have a trend, by the width of their counts.
-    """
-
-    entries: Entries[tuple[int, int]]
-    extremes: list[Extremes]
-    rungs: list[Totals]
+    entries: Entries[tuple[int, int]]  #: the events, by partition
+    extremes: list[Extremes]  #: the meaning of the extremes' ranks
+    rungs: list[Totals]  #: the windows that have a trend, by the width of their counts
 
 
 def run_template(
@@ -51,15 +45,9 @@ def run_template(
     columns: EventColumns,
     owned: Interval | None,
 ) -> Propagated:
-    """The carriers of every window of every partition that has a trend.
+    """The carriers of every window, of those that end in `owned`, of every partition with a trend.
 
-    Args:
-        query: the query that the template is of.
-        template: its states and transitions.
-        carriers: what rides along the transitions.
-        codes: the query's keys by name.
-        columns: the events.
-        owned: only the windows that end in this interval; None for every window.
+    `carriers` ride along the template's transitions; `codes` are the query's keys by name.
     """
     standings = standings_of([query], [template])
     entries = make_entries(standings, codes, columns)
@@ -79,11 +67,7 @@ def spans_of(
 ) -> np.ndarray:
     """int64[*, 4], see `kernels.entries`: the windows that end in `owned` and hold an entry.
 
-    Args:
-        window: the window clause.
-        offsets: int64[P + 1], where each partition's entries begin.
-        times: of the entries.
-        owned: None for every window.
+    `offsets` are int64[P + 1], where each partition's entries begin; `owned` is None for all.
     """
     return find_spans(offsets, times, window.within, window.slide, *window.owned(owned))
 
@@ -228,14 +212,8 @@ def fill_slots(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The columns that programs read, filled at the entries of their states.
 
-    Args:
-        slots: K of them.
-        columns: the events.
-        rows: int64[N], the event of each entry.
-        states: int[N], the state of each entry.
-
-    Returns:
-        int64[K, N] and float64[K, N], of which a slot uses one, and bool[K, N]: what is known.
+    `rows` are int64[N], the event of each entry, `states` int[N]. Of int64[K, N] and float64[K, N]
+    each of the K slots uses one; bool[K, N] is what is known.
     """
     size = len(slots), rows.size
     longs, doubles = np.zeros(size, np.int64), np.zeros(size, np.float64)

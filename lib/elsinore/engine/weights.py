@@ -57,11 +57,8 @@ def weigh_events(
 ) -> EventWeights:
     """The weights that some tables ask for.
 
-    Args:
-        asked: the columns.
-        columns: the events.
-        rows: int64[N], the events that are weighed; None for all in their order.
-        first: columns of integers with smaller numbers are left out.
+    `rows` are int64[N], the events that are weighed, None for all in their order; columns of
+    integers with numbers below `first` are left out.
     """
     size = columns.times.size if rows is None else rows.size
 

@@ -38,7 +38,7 @@ _AT_ONCE = 8_192
 
 
 def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Decoded:
-    """Typed events of raw JSON lines.
+    """Typed events of raw JSON lines: columns `file` (string), `position` (int64), `line` (string).
 
     A line is an event or it is rejected with the first fault found in it, in the order: the line
     as text and JSON, time, type, id, attributes as the schema lists them. Text is kept as it came:
@@ -46,10 +46,6 @@ def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Deco
 
     A call costs some milliseconds whatever its size: hand over the lines of many small files at
     once.
-
-    Args:
-        lines: columns `file` (string), `position` (int64), `line` (string); others are ignored.
-        schema: what events may be.
     """
     table = pa.table(lines) if isinstance(lines, pa.RecordBatch) else lines
     # In one piece: a table of many small files would be decoded in as many small blocks.
@@ -88,12 +84,8 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
     """Decoded lines, whose events are rejected where they lie too far from their landing's hour.
 
     A clock of 2099, or seconds that were read as milliseconds, would make an event of some window
-    that no run owns. Rejected lines are in no order.
-
-    Args:
-        decoded: of these lines, with their row numbers for positions.
-        lines: columns `landing` (label of the hour) and `line`.
-        schema: how far is too far.
+    that no run owns. Rejected lines are in no order. Decoded positions are row numbers of `lines`,
+    which have `landing` (label of the hour) and `line`.
     """
     events = decoded.events
     rows, times = events["position"].to_numpy(), events[TIME_COLUMN].to_numpy()
@@ -212,12 +204,8 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
     round, no repeated keys, no fields beyond those of the stream. What it takes, it reads as we
     do, but for `-NaN`, which Python does not write; a property test holds the two together. The
     answer is None for any block that it does not take, and wherever its records might not be the
-    block's lines: each line must begin with the only `{` in it. Then n records out of n lines began
-    one in each line, and ended before the next.
-
-    Args:
-        lines: string array without NULLs.
-        schema: names and types of the fields.
+    block's lines, strings without NULLs: each line must begin with the only `{` in it. Then n
+    records out of n lines began one in each line, and ended before the next.
     """
     fields = _fields(schema)
     if fields is None or not pc.all(pc.starts_with(lines, "{")).as_py():

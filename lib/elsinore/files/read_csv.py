@@ -45,12 +45,8 @@ def read_csv(
     An empty field is NULL, quoted or not. Fields are not trimmed. Columns that an event's type
     does not have are ignored for it. Positions are lines, the header's being 1; a record that runs
     over several lines has its first. A field has at most 131,072 characters, which also ends the
-    reach of a quote that is never closed. Blank lines are no records.
-
-    Args:
-        path: a `.csv`, `.csv.gz` or `.csv.zst` file.
-        schema: what events may be.
-        limits: bounds on what is read.
+    reach of a quote that is never closed. Blank lines are no records. The file may be packed as
+    `.csv.gz` or `.csv.zst`.
 
     Raises:
         DataError: the file cannot be read.
@@ -87,10 +83,7 @@ def csv_rows(
 ) -> Iterator[tuple[int, dict[str, str], str, Fault | None]]:
     """Of each record of a CSV file its position, cells by column, text, and what spoils it all.
 
-    See `read_csv`.
-
-    Raises:
-        DataError, UnreadableFile: as `read_csv`.
+    See `read_csv`, also for what it raises.
     """
     records = _records(_Lines(raw_lines(path, limits)))
     if header := _header(path, records, schema):

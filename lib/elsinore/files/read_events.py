@@ -47,24 +47,15 @@ _Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of each line: lines = accepted + duplicates + rejected + ignored.
+    """What became of each line: lines = accepted + duplicates + rejected + ignored."""
 
-    Attributes:
-        files: how many files were read.
-        lines: lines that are not blank (jsonl), records (csv) or rows (parquet).
-        accepted: events that are in the table.
-        duplicates: events that equal an accepted one with the same id.
-        rejected: columns of `REJECTED_SCHEMA`, one row a line.
-        ignored: lines of types that the schema passes over.
-        passed_over: files below folders that were not read, for their names say no format.
-    """
-
-    files: int
-    lines: int
-    accepted: int
-    duplicates: int
-    rejected: pa.Table
-    ignored: int = 0
+    files: int  #: how many files were read
+    lines: int  #: lines that are not blank (jsonl), records (csv) or rows (parquet)
+    accepted: int  #: events that are in the table
+    duplicates: int  #: events that equal an accepted one with the same id
+    rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, one row a line
+    ignored: int = 0  #: lines of types that the schema passes over
+    #: files below folders that were not read, for their names say no format.
     passed_over: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
@@ -98,15 +89,10 @@ def read_events(
     """Typed events of files and frames, one of each id, and what became of every line.
 
     The format follows from the name: `.jsonl`, `.ndjson` and `.json` (JSON lines), `.csv`,
-    `.parquet`, each with or without `.gz` or `.zst`. A folder stands for the files of these formats
-    below it, in the order of their paths; names that begin with `.` or `_` are passed over.
-
-    Args:
-        sources: files, folders and frames.
-        schema: what events may be.
-        max_bad_share: share of rejected lines, of all lines together, above which to refuse.
-        progress: told of each batch.
-        form: of files that are named and whose own names do not say.
+    `.parquet`, each with or without `.gz` or `.zst`; `form` is that of files that are named and
+    whose own names do not say. A folder stands for the files of these formats below it, in the
+    order of their paths; names that begin with `.` or `_` are passed over. `progress` is told of
+    each batch; `max_bad_share` is of rejected lines, of all lines together.
 
     Raises:
         ParameterError: a name says no known format, or a file is given twice.
@@ -174,8 +160,7 @@ def files_of(
 ) -> tuple[list[Source], tuple[Path, ...]]:
     """What to read, and the files below folders that are left out: their names say no format.
 
-    Raises:
-        ParameterError, DataError: as `read_events`.
+    ParameterError, DataError: as `read_events`.
     """
     files: list[Source] = []
     passed_over: list[Path] = []
@@ -248,11 +233,7 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
     """Keep, of all events with one id, the last by (file, position): it corrects the others.
 
     Another with the same time, type and attributes is a duplicate; one that differs is rejected as
-    `superseded`. Events without an id are all kept.
-
-    Args:
-        events: columns of `decoded_schema`.
-        schema: the stream's.
+    `superseded`. Events without an id are all kept. Columns are those of `decoded_schema`.
     """
     if schema.id_field is None or _all_differ(events["event_id"]):
         return Distinct(events, 0, REJECTED_SCHEMA.empty_table())

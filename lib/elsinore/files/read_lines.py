@@ -48,22 +48,15 @@ LINES_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """Bounds on what is read from one file, so that no file fills the memory.
+    """Bounds on what is read from one file, so that no file fills the memory."""
 
-    Attributes:
-        line_bytes: longer lines are rejected.
-        kept_bytes: what is kept of a line that is too long.
-        file_bytes: larger files, once unpacked, are refused.
-        ratio: gzip files that unpack to more than this many times their size are refused ...
-        ratio_from: ... once they exceed this many bytes: small files may well be repetitive.
-        batch_lines, batch_bytes: a batch of lines is closed when either is reached.
-    """
-
-    line_bytes: int = 10_000_000
-    kept_bytes: int = 10_000
-    file_bytes: int = 4 << 30
-    ratio: int = 200
+    line_bytes: int = 10_000_000  #: longer lines are rejected
+    kept_bytes: int = 10_000  #: what is kept of a line that is too long
+    file_bytes: int = 4 << 30  #: larger files, once unpacked, are refused
+    ratio: int = 200  #: gzip files that unpack to more than this many times their size are refused
+    #: ... once they exceed this many bytes: small files may well be repetitive.
     ratio_from: int = 64 << 20
+    #: a batch of lines is closed when either is reached.
     batch_lines: int = 32_768
     batch_bytes: int = 16 << 20
 
@@ -234,12 +227,8 @@ def read_lines(
     """Batches of `LINES_SCHEMA`; blank lines are no events and are left out, but counted.
 
     Bytes that are no UTF-8 and lines that are too long stay visible in the text, spelled such that
-    `decode_lines` rejects them with their reason.
-
-    Args:
-        path: a `.jsonl`, `.jsonl.gz` or `.jsonl.zst` file (any name in `.gz`, `.zst` is unpacked).
-        limits: bounds on what is read.
-        name: what the column `file` says; None: the path.
+    `decode_lines` rejects them with their reason. Any name in `.gz` or `.zst` is unpacked; the
+    column `file` says `name`, or else the path.
 
     Raises:
         DataError: the file cannot be read.

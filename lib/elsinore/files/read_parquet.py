@@ -32,12 +32,8 @@ def read_parquet(
 ) -> Iterator[Decoded]:
     """Typed events of a Parquet file, some ten thousand rows at a time.
 
-    Positions are rows, from 1. A rejected row is kept as JSON.
-
-    Args:
-        path: a `.parquet` file; `.parquet.gz` and `.parquet.zst` are unpacked in memory.
-        schema: what events may be.
-        limits: bounds on what is read.
+    Positions are rows, from 1. A rejected row is kept as JSON. `.parquet.gz` and `.parquet.zst` are
+    unpacked in memory.
 
     Raises:
         DataError: the file cannot be read.
@@ -50,11 +46,7 @@ def read_parquet(
 def parquet_rows(
     path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[pa.Table]:
-    """The rows of a Parquet file with all its columns, in parts, as `read_parquet` types them.
-
-    Raises:
-        DataError, UnreadableFile: as `read_parquet`.
-    """
+    """The rows of a Parquet file with all its columns, in parts; raises as `read_parquet`."""
     with open_unpacked(path, limits) as stream:
         # A packed file, or a pipe.
         whole = path.suffix.lower() in PACKED or not stream.seekable()

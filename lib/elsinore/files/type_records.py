@@ -30,17 +30,11 @@ from elsinore.wording import some_of
 
 @dataclass(frozen=True)
 class Decoded:
-    """Events and rejected lines of one input; with those ignored they are all of its lines.
+    """Events and rejected lines of one input; with those ignored they are all of its lines."""
 
-    Attributes:
-        events: columns of `decoded_schema`, in the order of the input.
-        rejected: columns of `REJECTED_SCHEMA`, in the order of the input.
-        ignored: how many lines the schema passes over, for their types.
-    """
-
-    events: pa.Table
-    rejected: pa.Table
-    ignored: int = 0
+    events: pa.Table  #: columns of `decoded_schema`, in the order of the input
+    rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, in the order of the input
+    ignored: int = 0  #: how many lines the schema passes over, for their types
 
     @property
     def lines(self) -> int:
@@ -75,24 +69,16 @@ def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
 
 
 def type_records(
-    records: Records,
-    where: pa.Table,
-    faults: dict[int, Fault],
-    schema: StreamSchema,
+    records: Records, where: pa.Table, faults: dict[int, Fault], schema: StreamSchema
 ) -> Decoded:
     """Typed events, and every record that is none with the first fault found in it.
 
     Fields that an event's type does not have are no fault. Records of types that the schema passes
-    over are not looked at.
+    over are not looked at; nor are the fields of those that are known to be unusable as a whole,
+    `faults` by row. `where` has `file` and `position` of each record.
 
     Faults are looked for in this order: those given, time, type, id, then the attributes in the
     schema's order.
-
-    Args:
-        records: the raw records.
-        where: columns `file` and `position` of each.
-        faults: by row, records known to be unusable as a whole; their fields are not looked at.
-        schema: what they may be.
 
     Raises:
         EngineError: events and rejected lines do not add up to the records.
@@ -271,14 +257,10 @@ def _rejected(records: Records, where: pa.Table, faults: dict[int, Fault]) -> pa
 
 
 def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, Fault]]:
-    """Each value that the attribute may not have, as (index, fault).
+    """Each value in the attribute's Arrow type that it may not have, as (index, fault).
 
     Rules in order: NULL only where nullable, not infinite, at least `min`, at most `max`, one of
     `allowed`. A NULL breaks no rule but the first; NaN is within no limits.
-
-    Args:
-        column: values in the attribute's Arrow type.
-        attribute: the rules.
     """
     if column.null_count and not attribute.nullable:
         for index in positions(pc.is_null(column)):

@@ -23,6 +23,7 @@ from pyarrow import types
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES
 from elsinore.files.rejection import Fault, Reason, shown
+from elsinore.results.published import to_double
 from elsinore.timeline import (
     DAY,
     MAX_INSTANT,
@@ -65,29 +66,21 @@ _IN_QUOTES = "it stands in quotes; quoted_numbers: true in the schema allows tha
 
 
 class Typed(NamedTuple):
-    """Values of one field.
+    """Values of one field."""
 
-    Attributes:
-        array: as long as the raw column; NULL where the value is missing or faulty.
-        faults: (index into the column, fault) of each value that is there and cannot be used.
-    """
-
-    array: pa.Array
+    array: pa.Array  #: as long as the raw column; NULL where the value is missing or faulty
+    #: (index into the column, fault) of each value that is there and cannot be used.
     faults: list[tuple[int, Fault]]
 
 
 def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) -> Typed:
-    """A column as an attribute's type.
+    """A column of raw values as an attribute's type.
 
     Strings are strings and booleans booleans; a whole number is fine as a double; a number with a
     fraction of zero is fine as a long while doubles are exact (up to 2^53); timestamps are ISO
-    8601 text, or Arrow's. A double may be NaN; infinite ones are left to `check_limits`.
-
-    Args:
-        column: the raw values.
-        kind: the type to give them.
-        quoted: whether numbers and booleans may stand in text: plain decimals without blanks
-            around them, `nan`, `inf`, `true` and `false`, all in any case; an empty text is NULL.
+    8601 text, or Arrow's. A double may be NaN; infinite ones are left to `check_limits`. `quoted`
+    numbers and booleans may stand in text: plain decimals without blanks around them, `nan`,
+    `inf`, `true` and `false`, all in any case; an empty text is NULL.
     """
     if isinstance(column, pa.Array):
         natural = _natural(column, kind, quoted)
@@ -111,10 +104,8 @@ def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) ->
 def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed:
     """A column as event times; Arrow's timestamps say their unit themselves.
 
-    Args:
-        column: the raw values.
-        unit: that numbers are counted in; fractions are rounded to the microsecond.
-        quoted: whether numbers may stand in text.
+    Numbers, which may stand in text where `quoted`, are counted in `unit`; fractions are rounded to
+    the microsecond.
     """
     if isinstance(column, pa.Array):
         of = column.type
@@ -162,12 +153,9 @@ def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _type_each(values: list[Any], arrow_type: pa.DataType, convert: Callable[[Any], Any]) -> Typed:
-    """Convert value by value, the slow way that can name each fault.
+    """Convert value by value (None where missing), the slow way that can name each fault.
 
-    Args:
-        values: raw values, None where missing.
-        arrow_type: type of the array.
-        convert: gives the value as `arrow_type` takes it, or a `Fault`.
+    `convert` gives the value as `arrow_type` takes it, or a `Fault`.
     """
     good: list[Any] = []
     faults: list[tuple[int, Fault]] = []
@@ -315,9 +303,7 @@ def ticks_text(times: Interval) -> str:
 def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
     """Microseconds since the epoch of ISO 8601 texts, as `timeline.parse_instant` reads them.
 
-    Args:
-        texts: string array.
-        wrong: the code under which a text that is no instant is reported.
+    A text that is no instant is reported under the code `wrong`.
     """
     for pattern, kind in _PLAIN_ISO.items():
         if _all_match(texts, pattern):
@@ -433,10 +419,7 @@ def _long(value: Any) -> int | Fault:
 
 
 def _double(value: Any) -> float | Fault:
-    try:
-        return float(value) if _is_number(value) else _no_number(value, "double")
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    return to_double(value) if _is_number(value) else _no_number(value, "double")
 
 
 def _boolean(value: Any) -> bool | Fault:

@@ -176,18 +176,13 @@ def _flight_labels(rows: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True, slots=True)
 class FlightTables:
-    """The tables as they stand in the package, but for `time_hour`, which is datetime64 in UTC.
+    """The tables as they stand in the package, but for `time_hour`, which is datetime64 in UTC."""
 
-    Attributes:
-        flights: one row a scheduled flight; clock times are floats such as 1545.0, NaN if missing;
-            `time_hour` is the scheduled hour.
-        weather: one row an hour and airport of origin.
-        zones: IANA time zone by airport code.
-    """
-
+    #: one row a scheduled flight; clock times are floats such as 1545.0, NaN if missing;
+    #: `time_hour` is the scheduled hour.
     flights: pd.DataFrame
-    weather: pd.DataFrame
-    zones: pd.Series
+    weather: pd.DataFrame  #: one row an hour and airport of origin
+    zones: pd.Series  #: IANA time zone by airport code
 
 
 def read_flight_tables() -> FlightTables:

@@ -86,11 +86,7 @@ class StreamOptions(ABC):
     seed: int = option(0, "Another seed gives other events of the same kind.", 0, 2**63 - 1)
 
     def __post_init__(self) -> None:
-        """Refuse what no stream can have.
-
-        Raises:
-            ParameterError: a value is out of range.
-        """
+        """Refuse what no stream can have; ParameterError: a value is out of range."""
         for each in fields(self):
             low, value = each.metadata.get("low"), getattr(self, each.name)
             if low is not None and value is not None:
@@ -139,37 +135,23 @@ class StreamOptions(ABC):
 
 
 def require_range(name: str, value: float, low: float, high: float) -> None:
-    """Refuse a number outside of `[low, high]`, NaN included.
-
-    Raises:
-        ParameterError: it lies outside.
-    """
+    """Refuse a number outside of `[low, high]`, NaN included (ParameterError)."""
     if not (math.isfinite(value) and low <= value <= high):
         raise ParameterError(f"{name} is {value:g}, not between {low:,g} and {high:,g}")
 
 
 @dataclass(frozen=True)
 class Script:
-    """What trips are made of, by names of event types.
+    """What trips are made of, by names of event types."""
 
-    Attributes:
-        slots: how many drivers, companies or the like there are.
-        main: the type of the bursts.
-        start: the type that starts a trip; None where there are no trips, and any of `middle`
-            leads.
-        middle: the types that lead within a trip.
-        weights: how often these occur, relative to each other.
-        end: the types that end a trip, equally often.
-        units: mean number of units of a trip, 2 or more.
-    """
-
-    slots: int
-    main: str
+    slots: int  #: how many drivers, companies or the like there are
+    main: str  #: the type of the bursts
+    #: the type that starts a trip; None where there are no trips, and any of `middle` leads.
     start: str | None
-    middle: tuple[str, ...]
-    weights: tuple[float, ...]
-    end: tuple[str, ...] = ()
-    units: float = 2.0
+    middle: tuple[str, ...]  #: the types that lead within a trip
+    weights: tuple[float, ...]  #: how often these occur, relative to each other
+    end: tuple[str, ...] = ()  #: the types that end a trip, equally often
+    units: float = 2.0  #: mean number of units of a trip, 2 or more
 
 
 @dataclass(frozen=True)

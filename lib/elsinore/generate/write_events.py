@@ -27,11 +27,7 @@ OnWritten = Callable[[int], None]
 
 
 def require_format(path: Path) -> str:
-    """The format that a file's name says: one of `.jsonl`, `.jsonl.gz`, `.parquet`.
-
-    Raises:
-        ParameterError: it says none of them.
-    """
+    """The format that a file's name says, one of three (`_FORMATS`); else ParameterError."""
     for suffix in _FORMATS:
         if path.name.lower().endswith(suffix) and path.name.lower() != suffix:
             return suffix
@@ -43,13 +39,9 @@ def require_format(path: Path) -> str:
 def write_events(events: EventTable, path: Path, on_written: OnWritten | None = None) -> None:
     """Write events in their order; `id` counts them from 1.
 
-    The same events give the same bytes. The file appears under its name only when it is whole.
-
-    Args:
-        events: of a schema with ids and ISO times, without timestamps among its attributes; its
-            text needs no escapes in JSON.
-        path: where to; an existing file is replaced. The name says the format.
-        on_written: told of progress.
+    The same events give the same bytes. The file, whose name says the format, appears only when it
+    is whole, in place of an existing one. The schema has ids and ISO times, and no timestamps among
+    its attributes; the text of events needs no escapes in JSON.
 
     Raises:
         ParameterError: the name says no format, or the file cannot be written.

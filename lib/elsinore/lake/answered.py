@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from elsinore.errors import QueryError
 from elsinore.lake.tables import Lake
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 
@@ -51,7 +51,7 @@ def joined(answered: Sequence[Answered]) -> Workload:
     """All queries as one workload: those of the first by their names, others as `own_name` says."""
     first, *others = answered
     queries = [
-        _renamed(query, own_name(one.name, query.name))
+        replace(query, source=replace(query.source, name=own_name(one.name, query.name)))
         for one in others
         for query in one.workload.queries
     ]
@@ -65,7 +65,3 @@ def own_name(workload: str, query: str) -> str:
     'ops/delays'
     """
     return f"{workload}{BETWEEN}{query}"
-
-
-def _renamed(query: BoundQuery, name: str) -> BoundQuery:
-    return replace(query, source=replace(query.source, name=name))

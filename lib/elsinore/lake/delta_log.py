@@ -28,17 +28,10 @@ from elsinore.places import is_here, scheme
 from elsinore.settings import LakePath
 
 #: Commits that change no row.
-_KEEP_ROWS = frozenset(
-    {
-        "ADD COLUMNS",
-        "CREATE TABLE",
-        "OPTIMIZE",
-        "SET TBLPROPERTIES",
-        "UNSET TBLPROPERTIES",
-        "VACUUM END",
-        "VACUUM START",
-    }
-)
+_KEEP_ROWS = {
+    "ADD COLUMNS", "CREATE TABLE", "OPTIMIZE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
+    "VACUUM END", "VACUUM START",
+}  # fmt: skip
 
 #: The table of commits that Delta has cleaned from the logs of others.
 HISTORY = "history"
@@ -236,15 +229,9 @@ def read_rows(
     version: int | None = None,
     **allowed: Sequence[str],
 ) -> pa.Table:
-    """Rows of a table at a version, the newest by default.
+    """Rows and columns of a table at a version, the newest by default; None: all of them.
 
-    Args:
-        lake: folder of the Delta tables.
-        table: name of the table.
-        columns: columns to read; None: all.
-        where: which rows; None: all.
-        version: of the table.
-        **allowed: by text column, the values that a row must have one of.
+    `allowed` names, by text column, the values that a row must have one of.
 
     Raises:
         DataError: the table is missing or cannot be read.
@@ -265,11 +252,7 @@ def read_by_day(
     columns: Sequence[str] | None = None,
     version: int | None = None,
 ) -> Iterator[pa.Table]:
-    """Rows of some hours in a table that is partitioned by day, a day at a time.
-
-    Raises:
-        DataError: the table is missing or cannot be read.
-    """
+    """Rows of some hours in a table by day, a day at a time; DataError: missing or unreadable."""
     with _readable(lake, table, version) as dataset:
         yield from hours.rows_by_day(dataset, columns)
 

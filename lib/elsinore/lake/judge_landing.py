@@ -175,35 +175,25 @@ def _corrected(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
 
 @dataclass(frozen=True)
 class LandingCounts:
-    """What judged rows come to.
+    """What judged rows come to."""
 
-    Attributes:
-        fates: lines by landing, fate and reason.
-        accepted: by landing, the first and the last instant of its accepted events.
-        held: how many events were held against the lines.
-        changes: how many events are inserted, updated and deleted.
-        days: the days of event time that hold these, before or after.
-        touched: by hour of event time, the first and the last instant at which what events say
-            changes; not those where only the line changes that an event is taken from. That is all
-            that it takes to tell which hours own a window that holds a changed event: windows that
-            lie between the two and hold neither end in this very hour, as one that holds the first
-            does (SLIDE is never longer than WITHIN).
-    """
-
-    fates: Counter[tuple[str, str, str | None]]
-    accepted: Spans
-    held: int
-    changes: Counter[str]
-    days: frozenset[date]
+    fates: Counter[tuple[str, str, str | None]]  #: lines by landing, fate and reason
+    accepted: Spans  #: by landing, the first and the last instant of its accepted events
+    held: int  #: how many events were held against the lines
+    changes: Counter[str]  #: how many events are inserted, updated and deleted
+    days: frozenset[date]  #: the days of event time that hold these, before or after
+    #: by hour of event time, the first and the last instant at which what events say changes; not
+    #: those where only the line changes that an event is taken from. That is all that it takes to
+    #: tell which hours own a window that holds a changed event: windows that lie between the two
+    #: and hold neither end in this very hour, as one that holds the first does (SLIDE is never
+    #: longer than WITHIN).
     touched: Spans
 
 
 def count_judged(judged: pa.Table, whole: Collection[str]) -> LandingCounts:
     """What rows that `judge_lines` gives come to.
 
-    Args:
-        judged: the rows.
-        whole: labels of the landings that are judged as a whole; of others only changes count.
+    Of landings that are not judged as a `whole` only changes count.
     """
     names = ["landing", "fate", "reason_code", "event_time", "op", "was", "alike"]
     rows = judged.select(names)

@@ -100,17 +100,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class FoundLanding:
-    """What there is to land.
+    """What there is to land."""
 
-    Attributes:
-        own: the run's own hours, and in `own.also` the earlier ones with new or changed files.
-        files: of all of them.
-        refused: by label, why earlier hours cannot be landed.
-    """
-
+    #: the run's own hours, and in `own.also` the earlier ones with new or changed files.
     own: Landings
-    files: tuple[LandingFile, ...]
-    refused: dict[str, str]
+    files: tuple[LandingFile, ...]  #: of all of them
+    refused: dict[str, str]  #: by label, why earlier hours cannot be landed
 
     @property
     def late(self) -> list[int]:
@@ -226,17 +221,11 @@ def land_without(
     lake: Lake, labels: Collection[str], gone: pa.Array,
     mended: Mapping[tuple[str, int, int], LandingFile], *, run: str,
 ) -> None:  # fmt: skip
-    """Judge landings again, of what is stored of them but for some lines.
+    """Judge landings again, of what is stored of them but for the lines with the keys `gone`.
 
     That leaves what landing their raw files would, with blanks in place of these lines; the files
-    themselves may be gone.
-
-    Args:
-        lake: the tables.
-        labels: the landings.
-        gone: the `line_keys` of those lines.
-        mended: by name, size and time in `landings`, raw files that have these blanks by now.
-        run: what to write into the tables' histories.
+    themselves may be gone. Keys are `line_keys`; `mended` are, by name, size and time in
+    `landings`, raw files that have these blanks by now.
 
     Raises:
         ConflictError: others kept landing meanwhile.
@@ -440,7 +429,8 @@ class _Landing:
             changes = landing.rows.filter(pc.field("op").is_valid())
             change_events(lake, changes, landing.counts, seen, run=self.run)
         seen.require_alone(lake, stored=storing, merged=merging)
-        return _totals([accounts[label] for label in own])
+        totals = {name: sum(accounts[label][name] for label in own) for name in _COUNTED}
+        return {"landings": len(own)} | totals
 
     def _refuse_bad(self, accounts: Mapping[str, dict[str, Any]]) -> bool:
         """Leave out the earlier hours of which too much is bad; whether there are any."""
@@ -548,10 +538,6 @@ def _earlier_accounts(lake: Lake, also: Sequence[Interval]) -> dict[str, dict[st
 
 def _account(label: str) -> dict[str, Any]:
     return {"landing": label, **dict.fromkeys(_COUNTED, 0)}
-
-
-def _totals(accounts: list[dict[str, Any]]) -> dict[str, int]:
-    return {"landings": len(accounts)} | {n: sum(a[n] for a in accounts) for n in _COUNTED}
 
 
 def _require_few_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> None:

@@ -44,37 +44,23 @@ _PARTS = (".part", ".tmp")
 
 @dataclass(frozen=True, slots=True, order=True)
 class LandingFile:
-    """One raw file of the hour `landing`.
-
-    Attributes:
-        name: its path below the landing zone, as it is stored.
-        path: where to read it.
-        size: bytes.
-        changed: when it was changed last, in nanoseconds since 1970.
-    """
+    """One raw file of the hour `landing`."""
 
     landing: str
-    name: str
-    path: str
-    size: int
-    changed: int
+    name: str  #: its path below the landing zone, as it is stored
+    path: str  #: where to read it
+    size: int  #: bytes
+    changed: int  #: when it was changed last, in nanoseconds since 1970
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that a rule of the stream is about.
+    """A file that a rule of the stream is about."""
 
-    Attributes:
-        rule: the rule.
-        path: where to read it.
-        name: its path below the landing zone, or else the absolute one.
-        told: what the path tells of its time; see `SourceRule.told`.
-    """
-
-    rule: SourceRule
-    path: Path
-    name: str
-    told: str
+    rule: SourceRule  #: the rule
+    path: Path  #: where to read it
+    name: str  #: its path below the landing zone, or else the absolute one
+    told: str  #: what the path tells of its time; see `SourceRule.told`
 
     @property
     def is_raw(self) -> bool:
@@ -156,11 +142,7 @@ def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile
 
 
 def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
-    """Make some lines of a raw file blank, so that those behind them keep their places.
-
-    Returns:
-        The file as it is then.
-    """
+    """The file, with some lines made blank, so that those behind them keep their places."""
     real = place(file.path)
     real = real.resolve() if is_here(real) else real  # not a link to it
     packed = COMPRESSION if real.suffix.lower() == ".gz" else None
@@ -261,10 +243,7 @@ def late_landings(
 
     Looked at are so many days before an instant. A file that is gone makes no hour late: landing
     zones are cleaned up, and what they brought stays. An hour that has a new or changed file is to
-    be landed with the files that it has now.
-
-    Returns:
-        The hours; and by label of those that cannot be landed, why not.
+    be landed with the files that it has now. Beside the hours, by label, why some cannot be landed.
     """
     if not days:
         return [], {}

@@ -83,11 +83,7 @@ def staged_origins(
 def require_origins(
     lake: LakePath, interval: Interval, *, version: int | None = None
 ) -> dict[str, Origin]:
-    """`staged_origins` of every hour of an interval.
-
-    Raises:
-        DataError: an hour was never aggregated.
-    """
+    """`staged_origins` of every hour of an interval; DataError: one was never aggregated."""
     found = staged_origins(lake, interval, version=version)
     for hour in hours_of(interval):
         if hour_label(hour) not in found:
@@ -151,31 +147,23 @@ def _borders(labels: list[str]) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Where the published results of an hour come from; one row of `publications`.
-
-    Attributes:
-        workload: its name.
-        run: the run that published.
-        digest: sha256 of the hour's rows.
-        rows: how many they are.
-        validated: values of them that agree with the reference.
-        awaited: hours that its windows reach and that had no file yet: until they have, the results
-            are provisional.
-        settled: whether the hour's rows are still these. A run that was killed between its two
-            commits leaves newer rows; publishing again settles the hour.
-    """
+    """Where the published results of an hour come from; one row of `publications`."""
 
     owned_hour: str
-    workload: str
+    workload: str  #: its name
     workload_fingerprint: str
     plan_fingerprint: str
     events_version: int
-    run: str
-    digest: str
-    rows: int
-    validated: int
+    run: str  #: the run that published
+    digest: str  #: sha256 of the hour's rows
+    rows: int  #: how many they are
+    validated: int  #: values of them that agree with the reference
     published_at: datetime
+    #: hours that its windows reach and that had no file yet: until they have, the results are
+    #: provisional.
     awaited: tuple[Interval, ...]
+    #: whether the hour's rows are still these. A run that was killed between its two commits leaves
+    #: newer rows; publishing again settles the hour.
     settled: bool
 
 

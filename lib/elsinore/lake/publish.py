@@ -51,14 +51,8 @@ def publish(
 
     A second commit says in `publications` where they come from. The first one carries the same in
     its note, so that what a killed process left between the two can be told
-    (`provenance.read_publications`); publishing again mends it.
-
-    Args:
-        lake: the tables.
-        workload: the queries.
-        interval: the hours.
-        run: the run, named in the table's history.
-        name: the workload's name, for people.
+    (`provenance.read_publications`); publishing again mends it. `run` is named in the table's
+    history, `name` is the workload's, for people.
 
     Raises:
         ValidationError: they were not validated, validation found a mismatch, or something else
@@ -149,15 +143,10 @@ def _require_publishable(
 
 @dataclass(frozen=True, slots=True)
 class HourContent:
-    """What a table of results holds of an hour.
+    """What a table of results holds of an hour."""
 
-    Attributes:
-        digest: sha256 of its rows in ascending order of all columns, as lines of CSV.
-        rows: how many they are.
-    """
-
-    digest: str
-    rows: int
+    digest: str  #: sha256 of its rows in ascending order of all columns, as lines of CSV
+    rows: int  #: how many they are
 
 
 #: Of an hour without results.

@@ -34,12 +34,8 @@ def remove_old(
     """Remove whole days that lie further back from an instant than they are to be kept.
 
     The stream's schema says how long, or else the settings do. `longest` is the longest window of
-    the stream's queries.
-
-    It is no correction: what is removed from `events` makes no published hour stale.
-
-    Returns:
-        `<table or folder>_expired`: how many rows, or pages and folders, went.
+    the stream's queries. It is no correction: what is removed from `events` makes no published hour
+    stale. The answer is by `<table or folder>_expired` how many rows, or pages and folders, went.
 
     Raises:
         ParameterError: a period is shorter than what runs look back to; nothing is removed then.

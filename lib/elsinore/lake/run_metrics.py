@@ -185,19 +185,13 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """What was shared in a run, over all of its slices.
+    """What was shared in a run, over all of its slices."""
 
-    Attributes:
-        ran: how each query was run.
-        sets: the queries of each Hamlet set.
-        counts: what Hamlet's observers counted.
-        alone, together: predicted seconds without and with sharing, over the span of the
-            statistics; 0 where nothing could be shared.
-    """
-
-    ran: tuple[Ran, ...]
-    sets: tuple[tuple[str, ...], ...]
-    counts: dict[str, int]
+    ran: tuple[Ran, ...]  #: how each query was run
+    sets: tuple[tuple[str, ...], ...]  #: the queries of each Hamlet set
+    counts: dict[str, int]  #: what Hamlet's observers counted
+    #: predicted seconds without and with sharing, over the span of the statistics; 0 where nothing
+    #: could be shared.
     alone: float
     together: float
 

@@ -63,18 +63,13 @@ _KEY = ["owned_hour", "query", "query_fingerprint", "group_key", "window_start"]
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """How much is checked.
+    """How much is checked."""
 
-    Attributes:
-        windows: results of a run at most. On top come the windows that these lie in, searched for
-            missing results, and half as many places drawn from elsewhere.
-        steps: what the reference may take for one of them.
-        seed: of the sample; the same seed and run give the same checks.
-    """
-
+    #: results of a run at most. On top come the windows that these lie in, searched for missing
+    #: results, and half as many places drawn from elsewhere.
     windows: int
-    steps: int
-    seed: int
+    steps: int  #: what the reference may take for one of them
+    seed: int  #: of the sample; the same seed and run give the same checks
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,11 +85,7 @@ class Lake:
         return Lake(settings.spark_cores, settings.lake, stream, tables)
 
     def schema(self, table: str) -> TableSchema:
-        """The declaration of a table.
-
-        Raises:
-            ParameterError: there is no such table.
-        """
+        """The declaration of a table; ParameterError: there is no such table."""
         if table not in self.tables:
             raise ParameterError(
                 f"the lake has no table {table!r}", hint=f"its tables: {', '.join(self.tables)}"
@@ -107,46 +103,26 @@ class Lake:
         return self.root / self.schema(table).name
 
     def version(self, table: str) -> int:
-        """The latest version of a table.
-
-        Raises:
-            DataError: the table has not been created.
-        """
+        """The latest version of a table; DataError: it has not been created."""
         return int(self.log(table).version())
 
     def rows(
         self, table: str, where: pc.Expression | None = None, *, columns: list[str] | None = None
     ) -> pa.Table:
-        """Rows of a small table at its latest version.
-
-        Raises:
-            DataError: the table has not been created.
-        """
+        """Rows of a small table at its latest version; DataError: it has not been created."""
         return self.dataset(table).to_table(columns=columns, filter=where)
 
     def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
-        """A table, at the latest version or at a pinned one, to be read by Arrow.
-
-        Raises:
-            DataError: the table has not been created.
-        """
+        """A table, the latest or a pinned version, for Arrow; DataError: it is not created."""
         return arrow_dataset(self.log(table, version))
 
     def record(
-        self,
-        table: str,
-        rows: Sequence[Mapping[str, Any]],
-        *,
-        where: Sequence[Region],
-        run: str,
+        self, table: str, rows: Sequence[Mapping[str, Any]], *, where: Sequence[Region], run: str
     ) -> None:
         """Make `rows` the only rows of some regions in a table of records, in one commit.
 
-        Args:
-            table: its name.
-            rows: the declared columns; instants may be int64 microseconds.
-            where: the regions, which hold all of them.
-            run: what to write into the table's history beside the commit.
+        Rows have the declared columns, instants may be int64 microseconds; the regions hold them
+        all. `run` goes into the table's history.
 
         Raises:
             ParameterError: there is no such table, or it is one of data.
@@ -325,11 +301,7 @@ class Lake:
         self.log(table).alter.add_columns(fields)
 
     def difference(self, table: str) -> Difference:
-        """How a table that exists differs from its declaration.
-
-        Raises:
-            DataError: the table has not been created.
-        """
+        """How a table differs from its declaration; DataError: it has not been created."""
         declared = {name: column.type for name, column in self.schema(table).columns.items()}
         there = {field.name: str(field.type.type) for field in self.log(table).schema().fields}
         new = [name for name in declared if name not in there]
@@ -347,11 +319,7 @@ class Lake:
         return int(log.version()), int(log.transaction_version(TURN) or 0)
 
     def log(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
-        """A table as delta-rs knows it, at the latest version or at a pinned one.
-
-        Raises:
-            DataError: the table has not been created.
-        """
+        """A table, the latest or a pinned version; DataError: it has not been created."""
         try:
             return open_table(self.path(table), version)
         except TableNotFoundError as error:

@@ -139,19 +139,13 @@ def _spell(number: Number) -> str:
 
 @dataclass(frozen=True)
 class Validation:
-    """What came of validating a run.
+    """What came of validating a run."""
 
-    Attributes:
-        staged_version: the version of the staged results that was validated.
-        strata: how many results there were to draw from, by query and class of size.
-        covered: of these, how many were checked.
-        compared: every aggregate of every check once, by query, window and group.
-    """
-
-    staged_version: int
+    staged_version: int  #: the version of the staged results that was validated
+    #: how many results there were to draw from, by query and class of size.
     strata: Mapping[tuple[str, int], int]
-    covered: Mapping[tuple[str, int], int]
-    compared: Sequence[Compared]
+    covered: Mapping[tuple[str, int], int]  #: of these, how many were checked
+    compared: Sequence[Compared]  #: every aggregate of every check once, by query, window and group
 
     @property
     def mismatches(self) -> tuple[Compared, ...]:
@@ -243,11 +237,7 @@ def validate(
 
 
 def require_no_mismatch(validation: Validation) -> None:
-    """Stop here if the engine and the reference differ anywhere.
-
-    Raises:
-        ValidationError: naming the first mismatch; all of them in `mismatches`.
-    """
+    """Stop here if engine and reference differ; ValidationError has all `mismatches`."""
     mismatches = validation.mismatches
     if not mismatches:
         return

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.lake.provenance import PUBLISHED
@@ -13,6 +14,9 @@ from elsinore.lake.tables import Lake
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+
+if TYPE_CHECKING:
+    import duckdb
 
 _BOUNDS = ("window_start", "window_end")
 #: Aggregates that may be of any size.
@@ -29,22 +33,17 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What engines write each in their own way.
+    """What engines write each in their own way."""
 
-    Attributes:
-        quote: stands around a name.
-        text, instant: the types of texts and of instants.
-        value: what the group has under a label, as a type. Labels, like all names that queries and
-            schemas give, are ASCII letters, digits and `_`, beside them a `.`.
-        from_micros: an instant from the digits of its microseconds since 1970.
-        table: a table by its folder; None where only the engine's catalog can name one.
-    """
-
-    quote: str
+    quote: str  #: stands around a name
+    #: the types of texts and of instants.
     text: str
     instant: str
+    #: what the group has under a label, as a type. Labels, like all names that queries and schemas
+    #: give, are ASCII letters, digits and `_`, beside them a `.`.
     value: Callable[[str, str], str]
-    from_micros: Callable[[str], str]
+    from_micros: Callable[[str], str]  #: an instant from the digits of its microseconds since 1970
+    #: a table by its folder; None where only the engine's catalog can name one.
     table: Callable[[str], str] | None = None
 
     def name(self, name: str) -> str:
@@ -128,6 +127,33 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
     yield from view_statements(workload, engine, lake.tables)
 
 
+def connect(settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection in which the lake's tables have their names, and each query its view.
+
+    Tables are read as they are now, and none is written. Views are those of the workload that the
+    settings name (`view_statements` says what they hold), by default those of the
+    environment. Times are shown in UTC.
+
+    Raises:
+        DataError: nothing was landed yet.
+        QueryError: the workload does not parse or bind.
+        SchemaError: the stream's schema is not valid.
+        SetupError: it is not known where the lake is.
+    """
+    import duckdb  # not where it is another engine that is asked
+
+    settings = settings or Settings.load()
+    lake = Lake.open(settings)
+    workload = load_workload(settings.queries, lake.stream)
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    for name in lake.tables:
+        connection.register(name, lake.dataset(name))
+    for statement in view_statements(workload, Engine.DUCKDB, lake.tables):
+        connection.execute(statement)
+    return connection
+
+
 def view_statements(workload: Workload, engine: Engine, tables: Iterable[str]) -> Iterator[str]:
     """A statement for each query that makes its view over the table of published results.
 
@@ -139,13 +165,9 @@ def view_statements(workload: Workload, engine: Engine, tables: Iterable[str]) -
       A count or sum of longs is a decimal of 38 digits, NULL where it has more; beside it all of
       its digits (`trends_digits`, a text) and its size (`trends_log2`, a double).
 
-    Of two names that engines do not tell apart the later one has a `_` at its end. Results that an
-    earlier wording of a query has left are not in the view, for they answer another question.
-
-    Args:
-        workload: the queries.
-        engine: whose SQL.
-        tables: names of the lake, which no view may take.
+    Of two names that engines do not tell apart the later one has a `_` at its end; no view takes
+    the name of one of the lake's `tables`. Results that an earlier wording of a query has left are
+    not in the view, for they answer another question.
     """
     names = _distinct((query.name for query in workload.queries), tables)
     for query, name in zip(workload.queries, names, strict=True):

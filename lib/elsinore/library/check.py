@@ -106,8 +106,7 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     refusals = greta_refusals(query)
     executors = [name for name, refused in REFUSALS.items() if not refused(query)]
     parts = [] if refusals else template_parts(query)
-    aliases = {position.index: position.alias for position in query.positions}
-    window = query.window
+    aliases, window = query.aliases, query.window
     lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
     words = [f"{name} {print_length(n, calendar=calendar)}" for name, n in lengths.items()]
     return {

@@ -39,7 +39,7 @@ class Planned(Drawn):
     def print(self, console: Console) -> None:
         """Print the tables of the profile, then the candidates and what became of them."""
         if self.profile is not None:
-            length = print_length if self._is_calendar else _ticks
+            length = print_length if self._is_calendar else "{:,} ticks".format
             for table in _tables(self.profile, length):
                 if table.row_count:
                     console.print(table)
@@ -132,7 +132,3 @@ def _pairs(found: EdgeSelectivity) -> str:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
-
-
-def _ticks(count: int) -> str:
-    return f"{count:,} ticks"

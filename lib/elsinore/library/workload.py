@@ -178,11 +178,7 @@ class Workload:
 
 
 def sources_of(events: Events) -> list[Source]:
-    """Paths and frames, the latter by number.
-
-    Raises:
-        ParameterError: something is neither.
-    """
+    """Paths and frames, the latter by number; ParameterError: something is neither."""
     one = isinstance(events, str | os.PathLike) or hasattr(events, "__arrow_c_stream__")
     given = [cast(OneSource, events)] if one else list(cast(Iterable[OneSource], events))
     width = len(str(len(given)))  # of events with one id the last counts, by these names

@@ -35,16 +35,11 @@ class Carrier:
 
 @dataclass(frozen=True)
 class Carriers:
-    """The carriers of a query, by kind; the count of trends itself is not among them.
+    """The carriers of a query, by kind; the count of trends itself is not among them."""
 
-    Attributes:
-        counts: integer carriers, exact at any size.
-        sums: carriers of doubles.
-        minima, maxima: extremes (their `weight` is VALUE).
-    """
-
-    counts: tuple[Carrier, ...]
-    sums: tuple[Carrier, ...]
+    counts: tuple[Carrier, ...]  #: integer carriers, exact at any size
+    sums: tuple[Carrier, ...]  #: carriers of doubles
+    #: extremes (their `weight` is VALUE).
     minima: tuple[Carrier, ...]
     maxima: tuple[Carrier, ...]
 
@@ -91,16 +86,12 @@ def carriers_of(query: BoundQuery) -> Carriers:
 
 @dataclass(frozen=True)
 class WeightColumns:
-    """What is read of each event for the carriers of several queries: columns by number.
+    """What is read of each event for the carriers of several queries: columns by number."""
 
-    Attributes:
-        longs: `(weight, attribute)` of integer carriers.
-        doubles: attributes of sums of doubles.
-        ranks: `(attribute, whether the largest)` of extremes.
-    """
-
+    #: `(weight, attribute)` of integer carriers.
     longs: dict[tuple[Weight, str | None], int] = field(default_factory=dict)
-    doubles: dict[str | None, int] = field(default_factory=dict)
+    doubles: dict[str | None, int] = field(default_factory=dict)  #: attributes of sums of doubles
+    #: `(attribute, whether the largest)` of extremes.
     ranks: dict[tuple[str | None, bool], int] = field(default_factory=dict)
 
     def number(self, kind: int, carrier: Carrier, largest: bool = False) -> int:

@@ -41,21 +41,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Chain:
-    """A query as its symbols, one a position.
+    """A query as its symbols, one a position."""
 
-    Attributes:
-        query: the query.
-        symbols: numbers of the symbols, by position.
-        window: number of the window clause.
-        open: windows that are open at once; each column has as many lanes.
-        kinds: columns of counts, that of trends first, doubles and ranks; by their first positions,
-            so that what a position has is the beginning of what the next one has.
-    """
-
-    query: BoundQuery
-    symbols: tuple[int, ...]
-    window: int
-    open: int
+    query: BoundQuery  #: the query
+    symbols: tuple[int, ...]  #: numbers of the symbols, by position
+    window: int  #: number of the window clause
+    open: int  #: windows that are open at once; each column has as many lanes
+    #: columns of counts, that of trends first, doubles and ranks; by their first positions, so that
+    #: what a position has is the beginning of what the next one has.
     kinds: tuple[tuple[Column, ...], ...]
 
     def columns(self, position: int) -> Widths:
@@ -163,16 +156,12 @@ class Slot:
 
 @dataclass(eq=False)
 class Block:
-    """Rows that are advanced as wholes: those of a shared segment, or the one of a position.
+    """Rows that are advanced as wholes: those of a shared segment, or the one of a position."""
 
-    Attributes:
-        symbols: of its positions; empty for the row of a single position.
-        slots: by what makes them the same; in rows those with a source of their own come first.
-        rows: numbers of its rows; the first is what comes in.
-    """
-
-    symbols: tuple[int, ...]
+    symbols: tuple[int, ...]  #: of its positions; empty for the row of a single position
+    #: by what makes them the same; in rows those with a source of their own come first.
     slots: dict[object, Slot] = field(default_factory=dict)
+    #: numbers of its rows; the first is what comes in.
     rows: list[int] = field(default_factory=list)
 
     @property
@@ -204,12 +193,10 @@ class Places:
 
 
 def find_places(chains: Sequence[Chain], shared: Sequence[Sequence[Segment]]) -> Places:
-    """Give every position of every chain its place.
+    """Give every position of every chain of one pass its place.
 
-    Args:
-        chains: the queries of one pass.
-        shared: the segments of a plan with the queries that share each; those that lie in other
-            passes, or whose symbols differ, are not shared here.
+    `shared` are the segments of a plan with the queries that share each; those that lie in other
+    passes, or whose symbols differ, are not shared here.
     """
     blocks: list[Block] = []
     starts = _shared_starts(chains, shared, blocks)

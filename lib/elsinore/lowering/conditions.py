@@ -71,16 +71,12 @@ class Slot:
 
 @dataclass
 class Programs:
-    """The conditions of a template, lowered.
+    """The conditions of a template, lowered."""
 
-    Attributes:
-        slots: columns, numbered in this order.
-        floors: numbered in this order; `Op.REACHES` names them.
-        programs: the steps `(operation, argument)` of each program.
-    """
-
-    slots: dict[Slot, int] = field(default_factory=dict)
+    slots: dict[Slot, int] = field(default_factory=dict)  #: columns, numbered in this order
+    #: numbered in this order; `Op.REACHES` names them.
     floors: dict[Floor, int] = field(default_factory=dict)
+    #: the steps `(operation, argument)` of each program.
     programs: list[Steps] = field(default_factory=list)
 
     @property
@@ -196,37 +192,25 @@ def _chained(parts: list[Steps], op: Op) -> Steps:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One value of a comparison.
+    """One value of a comparison."""
 
-    Attributes:
-        slot: its column.
-        doubles: whether that is one of doubles; else one of longs.
-        widened: whether its longs compare as doubles.
-        only: columns of truth values; where one of them is not true, neither is the condition.
-    """
-
-    slot: int
-    doubles: bool
-    widened: bool
+    slot: int  #: its column
+    doubles: bool  #: whether that is one of doubles; else one of longs
+    widened: bool  #: whether its longs compare as doubles
+    #: columns of truth values; where one of them is not true, neither is the condition.
     only: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A condition `earlier OP later`.
+    """A condition `earlier OP later`."""
 
-    Attributes:
-        earlier, later: what is compared.
-        equal: `=`; else the earlier event's value is on one side of the later one's.
-        falling: `>` or `>=`, the earlier value lies above; of no account for `=`.
-        strict: `<` or `>`.
-    """
-
+    #: what is compared.
     earlier: Side
     later: Side
-    equal: bool
-    falling: bool
-    strict: bool
+    equal: bool  #: `=`; else the earlier event's value is on one side of the later one's
+    falling: bool  #: `>` or `>=`, the earlier value lies above; of no account for `=`
+    strict: bool  #: `<` or `>`
 
 
 #: What a comparison says with its sides swapped, and what its negation does: both are unknown for

@@ -11,14 +11,10 @@ from elsinore.lowering.sweep import Member, Place
 
 
 def counts_by_doublings(member: Member, n: int, classes: Sequence[frozenset[Place]]) -> bool:
-    """Whether a query counts trends alone, and has `+` nowhere but at the end of trends.
+    """Whether query `n` counts trends alone, and has `+` nowhere but at the end of trends.
 
     No event may stand at a state and at one right before it, too: then a burst has no closed form.
-
-    Args:
-        member: the query.
-        n: its number.
-        classes: for each event class the (member, state) at which its events may stand.
+    `classes` are, for each event class, the (member, state) at which its events may stand.
     """
     carriers = member.carriers
     if carriers.counts or carriers.sums or carriers.extremes or not member.cyclic:

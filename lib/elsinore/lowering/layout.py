@@ -14,25 +14,16 @@ from elsinore.template.template import Floor, Template
 
 @dataclass(frozen=True)
 class Layout:
-    """The parts of `kernels.graph.Graph` that a template determines, by name.
+    """The parts of `kernels.graph.Graph` that a template determines, by name."""
 
-    Attributes:
-        arrays: see `kernels.graph.Graph`.
-        slots: the columns that programs read, by number.
-        orders: the transitions whose condition is one comparison, by number.
-    """
-
-    arrays: Mapping[str, np.ndarray]
-    slots: tuple[Slot, ...]
+    arrays: Mapping[str, np.ndarray]  #: see `kernels.graph.Graph`
+    slots: tuple[Slot, ...]  #: the columns that programs read, by number
+    #: the transitions whose condition is one comparison, by number.
     orders: tuple[tuple[int, Order], ...]
 
 
 def lay_out(template: Template) -> Layout:
-    """The layout of a template.
-
-    Raises:
-        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
-    """
+    """A template's layout; UnsupportedQueryError: a condition is deeper than kernels' stacks."""
     programs = Programs()
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)

@@ -44,23 +44,15 @@ _WEIGHING = WEIGH, WEIGH_DOUBLES, LOWER_OWN
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """Operations with the meaning of their numbers; equal to itself alone.
+    """Operations with the meaning of their numbers; equal to itself alone."""
 
-    Attributes:
-        program: what the kernel reads, but for event classes; each operation once.
-        symbol_of: int64[O], the symbol of each operation.
-        chains: the queries in the order of `program.totals`.
-        symbols: the symbols by number.
-        weights: the weights by number; column 0 is 1 for each event.
-        starts: int64[3, R + O + 1], beginnings of each row, and of each operation's scratch, in the
-            lanes of counts, doubles and ranks.
-    """
-
-    program: Program
-    symbol_of: np.ndarray
-    chains: list[Chain]
-    symbols: list[Symbol]
-    weights: WeightColumns
+    program: Program  #: what the kernel reads, but for event classes; each operation once
+    symbol_of: np.ndarray  #: int64[O], the symbol of each operation
+    chains: list[Chain]  #: the queries in the order of `program.totals`
+    symbols: list[Symbol]  #: the symbols by number
+    weights: WeightColumns  #: the weights by number; column 0 is 1 for each event
+    #: int64[3, R + O + 1], beginnings of each row, and of each operation's scratch, in the lanes of
+    #: counts, doubles and ranks.
     starts: np.ndarray
 
     @cached_property
@@ -166,18 +158,13 @@ class _Op:
 
 @dataclass
 class _Writer:
-    """Writes operations, each once.
+    """Writes operations, each once."""
 
-    Attributes:
-        starts: where rows begin.
-        no_window: the number after that of the last window clause.
-        advanced: the rows of shared segments that have their operations.
-    """
-
-    starts: np.ndarray
-    no_window: int
+    starts: np.ndarray  #: where rows begin
+    no_window: int  #: the number after that of the last window clause
     weights: WeightColumns = field(default_factory=lambda: WeightColumns({(Weight.EVENT, None): 0}))
     ops: dict[_Op, None] = field(default_factory=dict)
+    #: the rows of shared segments that have their operations.
     advanced: set[int] = field(default_factory=set)
 
     def write(self, chain: Chain, places: Places) -> None:

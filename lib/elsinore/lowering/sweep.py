@@ -123,15 +123,10 @@ LARGEST_SET = 512
 
 @dataclass(frozen=True, eq=False)
 class SweepSet:
-    """Collapsed queries whose trends are partitioned alike; equal to itself alone.
+    """Collapsed queries whose trends are partitioned alike; equal to itself alone."""
 
-    Attributes:
-        queries: one or more, with windows of any kind.
-        templates: of each query.
-    """
-
-    queries: tuple[BoundQuery, ...]
-    templates: tuple[Template, ...]
+    queries: tuple[BoundQuery, ...]  #: one or more, with windows of any kind
+    templates: tuple[Template, ...]  #: of each query
 
     @cached_property
     def standings(self) -> Standings[Place]:

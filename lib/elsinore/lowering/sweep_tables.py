@@ -83,25 +83,17 @@ Carried = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Tables:
-    """A program and what its numbers mean.
+    """A program and what its numbers mean."""
 
-    Attributes:
-        program: see `kernels.sweep_program`.
-        columns: the columns of weights; column 0 is 1 for each event.
-        cells: the cell of each (member, state).
-    """
-
-    program: Program
-    columns: WeightColumns
-    cells: dict[Place, int]
+    program: Program  #: see `kernels.sweep_program`
+    columns: WeightColumns  #: the columns of weights; column 0 is 1 for each event
+    cells: dict[Place, int]  #: the cell of each (member, state)
 
 
 def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> Tables:
     """The tables of queries side by side.
 
-    Args:
-        members: the queries.
-        classes: for each event class the (member, state) at which its events may stand.
+    `classes` are, for each event class, the (member, state) at which its events may stand.
     """
     order = place_cells(members)
     rank = {place: n for n, place in enumerate(order)}
@@ -125,21 +117,13 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
         writer.heads.append(head)
     totals, finals, most = _totals(members, carried)
     fan = max((len(found) + 1 for m in members for found in m.sources.values()), default=1)
+    kept = end + len(carried[LONG]), *map(len, carried[DOUBLE:])
+    sizes = [ones, end, *kept, most, max(most, fan)]
     program = Program(
         classes=_table(numbers, 2),
         heads=_table(writer.heads, HEAD),
         rows=_table(writer.rows, ROW),
-        sizes=np.array(
-            [
-                ones,
-                end,
-                end + len(carried[LONG]),
-                *map(len, carried[DOUBLE:]),
-                most,
-                max(most, fan),
-            ],
-            np.int64,
-        ),
+        sizes=np.array(sizes, np.int64),
         blocks=np.array(borders, np.int64),
         totals=_table(totals, 4),
         ends=_table(finals, 3),
@@ -311,15 +295,10 @@ def _table(rows: Iterable[Iterable[int]], width: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PaneTables:
-    """What it takes to sweep panes and to multiply them.
+    """What it takes to sweep panes and to multiply them."""
 
-    Attributes:
-        tables: of all rows of all matrices, each a member of its own.
-        products: how matrices multiply.
-    """
-
-    tables: Tables
-    products: Products
+    tables: Tables  #: of all rows of all matrices, each a member of its own
+    products: Products  #: how matrices multiply
 
 
 def make_pane_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> PaneTables:
@@ -420,19 +399,12 @@ def _pane_totals(
 
 @dataclass(frozen=True)
 class Wide:
-    """How the windows are counted that outgrow 64 bits.
+    """How the windows are counted that outgrow 64 bits."""
 
-    Attributes:
-        doubling: the numbers of the members that count by doublings.
-        doublings: their tables; None if there are none.
-        others: the numbers of the other members.
-        rest: these alone; None if there are none.
-    """
-
-    doubling: tuple[int, ...]
-    doublings: Doublings | None
-    others: tuple[int, ...]
-    rest: Lowered | None
+    doubling: tuple[int, ...]  #: the numbers of the members that count by doublings
+    doublings: Doublings | None  #: their tables; None if there are none
+    others: tuple[int, ...]  #: the numbers of the other members
+    rest: Lowered | None  #: these alone; None if there are none
 
 
 @dataclass(frozen=True)

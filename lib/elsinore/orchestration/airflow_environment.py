@@ -21,15 +21,12 @@ _READY = ".prepared"
 
 
 def airflow_environment(root: Path) -> dict[str, str]:
-    """This process's environment with what the embedded Airflow needs.
+    """This process's environment with what the Airflow embedded in a checkout needs.
 
     It has a home in the checkout, listens on the loopback address only and sends nothing anywhere,
     but alerts and metrics where variables say so. A variable that is set already stays as it is, so
     that a deployment brings its own; so does an option that Airflow is to get from a command or a
     secret.
-
-    Args:
-        root: the checkout.
     """
     home = Path(os.environ.get("AIRFLOW_HOME", root / ".airflow")).absolute()
     scripts = str(Path(sys.executable).parent)

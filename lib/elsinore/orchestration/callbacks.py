@@ -131,24 +131,16 @@ def alert_run_late(context: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """One step in the life of a task.
-
-    Attributes:
-        state: `started`, `done`, `retried` (failed, and will be tried again) or `failed`.
-        label: which of several mapped tasks it is, for people; empty for the others.
-        exit_code: what the failure means for a command: 1 failed, 2 wrong input or set-up; 0
-            otherwise.
-        log: where Airflow's pages look for the log of the task's try.
-        written: bytes that this process has written by then, where that goes into a file.
-    """
+    """One step in the life of a task."""
 
     task: str
-    state: str
-    label: str = ""
+    state: str  #: `started`, `done`, `retried` (failed, and will be tried again) or `failed`
+    label: str = ""  #: which of several mapped tasks it is, for people; empty for the others
     reason: str = ""
+    #: what the failure means for a command: 1 failed, 2 wrong input or set-up; 0 otherwise.
     exit_code: int = 0
-    log: str = ""
-    written: int = 0
+    log: str = ""  #: where Airflow's pages look for the log of the task's try
+    written: int = 0  #: bytes that this process has written by then, where that goes into a file
 
     def to_line(self) -> str:
         """One line of JSON."""

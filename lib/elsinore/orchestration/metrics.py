@@ -27,10 +27,7 @@ COUNTED: dict[str, dict[str, str]] = {
 }
 
 #: Gauges, by the figures that they show, of all steps that give them.
-SHOWN = {
-    "hours_left": "elsinore.hours.left",
-    "provisional_hours": "elsinore.hours.provisional",
-}
+SHOWN = {"hours_left": "elsinore.hours.left", "provisional_hours": "elsinore.hours.provisional"}
 
 #: Seconds since the end of the latest published hour (a gauge), and a step's duration (a timer).
 AGE, DURATION = "elsinore.published.age", "elsinore.step.duration"

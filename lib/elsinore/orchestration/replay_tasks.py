@@ -53,7 +53,7 @@ def replay_tasks(
     aggregate_timeout: timedelta,
     first: Callable[..., Any] | None = None,
 ) -> Any:
-    """Adds the tasks of a replay to the DAG at hand.
+    """Adds the tasks of a replay to the DAG at hand, and gives the first of them.
 
     After the plan, each slice of the run's hours is aggregated, validated and published by itself:
     what fails in one keeps no other from being published. So does each workload of a slice, whose
@@ -64,9 +64,6 @@ def replay_tasks(
         timeout: of each task that may take long.
         aggregate_timeout: of the aggregation of one slice.
         first: adds the task that says what is to be computed; by default that of landing.
-
-    Returns:
-        The first of them.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
     landed = (first or land_task)(stream, **longer)
@@ -225,10 +222,7 @@ def find_plan_task(stream: str, **arguments: Any) -> Any:
 def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
     """Adds the task that lands the run's hours.
 
-    Args:
-        stream: see `replay_tasks`.
-        late: whether it also looks for files that came late, and for hours that were missed.
-        arguments: of the task.
+    `late`: it also looks for files that came late, and for hours that were missed.
     """
 
     @task(
@@ -350,12 +344,8 @@ def call_step(
 ) -> dict[str, Any]:  # fmt: skip
     """Runs a job for a task over all hours of the run, or a slice; sends its figures as metrics.
 
-    Args:
-        job: its module.
-        context: of the task.
-        time_slice: one of `run_slices`.
-        task_of: the workload whose task it is; empty for the first, and for tasks of all.
-        changed: settings that are others for this step.
+    `task_of` is the workload whose task it is, empty for the first and for tasks of all; `changed`
+    are settings that are others for this step.
 
     Raises:
         AirflowSkipException: the run was asked for another workload.
@@ -421,11 +411,7 @@ class CatchUp(TriggerDagRunOperator):
         self.after = after
 
     def execute(self, context: Context) -> Any:
-        """Triggers the run.
-
-        Raises:
-            AirflowSkipException: nothing is left.
-        """
+        """Triggers the run; AirflowSkipException: nothing is left."""
         figures = context["ti"].xcom_pull(task_ids=self.after, key="figures")
         if not figures["catch_up"]:
             raise AirflowSkipException("no hour is left to catch up with")
@@ -446,10 +432,6 @@ class HoursSensor(BaseSensorOperator):
         self.delta = delta
 
     def poke(self, context: Context) -> bool:
-        """Whether the time has come.
-
-        Raises:
-            ParameterError: the run has no valid hours.
-        """
+        """Whether the time has come; ParameterError: the run has no valid hours."""
         end = context_interval(context).end / SECOND
         return time.time() >= end + self.delta.total_seconds()

@@ -73,11 +73,7 @@ def day_interval(day: str) -> Interval:
 
 
 def context_interval(context: Mapping[str, Any]) -> Interval:
-    """The hours that the run of a task's context works on.
-
-    Raises:
-        ParameterError: see `run_interval`.
-    """
+    """The hours that the run of a task's context works on; raises as `run_interval`."""
     params = context["params"]
     day = params.get("day")
     if day is not None:
@@ -128,12 +124,8 @@ def asked_of(
     """What a task is asked for: the settings of its workload, and the workloads of its run.
 
     A run that was asked for one workload answers that in the tasks of the first; those of another
-    have nothing to do, which is None.
-
-    Args:
-        dag_id: of the run's DAG, which says the stream.
-        params: of the run.
-        task_of: the workload whose task it is; empty for the first.
+    have nothing to do, which is None. `task_of` is the workload whose task it is; empty for the
+    first.
 
     Raises:
         ParameterError: the stream has no such workload.

@@ -30,15 +30,9 @@ from elsinore.timeline import Interval
 
 #: Libraries that steps need and that take long to import.
 _LIBRARIES = (
-    "deltalake",
-    "lark",
-    "numba",
-    "pydantic_settings",
-    "pyspark.sql.connect.session",
-    "tenacity",
-    "great_expectations",
-    "scipy.optimize",
-)
+    "deltalake", "lark", "numba", "pydantic_settings", "pyspark.sql.connect.session", "tenacity",
+    "great_expectations", "scipy.optimize",
+)  # fmt: skip
 
 
 #: What a job gives: plain data that JSON can hold.

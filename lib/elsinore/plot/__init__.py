@@ -14,10 +14,6 @@ ENDINGS = (".svg", ".png")
 
 
 def require_picture(path: Path) -> None:
-    """Refuse a file name that does not end as pictures do.
-
-    Raises:
-        ParameterError: it does not.
-    """
+    """Refuse a file name that does not end as pictures do (ParameterError)."""
     if path.suffix.lower() not in ENDINGS:
         raise ParameterError(f"{path} is no picture", hint=f"let it end in {' or '.join(ENDINGS)}")

@@ -284,18 +284,13 @@ _SHARED_FILL = "#d7dde1"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A diagram and its layout.
-
-    Attributes:
-        points: the middles of its circles.
-        strokes: for each arrow the corners that it passes, from its tail to its head.
-        labels: for each arrow the middle of its label's lower edge.
-    """
+    """A diagram and its layout."""
 
     diagram: Diagram
-    points: tuple[Point, ...]
+    points: tuple[Point, ...]  #: the middles of its circles
+    #: for each arrow the corners that it passes, from its tail to its head.
     strokes: tuple[tuple[Point, ...], ...]
-    labels: tuple[Point, ...]
+    labels: tuple[Point, ...]  #: for each arrow the middle of its label's lower edge
     width: float
     height: float
 

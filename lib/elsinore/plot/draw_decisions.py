@@ -33,24 +33,17 @@ _MILLISECOND = 1e6  # nanoseconds
 
 @dataclass(frozen=True)
 class SetDecisions:
-    """Decisions of one sharable set, a row a burst.
+    """Decisions of one sharable set, a row a burst."""
 
-    Attributes:
-        title: what stands above the set's panels.
-        times: int64[N], of the first event of each burst.
-        lengths: int64[N], events of each burst.
-        sharing, takers: int64[N], queries that share it, and that take it.
-        saved: float64[N], predicted nanoseconds that sharing saves; None where none was predicted.
-        calendar: whether times are microseconds since the epoch, not ticks.
-    """
-
-    title: str
-    times: np.ndarray
-    lengths: np.ndarray
+    title: str  #: what stands above the set's panels
+    times: np.ndarray  #: int64[N], of the first event of each burst
+    lengths: np.ndarray  #: int64[N], events of each burst
+    #: int64[N], queries that share it, and that take it.
     sharing: np.ndarray
     takers: np.ndarray
+    #: float64[N], predicted nanoseconds that sharing saves; None where none was predicted.
     saved: np.ndarray | None
-    calendar: bool
+    calendar: bool  #: whether times are microseconds since the epoch, not ticks
 
 
 def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:

@@ -113,21 +113,15 @@ def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: b
 
 @dataclass(frozen=True)
 class Group:
-    """What several queries share: a chosen candidate, or E+ in a sharable set.
+    """What several queries share: a chosen candidate, or E+ in a sharable set."""
 
-    Attributes:
-        name: the candidate's id, or `s1`, `s2`, ... for the sets.
-        text: the pattern.
-        members: of each query the boxes that take part, from the first to before the second.
-        net: what sharing saves, in count updates per longest window; None if that is not known.
-        kleene: of E+ how it is shared; else None.
-    """
-
-    name: str
-    text: str
+    name: str  #: the candidate's id, or `s1`, `s2`, ... for the sets
+    text: str  #: the pattern
+    #: of each query the boxes that take part, from the first to before the second.
     members: Mapping[str, tuple[int, int]]
+    #: what sharing saves, in count updates per longest window; None if that is not known.
     net: float | None
-    kleene: str | None
+    kleene: str | None  #: of E+ how it is shared; else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +146,7 @@ def _named(runtime: RuntimePlan, sharing: Sharing) -> list[tuple[str, SharableSe
 
 
 def groups_of(
-    cuts: Sequence[Cut],
-    savings: ExplainedSavings,
-    sharing: Sequence[tuple[str, SharableSet, str]],
+    cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sequence[tuple[str, SharableSet, str]]
 ) -> tuple[Group, ...]:
     """The chosen candidates, the largest saving first, then the E+ that queries share.
 
@@ -258,7 +250,10 @@ def _unit(unit: Unit, groups: Sequence[Group]) -> OffsetBox:
 
 def _legend(groups: Sequence[Group]) -> OffsetBox:
     """The groups with what they save, then the kinds of boxes."""
-    listed = [_listed(group) for group in groups[:_MOST_GROUPS]]
+    listed = [
+        f"{_shortened(group.text, _PATTERN)} in {len(group.members)} queries"
+        for group in groups[:_MOST_GROUPS]
+    ]
     width = ink.block_width(listed, BODY) + 8.0
     lines = []
     for number, (group, text) in enumerate(zip(groups, listed, strict=False)):
@@ -274,10 +269,6 @@ def _legend(groups: Sequence[Group]) -> OffsetBox:
         lines.append(beside(_box(box, ink.LINE), meaning, gap=10.0))
     kinds = below(*lines[-len(_KINDS) :])
     return below(below(*lines[: -len(_KINDS)]), kinds, gap=_ROW) if groups else kinds
-
-
-def _listed(group: Group) -> str:
-    return f"{_shortened(group.text, _PATTERN)} in {len(group.members)} queries"
 
 
 def _shortened(text: str, most: int) -> str:

@@ -139,11 +139,7 @@ def _size(part: OffsetBox) -> tuple[float, float]:
 
 
 def save_page(page: OffsetBox, path: Path) -> None:
-    """Write a white page with a margin.
-
-    Raises:
-        ParameterError: the file cannot be written.
-    """
+    """Write a white page with a margin; ParameterError: the file cannot be written."""
     width, height = _size(page)
     figure = Figure(((width + 2 * _MARGIN) / 72, (height + 2 * _MARGIN) / 72), facecolor="white")
 
@@ -157,11 +153,7 @@ def save_page(page: OffsetBox, path: Path) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture; the same one gives the same file.
-
-    Raises:
-        ParameterError: the file cannot be written.
-    """
+    """Write a picture; the same one gives the same file. ParameterError: it cannot be written."""
     dpi = min(_DPI, _MOST_PIXELS / max(figure.get_size_inches()))
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
     with rc_context({"svg.hashsalt": "elsinore"}):  # salted by chance otherwise

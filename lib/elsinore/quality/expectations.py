@@ -33,18 +33,12 @@ _DIGITS = 60
 
 
 class Finding(NamedTuple):
-    """What an expectation found in a batch.
+    """What an expectation found in a batch."""
 
-    Attributes:
-        success: whether the rows are as expected.
-        observed: what was seen, as text.
-        unexpected: the first unexpected rows, as text.
-        unexpected_count, element_count: numbers of rows.
-    """
-
-    success: bool
-    observed: str
-    unexpected: tuple[str, ...]
+    success: bool  #: whether the rows are as expected
+    observed: str  #: what was seen, as text
+    unexpected: tuple[str, ...]  #: the first unexpected rows, as text
+    #: numbers of rows.
     unexpected_count: int
     element_count: int
 

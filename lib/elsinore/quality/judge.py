@@ -64,37 +64,24 @@ _Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200, pattern=
 
 
 class Verdict(Strict):
-    """What one expectation found.
+    """What one expectation found."""
 
-    Attributes:
-        suite, table: where the expectation stands, and the table whose rows it judged.
-        expectation: its type, as in the suite's file.
-        description: what it expects, as a sentence.
-        severity: a failed `critical` one stops the run, a failed `warning` is reported.
-        success: whether the rows are as expected.
-        observed: what was seen instead, or how much was seen, as text.
-    """
-
+    #: where the expectation stands, and the table whose rows it judged.
     suite: str
     table: str
-    expectation: str
-    description: str
-    severity: Severity
-    success: bool
-    observed: str
+    expectation: str  #: its type, as in the suite's file
+    description: str  #: what it expects, as a sentence
+    severity: Severity  #: a failed `critical` one stops the run, a failed `warning` is reported
+    success: bool  #: whether the rows are as expected
+    observed: str  #: what was seen instead, or how much was seen, as text
 
 
 class Judgement(Strict):
-    """All verdicts on one run.
+    """All verdicts on one run."""
 
-    Attributes:
-        run_name: the run, '<start hour>_<end hour>'.
-        verdicts: in the order of the suites' files.
-        docs_index: path of the first page of the Data Docs; None where they were not built.
-    """
-
-    run_name: str
-    verdicts: tuple[Verdict, ...]
+    run_name: str  #: the run, '<start hour>_<end hour>'
+    verdicts: tuple[Verdict, ...]  #: in the order of the suites' files
+    #: path of the first page of the Data Docs; None where they were not built.
     docs_index: str | None
 
     @property

@@ -61,11 +61,7 @@ def count_results(
 ) -> dict[str, ResultCounts]:
     """By query, in the order of names, what a table of results holds of some hours.
 
-    Args:
-        lake: folder of the Delta tables.
-        table: its name.
-        hours: which.
-        tops: how many groups of largest counts to look for.
+    `tops` is how many groups of largest counts to look for.
 
     Raises:
         DataError: the table is missing or cannot be read.

@@ -72,21 +72,18 @@ def write_report(
 ) -> Path:
     """Write the report of the run over an interval; an earlier one of the same run is replaced.
 
-    The index of all reports is written anew with it.
+    The index of all reports is written anew with it. The page is `<start hour>_<end hour>.html` of
+    a run, and `night_<day>.html` of a night: a day whose runs are reported on together.
 
     Args:
         lake: folder of the Delta tables.
         out: folder of the reports; made where missing.
-        interval: the run's hours.
+        interval: the hours.
         judgement: what the expectations said of the run; names its Data Docs.
-        stream: the stream's schema, for NULLs and ranges; None: these are left out.
-        workload: its queries, for their texts; None: these are left out.
-        night: whether the interval is a day, whose runs are reported on together.
+        stream: for NULLs and ranges of its fields; None: these are left out.
+        workload: for the texts of its queries; None: these are left out.
+        night: whether it is one.
         airflow: address of the run's page in Airflow, if it has one.
-
-    Returns:
-        The path of the page: in `out`, `<start hour>_<end hour>.html` of a run and
-        `night_<day>.html` of a night.
 
     Raises:
         DataError: a table is missing or cannot be read.

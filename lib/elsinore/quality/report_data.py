@@ -86,39 +86,24 @@ def power(results: int, checked: int, wrong: int) -> float:
 
 
 class Step(NamedTuple):
-    """What a step reported.
+    """What a step reported."""
 
-    Attributes:
-        name: its name.
-        seconds: how long it took; of several slices, together.
-        throughput: events a second, where both are known.
-        others: all the rest as (metric, number, text), numbers of several slices added.
-    """
-
-    name: str
-    seconds: float | None
-    throughput: float | None
+    name: str  #: its name
+    seconds: float | None  #: how long it took; of several slices, together
+    throughput: float | None  #: events a second, where both are known
+    #: all the rest as (metric, number, text), numbers of several slices added.
     others: Sequence[tuple[str, float | None, str | None]]
 
 
 class Publishing(NamedTuple):
-    """What of some hours is published.
+    """What of some hours is published."""
 
-    Attributes:
-        hours: how many there are.
-        missing: labels of those that are not published.
-        unsettled: labels of those whose run ended between two commits.
-        provisional: labels of those whose windows reach hours without a file.
-        last: when the last of them was published; None where none was.
-        workloads: names of the workloads they were published for.
-    """
-
-    hours: int
-    missing: tuple[str, ...]
-    unsettled: tuple[str, ...]
-    provisional: tuple[str, ...]
-    last: datetime | None
-    workloads: tuple[str, ...]
+    hours: int  #: how many there are
+    missing: tuple[str, ...]  #: labels of those that are not published
+    unsettled: tuple[str, ...]  #: labels of those whose run ended between two commits
+    provisional: tuple[str, ...]  #: labels of those whose windows reach hours without a file
+    last: datetime | None  #: when the last of them was published; None where none was
+    workloads: tuple[str, ...]  #: names of the workloads they were published for
 
 
 class FieldRange(NamedTuple):

@@ -140,9 +140,7 @@ def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> 
 def usual_lines(lake: LakePath, labels: Sequence[str]) -> list[float | None]:
     """The median of the lines of the same hour in the four weeks before; None without two of them.
 
-    Args:
-        lake: folder of the Delta tables.
-        labels: hours; the answers are in their order of time.
+    The answers are in the hours' order of time.
     """
     before = {
         label: [hour_label(parse_hour(label) - week * 7 * DAY) for week in range(1, 5)]
@@ -191,11 +189,9 @@ def rules_of_quarantine(lines: pa.Table) -> pd.DataFrame:
 
 
 def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool]) -> pd.DataFrame:
-    """Counts by rule of staged results.
+    """Counts by rule of staged results, given a part of the table at a time.
 
-    Args:
-        days: the results, a part of the table at a time.
-        plan_is_known: by hour, whether its results name a plan that is stored.
+    Of each hour it is known whether its results name a plan that is stored.
     """
     counts = RuleCounts(
         "once", "has_query", "group_is_json", "window_runs_forwards", "in_its_hour",
@@ -295,13 +291,10 @@ class RuleCounts:
         self._examples: dict[str, list[str]] = {rule: [] for rule in rules}
 
     def add(self, rule: str, rows: pa.Table, broken: pa.ChunkedArray, *shown: str) -> None:
-        """Count a part of the table.
+        """Count a part of the table; `broken` says of each row whether it breaks the rule.
 
-        Args:
-            rule: its name.
-            rows: the part.
-            broken: whether each row breaks the rule; NULL is taken for broken.
-            shown: columns that tell where an example stands and what is wrong with it.
+        NULL is taken for broken. `shown` are columns that tell where an example stands and what is
+        wrong with it.
         """
         wrong = pc.fill_null(broken, True)
         number = pc.sum(wrong).as_py() or 0

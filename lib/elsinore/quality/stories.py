@@ -59,31 +59,20 @@ class Bar(NamedTuple):
 
 
 class Story(NamedTuple):
-    """One query.
+    """One query."""
 
-    Attributes:
-        query: its name.
-        about, text: the comment above it and its text; empty where the workload file does not hold
-            the query as it ran.
-        measure: the count that tells of it, or `RESULTS`.
-        size: of that, over all groups and windows of the run.
-        results: how many (group, window)s it has a result for.
-        bars: by hour or day, for a day at least; none where fewer than two have any.
-        is_linear: whether heights are proportional, or else logarithmic from 1 on.
-        tops: its largest counts, each of another group.
-        before: sizes in earlier hours; None where they cannot be compared.
-    """
-
-    query: str
+    query: str  #: its name
+    #: the comment above it and its text; empty where the workload file does not hold the query as
+    #: it ran.
     about: str
     text: str
-    measure: str
-    size: float
-    results: int
-    bars: tuple[Bar, ...]
-    is_linear: bool
-    tops: tuple[TopResult, ...]
-    before: tuple[float | None, ...]
+    measure: str  #: the count that tells of it, or `RESULTS`
+    size: float  #: of that, over all groups and windows of the run
+    results: int  #: how many (group, window)s it has a result for
+    bars: tuple[Bar, ...]  #: by hour or day, for a day at least; none where fewer than two have any
+    is_linear: bool  #: whether heights are proportional, or else logarithmic from 1 on
+    tops: tuple[TopResult, ...]  #: its largest counts, each of another group
+    before: tuple[float | None, ...]  #: sizes in earlier hours; None where they cannot be compared
 
     @property
     def found_some(self) -> bool:
@@ -122,11 +111,11 @@ def tell(
     publications: Mapping[str, Publication],
     workload: Workload | None,
 ) -> tuple[Story, ...]:
-    """The story of each query that has results in some hours, or is of their workload.
+    """The story of each query that has results in some whole hours, or is of their workload.
 
     Args:
         lake: folder of the Delta tables.
-        interval: whole hours.
+        interval: the hours.
         results: what is published in them, by query.
         publications: of all hours, by label.
         workload: where texts and the order of queries come from; None: they are left out.

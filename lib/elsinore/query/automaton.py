@@ -28,19 +28,12 @@ Place = TypeVar("Place")
 
 @dataclass(frozen=True)
 class Automaton:
-    """Ways from the beginning to positions, between positions, and from positions to the end.
+    """Ways from the beginning to positions, between positions, and from positions to the end."""
 
-    Attributes:
-        first: ways to each position that may begin a match.
-        last: ways on from each position that may end one.
-        pairs: ways from a position to one that may come next.
-        empty: ways through the pattern without any event.
-    """
-
-    first: Mapping[int, Ways]
-    last: Mapping[int, Ways]
-    pairs: Mapping[Pair, Ways]
-    empty: Ways
+    first: Mapping[int, Ways]  #: ways to each position that may begin a match
+    last: Mapping[int, Ways]  #: ways on from each position that may end one
+    pairs: Mapping[Pair, Ways]  #: ways from a position to one that may come next
+    empty: Ways  #: ways through the pattern without any event
 
     def successors(self, position: int) -> frozenset[int]:
         """The positions that may come right after one."""
@@ -50,12 +43,9 @@ class Automaton:
 def automaton(
     pattern: syntax.Pattern, position: Callable[[str], int], guard: Callable[[syntax.Negation], int]
 ) -> Automaton:
-    """The automaton of a pattern without AND.
+    """The automaton of a pattern without AND, in which every occurrence has an alias of its own.
 
-    Args:
-        pattern: every occurrence has an alias of its own.
-        position: the position of an alias.
-        guard: the number that a NOT goes by.
+    `position` gives the position of an alias, `guard` the number that a NOT goes by.
     """
 
     def build(part: syntax.Pattern) -> Automaton:

@@ -28,28 +28,17 @@ _Bound = TypeVar("_Bound")
 _SHORT_UNITS = {
     "us": "microseconds",
     "ms": "milliseconds",
-    "s": "seconds",
-    "sec": "seconds",
-    "m": "minutes",
-    "min": "minutes",
-    "h": "hours",
-    "hr": "hours",
-    "hrs": "hours",
+    **dict.fromkeys(("s", "sec"), "seconds"),
+    **dict.fromkeys(("m", "min"), "minutes"),
+    **dict.fromkeys(("h", "hr", "hrs"), "hours"),
     "d": "days",
-    "w": "7 days",
-    "week": "7 days",
-    "weeks": "7 days",
-    "month": "30 days",
-    "months": "30 days",
+    **dict.fromkeys(("w", "week", "weeks"), "7 days"),
+    **dict.fromkeys(("month", "months"), "30 days"),
 }
 
 
 def unit_length(scope: Scope, word: str, at: Location) -> int:
-    """Microseconds of a unit, singular or plural.
-
-    Raises:
-        BindFault: there is no such unit; noted in the scope.
-    """
+    """Microseconds of a unit, singular or plural; BindFault, noted in the scope: there is none."""
     length = UNITS.get(word) or UNITS.get(word.removesuffix("s"))
     if length is None:
         meant = f"did you mean {_SHORT_UNITS[word]}?" if word in _SHORT_UNITS else None
@@ -69,11 +58,7 @@ def whole_ticks(amount: int | float, length: int) -> int | None:
 
 
 def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
-    """The bound form of an expression.
-
-    Raises:
-        BindFault: a name is unknown or types do not agree; noted in the scope.
-    """
+    """The bound form; BindFault, noted in the scope: a name is unknown or types do not agree."""
     if isinstance(expression, Equivalence):
         message = "[...] holds for whole trends: it can only stand beside AND at the top of WHERE"
         scope.refuse(message, expression.at)
@@ -89,11 +74,7 @@ def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
 
 
 def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
-    """The bound form of an expression that must be true or false.
-
-    Raises:
-        BindFault: as `bind_expression`, or the expression is no condition.
-    """
+    """The bound form of a condition; BindFault: as `bind_expression`, or it is none."""
     bound = bind_expression(scope, expression)
     if bound.type is not _BOOLEAN:
         hint = "compare it with something, as in V.price > 5"
@@ -294,28 +275,20 @@ def _instant(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpre
 
 #: Operands that a function takes at least and, where bounded, at most.
 _COUNTS: dict[str, tuple[int, int | None]] = {
-    "abs": (1, 1),
-    "coalesce": (2, None),
-    "extract": (1, 1),
-    "greatest": (2, None),
-    "least": (2, None),
-    "lower": (1, 1),
-    "upper": (1, 1),
+    **dict.fromkeys(("abs", "extract", "lower", "upper"), (1, 1)),
+    **dict.fromkeys(("coalesce", "greatest", "least"), (2, None)),
 }
 #: What other SQL dialects, and people, call these functions.
 _ELSEWHERE = {
-    "ifnull": "did you mean coalesce?",
-    "nvl": "did you mean coalesce?",
+    **dict.fromkeys(("ifnull", "nvl"), "did you mean coalesce?"),
     "lcase": "did you mean lower?",
     "ucase": "did you mean upper?",
     "hour": "write extract(hour FROM ...)",
-    "weekday": "write extract(weekday FROM ...)",
-    "dayofweek": "write extract(weekday FROM ...)",
-    "count": "aggregates stand in RETURN",
-    "sum": "aggregates stand in RETURN",
-    "avg": "aggregates stand in RETURN",
-    "min": "aggregates stand in RETURN; of values there are least and greatest",
-    "max": "aggregates stand in RETURN; of values there are least and greatest",
+    **dict.fromkeys(("weekday", "dayofweek"), "write extract(weekday FROM ...)"),
+    **dict.fromkeys(("count", "sum", "avg"), "aggregates stand in RETURN"),
+    **dict.fromkeys(
+        ("min", "max"), "aggregates stand in RETURN; of values there are least and greatest"
+    ),
 }
 _PARTS = frozenset(["hour", "weekday"])
 _DAY_OF_WEEK = frozenset(["dow", "isodow", "dayofweek", "day_of_week"])

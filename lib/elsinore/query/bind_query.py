@@ -43,11 +43,7 @@ def in_text_order(faults: Iterable[Diagnostic], text: str = "") -> list[Diagnost
 
 
 def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Workload:
-    """The workload bound to a stream.
-
-    Raises:
-        QueryError: with every fault of every query, each with its position.
-    """
+    """The workload bound to a stream; QueryError has every fault of every query, with its place."""
     faults: list[Diagnostic] = []
     bound = []
     uses = Counter(query.name.lower() for query in queries)
@@ -64,11 +60,7 @@ def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Wo
 
 
 def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
-    """One query bound to a stream.
-
-    Raises:
-        QueryError: with every fault found.
-    """
+    """One query bound to a stream; QueryError has every fault."""
     scope = Scope(schema, normal_form(query.pattern))
     check_pattern(scope)
     equivalences, predicates = _bind_where(scope, query.where)

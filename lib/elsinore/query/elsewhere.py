@@ -53,8 +53,7 @@ _JUST_BEFORE = re.compile(r"(?:\S+\s+){0,3}\S*\Z")
 def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | None:
     """What stands at a fault, or right before it, that is of another language; `sign` is there.
 
-    Returns:
-        Its offset, a message, and what to write instead.
+    Its offset, a message, and what to write instead.
     """
     before = _JUST_BEFORE.search(text, max(0, offset - 200), offset)
     begin = before.start() if before else offset

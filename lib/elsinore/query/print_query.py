@@ -145,12 +145,7 @@ def _print_duration(duration: syntax.Duration) -> str:
 
 
 def print_bound(expression: BoundExpression, aliases: Mapping[int, str]) -> str:
-    """An expression as text, every attribute with its alias.
-
-    Args:
-        expression: a whole expression or a part of one.
-        aliases: the alias of each position.
-    """
+    """An expression as text, every attribute with the alias of its position."""
     return print_expression(_as_written(expression, aliases))
 
 

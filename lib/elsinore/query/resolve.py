@@ -40,11 +40,7 @@ class Scope:
         self.faults.append(Diagnostic(message, at, hint))
 
     def refuse(self, message: str, at: Location, hint: str | None = None) -> NoReturn:
-        """Note one fault, and give up what was being bound.
-
-        Raises:
-            BindFault: always.
-        """
+        """Note one fault, and give up what was being bound (BindFault)."""
         self.fault(message, at, hint)
         raise BindFault(message)
 
@@ -141,11 +137,7 @@ class Scope:
         return None
 
     def column(self, position: Position, attribute: str, at: Location) -> tuple[str, AttributeType]:
-        """Column name and type of an attribute at a position.
-
-        Raises:
-            BindFault: its type has no such attribute.
-        """
+        """Column name and type of an attribute at a position; BindFault: its type has none such."""
         known = self.schema.by_name[position.type].by_name
         if attribute in known:
             return attribute, known[attribute].type

@@ -36,11 +36,7 @@ class Meter:
         self._limit = budget.steps
 
     def spend(self) -> None:
-        """Count one step.
-
-        Raises:
-            BudgetError: that was one too many.
-        """
+        """Count one step; BudgetError: that was one too many."""
         self.steps += 1
         if self.steps > self._limit:
             raise BudgetError(

@@ -120,21 +120,13 @@ class Step(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """A match under way.
+    """A match under way."""
 
-    Attributes:
-        step: its last event, with those before it; None before the first.
-        taken: how many events it has.
-        values: of the query's keys, as far as its events carry them.
-        ways: how it may go on, or end.
-        owed: what can only be decided with more key values.
-    """
-
-    step: Step | None
-    taken: int
-    values: KeyValues
-    ways: tuple[Route, ...]
-    owed: tuple[Obligation, ...]
+    step: Step | None  #: its last event, with those before it; None before the first
+    taken: int  #: how many events it has
+    values: KeyValues  #: of the query's keys, as far as its events carry them
+    ways: tuple[Route, ...]  #: how it may go on, or end
+    owed: tuple[Obligation, ...]  #: what can only be decided with more key values
 
 
 class _Bounds(NamedTuple):
@@ -177,11 +169,7 @@ class Matcher:
         return _begun(pattern, self.keys.none)
 
     def extensions(self, found: Partial) -> Iterator[Partial]:
-        """A trend under way with each event that may come next, in each way.
-
-        Raises:
-            BudgetError: there is too much to look at.
-        """
+        """A trend under way with each event that may come next, in each way; see BudgetError."""
         for way in found.ways:
             if way.next is not None:
                 yield from self._extensions(found, way, way.next, _WINDOW)

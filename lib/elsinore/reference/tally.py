@@ -24,18 +24,12 @@ from elsinore.reference.trends import Group, group_of
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """A place of the search.
+    """A place of the search."""
 
-    Attributes:
-        found: a trend under way here; any of them goes on in the same way.
-        arrivals: how many trends under way there are here.
-        onward: the places that one more event leads to.
-        trends: by group, how many trends one that is here may become.
-    """
-
-    found: Partial
-    arrivals: int = 0
-    onward: list[_Place] = field(default_factory=list)
+    found: Partial  #: a trend under way here; any of them goes on in the same way
+    arrivals: int = 0  #: how many trends under way there are here
+    onward: list[_Place] = field(default_factory=list)  #: the places that one more event leads to
+    #: by group, how many trends one that is here may become.
     trends: Counter[Group] = field(default_factory=Counter)
 
 

@@ -63,8 +63,7 @@ def group_of(query: BoundQuery, values: KeyValues) -> Group:
 def refuse_ambiguous(query: BoundQuery) -> None:
     """Refuse a query of which one trend can be matched in ways that give different results.
 
-    Raises:
-        UnsupportedQueryError: always; fields `query`, `executor`, `reasons`.
+    UnsupportedQueryError has the fields `query`, `executor`, `reasons`.
     """
     reason = "one trend can be matched in several ways that differ in an aggregate or group"
     raise UnsupportedQueryError(
@@ -85,14 +84,8 @@ def list_trends(
 ) -> tuple[list[Trend], str | None]:
     """The trends of a window whose group is wanted, in the order in which they are found.
 
-    Args:
-        query: no AND: that counts pairs of trends.
-        events: those of the window.
-        window: one of the query's.
-        wanted: says of a group whether it is.
-
-    Returns:
-        The trends; and why they are not all, None where they are.
+    `events` are those of the window. The query has no AND: that counts pairs of trends. Beside them
+    why they are not all, None where they are.
     """
     meter = Meter(query.name, Budget(STEPS))
     meter.window = window.start // query.window.slide

@@ -101,11 +101,7 @@ def _numbers(query: BoundQuery, events: list[Event], windows: Collection[int] | 
 
 
 def _rows(
-    query: BoundQuery,
-    schema: StreamSchema,
-    bounds: Interval,
-    found: Totals,
-    events: int,
+    query: BoundQuery, schema: StreamSchema, bounds: Interval, found: Totals, events: int
 ) -> list[ResultRow]:
     calendar = schema.time_unit.is_calendar
     labels = [item.label for item in query.aggregates]

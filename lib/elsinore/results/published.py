@@ -68,7 +68,8 @@ def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:
         return None, None, None
     assert isinstance(value, int | float)
     exact = str(int(value)) if isinstance(value, int) else None
-    return to_double(value), exact, _log2(value)
+    log2 = math.log2(abs(value)) if value and value == value else None
+    return to_double(value), exact, log2
 
 
 def to_double(value: int | float) -> float:
@@ -77,10 +78,6 @@ def to_double(value: int | float) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def _log2(value: int | float) -> float | None:
-    return None if value == 0 or value != value else math.log2(abs(value))
 
 
 def exact_integers(values: Sequence[int | None]) -> pa.Array:

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 
 from elsinore.sharing.benefit import Choice, Option, Savings
 from elsinore.sharing.binary_program import TOLERANCE, BinaryProgram, solve
-from elsinore.sharing.candidates import Candidate, Place
+from elsinore.sharing.candidates import Candidate, Place, places_of
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,13 @@ class _Offer:
 
 @dataclass(frozen=True)
 class AssignmentModel:
-    """The program's variables: all x in the order of `offers`, then all y.
+    """The program's variables: all x in the order of `offers`, then all y."""
 
-    Attributes:
-        candidates: those that may pay.
-        costs: what each y adds, by candidate.
-        lonely: whether a single query gains more than its candidate costs, by candidate.
-        offers: x by x.
-    """
-
-    candidates: tuple[Candidate, ...]
-    costs: tuple[tuple[float, ...], ...]
+    candidates: tuple[Candidate, ...]  #: those that may pay
+    costs: tuple[tuple[float, ...], ...]  #: what each y adds, by candidate
+    #: whether a single query gains more than its candidate costs, by candidate.
     lonely: tuple[bool, ...]
-    offers: tuple[_Offer, ...]
+    offers: tuple[_Offer, ...]  #: x by x
 
     @classmethod
     def of(
@@ -203,13 +197,8 @@ def assign(
     """The best options in no conflict that can be found in time, at most one for each candidate.
 
     Its space holds every plan of whole candidates and every plan over the expanded graph. The score
-    is never below that of `start`.
-
-    Args:
-        candidates: all of a workload, beneficial as a whole or not.
-        savings: by candidate id.
-        start: the options of some valid plan, such as GWMIN's.
-        time_limit: seconds.
+    is never below that of `start`, the options of some valid plan, such as GWMIN's. `candidates`
+    are all of a workload, beneficial as a whole or not; `savings` are by id, the limit in seconds.
     """
     begin = tuple(start)
     model = AssignmentModel.of(candidates, savings)
@@ -269,13 +258,7 @@ def _filled(
 
     A solver that computes to a tolerance may overlook what is too small to matter to the sum.
     """
-    taken = {
-        (place.query, position)
-        for option in options
-        for place in option.candidate.occurrences
-        if place.query in option.queries
-        for position in range(place.start, place.stop)
-    }
+    taken = {place for option in options for place in places_of(option.candidate, option.queries)}
     added = {option.candidate.id for option in options}
     more = list(options)
     for candidate in model.candidates:
@@ -283,13 +266,12 @@ def _filled(
         free = [
             place
             for place in candidate.occurrences
-            if own.gains[place.query] > 0
-            and taken.isdisjoint((place.query, i) for i in range(place.start, place.stop))
+            if own.gains[place.query] > 0 and taken.isdisjoint(place.places)
         ]
         if candidate.id in added or len(free) < 2:
             continue
         option = Option.of(candidate, (place.query for place in free), own)
         if option.benefit > 0:
             more.append(option)
-            taken |= {(p.query, i) for p in free for i in range(p.start, p.stop)}
+            taken.update(*(place.places for place in free))
     return tuple(more)

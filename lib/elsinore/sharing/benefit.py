@@ -224,17 +224,11 @@ def _carried(event_type: str, attributes: tuple[str, ...], workload: Workload) -
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The option `(p, Q'_p)`: what a plan is made of.
+    """The option `(p, Q'_p)`: what a plan is made of."""
 
-    Attributes:
-        candidate: the candidate `(p, Q_p)`.
-        queries: Q'_p, two or more of its queries, in their order.
-        benefit: BValue(p, Q'_p) (Equation 8).
-    """
-
-    candidate: Candidate
-    queries: tuple[str, ...]
-    benefit: float
+    candidate: Candidate  #: the candidate `(p, Q_p)`
+    queries: tuple[str, ...]  #: Q'_p, two or more of its queries, in their order
+    benefit: float  #: BValue(p, Q'_p) (Equation 8)
 
     @classmethod
     def of(cls, candidate: Candidate, queries: Iterable[str], savings: Savings) -> Option:
@@ -254,14 +248,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a finder decided.
+    """What a finder decided."""
 
-    Attributes:
-        options: what is shared, at most one option a candidate, in no conflict.
-        bound: no plan in the finder's search space scores more; None if the finder knows none.
-        proven: whether the score reaches the bound, up to the solver's tolerance of 1e-6 of it.
-    """
-
-    options: tuple[Option, ...]
+    options: tuple[Option, ...]  #: what is shared, at most one option a candidate, in no conflict
+    #: no plan in the finder's search space scores more; None if the finder knows none.
     bound: float | None
-    proven: bool
+    proven: bool  #: whether the score reaches the bound, up to the solver's tolerance of 1e-6 of it

@@ -27,17 +27,11 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class BinaryProgram:
-    """Maximise `gains @ x` with `rows @ x <= upper`, x in {0, 1}; x = 0 is feasible.
+    """Maximise `gains @ x` with `rows @ x <= upper`, x in {0, 1}; x = 0 is feasible."""
 
-    Attributes:
-        gains: float64 [n].
-        rows: sparse [m, n], small integers.
-        upper: float64 [m], not negative.
-    """
-
-    gains: NDArray[np.float64]
-    rows: Any
-    upper: NDArray[np.float64]
+    gains: NDArray[np.float64]  #: float64 [n]
+    rows: Any  #: sparse [m, n], small integers
+    upper: NDArray[np.float64]  #: float64 [m], not negative
 
     def holds(self, x: NDArray[np.float64]) -> bool:
         """Whether a vector of zeros and ones is feasible."""
@@ -75,14 +69,10 @@ def solve(
     bound: float,
     time_limit: float,
 ) -> BinarySolution:
-    """The best vector that can be found in time; never worse than `start`.
+    """The best vector that can be found in time; never worse than `start`, which is feasible.
 
-    Args:
-        program: what to solve.
-        start: a feasible vector.
-        improve: makes a good feasible vector of any vector between 0 and 1.
-        bound: a bound that is known already.
-        time_limit: seconds; the relaxation may overrun them a little.
+    `improve` makes a good feasible vector of any vector between 0 and 1; `bound` is known already.
+    The relaxation may overrun the time limit, in seconds, a little.
     """
     ends = monotonic() + time_limit
     incumbent = BinarySolution(start, float(program.gains @ start), bound)

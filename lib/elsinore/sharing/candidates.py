@@ -28,17 +28,11 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Consecutive plain event types in one query (Sharon Definition 1).
+    """Consecutive plain event types in one query (Sharon Definition 1)."""
 
-    Attributes:
-        query: name of the query.
-        start: index of the first position in the query's pattern; the others follow it.
-        types: the event types, from left to right.
-    """
-
-    query: str
-    start: int
-    types: tuple[str, ...]
+    query: str  #: name of the query
+    start: int  #: index of the first position in the query's pattern; the others follow it
+    types: tuple[str, ...]  #: the event types, from left to right
 
     @property
     def stop(self) -> int:
@@ -158,18 +152,13 @@ def _canonical(expression: BoundExpression, base: int) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sharing candidate `(p, Q_p)` (Sharon Definition 3).
+    """A sharing candidate `(p, Q_p)` (Sharon Definition 3)."""
 
-    Attributes:
-        id: `p1`, `p2`, ... in the order of `mine_candidates`.
-        pattern: the event types of p.
-        occurrences: where p stands in each of its queries, one a query, by the queries' names.
-            Where p occurs several times in a query (section 7.3) it is shared at its first
-            occurrence, which is the split that Definition 4 speaks of.
-    """
-
-    id: str
-    pattern: tuple[str, ...]
+    id: str  #: `p1`, `p2`, ... in the order of `mine_candidates`
+    pattern: tuple[str, ...]  #: the event types of p
+    #: where p stands in each of its queries, one a query, by the queries' names. Where p occurs
+    #: several times in a query (section 7.3) it is shared at its first occurrence, which is the
+    #: split that Definition 4 speaks of.
     occurrences: tuple[Segment, ...]
 
     @property

@@ -45,20 +45,14 @@ def _fate(candidate: PlannedCandidate, guaranteed: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of the sequence at the top of a pattern.
+    """A part of the sequence at the top of a pattern."""
 
-    Attributes:
-        text: the part as it is written, without the names that the query gives to its types.
-        start, stop: the positions that it covers, `start` to `stop - 1`.
-        kleene: event types E whose E+ it holds, outside of NOT.
-        negated: whether it is a NOT.
-    """
-
-    text: str
+    text: str  #: the part as it is written, without the names that the query gives to its types
+    #: the positions that it covers, `start` to `stop - 1`.
     start: int
     stop: int
-    kleene: frozenset[str]
-    negated: bool
+    kleene: frozenset[str]  #: event types E whose E+ it holds, outside of NOT
+    negated: bool  #: whether it is a NOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +139,17 @@ def _without_aliases(pattern: syntax.Pattern) -> syntax.Pattern:
 
 @dataclass(frozen=True, slots=True)
 class SharedCandidate:
-    """A chosen candidate; all figures are count updates per longest window of the workload.
+    """A chosen candidate; all figures are count updates per longest window of the workload."""
 
-    Attributes:
-        candidate: what the plan says of it.
-        gains: what each query that shares it saves beside it (Equation 2 less Equation 6), by name;
-            None where the statistics are not at hand.
-        once: what computing it costs, once for all of them (the first term of Equation 7); None as
-            above.
-        net: the gains less that cost: BValue (Equation 8).
-        left_out: the queries that hold it and do not share it: the chosen candidates that take
-            their positions; none where sharing it there does not pay.
-    """
-
-    candidate: PlannedCandidate
+    candidate: PlannedCandidate  #: what the plan says of it
+    #: what each query that shares it saves beside it (Equation 2 less Equation 6), by name; None
+    #: where the statistics are not at hand.
     gains: Mapping[str, float] | None
+    #: what computing it costs, once for all of them (the first term of Equation 7); None as above.
     once: float | None
-    net: float | None
+    net: float | None  #: the gains less that cost: BValue (Equation 8)
+    #: the queries that hold it and do not share it: the chosen candidates that take their
+    #: positions; none where sharing it there does not pay.
     left_out: Mapping[str, tuple[str, ...]]
 
 
@@ -184,12 +172,9 @@ class ExplainedSavings:
 def explain_savings(
     plan: StaticPlan, workload: Workload, statistics: Statistics | None = None
 ) -> ExplainedSavings:
-    """What the plan's sharing saves, and why it does not share more.
+    """What sharing saves by a plan that fits the workload (`replan.verify`), and why not more.
 
-    Args:
-        plan: it must fit the workload (`elsinore.sharing.replan.verify`).
-        workload: what it was found for.
-        statistics: what it was found from; without them the gains stay unknown.
+    Without the statistics that it was found from the gains stay unknown.
 
     Raises:
         PlanError: the plan was found from other statistics.

@@ -77,11 +77,7 @@ class Problem:
 
 
 def choose(problem: Problem, finder: Finder) -> Choice:
-    """What a finder decides.
-
-    Raises:
-        BudgetError: the finder `sharon` or `exhaustive` met its bound.
-    """
+    """What a finder decides; BudgetError: `sharon` or `exhaustive` met its bound."""
     if finder is Finder.GWMIN:
         return Choice(problem.greedy, None, proven=False)
     if finder is Finder.OPTIMAL:
@@ -178,10 +174,7 @@ def find_plan(
 
 
 def find_plans(
-    workload: Workload,
-    statistics: Statistics,
-    *,
-    time_limit: float = TIME_LIMIT,
+    workload: Workload, statistics: Statistics, *, time_limit: float = TIME_LIMIT
 ) -> Iterator[StaticPlan]:
     """The optimal plan; where it takes longer than `PATIENCE`, first GWMIN's.
 

@@ -51,15 +51,10 @@ class Part(pydantic.BaseModel):
 
 
 class Artifact(Part):
-    """A value with a JSON form.
+    """A value with a JSON form."""
 
-    Attributes:
-        CALLED: what it is, for people.
-        version: of the JSON form; other versions are refused.
-    """
-
-    CALLED: ClassVar[str]
-    version: int
+    CALLED: ClassVar[str]  #: what it is, for people
+    version: int  #: of the JSON form; other versions are refused
 
     @cached_property
     def fingerprint(self) -> str:

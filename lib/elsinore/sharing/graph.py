@@ -18,17 +18,12 @@ from elsinore.sharing.candidates import Candidate, places_of
 
 @dataclass(frozen=True, eq=False)
 class SharonGraph:
-    """An undirected graph with weighted vertices (Sharon Definition 10).
+    """An undirected graph with weighted vertices (Sharon Definition 10)."""
 
-    Attributes:
-        vertices: their names; their order is the order of all algorithms.
-        values: weight of each vertex, above zero, float64 [V].
-        adjacency: 1 for each two vertices in conflict, sparse by rows, int8 [V, V], since workloads
-            of thousands of queries have millions of conflicts.
-    """
-
-    vertices: tuple[str, ...]
-    values: NDArray[np.float64]
+    vertices: tuple[str, ...]  #: their names; their order is the order of all algorithms
+    values: NDArray[np.float64]  #: weight of each vertex, above zero, float64 [V]
+    #: 1 for each two vertices in conflict, sparse by rows, int8 [V, V], since workloads of
+    #: thousands of queries have millions of conflicts.
     adjacency: Any
 
     @classmethod
@@ -169,21 +164,15 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Reduction:
-    """What is left to search, and what was decided.
+    """What is left to search, and what was decided."""
 
-    Attributes:
-        graph: the reduced graph.
-        conflict_free: vertices that belong to every optimal plan (Definition 14), in order.
-        pruned: vertices that belong to none (Definition 13): Score_max when they were pruned.
-        score_max: Score_max of every vertex in the whole graph (Definition 12).
-        guaranteed: the guaranteed weight that they were compared with (Equation 10).
-    """
-
-    graph: SharonGraph
+    graph: SharonGraph  #: the reduced graph
+    #: vertices that belong to every optimal plan (Definition 14), in order.
     conflict_free: tuple[str, ...]
+    #: vertices that belong to none (Definition 13): Score_max when they were pruned.
     pruned: Mapping[str, float]
-    score_max: Mapping[str, float]
-    guaranteed: float
+    score_max: Mapping[str, float]  #: Score_max of every vertex in the whole graph (Definition 12)
+    guaranteed: float  #: the guaranteed weight that they were compared with (Equation 10)
 
 
 def reduce(graph: SharonGraph) -> Reduction:

@@ -46,18 +46,13 @@ Kind = tuple[str, frozenset[str]]
 
 @dataclass(frozen=True)
 class Standing:
-    """What an event must be to stand at a place.
-
-    Attributes:
-        keys: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
-        needed: the names of keys whose values must be neither NULL nor NaN.
-        admission: what is asked of single events.
-    """
+    """What an event must be to stand at a place."""
 
     type: str
+    #: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
     keys: frozenset[str]
-    needed: frozenset[str]
-    admission: Admission
+    needed: frozenset[str]  #: the names of keys whose values must be neither NULL nor NaN
+    admission: Admission  #: what is asked of single events
 
 
 @dataclass(frozen=True)
@@ -65,13 +60,10 @@ class Standings(Generic[Place]):
     """Where events of some queries may stand, as far as it takes to part a stream by their keys.
 
     A place is a state of a query's template, or a position of its pattern.
-
-    Attributes:
-        by_place: of each place.
-        starts, ends, arrows: where trends may start and end, and which place may follow which.
     """
 
-    by_place: Mapping[Place, Standing]
+    by_place: Mapping[Place, Standing]  #: of each place
+    #: where trends may start and end, and which place may follow which.
     starts: frozenset[Place]
     ends: frozenset[Place]
     arrows: frozenset[tuple[Place, Place]]
@@ -125,16 +117,11 @@ def standings_of(
 
 
 class MergedState(NamedTuple):
-    """Where events of one type may stand.
-
-    Attributes:
-        keys: attributes of the keys that the events carry.
-        members: by number of the query, the state of its own template.
-    """
+    """Where events of one type may stand."""
 
     type: str
-    keys: frozenset[str]
-    members: Mapping[int, int]
+    keys: frozenset[str]  #: attributes of the keys that the events carry
+    members: Mapping[int, int]  #: by number of the query, the state of its own template
 
 
 class Link(NamedTuple):
@@ -150,16 +137,12 @@ class Link(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How trends lead through merged states, in one direction of time.
+    """How trends lead through merged states, in one direction of time."""
 
-    Attributes:
-        starts, ends: the queries whose trends may start and end at each state.
-        links: sorted by (later, earlier).
-    """
-
+    #: the queries whose trends may start and end at each state.
     starts: tuple[tuple[int, ...], ...]
     ends: tuple[tuple[int, ...], ...]
-    links: tuple[Link, ...]
+    links: tuple[Link, ...]  #: sorted by (later, earlier)
 
     def turned(self) -> Ways:
         """The same ways from their ends to their starts; links ask for comparisons at most."""

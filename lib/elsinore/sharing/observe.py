@@ -17,11 +17,7 @@ from elsinore.timeline import Interval
 
 
 def observe(workload: Workload, events: EventTable) -> Statistics:
-    """Statistics of events at hand, from the first to the last.
-
-    Raises:
-        DataError: there is no event.
-    """
+    """Statistics of events at hand, from the first to the last; DataError: there is none."""
     if not len(events):
         raise DataError("there is no event to find a plan from")
     return count_events(workload, observed_interval(events), [events.table])
@@ -31,12 +27,8 @@ def count_events(workload: Workload, observed: Interval, batches: Iterable[pa.Ta
     """How many events of each type there are, and distinct values of the keys that plans ask for.
 
     NULL is no value; sets of keys that no event carries whole are left out. Events of types that no
-    query reads do not count. In memory are one batch and the distinct values.
-
-    Args:
-        workload: the queries.
-        observed: the interval that the events are of.
-        batches: `_type` and the attributes of `partition_keys`.
+    query reads do not count. In memory are one batch, which has `_type` and the attributes of
+    `partition_keys`, and the distinct values. `observed` is the interval that the events are of.
     """
     codes = {name: workload.schema.type_codes[name] for name in event_types(workload)}
     counts = np.zeros(len(workload.schema.types), np.int64)

@@ -60,18 +60,14 @@ class BurstLengths(Part):
     A burst is a maximal run of events of one type within a pane and a partition, among the events
     of the set's types that pass the local predicates of some position of some query. Events of
     equal time count in the order of their types in the schema.
-
-    Attributes:
-        kleene: the type E of the set's common E+.
-        keys: the attributes whose values partition; those that every type of the set carries.
-        pane: the gcd of the set's WITHIN and SLIDE.
     """
 
     event_type: str
-    kleene: str
+    kleene: str  #: the type E of the set's common E+
     queries: tuple[str, ...]
+    #: the attributes whose values partition; those that every type of the set carries.
     keys: tuple[str, ...]
-    pane: pydantic.PositiveInt
+    pane: pydantic.PositiveInt  #: the gcd of the set's WITHIN and SLIDE
     lengths: Spread
 
 
@@ -99,22 +95,17 @@ class EdgeSelectivity(Part):
     Pairs are those of one partition (by the keys that both positions carry) and of one of the
     intervals `[k * WITHIN, (k + 1) * WITHIN)`, the earlier strictly before the later, each passing
     the local predicates of its position; as under skip-till-any-match.
-
-    Attributes:
-        condition: the predicate, with the types in place of the aliases.
-        queries: those that have it, alike in keys, WITHIN and local predicates.
-        sampled: how many pairs were looked at; all of them where there are few.
-        share: estimate of what passes, exact where all pairs were looked at; None without pairs.
     """
 
     earlier: str
     later: str
-    condition: str
-    queries: tuple[str, ...]
+    condition: str  #: the predicate, with the types in place of the aliases
+    queries: tuple[str, ...]  #: those that have it, alike in keys, WITHIN and local predicates
     keys: tuple[str, ...]
     within: pydantic.PositiveInt
     pairs: int
-    sampled: int
+    sampled: int  #: how many pairs were looked at; all of them where there are few
+    #: estimate of what passes, exact where all pairs were looked at; None without pairs.
     share: float | None
 
 
@@ -134,24 +125,18 @@ class PartitionSkew(Part):
 
 
 class StreamProfile(Artifact):
-    """The events of an interval, as a workload meets them.
-
-    Attributes:
-        pane: length of the panes of `rates`: the gcd of all WITHIN and SLIDE of the workload.
-        rates: by type, in alphabetical order.
-        bursts: of the types that have any, set by set.
-        local, edges: selectivities, in the order of the workload.
-        partitions: by set of key attributes, in alphabetical order; sets without values are left
-            out.
-    """
+    """The events of an interval, as a workload meets them."""
 
     CALLED = "stream profile"
     version: Literal[1] = 1
     workload_fingerprint: str
     observed: tuple[int, int]
+    #: length of the panes of `rates`: the gcd of all WITHIN and SLIDE of the workload.
     pane: pydantic.PositiveInt
-    rates: tuple[TypeRate, ...]
-    bursts: tuple[BurstLengths, ...]
+    rates: tuple[TypeRate, ...]  #: by type, in alphabetical order
+    bursts: tuple[BurstLengths, ...]  #: of the types that have any, set by set
+    #: selectivities, in the order of the workload.
     local: tuple[LocalSelectivity, ...]
     edges: tuple[EdgeSelectivity, ...]
+    #: by set of key attributes, in alphabetical order; sets without values are left out.
     partitions: tuple[PartitionSkew, ...]

@@ -60,11 +60,7 @@ def verify(plan: StaticPlan, workload: Workload) -> None:
 
 
 def chosen_candidates(plan: StaticPlan, workload: Workload) -> dict[str, Candidate]:
-    """The candidates of a workload that a plan shares, by the names that they have in the plan.
-
-    Raises:
-        PlanError: the workload does not hold one.
-    """
+    """What a plan shares, by its names there; PlanError: the workload does not hold one."""
     mined = {_content(candidate): candidate for candidate in mine_candidates(workload)}
     found = {}
     for name in plan.chosen:

@@ -65,15 +65,10 @@ MOST_CLASSES = 62
 
 @dataclass(frozen=True)
 class SharableSet:
-    """Queries that can share the aggregation of a Kleene sub-pattern.
+    """Queries that can share the aggregation of a Kleene sub-pattern."""
 
-    Attributes:
-        kleene: the event type E of their common E+.
-        merged: their merged template.
-    """
-
-    kleene: str
-    merged: MergedTemplate
+    kleene: str  #: the event type E of their common E+
+    merged: MergedTemplate  #: their merged template
 
     @property
     def queries(self) -> tuple[BoundQuery, ...]:
@@ -88,14 +83,10 @@ class SharableSet:
 
 @dataclass(frozen=True)
 class Sharing:
-    """What a workload can share.
+    """What a workload can share."""
 
-    Attributes:
-        sets: disjoint sets of sharable queries.
-        beside: the other queries, with the reason why each runs by itself.
-    """
-
-    sets: tuple[SharableSet, ...]
+    sets: tuple[SharableSet, ...]  #: disjoint sets of sharable queries
+    #: the other queries, with the reason why each runs by itself.
     beside: tuple[tuple[BoundQuery, str], ...]
 
 

@@ -139,11 +139,7 @@ class Statistics:
 
     @classmethod
     def from_json(cls, text: str) -> Statistics:
-        """Statistics from their JSON text.
-
-        Raises:
-            PlanError: the text is no statistics of this version.
-        """
+        """Statistics from their JSON text; PlanError: it is none of this version."""
         try:
             document = _Document.model_validate_json(text, strict=True)
         except pydantic.ValidationError as error:

@@ -40,25 +40,17 @@ Templates = tuple[Template, ...]
 
 @dataclass(frozen=True)
 class Conjoined:
-    """The templates of `P1 AND P2` (GRETA section 9).
+    """The templates of `P1 AND P2` (GRETA section 9)."""
 
-    Attributes:
-        left, right: trends of each side.
-        both: trends that match both sides.
-    """
-
+    #: trends of each side.
     left: Templates
     right: Templates
-    both: Templates
+    both: Templates  #: trends that match both sides
 
 
 @of_query
 def build_templates(query: BoundQuery) -> Templates:
-    """The templates of a query without AND.
-
-    Raises:
-        NotUnambiguous: see `subsets.subset_machine`.
-    """
+    """The templates of a query without AND; NotUnambiguous: see `subsets.subset_machine`."""
     types = [position.type for position in query.positions if not position.negated]
     if len(set(types)) < len(types):  # local predicates may tell its positions apart
         return _Builder(query).templates(query.pattern)
@@ -82,11 +74,7 @@ def _built(shaped: _Shaped) -> Templates:
 
 @of_query
 def build_conjoined(query: BoundQuery) -> Conjoined:
-    """The templates of a query whose pattern is an AND of two.
-
-    Raises:
-        NotUnambiguous: see `subsets.subset_machine`.
-    """
+    """The templates of an AND of two patterns; NotUnambiguous: see `subsets.subset_machine`."""
     assert isinstance(query.pattern, Conjunction)
     left, right = query.pattern.parts
     return Conjoined(
@@ -189,11 +177,7 @@ LEFT, RIGHT, BOTH = "left side of AND", "right side of AND", "both sides of AND 
 
 
 def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
-    """The templates of a query, one for each set of keys that its trends may carry.
-
-    Raises:
-        NotUnambiguous: the pattern has none.
-    """
+    """A query's templates, one for each set of keys that trends may carry; NotUnambiguous: none."""
     if not isinstance(query.pattern, Conjunction):
         return [(WHOLE, template) for template in build_templates(query)]
     found = build_conjoined(query)
@@ -297,14 +281,9 @@ def bind_guard_keys(
 ) -> Machine:
     """A NOT's machine for trends that carry some keys; the events of its match agree in the others.
 
-    Partitions see to the keys that the trends carry. Those that only the events of NOT carry are
-    compared from one event to the next.
-
-    Args:
-        query: the query.
-        guard: the machine of a NOT.
-        inside: those of the NOT inside of it.
-        carried: numbers of the keys that the trends carry.
+    Partitions see to the keys that the trends carry (`carried`, their numbers). Those that only the
+    events of NOT carry are compared from one event to the next. `inside` are the machines of the
+    NOT inside of it.
 
     Raises:
         NotUnambiguous: events of one match that are not next to each other would have to agree, or

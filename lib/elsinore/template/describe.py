@@ -29,19 +29,12 @@ from elsinore.wording import listed
 
 @dataclass(frozen=True, slots=True)
 class NumberedNot:
-    """One NOT of a query.
+    """One NOT of a query."""
 
-    Attributes:
-        number: counts from 1, the outer one before those inside of it.
-        body: what must not be matched.
-        positions: the positions of its events, without those of a NOT inside of it.
-        inside: number of the NOT around it, or None.
-    """
-
-    number: int
-    body: Pattern
-    positions: frozenset[int]
-    inside: int | None
+    number: int  #: counts from 1, the outer one before those inside of it
+    body: Pattern  #: what must not be matched
+    positions: frozenset[int]  #: the positions of its events, without those of a NOT inside of it
+    inside: int | None  #: number of the NOT around it, or None
 
     @property
     def name(self) -> str:

@@ -49,10 +49,7 @@ def require(
 ) -> None:
     """Refuse all queries at once that an executor has a reason not to run.
 
-    Args:
-        queries: the queries.
-        executor: who refuses them.
-        refusals: why; that of greta for all that leave to greta what they do not run themselves.
+    The reasons are greta's for all that leave to greta what they do not run themselves.
 
     Raises:
         UnsupportedQueryError: fields `executor` and `queries`, the names.

@@ -34,14 +34,10 @@ class Floor:
 
     A NOT that was matched rules out all events before the match's start; of several ways past NOT
     one must be open. Under `contiguous` every event of the partition rules out those before it.
-
-    Attributes:
-        ways: the guards passed on each way.
-        contiguous: whether the partition's last event is a bound too.
     """
 
-    ways: Ways
-    contiguous: bool = False
+    ways: Ways  #: the guards passed on each way
+    contiguous: bool = False  #: whether the partition's last event is a bound too
 
 
 def floor_of(ways: Ways, *, contiguous: bool = False) -> Floor | None:
@@ -141,41 +137,28 @@ TREND = -1
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where an event of a trend, or of a match of NOT, may stand.
+    """Where an event of a trend, or of a match of NOT, may stand."""
 
-    Attributes:
-        positions: the positions of the pattern that the trend may be at.
-        meets: positions whose local predicates the event meets.
-        misses: positions whose local predicates it does not all meet.
-        keys: numbers of the query's keys that the event carries.
-        guard: number of the NOT whose match the event is part of, or `TREND`.
-    """
-
-    positions: frozenset[int]
-    meets: frozenset[int]
-    misses: frozenset[int]
-    keys: frozenset[int]
-    guard: int = TREND
+    positions: frozenset[int]  #: the positions of the pattern that the trend may be at
+    meets: frozenset[int]  #: positions whose local predicates the event meets
+    misses: frozenset[int]  #: positions whose local predicates it does not all meet
+    keys: frozenset[int]  #: numbers of the query's keys that the event carries
+    guard: int = TREND  #: number of the NOT whose match the event is part of, or `TREND`
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Events at state `earlier` may come right before events at state `later`.
-
-    Attributes:
-        floor: a bound for the earlier event's time; of no account where there is a condition.
-        condition: what to ask of each pair; it includes the bound.
-        closes: skip-till-next-match: an event at `later`, whatever its trend, closes all earlier
-            ones to events after it.
-        slot: of a way out (`Template.ways_out`), the number that `Open` asks for.
-    """
+    """Events at state `earlier` may come right before events at state `later`."""
 
     earlier: int
     later: int
+    #: a bound for the earlier event's time; of no account where there is a condition.
     floor: Floor | None = None
-    condition: Condition | None = None
+    condition: Condition | None = None  #: what to ask of each pair; it includes the bound
+    #: skip-till-next-match: an event at `later`, whatever its trend, closes all earlier ones to
+    #: events after it.
     closes: bool = False
-    slot: int = 0
+    slot: int = 0  #: of a way out (`Template.ways_out`), the number that `Open` asks for
 
     def floors(self) -> Iterator[Floor]:
         """The floors that it asks for."""

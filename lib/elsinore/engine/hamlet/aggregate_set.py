@@ -52,7 +52,7 @@ def aggregate_set(
         queries: one sharable set.
         events: in any order; all partitions together.
         owned: only the windows that end in this interval; None for every window.
-        decisions: how to decide which queries share a burst.
+        decisions: which queries share a burst.
         observer: is told what was done.
 
     Raises:
@@ -110,7 +110,9 @@ def _climb(
             return
         output = _output(part, limbs)
         run_observed(part, output, decisions.policy(graph, limbs), (extent, limbs), observer)
-        yield left[~output.outgrown], _where(output, ~output.outgrown)
+        kept = ~output.outgrown
+        lanes = type(output.lanes)(*(column[kept] for column in output.lanes))
+        yield left[kept], Output(lanes, output.outgrown[kept])
         left, limbs = left[output.outgrown], 2 * limbs
 
 
@@ -136,18 +138,8 @@ def _output(graph: MergedGraph, limbs: int) -> Output:
     )
 
 
-def _where(output: Output, chosen: np.ndarray) -> Output:
-    return Output(
-        type(output.lanes)(*(column[chosen] for column in output.lanes)), output.outgrown[chosen]
-    )
-
-
 def _rows(
-    tables: Tables,
-    groups: pa.Array,
-    prepared: Prepared,
-    windows: np.ndarray,
-    output: Output,
+    tables: Tables, groups: pa.Array, prepared: Prepared, windows: np.ndarray, output: Output
 ) -> Iterator[pa.Table]:
     """Partial rows of all queries from the windows of one rung."""
     lanes, graph = output.lanes, prepared.graph
@@ -179,25 +171,17 @@ def _rows(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A graph and what its numbers mean.
+    """A graph and what its numbers mean."""
 
-    Attributes:
-        graph: the arrays.
-        weights: of the events.
-        window_owner, window_query: int64[R], partition and query of each window of the graph.
-    """
-
-    graph: MergedGraph
-    weights: EventWeights
+    graph: MergedGraph  #: the arrays
+    weights: EventWeights  #: of the events
+    #: int64[R], partition and query of each window of the graph.
     window_owner: np.ndarray
     window_query: np.ndarray
 
 
 def prepare(
-    tables: Tables,
-    columns: EventColumns,
-    entries: StateEntries,
-    owned: Interval | None,
+    tables: Tables, columns: EventColumns, entries: StateEntries, owned: Interval | None
 ) -> Prepared:
     """The graph of a set over its entries, with all windows that hold any."""
     queries, partitions = tables.found.merged.queries, entries.offsets.size - 1

@@ -39,9 +39,8 @@ def load_costs() -> np.ndarray:
 def load_wide_costs(limbs: int) -> np.ndarray:
     """The same for bursts without edge predicates on the rung of so many limbs, above one."""
     costs, found = load_costs().copy(), _load()["wide"]
-    costs[NAMES.index("burst")] = found["burst"]
-    costs[NAMES.index("coefficient")] = found["coefficient"]
-    costs[NAMES.index("step")] = found["step"]
+    for name in ("burst", "coefficient", "step"):
+        costs[NAMES.index(name)] = found[name]
     for name in WIDE_NAMES:
         costs[NAMES.index(name)] = found[name] + limbs * found[f"{name}_limb"]
     return costs
@@ -60,18 +59,13 @@ _NO_BURST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Decisions:
-    """A way to decide; any of them gives the same rows.
+    """A way to decide; any of them gives the same rows."""
 
-    Attributes:
-        mode: of `kernels.hamlet_decide`.
-        given: for given decisions, rows of a number a query, used in turn: 0 by itself, 1 shared,
-            2 side by side without snapshots (`kernels.hamlet_ways`).
-        seed: for random decisions.
-    """
-
-    mode: int
+    mode: int  #: of `kernels.hamlet_decide`
+    #: for given decisions, rows of a number a query, used in turn: 0 by itself, 1 shared, 2 side by
+    #: side without snapshots (`kernels.hamlet_ways`).
     given: tuple[tuple[int, ...], ...] = ()
-    seed: int | None = None
+    seed: int | None = None  #: for random decisions
 
     @classmethod
     def random(cls, seed: int) -> Decisions:
@@ -119,12 +113,8 @@ def _turns(graph: MergedGraph, costs: np.ndarray, limbs: int) -> np.ndarray:
     lanes, `burst + b coefficient + l product` is weighed against `b f (step + l addition)`. With
     them, a burst whose pairs are all adjacent, the best there is, says when it is worth a look:
     `b expression + b l value + b^2 / 2 term + snapshot` against
-    `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`.
-
-    Args:
-        graph: its queries, states and entries.
-        costs: nanoseconds by `NAMES`.
-        limbs: of counts; expressions over snapshots are for one limb.
+    `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`. `costs` are nanoseconds by
+    `NAMES`; expressions over snapshots are for counts of one limb.
     """
     cost = dict(zip(NAMES, costs.tolist(), strict=True))
     starts = graph.queries["long_start"]

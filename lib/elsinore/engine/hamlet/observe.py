@@ -50,34 +50,27 @@ class Decision:
 
 @dataclass
 class Observer:
-    """Filled by a run on the first rung of the exact ladder.
+    """Filled by a run on the first rung of the exact ladder."""
 
-    Attributes:
-        room: rows of the log kept of decisions, and of values and coefficients each.
-        decisions: burst by burst.
-        values: by (burst, snapshot, query, window number), values of snapshots; 0 is the snapshot
-            at graphlet level, the others are at event level.
-        events: by (burst, snapshot), the number of the event of a snapshot at event level.
-        coefficients: by (burst, entry, snapshot).
-        sums: by (burst, snapshot), coefficients of the whole burst's count.
-        counts: bursts, shared bursts and so on, by name; bytes of scratch.
-        complete: whether the log had room for everything.
-        seconds: of processor time that the kernels took, by the limbs of the rung.
-        details: whether values and coefficients are kept, too.
-        times, groups: of the run that was observed last, the time of each entry, and the JSON array
-            of group values of each partition: what a decision's `entry` and `partition` mean.
-    """
-
-    room: int = 100_000
-    decisions: list[Decision] = field(default_factory=list)
+    room: int = 100_000  #: rows of the log kept of decisions, and of values and coefficients each
+    decisions: list[Decision] = field(default_factory=list)  #: burst by burst
+    #: by (burst, snapshot, query, window number), values of snapshots; 0 is the snapshot at
+    #: graphlet level, the others are at event level.
     values: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
+    #: by (burst, snapshot), the number of the event of a snapshot at event level.
     events: dict[tuple[int, int], int] = field(default_factory=dict)
+    #: by (burst, entry, snapshot).
     coefficients: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    #: by (burst, snapshot), coefficients of the whole burst's count.
     sums: dict[tuple[int, int], int] = field(default_factory=dict)
+    #: bursts, shared bursts and so on, by name; bytes of scratch.
     counts: dict[str, int] = field(default_factory=dict)
-    complete: bool = True
+    complete: bool = True  #: whether the log had room for everything
+    #: of processor time that the kernels took, by the limbs of the rung.
     seconds: dict[int, float] = field(default_factory=dict)
-    details: bool = True
+    details: bool = True  #: whether values and coefficients are kept, too
+    #: of the run that was observed last, the time of each entry, and the JSON array of group values
+    #: of each partition: what a decision's `entry` and `partition` mean.
     times: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     groups: Sequence[str] = ()
 

@@ -28,29 +28,17 @@ from elsinore.sharing.sharable import SharableSet
 
 @dataclass(frozen=True)
 class Tables:
-    """See `kernels.hamlet_graph.MergedGraph` for the arrays.
+    """See `kernels.hamlet_graph.MergedGraph` for the arrays."""
 
-    Attributes:
-        found: the set.
-        arrays: parts of the graph by name.
-        carriers: of each query.
-        columns: columns of weights by number.
-        programs: conditions on pairs.
-    """
-
-    found: SharableSet
-    arrays: Mapping[str, np.ndarray]
-    carriers: tuple[Carriers, ...]
-    columns: WeightColumns
-    programs: Programs
+    found: SharableSet  #: the set
+    arrays: Mapping[str, np.ndarray]  #: parts of the graph by name
+    carriers: tuple[Carriers, ...]  #: of each query
+    columns: WeightColumns  #: columns of weights by number
+    programs: Programs  #: conditions on pairs
 
 
 def make_tables(found: SharableSet) -> Tables:
-    """The tables of a sharable set.
-
-    Raises:
-        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
-    """
+    """A set's tables; UnsupportedQueryError: a condition nests deeper than the kernels' stack."""
     merged = found.merged
     class_of, carriers = merged.class_of, tuple(carriers_of(query) for query in merged.queries)
     programs, columns = Programs(), WeightColumns()

@@ -1,7 +1,12 @@
 """Who runs what: the runtime plan, the one place that decides it, and the executors by name."""
 
-from elsinore.engine.plan.compile_plan import compile_plan
-from elsinore.engine.plan.executors import REFUSALS, Executor, plan_for, require
+from elsinore.engine.plan.compile_plan import (
+    REFUSALS,
+    Executor,
+    compile_plan,
+    plan_for,
+    require,
+)
 from elsinore.engine.plan.runtime_plan import RuntimePlan
 from elsinore.engine.plan.units import (
     EVERYTHING,
@@ -18,21 +23,7 @@ from elsinore.engine.plan.units import (
 )
 
 __all__ = [
-    "EVERYTHING",
-    "GRETA",
-    "HAMLET",
-    "REFUSALS",
-    "SEGMENTS",
-    "SWEEP",
-    "TWOSTEP",
-    "AloneUnit",
-    "Choice",
-    "Executor",
-    "HamletUnit",
-    "Request",
-    "RuntimePlan",
-    "Unit",
-    "compile_plan",
-    "plan_for",
-    "require",
-]
+    "EVERYTHING", "GRETA", "HAMLET", "REFUSALS", "SEGMENTS", "SWEEP", "TWOSTEP", "AloneUnit",
+    "Choice", "Executor", "HamletUnit", "Request", "RuntimePlan", "Unit", "compile_plan",
+    "plan_for", "require",
+]  # fmt: skip

@@ -23,15 +23,10 @@ _ALL: Places = (None,) * len(_STATES)
 
 @dataclass(frozen=True)
 class Alike:
-    """Queries with the same trends in the same windows and groups.
+    """Queries with the same trends in the same windows and groups."""
 
-    Attributes:
-        run: what is run for them: the first by name, with the aggregates of all.
-        queries: whose rows are asked for.
-    """
-
-    run: BoundQuery
-    queries: tuple[BoundQuery, ...]
+    run: BoundQuery  #: what is run for them: the first by name, with the aggregates of all
+    queries: tuple[BoundQuery, ...]  #: whose rows are asked for
 
     @cached_property
     def names(self) -> Mapping[Places, Sequence[str]]:

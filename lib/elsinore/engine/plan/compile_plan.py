@@ -5,23 +5,40 @@ Queries that are equal but for what they return are run once (`alike`), so one o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from math import log2
 from typing import NamedTuple
 
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
+from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.engine.linear.choose import choose_segments, predict
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan.alike import alike
 from elsinore.engine.plan.runtime_plan import RuntimePlan, places_within
-from elsinore.engine.plan.units import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP, Choice
+from elsinore.engine.plan.units import (
+    GRETA,
+    HAMLET,
+    SEGMENTS,
+    SWEEP,
+    TWOSTEP,
+    AloneUnit,
+    Choice,
+    HamletUnit,
+    SegmentsUnit,
+    SweepUnit,
+    Unit,
+)
+from elsinore.events import EventTable
 from elsinore.lowering.sweep import sweep_refusals, sweep_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
-from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.observe import observe
+from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.sharable import SharableSet, sets_of, sharable_sets
 from elsinore.sharing.statistics import Statistics
+from elsinore.template import support
 from elsinore.template.support import aseq_refusals, greta_refusals
 
 
@@ -34,14 +51,10 @@ def compile_plan(
     """Decide who runs what: by rules, and for segments by predicted costs.
 
     What the sweep can do it does (`_swept_queries`). Of the others those of fixed length share
-    segments where that pays; under a static plan only what that shares. Those with a common Kleene
-    sub-pattern share order trees or run by Hamlet (`_choose_sets`). Without statistics it is not
-    known what pays: then all that the static plan shares is shared.
-
-    Args:
-        workload: the queries.
-        statistics: of their stream.
-        static_plan: Sharon's.
+    segments where that pays; under a static plan (Sharon's) only what that shares. Those with a
+    common Kleene sub-pattern share order trees or run by Hamlet (`_choose_sets`). Without
+    statistics of the stream it is not known what pays: then all that the static plan shares is
+    shared.
 
     Raises:
         ParameterError: the statistics lack a type of the workload.
@@ -171,16 +184,12 @@ def _expected_bits(query: BoundQuery, statistics: Statistics) -> float:
 
 @dataclass
 class _Sets:
-    """The sharable sets of some queries, and why each query is run as it is.
+    """The sharable sets of some queries, and why each query is run as it is."""
 
-    Attributes:
-        ordered: sets that share order trees.
-        hamlet: sets that run by Hamlet; all sets are disjoint.
-        by_query: who runs each query, and why; those that run by themselves, too.
-    """
-
-    ordered: list[SharableSet] = field(default_factory=list)
+    ordered: list[SharableSet] = field(default_factory=list)  #: sets that share order trees
+    #: sets that run by Hamlet; all sets are disjoint.
     hamlet: list[SharableSet] = field(default_factory=list)
+    #: who runs each query, and why; those that run by themselves, too.
     by_query: dict[str, Choice] = field(default_factory=dict)
 
     def alone(self, beside: Iterable[tuple[BoundQuery, str]]) -> None:
@@ -253,3 +262,81 @@ def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
         sum(statistics.rate(name, query.window.within) for name in query.event_types) / partitions
         for query in found.queries
     )
+
+
+# ---- executors by the names of the command line
+
+
+class Executor(StrEnum):
+    """The executors of the specification."""
+
+    AUTO = "auto"
+    HAMLET = "hamlet"
+    HAMLET_STATIC = "hamlet-static"
+    SHARON = "sharon"
+    SWEEP = "sweep"
+    GRETA = "greta"
+    ASEQ = "aseq"
+    TWOSTEP = "twostep"
+
+
+#: Why an executor cannot run a query; empty if it can. The others run every query.
+REFUSALS: Mapping[Executor, Callable[[BoundQuery], tuple[str, ...]]] = {
+    Executor.GRETA: greta_refusals,
+    Executor.HAMLET: greta_refusals,
+    Executor.HAMLET_STATIC: greta_refusals,
+    Executor.SWEEP: sweep_refusals,
+    Executor.SHARON: aseq_refusals,
+    Executor.ASEQ: aseq_refusals,
+}
+
+_DECISIONS = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
+
+
+def require(queries: Iterable[BoundQuery], executor: Executor) -> None:
+    """Refuse queries that an executor cannot run; UnsupportedQueryError in its name."""
+    if executor in REFUSALS:
+        support.require(queries, executor, REFUSALS[executor])
+
+
+def plan_for(
+    executor: Executor,
+    workload: Workload,
+    events: EventTable,
+    static_plan: StaticPlan | None = None,
+) -> RuntimePlan:
+    """The plan of a workload by one executor, which refuses none of it; `auto` chooses among all.
+
+    `events` is what it will run over, to measure what is to be expected; without a `static_plan`
+    sharon shares GWMIN's.
+    """
+    if executor is Executor.AUTO:
+        return compile_plan(workload, observe(workload, events))
+    if executor is Executor.TWOSTEP:
+        return RuntimePlan(workload.queries, (), (), workload.queries)
+    units = _units(executor, workload, events, static_plan)
+    return RuntimePlan(workload.queries, (), tuple(units), ())
+
+
+def _units(
+    executor: Executor, workload: Workload, events: EventTable, static_plan: StaticPlan | None
+) -> Iterable[Unit]:
+    queries = workload.queries
+    if executor is Executor.GRETA:
+        return map(_alone, queries)
+    if executor is Executor.SWEEP:
+        return map(SweepUnit.of, sweep_sets(queries))
+    if executor in _DECISIONS:
+        sharing, decisions = sharable_sets(queries), _DECISIONS[executor]
+        beside = (_alone(query) for query, _ in sharing.beside)
+        return [*(HamletUnit.of(found, decisions) for found in sharing.sets), *beside]
+    if executor is Executor.SHARON and static_plan is None:
+        from elsinore.sharing.find_plan import find_plan  # the solver takes its time to load
+
+        static_plan = find_plan(workload, observe(workload, events), finder=Finder.GWMIN)
+    shared = () if static_plan is None else shared_segments(static_plan)
+    return [SegmentsUnit.of(queries, shared)]
+
+
+def _alone(query: BoundQuery) -> AloneUnit:
+    return AloneUnit((query,))

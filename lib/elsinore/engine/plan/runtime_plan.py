@@ -35,26 +35,19 @@ from elsinore.template.support import aseq_refusals, greta_refusals
 
 @dataclass(frozen=True, eq=False)
 class RuntimePlan:
-    """Who runs what; it travels to workers whole, so that these plan nothing.
+    """Who runs what; it travels to workers whole, so that these plan nothing."""
 
-    Attributes:
-        queries: all, in the order of the workload.
-        classes: of these, those that are equal but for what they return, and what is run for them.
-        units: what is run; each query that any compiled executor can run is in one of them.
-        left: the others, which only twostep can run.
-        choices: one for each query, in their order.
-        alone: predicted nanoseconds of the queries of fixed length without shared segments, over
-            the span of the statistics.
-        together: the same with the segments that they share.
-    """
-
-    queries: tuple[BoundQuery, ...]
+    queries: tuple[BoundQuery, ...]  #: all, in the order of the workload
+    #: of these, those that are equal but for what they return, and what is run for them.
     classes: tuple[Alike, ...]
+    #: what is run; each query that any compiled executor can run is in one of them.
     units: tuple[Unit, ...]
-    left: tuple[BoundQuery, ...]
-    choices: tuple[Choice, ...] = ()
+    left: tuple[BoundQuery, ...]  #: the others, which only twostep can run
+    choices: tuple[Choice, ...] = ()  #: one for each query, in their order
+    #: predicted nanoseconds of the queries of fixed length without shared segments, over the span
+    #: of the statistics.
     alone: float = 0.0
-    together: float = 0.0
+    together: float = 0.0  #: the same with the segments that they share
 
     @classmethod
     def of(
@@ -124,10 +117,7 @@ class RuntimePlan:
     ) -> Iterator[pa.Table]:
         """Unfinished rows (`results.partial`) of all queries but those that are left to twostep.
 
-        Args:
-            events: in any order; all partitions together. Columns of an earlier call are used
-                again.
-            request: of the units.
+        Events are in any order, all partitions together; columns of an earlier call are used again.
         """
         columns = EventColumns.of(events)
         for unit in self.units:

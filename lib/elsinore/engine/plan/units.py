@@ -32,17 +32,11 @@ TWOSTEP = "twostep"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Who runs a query, and why.
+    """Who runs a query, and why."""
 
-    Attributes:
-        query: its name.
-        executor: `SEGMENTS`, `SWEEP`, `HAMLET`, `GRETA` or `TWOSTEP`.
-        why: in words, for people.
-    """
-
-    query: str
-    executor: str
-    why: str
+    query: str  #: its name
+    executor: str  #: `SEGMENTS`, `SWEEP`, `HAMLET`, `GRETA` or `TWOSTEP`
+    why: str  #: in words, for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +62,10 @@ EVERYTHING = Request()
 
 @dataclass(frozen=True, eq=False)
 class Unit(ABC):
-    """Queries that one executor runs together.
+    """Queries that one executor runs together."""
 
-    Attributes:
-        executor: `SEGMENTS`, `SWEEP`, `HAMLET` or `GRETA`.
-        queries: which.
-    """
-
-    executor: ClassVar[str]
-    queries: tuple[BoundQuery, ...]
+    executor: ClassVar[str]  #: `SEGMENTS`, `SWEEP`, `HAMLET` or `GRETA`
+    queries: tuple[BoundQuery, ...]  #: which
 
     @abstractmethod
     def run(self, columns: EventColumns, request: Request) -> pa.Table:

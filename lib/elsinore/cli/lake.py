@@ -1,4 +1,7 @@
-"""`elsinore forget`: a key's events, raw lines and results go, and every file that holds them."""
+"""`elsinore forget` and `migrate`: a key leaves the lake, or a new attribute comes to it.
+
+With a key go its events, raw lines and results, and every file that holds them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from typing import Annotated
 import typer
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.errors import SchemaError
 from elsinore.lake.forget import Key, forget
+from elsinore.lake.tables import Lake, other_columns
 from elsinore.orchestration.run_step import at_work
 from elsinore.quality.report import write_index
 from elsinore.settings import Settings
@@ -39,3 +44,36 @@ def forget_key(
         typer.echo(f"{'published hours re-opened':26}{hours:>10,}")
     if stream.sources:
         typer.echo("files that were collected, not landed where they lie, stay as they are")
+
+
+def migrate(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would do.")] = False,
+) -> None:
+    """Add a column to the table events for each new attribute of the schema.
+
+    No file is written anew: new attributes are NULL in the events that are there.
+    """
+    settings = Settings.load()
+    lake = Lake.open(settings)
+    new, others = lake.difference("events")
+    if others:
+        raise other_columns("events", others)
+    required = [
+        f"{kind.name}.{name}"
+        for kind in lake.stream.types
+        for name in new
+        if name in kind.by_name and not kind.by_name[name].nullable
+    ]
+    if required:
+        raise SchemaError(
+            f"events that landed before lack {', '.join(required)}, which {settings.schema_file} "
+            "requires",
+            hint="say nullable: true of it there",
+        )
+    if not new:
+        typer.echo("events has all columns of the schema")
+        return
+    columns = [f"{name} ({lake.schema('events').columns[name].type})" for name in new]
+    if not dry_run:
+        lake.add_columns("events", new)
+    typer.echo(f"events {'would get' if dry_run else 'has got'} {', '.join(columns)}")
