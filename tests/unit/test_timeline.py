@@ -56,6 +56,7 @@ def test_split_covers_the_interval_without_overlap(
     assert pieces[0].start == start
     assert pieces[-1].end == start + length
     assert all(left.end == right.start for left, right in pairwise(pieces))
+    assert all((piece.start - start) % grain == 0 for piece in pieces)
 
 
 def test_runs_begin_and_end_at_whole_hours() -> None:

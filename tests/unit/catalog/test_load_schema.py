@@ -1,4 +1,7 @@
-"""Schemas from YAML: the specification's example, every kind of fault, and YAML's traps."""
+"""Schemas from YAML: the specification's example, and faults and traps of YAML.
+
+Those that people meet are in `cli/test_mistakes`, costly ones in `hostile/test_hostile_yaml`.
+"""
 
 from __future__ import annotations
 
@@ -106,31 +109,15 @@ def test_type_may_be_left_out_of_a_schema_with_one_type_only(tmp_path: Path, typ
 @pytest.mark.parametrize(
     ("title", "types", "message"),
     [
-        ("no types", "  {}", "types"),
-        ("unknown type", "  A: {x: float}", "types.A.x: 'float' is none of string"),
-        (
-            "unknown key",
-            "  A: {x: {type: long, nulable: true}}",
-            "no setting nulable (did you mean nullable?)",
-        ),
-        ("no type", "  A: {x: {nullable: true}}", "types.A.x.type: it is missing"),
-        ("yes as text", "  A: {x: {type: long, nullable: 'yes'}}", "types.A.x.nullable"),
-        ("min of a string", "  A: {x: {type: string, min: a}}", "do not apply to a string"),
         ("min of another type", "  A: {x: {type: long, min: 1.5}}", "1.5 is no long"),
         ("min is a boolean", "  A: {x: {type: long, min: true}}", "True is no long"),
         ("min beyond 64 bits", "  A: {x: {type: long, min: 9223372036854775808}}", "is no long"),
         ("min is not a number", "  A: {x: {type: double, min: .nan}}", "nan is no double"),
         ("min is too large", f"  A: {{x: {{type: double, min: {10**400}}}}}", "is no double"),
-        ("min above max", "  A: {x: {type: long, min: 2, max: 1}}", "min 2 is above max 1"),
         ("min is no instant", "  A: {x: {type: timestamp, min: noon}}", "not an ISO 8601"),
         ("allowed of another type", "  A: {x: {type: string, allowed: [NO]}}", "no string"),
-        ("nothing allowed", "  A: {x: {type: string, allowed: []}}", "types.A.x.allowed"),
-        ("name of a type", "  A-1: {x: long}", "types.A-1"),
-        ("name of an attribute", "  A: {x y: long}", "types.A.x y"),
         ("name with underscore first", "  A: {_time: long}", "types.A._time"),
-        ("two types of a name", "  A: {x: long}\n  B: {x: double}", "one name has one type"),
         ("case alone", "  A: {speed: long}\n  B: {Speed: long}", "differ only by case"),
-        ("case within a type", "  A: {speed: long, SPEED: long}", "differ only by case"),
     ],
 )
 def test_faults_are_named(tmp_path: Path, title: str, types: str, message: str) -> None:
@@ -167,16 +154,12 @@ def test_a_schema_is_a_mapping(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("title", "text", "where", "message"),
     [
-        ("code", "stream: !!python/object:os.system x\n", "1:9", "tag"),
         ("a call", "stream: !!python/object/apply:os.getcwd []\n", "1:9", "tag"),
         ("a key twice", "stream: a\nstream: b\n", "2:1", "key 'stream' occurs twice"),
-        ("a type twice", HEAD + "  A: {x: long}\n  A: {y: long}\n", "6:3", "'A' occurs twice"),
-        ("an alias", "a: &a [x, x]\nb: *a\n", "2:4", "aliases are not allowed"),
         ("a merge", "a: &a {x: 1}\nb:\n  <<: *a\n", "3:7", "aliases are not allowed"),
         ("Norway", HEAD + "  NO: {x: long}\n", "5:3", "key False is not text; quote it"),
         ("a number as a key", HEAD + "  A: {1: long}\n", "5:7", "key 1 is not text"),
         ("a list as a key", "? [a, b]\n: c\n", "1:3", "is not text"),
-        ("a tab", "stream: a\ntime:\n\tfield: t\n", "3:1", "cannot start any token"),
         ("no end", "stream: {a: b\n", "2:1", "expected ',' or '}'"),
         ("two documents", "stream: a\n---\nstream: b\n", "2:1", "another document"),
     ],
@@ -193,16 +176,7 @@ def test_numbers_written_like_text_stay_what_yaml_says(tmp_path: Path) -> None:
     assert "'1e3' is no double" in str(error)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(SchemaError, match="No such file"):
-        load_schema(tmp_path / "none.yaml")
-    bad = tmp_path / "bad.yaml"
-    bad.write_bytes(b"stream: \xff\n")
+def test_a_file_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_bytes(b"stream: \xff\n")
     with pytest.raises(SchemaError):
-        load_schema(bad)
-    bad.write_text("[" * 50_000)
-    with pytest.raises(SchemaError):
-        load_schema(bad)
-    bad.write_text("#" * 100_001)
-    with pytest.raises(SchemaError, match="larger than 100000 bytes"):
-        load_schema(bad)
+        load_schema(tmp_path / "bad.yaml")

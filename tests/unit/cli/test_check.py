@@ -156,21 +156,6 @@ def test_each_set_of_keys_has_its_lines(tmp_path: Path, capsys: pytest.CaptureFi
     assert lines[4] == "                 A  ends a trend; comes after C"
 
 
-def test_all_faults_are_listed_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = "COUNT(*) PATTERN AA+ WITHIN 0 hours"
-    second = "SUM(a.vv) PATTERN A a WITHIN 0 hours"
-    assert check(tmp_path, f"{first};\nQUERY b RETURN {second}") == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert [line.split("w.sase:")[1] for line in captured.err.splitlines()[::3]] == [
-        "1:33: the stream has no event type AA (did you mean A?)",
-        "1:44: WITHIN must be positive, in whole microseconds",
-        "2:16: A has no attribute vv (did you mean v?)",
-        "2:45: WITHIN must be positive, in whole microseconds",
-    ]
-    assert captured.err.splitlines()[7:9] == [f"  QUERY b RETURN {second};", f"{' ' * 17}^"]
-
-
 def test_the_flights_workload_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "flights.svg"
     assert run_command(["check", *FLIGHTS, "--plot", str(picture)]) == 0

@@ -5,7 +5,6 @@ Workloads go by name: those of the stream, and nothing that is a path.
 
 from __future__ import annotations
 
-import itertools
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from elsinore.orchestration.run_params import (
     run_interval,
 )
 from elsinore.settings import WORKLOADS, Settings
-from elsinore.timeline import HOUR, Interval
+from elsinore.timeline import Interval
 
 DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 SEVEN = datetime(2013, 2, 8, 7, tzinfo=UTC)
@@ -53,17 +52,6 @@ def test_hours_that_are_none_are_refused(
 ) -> None:
     with pytest.raises(ParameterError):
         run_interval(start, end, data_start=data_start, data_end=data_end)
-
-
-@pytest.mark.parametrize(("hours", "parts"), [(1, 3), (2, 3), (3, 3), (48, 3), (49, 5), (7, 1)])
-def test_slices_are_whole_hours_that_cover_the_run(hours: int, parts: int) -> None:
-    whole = Interval(0, hours * HOUR)
-    cut = whole.split(parts, grain=HOUR)
-    assert len(cut) <= min(hours, parts)
-    assert cut[0].start == whole.start
-    assert cut[-1].end == whole.end
-    assert all(one.end == following.start for one, following in itertools.pairwise(cut))
-    assert all(part.length % HOUR == 0 for part in cut)
 
 
 def test_a_day_has_24_hours() -> None:

@@ -57,74 +57,43 @@ def test_all_statements_report_their_own_fault_with_its_place() -> None:
     ]
 
 
+BODY = "RETURN COUNT(*) PATTERN"
+Q = f"QUERY q {BODY}"
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "w.sase:1:1: there is no query"),
         ("-- nothing", "w.sase:1:1: there is no query"),
-        (
-            "QUERY q RETURN COUNT(*) PATTERN A WHERE 1e999 > A.x WITHIN 1",
-            "1:41: 1e999 is beyond all",
-        ),
-        ("QUERY \u212a RETURN COUNT(*) PATTERN A", "1:7: found '\u212a'"),
+        (f"{Q} A WHERE 1e999 > A.x WITHIN 1", "1:41: 1e999 is beyond all"),
+        (f"QUERY \u212a {BODY} A", "1:7: found '\u212a'"),
         ("QUERY q RETURN COUNT(*)", "found the end of the query; expected"),
-        ("QUERY q RETURN COUNT(*) PATTERN A WITHIN 1 WITHIN 2", "1:44: a second WITHIN clause"),
-        ("QUERY q RETURN COUNT(*) PATTERN A § WITHIN 1", "1:35: found '§'"),
-        ("QUERY q RETURN COUNT(*) PATTERN A WHERE A.x <> NOT (3)", "1:48: found 'NOT'; expected"),
-        ("QUERY q RETURN COUNT(*) PATTERN A WHERE A.x = " + "9" * 50, "found '9'"),
+        (f"{Q} A WITHIN 1 WITHIN 2", "1:44: a second WITHIN clause"),
+        (f"{Q} A § WITHIN 1", "1:35: found '§'"),
+        (f"{Q} A WHERE A.x <> NOT (3)", "1:48: found 'NOT'; expected"),
+        (f"{Q} A WHERE A.x = " + "9" * 50, "found '9'"),
+        # misspelt
+        (f"QUERRY q {BODY} A", "1:1: found 'QUERRY'; expected QUERY (did you mean Q"),
+        ("QUERY q RETRN COUNT(*)", "1:9: found 'RETRN'; expected RETURN (did you mean RE"),
+        ("QUERY q RETURN COUNT(*) PATERN", "1:25: found 'PATERN'; expected ',' or PATTERN (did yo"),
+        (f"{Q} A a WITHN 1", "1:37: found 'WITHN'; expected ';', AND"),
+        (f"{Q} A a WITHN 1", "(did you mean WITHIN?)"),
+        (f"{Q} A WITHN 1", "1:35: found 'WITHN' before '1'; expected WITHIN (did you me"),
+        (f"{Q} A WITHIN 1 SEMANTIC contiguous", "found 'SEMANTIC' before 'contiguous'"),
+        (f"{Q} A WITHIN 1 day SEMANTIC contiguous", "(did you mean SEMANTICS?)"),
+        (f"{Q} A SEMANTICS contigous", "(did you mean contiguous?)"),
+        (f"{Q} A SEMANTICS skip-til-next-match", "(did you mean skip-till-next-match?)"),
+        (f"{Q} A+ GROUPBY k", "(did you mean GROUP-BY?)"),
+        (f"{Q} A WHERE NXT(A).x > 1", "found 'NXT' before '.'; expected NEXT"),
+        (f"{Q} A WHERE A.x > 1 ADN A.x < 3", "found 'ADN' before 'A'; expected AND"),
+        (f"{Q} A R 5", "1:37: found '5'; expected ';', AND"),
+        (f"{Q} A WHERE A.s = 'a", '1:47: found "\'" (this string has no end)'),
+        (f"{Q} A WHERE A.s LIK 'a'", "(did you mean LIKE?)"),
+        (f"{Q} A WHERE A.x BETWEN 1 AND 2", "(did you mean BETWEEN?)"),
+        (f"{Q} A WHERE A.x IS NUL", "'NUL'; expected NOT or NULL (did you mean NU"),
     ],
 )
 def test_faults(text: str, fault: str) -> None:
-    (found,) = faults(text)
-    assert fault in found
-
-
-BODY = "RETURN COUNT(*) PATTERN"
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        (
-            "QUERRY q RETURN COUNT(*) PATTERN A",
-            "1:1: found 'QUERRY'; expected QUERY (did you mean Q",
-        ),
-        (
-            "QUERY q RETRN COUNT(*) PATTERN A",
-            "1:9: found 'RETRN'; expected RETURN (did you mean RE",
-        ),
-        (
-            "QUERY q RETURN COUNT(*) PATERN A",
-            "1:25: found 'PATERN'; expected ',' or PATTERN (did yo",
-        ),
-        (f"QUERY q {BODY} A a WITHN 1", "1:37: found 'WITHN'; expected ';', AND"),
-        (f"QUERY q {BODY} A a WITHN 1", "(did you mean WITHIN?)"),
-        (
-            f"QUERY q {BODY} A WITHN 1",
-            "1:35: found 'WITHN' before '1'; expected WITHIN (did you me",
-        ),
-        (f"QUERY q {BODY} A WITHIN 1 SEMANTIC contiguous", "found 'SEMANTIC' before 'contiguous'"),
-        (f"QUERY q {BODY} A WITHIN 1 day SEMANTIC contiguous", "(did you mean SEMANTICS?)"),
-        (f"QUERY q {BODY} A SEMANTICS contigous", "(did you mean contiguous?)"),
-        (f"QUERY q {BODY} A SEMANTICS skip-til-next-match", "(did you mean skip-till-next-match?)"),
-        (f"QUERY q {BODY} SQE(A, B)", "1:33: found 'SQE' before '('; expected SEQ (did you mean S"),
-        (f"QUERY q {BODY} A+ GROUPBY k", "(did you mean GROUP-BY?)"),
-        (f"QUERY q {BODY} A WHERE NXT(A).x > 1", "found 'NXT' before '.'; expected NEXT"),
-        (f"QUERY q {BODY} A WHERE A.x > 1 ADN A.x < 3", "found 'ADN' before 'A'; expected AND"),
-        (f"QUERY q {BODY} A R 5", "1:37: found '5'; expected ';', AND"),
-        (f"QUERY q {BODY} A WHERE A.s = 'a", '1:47: found "\'" (this'),
-        (f"QUERY q {BODY} A WHERE A.s = 'a", "(this string has no end)"),
-        (f'QUERY q {BODY} A WHERE A.s = "a"', "(strings stand in single quotes)"),
-        (f"QUERY q {BODY} A WHERE A.x > 1 && A.x < 3", "(write AND)"),
-        (f"QUERY q {BODY} A WHERE A.s LIK 'a'", "(did you mean LIKE?)"),
-        (f"QUERY q {BODY} A WHERE A.x BETWEN 1 AND 2", "(did you mean BETWEEN?)"),
-        (
-            f"QUERY q {BODY} A WHERE A.x IS NUL",
-            "found 'NUL'; expected NOT or NULL (did you mean NU",
-        ),
-    ],
-)
-def test_misspelt_keywords_are_suggested(text: str, fault: str) -> None:
     (found,) = faults(text)
     assert fault in found
 
