@@ -23,9 +23,6 @@ from elsinore.settings import Settings
 from tests.spark.conftest import EITHER_WAY, NewHome
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
 
-#: The module whose steps tests stop.
-LAND = "elsinore.lake.land"
-
 Cross = Callable[[int, int], list[dict[str, Any]]]
 
 #: Times of events that land at ten, and whether they are near enough.

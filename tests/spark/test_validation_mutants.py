@@ -115,6 +115,9 @@ def test_every_mutant_is_wrong_somewhere(right: Answers, wrong: Answers) -> None
 def test_every_mutant_is_caught_where_every_result_is_checked(whole: Validation) -> None:
     assert {mutant.name for mutant in MUTANTS} - caught(whole) == set()
     assert not {name for name in caught(whole) if name.endswith("_right")}
+    said = {(item.query, item.reason) for item in whole.mismatches}
+    assert ("one_row_missing", "the result is missing") in said
+    assert ("one_row_too_many", "the reference finds no trend") in said
     figures = whole.figures()
     assert figures["results_of_sample"] == figures["results"]
     assert figures["strata_covered"] == figures["strata"]

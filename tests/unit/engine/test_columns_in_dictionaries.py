@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -63,13 +62,6 @@ def test_no_event_has_no_values() -> None:
         assert not len(column.dictionary)
 
 
-def test_rows_of_a_type_keep_their_order() -> None:
-    columns = EventColumns(as_strings())
-    assert columns.rows_of("A").tolist() == [0, 2, 4, 6]
-    assert columns.rows_of("B").tolist() == [1, 3, 5, 7]
-    assert columns.rows_of("A") is columns.rows_of("A")
-
-
 def test_queries_give_the_same_rows_alone_and_over_shared_columns() -> None:
     """By zone: b holds A0 B3, a holds A2 B5, c holds A4 B7, and NULL is no zone to share."""
     texts = "".join(
@@ -89,10 +81,3 @@ def test_queries_give_the_same_rows_alone_and_over_shared_columns() -> None:
             found = {(r["query"], r["group"], r["counts"][0], r["counts"][-1]) for r in rows}
             assert found == expected
             assert len(rows) == len(expected)
-
-
-def test_what_is_made_once_is_made_once() -> None:
-    columns = EventColumns(as_strings())
-    made = [columns.once("n", lambda: np.arange(3)) for _ in range(2)]
-    assert made[0] is made[1]
-    assert EventColumns.of(columns) is columns

@@ -20,7 +20,7 @@ from elsinore.kernels.work import make_work
 from elsinore.lowering.conditions import Order, Side
 from tests.draws import draws
 from tests.unit.kernels.brute_force import Expected, Window
-from tests.unit.kernels.cases import Case, Entry, Step, in_order
+from tests.unit.kernels.cases import Case, in_order
 from tests.unit.kernels.random_cases import random_case
 
 EVERY = -(2**60), 2**60
@@ -93,15 +93,3 @@ def test_random_graphs(by_order: bool, limbs: int) -> None:
             plain += orders is not None and find_upkeep(graph, orders).plain
     assert seen > (100 if by_order else SEEDS)
     assert plain > 10 or not by_order
-
-
-def test_ranks_are_dense_within_each_domain() -> None:
-    values = [7, 3, None, 7, 9, 1]
-    entries = [Entry(time, 0, x=value) for time, value in enumerate(values)]
-    case = Case([entries], [-1], {0: -1}, {0: -1}, [Step(0, 0, ("less_l",))])
-    spans = np.array([[0, 4, 0, 0], [4, 6, 0, 1]])
-    orders = rank_orders(case.graph(), ordered(case), spans)
-    assert orders.shifts.tolist() == [0, 0]
-    assert orders.sizes.tolist() == [2, 2]
-    assert orders.ranks.tolist() == [[2, 1, 0, 2, 2, 1]]
-    assert orders.bounds.tolist() == [[1, 0, 0, 1, 1, 0]]

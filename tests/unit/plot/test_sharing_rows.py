@@ -62,27 +62,6 @@ def test_rows_hold_every_box_of_their_queries(patterns: list[list[str]]) -> None
         assert tuple(box for unit in units_of(cut, groups) for box in unit.boxes) == cut.boxes
 
 
-def test_the_merged_template_of_figure_3() -> None:
-    # Hamlet Figure 3 (b): SEQ(A, B+) and SEQ(C, B+).
-    workload = bind([count_trends(["A", "B+"]), count_trends(["C", "B+"])])
-    (found,) = sharable_sets(workload.queries).sets
-    diagram = merged_diagram(found)
-    names = [circle.name for circle in diagram.circles]
-    assert sorted(names) == ["A", "B", "C"]
-    assert [circle.name for circle in diagram.circles if circle.double] == ["B"]
-    arrows = {
-        (
-            None if arrow.earlier is None else names[arrow.earlier],
-            None if arrow.later is None else names[arrow.later],
-            "".join(line.text for line in arrow.label),
-        )
-        for arrow in diagram.arrows
-    }
-    assert arrows == {
-        (None, "A", "1"), (None, "C", "2"), ("A", "B", "1"), ("C", "B", "2"), ("B", "B", "all"),
-    }  # fmt: skip
-
-
 def test_conditions_are_told_with_those_who_have_them() -> None:
     rest = "B+ WHERE B.x {} NEXT(B).x AND B.k > {} WITHIN 10"
     texts = [rest.format("<", 1), rest.format("<", 1), rest.format(">", 2)]

@@ -80,13 +80,6 @@ def test_the_whole_story(plan: StaticPlan) -> None:
     assert [c.degree for c in plan.candidates] == [2, 3, 3, 2]
 
 
-def test_candidates_that_do_not_pay_are_told_too() -> None:
-    statistics = Statistics.given(10, {"A": 2, "B": 3, "C": 5, "D": 7})
-    plan = find_plan(WORKLOAD, statistics, finder=Finder.GWMIN)
-    told = plan.by_id["p3"]  # (B, C): the first case of the benefit goldens
-    assert (told.benefit, told.fate, told.degree) == (-51, Fate.NOT_BENEFICIAL, None)
-
-
 def test_rows_for_people(plan: StaticPlan) -> None:
     found = [(c.id, c.pattern, c.queries, c.benefit, c.degree, f) for c, f in explain_plan(plan)]
     assert found == [
@@ -261,17 +254,6 @@ def test_the_json_schema_is_that_of_the_model_and_fits_the_artifact(plan: Static
 # ---- a plan explained: how it cuts queries, what each query gains, why candidates are not taken
 
 
-def test_cuts_of_a_plan(plan: StaticPlan) -> None:
-    # p2 is (A, B, C) of q1 and q3.
-    assert [str(cut) for cut in explain_cuts(plan, WORKLOAD)] == [
-        "SEQ(shared p2: A, B, C | D)",
-        "SEQ(B, C)",
-        "SEQ(shared p2: A, B, C)",
-        "SEQ(D, B+)",
-        "SEQ(C, D, B+)",
-    ]
-
-
 def test_only_the_queries_that_share_are_cut(plan: StaticPlan) -> None:
     found = explain_cuts(_sharing(plan, {"p3": ("q1", "q2")}), WORKLOAD)  # (B, C)
     assert [str(cut) for cut in found[:3]] == [
@@ -299,22 +281,6 @@ def test_boxes_cover_the_positions(pattern: str, boxes: list[tuple[object, ...]]
     (query,) = bind([f"RETURN COUNT(*) PATTERN {pattern} WITHIN 10"]).queries
     found = cut_query(query, {}).boxes
     assert [(b.text, b.start, b.stop, "".join(sorted(b.kleene)), b.negated) for b in found] == boxes
-
-
-def test_gains_cost_and_net_by_hand(plan: StaticPlan) -> None:
-    (found,) = explain_savings(plan, WORKLOAD, RATES).shared
-    # q1: 10 * 17 alone; beside (A, B, C) it keeps 1 * 1 for its suffix and multiplies 10 * 1.
-    # q3 is the candidate itself: it gains 10 * 16, which is what computing it costs.
-    assert found.gains == {"q1": 170 - 1 - 10, "q3": 160}
-    assert (found.once, found.net) == (160, 159)
-
-
-def test_without_statistics_only_the_net_is_known_and_others_are_refused(plan: StaticPlan) -> None:
-    (found,) = explain_savings(plan, WORKLOAD).shared
-    assert (found.gains, found.once, found.net) == (None, None, 159)
-    other = Statistics.given(10, {"A": 10, "B": 2, "C": 4, "D": 2})
-    with pytest.raises(PlanError, match="from other statistics"):
-        explain_savings(plan, WORKLOAD, other)
 
 
 def test_why_not(plan: StaticPlan) -> None:

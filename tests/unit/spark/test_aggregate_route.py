@@ -17,6 +17,7 @@ from elsinore.spark.aggregate_route import (
     cut_into_parts,
     reads_directly,
 )
+from elsinore.spark.aggregate_worker import add_up
 from elsinore.timeline import HOUR, Interval
 from elsinore.windows import Window
 from tests.golden_cases import stream_schema
@@ -109,3 +110,8 @@ def test_pairs_in_few_long_windows_are_better_spread_by_key() -> None:
 def test_a_route_says_what_it_is() -> None:
     assert Route(()).direct
     assert Route((), "of a feature").in_words() == "shuffled: of a feature"
+
+
+def test_counts_of_tasks_are_added_and_sizes_compared() -> None:
+    found = add_up([{"bursts": 2, "bytes": 10}, {"bursts": 3, "bytes": 7}, {}])
+    assert found == {"bursts": 5, "bytes": 10}
