@@ -22,9 +22,6 @@ from elsinore.cli.main import run_command
 from elsinore.files.read_events import read_events
 from tests.golden_cases import stream_schema
 
-#: The first test compiles the kernels where they are not in the cache: minutes.
-pytestmark = pytest.mark.timeout(1200)
-
 SCHEMA = """
 stream: rides
 time: {field: time, unit: iso}

@@ -10,9 +10,6 @@ from elsinore.cli.main import run_command
 
 ROOT = Path(__file__).parents[3]
 
-#: The first test compiles the kernels where they are not in the cache: minutes.
-pytestmark = pytest.mark.timeout(1200)
-
 SCHEMA = """
 stream: shop
 time: {field: ts, unit: iso}

@@ -11,9 +11,6 @@ import pytest
 
 from elsinore.cli.main import run_command
 
-#: The first test compiles the kernels where they are not in the cache: minutes.
-pytestmark = pytest.mark.timeout(1200)
-
 SCHEMA = """
 stream: s
 time: {field: time, unit: iso}

@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from elsinore.cli.main import run_command
 from elsinore.events import ARROW_TYPES
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from tests.unit.quality.lake import arrow_schema
+from tests.unit.quality.lake import arrow_schema, at, published
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "schemas/events/flights.yaml"
@@ -36,10 +36,6 @@ HOUR = "2013-01-01T10"
 WINDOW = "2013-01-01T10:00"
 DIGEST = "d" * 64
 Why = Callable[..., str]
-
-
-def at(hour: int, minute: int = 0) -> datetime:
-    return datetime(2013, 1, 1, hour, minute, tzinfo=UTC)
 
 
 def write(lake: Path, table: str, rows: list[dict[str, Any]], note: object = None) -> None:
@@ -97,14 +93,12 @@ def lake(tmp_path: Path) -> Path:
         result("AA", "AVG(D.dep_delay)", math.nan, None),
     ]  # fmt: skip
     write(lake, "trend_aggregates", results, {"digests": {HOUR: DIGEST}})
-    publication = {
-        "owned_hour": HOUR, "workload": "flights",
-        "workload_fingerprint": workload_fingerprint(WORKLOAD), "plan_fingerprint": "p" * 64,
-        "events_version": 0, "run": "scheduled 11:00", "digest": DIGEST, "rows": 4,
-        "validated": 2, "published_at": at(11, 5), "published_version": 0,
-        "published_together": 1,
+    own = {
+        "workload": "flights", "workload_fingerprint": workload_fingerprint(WORKLOAD),
+        "plan_fingerprint": "p" * 64, "events_version": 0, "run": "scheduled 11:00",
+        "published_at": at(11, 5), "published_together": 1,
     }  # fmt: skip
-    write(lake, "publications", [publication])
+    write(lake, "publications", [published(HOUR) | own])
     plan = {
         "kind": "plan", "fingerprint": "p" * 64, "workload_fingerprint": "", "body": "",
         "statistics_fingerprint": "", "finder": "optimal",

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from elsinore.cli.main import run_command
 from elsinore.engine.compile_kernels import compile_kernels, run_steps
 from elsinore.engine.linear import sweep_sets
@@ -29,7 +27,6 @@ STREAMS = "cluster", "linear-road", "ridesharing", "stock"
 COMPILED = tuple(executor for executor in Executor if executor is not Executor.TWOSTEP)
 
 
-@pytest.mark.timeout(1200)
 def test_no_executor_calls_a_kernel_that_set_up_does_not_compile(tmp_path: Path) -> None:
     """In a process of its own, where no other test has compiled anything."""
     done = subprocess.run(

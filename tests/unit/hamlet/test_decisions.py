@@ -23,9 +23,6 @@ from elsinore.query.parse import parse_workload
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.streams import Event
 
-#: The first test compiles the kernels where they are not in the cache.
-pytestmark = pytest.mark.timeout(1200)
-
 
 def _workload(*texts: str) -> Workload:
     queries = "".join(f"QUERY q{n} RETURN COUNT(*) {text};" for n, text in enumerate(texts))

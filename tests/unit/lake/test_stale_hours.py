@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import HOUR, MINUTE, Interval, hour_label, hours_of, parse_instant
 from elsinore.windows import Window
+from tests.unit.quality.lake import published
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = load_schema(ROOT / "schemas/events/flights.yaml")
@@ -56,12 +56,11 @@ def touch(lake: Path, *times: str) -> None:
 
 def publish(lake: Path, versions: dict[int, int], workload: Any = LONG) -> None:
     """Hours and the versions of `events` that they were computed from."""
+    common = {"workload_fingerprint": workload_fingerprint(workload),
+              "published_together": len(versions)}  # fmt: skip
     rows = [
-        {"owned_hour": f"{DAY}T{hour:02}", "workload_fingerprint": workload_fingerprint(workload),
-         "events_version": version, "workload": "test", "plan_fingerprint": "p", "run": "test",
-         "digest": f"digest {hour}", "rows": 1, "validated": 1,
-         "published_at": datetime(2013, 1, 2, tzinfo=UTC),
-         "published_version": 0, "published_together": len(versions)}
+        published(f"{DAY}T{hour:02}") | common
+        | {"events_version": version, "digest": f"digest {hour}"}
         for hour, version in versions.items()
     ]  # fmt: skip
     write_deltalake(str(lake / "publications"), pa.Table.from_pylist(rows), mode="append")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, hour_label, parse_instant
+from tests.unit.quality.lake import published as published_row
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = load_schema(ROOT / "schemas/events/flights.yaml")
@@ -35,10 +36,9 @@ def lake(
     `changed` is an instant of which an event came after all was published; none where empty.
     """
     publications = [
-        {"owned_hour": f"2013-01-01T{hour:02}", "workload": "test", "plan_fingerprint": "p",
-         "workload_fingerprint": workload_fingerprint(workload), "events_version": 0, "run": "test",
-         "digest": "d", "rows": 1, "validated": 1, "published_at": datetime(2013, 1, 2, tzinfo=UTC),
-         "published_version": 0, "published_together": len(published)}
+        published_row(f"2013-01-01T{hour:02}")
+        | {"workload_fingerprint": workload_fingerprint(workload), "events_version": 0,
+           "published_together": len(published)}
         for hour, workload in published.items()
     ]  # fmt: skip
     names = ("owned_hour", "query", "query_fingerprint")

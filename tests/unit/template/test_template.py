@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations, product
 
 import pytest
@@ -23,7 +24,7 @@ from elsinore.template.build import (
 from elsinore.template.describe import NOTES, describe_template, numbered_nots
 from elsinore.template.subsets import can_meet, is_ambiguous, told_apart
 from elsinore.template.support import greta_refusals
-from elsinore.template.template import Floor, Holds, Template
+from elsinore.template.template import Floor, Template
 from tests.golden_cases import bound_query, stream_schema
 
 SCHEMA = stream_schema({name: {"x": "long"} for name in "ABCDEMN"} | {"K": {"k": "long"}})
@@ -60,13 +61,6 @@ def test_figure_5_inner_guards_come_first() -> None:
     assert pairs(template) == {(0, 0), (0, 1), (1, 0), (3, 4)}
     floors = {(t.earlier, t.later): t.floor for t in template.transitions if t.floor}
     assert floors == {(0, 1): Floor(ways({1})), (3, 4): Floor(ways({0}))}
-
-
-def test_edge_predicates_stand_on_their_transition() -> None:
-    template = template_of("SEQ(A+, B)", "WHERE A.x < NEXT(A).x")
-    conditions = {(t.earlier, t.later): t.condition for t in template.transitions}
-    assert isinstance(conditions[0, 0], Holds)
-    assert conditions[0, 1] is None
 
 
 def test_queries_of_one_shape_have_the_same_templates() -> None:
@@ -124,20 +118,12 @@ def test_ambiguity(pattern: str, ambiguous: bool) -> None:
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        (
-            "COUNT(a) PATTERN SEQ(A a+, A b+)",
-            "one event of a trend can stand for a or b, and COUNT(a) counts only a",
-        ),
-        (
-            "COUNT(*) PATTERN SEQ(K a+, K b+) WHERE [a.k]",
-            "one event of a trend can stand for a or b, and a key binds only some of them",
-        ),
-        (
-            "COUNT(*) PATTERN SEQ(A, NOT SEQ(K x, B, K y), K z?) WHERE [k]",
-            "k is a key of some events under a NOT, but of no trend",
-        ),
+        ("COUNT(*) PATTERN SEQ(K a+, K b+) WHERE [a.k]",
+         "one event of a trend can stand for a or b, and a key binds only some of them"),
+        ("COUNT(*) PATTERN SEQ(A, NOT SEQ(K x, B, K y), K z?) WHERE [k]",
+         "k is a key of some events under a NOT, but of no trend"),
     ],
-)
+)  # fmt: skip
 def test_greta_refuses_with_the_reason(query: str, reason: str) -> None:
     assert greta_refusals(bound_query(f"RETURN {query} WITHIN 5", SCHEMA)) == (reason,)
 
@@ -166,95 +152,66 @@ def lines_of(query: str) -> list[str]:
     return describe_template(bound, template)
 
 
-@pytest.mark.parametrize(
-    ("query", "lines"),
-    [
-        ("A+ WITHIN 5", ["A  starts or ends a trend; comes after A"]),
-        ("A WITHIN 5", ["A  is a trend by itself"]),
-        (
-            "SEQ(Departure D, A a) WITHIN 5",
-            ["Departure D  starts a trend", "A a          ends a trend; comes after D"],
-        ),
-        (
-            "(SEQ(A+, NOT SEQ(C, NOT E, D), B))+ WITHIN 5",
-            [
-                "A  starts a trend; comes after A or B",
-                "B  ends a trend; comes after A if no match of NOT 1 lies in between",
-                "NOT 1: SEQ(C, NOT E, D)",
-                "  C  starts a match",
-                "  D  ends a match; comes after C if no match of NOT 2 lies in between",
-                "NOT 2, inside NOT 1: E",
-                "  E  is a match by itself",
-            ],
-        ),
-        (
-            "SEQ(NOT N, A+, NOT M) WITHIN 5",
-            [
-                "A  starts a trend if no match of NOT 1 lies before it; "
-                "ends a trend if no match of NOT 2 lies after it; comes after A",
-                "NOT 1: N",
-                "  N  is a match by itself",
-                "NOT 2: M",
-                "  M  is a match by itself",
-            ],
-        ),
-        (
-            "SEQ(A, NOT N, B?, NOT M, C) WITHIN 5",
-            [
-                "A  starts a trend",
-                "B  comes after A if no match of NOT 1 lies in between",
-                "C  ends a trend; comes after A if no match of NOT 1 or NOT 2 lies in between; "
-                "comes after B if no match of NOT 2 lies in between",
-                "NOT 1: N",
-                "  N  is a match by itself",
-                "NOT 2: M",
-                "  M  is a match by itself",
-            ],
-        ),
-        (
-            "(SEQ(NOT N, A x) OR A y) WITHIN 5",
-            [
-                "A y    starts a trend if a match of NOT 1 lies before it; ends a trend",
-                "A x|y  starts a trend if no match of NOT 1 lies before it; ends a trend",
-                "NOT 1: N",
-                "  N  is a match by itself",
-            ],
-        ),
-        (
-            "SEQ(A x+, A y+) WHERE x.v < NEXT(x).v WITHIN 5",
-            [
-                "A x    starts a trend",
-                "A y    ends a trend; comes after x or x|y if not (x.v < NEXT(x).v); comes after y",
-                "A x|y  ends a trend; comes after x or x|y if x.v < NEXT(x).v",
-            ],
-        ),
-        (
-            "SEQ(A, B) WITHIN 5 SEMANTICS skip-till-next-match",
-            [
-                "A  starts a trend",
-                "B  ends a trend; comes after A if nothing in between could extend it",
-            ],
-        ),
-        (
-            "A+ WHERE A.v < NEXT(A).v WITHIN 5 SEMANTICS skip-till-next-match",
-            [
-                "A  starts or ends a trend; comes after A if A.v < NEXT(A).v and nothing in "
-                "between could extend it",
-            ],
-        ),
-        (
-            "SEQ(A, NOT N, B) WITHIN 5 SEMANTICS contiguous",
-            [
-                "A  starts a trend",
-                "B  ends a trend; comes after A if no match of NOT 1 lies in between, and no "
-                "other event of the partition lies in between",
-                "NOT 1: N",
-                "  N  is a match by itself",
-            ],
-        ),
-    ],
-)
-def test_a_template_in_words(query: str, lines: list[str]) -> None:
+#: Each query with the lines that are said of its template.
+IN_WORDS = """\
+A+ WITHIN 5
+    A  starts or ends a trend; comes after A
+A WITHIN 5
+    A  is a trend by itself
+SEQ(Departure D, A a) WITHIN 5
+    Departure D  starts a trend
+    A a          ends a trend; comes after D
+(SEQ(A+, NOT SEQ(C, NOT E, D), B))+ WITHIN 5
+    A  starts a trend; comes after A or B
+    B  ends a trend; comes after A if no match of NOT 1 lies in between
+    NOT 1: SEQ(C, NOT E, D)
+      C  starts a match
+      D  ends a match; comes after C if no match of NOT 2 lies in between
+    NOT 2, inside NOT 1: E
+      E  is a match by itself
+SEQ(NOT N, A+, NOT M) WITHIN 5
+    A  starts a trend if no match of NOT 1 lies before it; ends a trend if no match of NOT 2 lies \
+after it; comes after A
+    NOT 1: N
+      N  is a match by itself
+    NOT 2: M
+      M  is a match by itself
+SEQ(A, NOT N, B?, NOT M, C) WITHIN 5
+    A  starts a trend
+    B  comes after A if no match of NOT 1 lies in between
+    C  ends a trend; comes after A if no match of NOT 1 or NOT 2 lies in between; comes after B if \
+no match of NOT 2 lies in between
+    NOT 1: N
+      N  is a match by itself
+    NOT 2: M
+      M  is a match by itself
+(SEQ(NOT N, A x) OR A y) WITHIN 5
+    A y    starts a trend if a match of NOT 1 lies before it; ends a trend
+    A x|y  starts a trend if no match of NOT 1 lies before it; ends a trend
+    NOT 1: N
+      N  is a match by itself
+SEQ(A x+, A y+) WHERE x.v < NEXT(x).v WITHIN 5
+    A x    starts a trend
+    A y    ends a trend; comes after x or x|y if not (x.v < NEXT(x).v); comes after y
+    A x|y  ends a trend; comes after x or x|y if x.v < NEXT(x).v
+SEQ(A, B) WITHIN 5 SEMANTICS skip-till-next-match
+    A  starts a trend
+    B  ends a trend; comes after A if nothing in between could extend it
+A+ WHERE A.v < NEXT(A).v WITHIN 5 SEMANTICS skip-till-next-match
+    A  starts or ends a trend; comes after A if A.v < NEXT(A).v and nothing in between could \
+extend it
+SEQ(A, NOT N, B) WITHIN 5 SEMANTICS contiguous
+    A  starts a trend
+    B  ends a trend; comes after A if no match of NOT 1 lies in between, and no other event of the \
+partition lies in between
+    NOT 1: N
+      N  is a match by itself
+"""
+
+
+@pytest.mark.parametrize("told", re.split(r"\n(?=\S)", IN_WORDS.rstrip()))
+def test_a_template_in_words(told: str) -> None:
+    query, *lines = told.replace("\n    ", "\n").splitlines()
     assert lines_of(query) == lines
 
 
