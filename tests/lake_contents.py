@@ -21,14 +21,7 @@ PUBLISHED = "trend_aggregates"
 
 #: Say when, by whom, or from which commit, and not what: a retry may make one commit more.
 _CIRCUMSTANCES = frozenset(
-    {
-        "run",
-        "published_at",
-        "events_version",
-        "published_version",
-        "published_together",
-        "listing",
-    }
+    {"run", "published_at", "events_version", "published_version", "published_together", "listing"}
 )
 #: The same as metrics: they measure one try.
 _MEASURED = ("seconds", "bytes_", "events_version", "staged_version", "began_at", "ended_at")

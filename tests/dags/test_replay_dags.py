@@ -75,7 +75,6 @@ def test_scheduled_intervals_touch(
 
 
 # ---- parameters
-
 NO_HOURS = (
     "x; drop", "{{ ds }}", "$(reboot)", "2013-02-08T00:00:00Z; rm", "2013-02-08T00:30:00Z",
     "2013-02-08T00:00:00+05:00", "2013-02-08T00", "' OR 1=1 --", "", 20130208, ["2013-02-08"],
@@ -131,8 +130,6 @@ def test_defaults(load_dag: Load) -> None:
 
 
 # ---- each by itself
-
-
 def test_what_landing_gives_is_computed_slice_by_slice(load_dag: Load) -> None:
     tasks = load_dag("hourly_replay").task_dict
     for name in ("aggregate", "validate", "publish"):

@@ -20,9 +20,7 @@ def test_published_rows_are_those_that_the_raw_files_give(clean: CleanRun) -> No
     assert {query: len(rows) for query, rows in published_rows(home.lake).items()} == expected
 
 
-def test_the_reference_finds_the_published_rows_in_the_raw_files(
-    clean: CleanRun,
-) -> None:
+def test_the_reference_finds_the_published_rows_in_the_raw_files(clean: CleanRun) -> None:
     """The smallest, the middle and a larger row of each query."""
     home, _, _ = clean
     chosen = [

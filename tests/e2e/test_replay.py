@@ -19,9 +19,7 @@ from tests.e2e.support import SLICES
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
 
-def test_a_replay_publishes_validated_results(
-    clean: CleanRun,
-) -> None:
+def test_a_replay_publishes_validated_results(clean: CleanRun) -> None:
     _, output, rows = clean
     tasks = [line.split()[1] for line in output.splitlines() if line.startswith("  done ")]
     parts = ["aggregate", "validate", "publish"]

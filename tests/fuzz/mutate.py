@@ -81,7 +81,6 @@ def _golden() -> list[Source]:
 
 
 # ---- mutations
-
 _TOKEN = re.compile(
     r"'(?:[^']|'')*'|--[^\n]*|[A-Za-z_][A-Za-z0-9_]*|\d+(?:\.\d+)?|\s+|.", re.DOTALL
 )

@@ -87,7 +87,6 @@ def _repeated(mixed: RandomWorkload) -> RandomWorkload:
 
 
 # ---- queries of fixed length with sub-patterns in common
-
 _PREDICATES = ("{p}.x >= 0", "{p}.x < 2", "{p}.x IS NOT NULL", "{p}.x % 2 = 1", "1 <= {p}.x")
 _WINDOWS = ("WITHIN 100", "WITHIN 12", "WITHIN 12 SLIDE 4", "WITHIN 10 SLIDE 3", "WITHIN 5 SLIDE 8")
 _KEYS = (
@@ -211,7 +210,6 @@ def random_plan(dice: Dice, queries: Sequence[BoundQuery]) -> list[list[Segment]
 
 
 # ---- queries that share a Kleene type, with bursty streams
-
 #: Patterns around the Kleene type K, beside types X and Y.
 _PATTERNS = (
     *("K+", "K+", "SEQ(X, K+)", "SEQ(X, K+)", "SEQ(X, K+)", "SEQ(K+, X)", "SEQ(X, K+, Y)"),

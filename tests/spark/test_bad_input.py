@@ -175,7 +175,6 @@ def test_an_error_in_a_query_names_its_place_and_what_was_expected(tmp_path: Pat
 
 
 # ---- unknown attribute, type mismatch, non-adjacent predicate, window 0, SLIDE < 0, equal names
-
 #: A query a line, with a caret where the fault is, and what is to be said of it.
 FAULTS = """\
 QUERY a RETURN COUNT(*) PATTERN Departure D WHERE ^D.delay > 5 WITHIN 1 hour; -- no attribute delay
@@ -243,12 +242,7 @@ def test_hostile_texts_make_no_files_and_are_no_code_in_pages(bad: Replayed) -> 
 
 @pytest.mark.parametrize("text", SOME_HOSTILE)
 @pytest.mark.parametrize(
-    "words",
-    [
-        "publish --end 2013-01-02 --start",
-        "land --start 2013-01-01 --end",
-        "report --night",
-    ],
+    "words", ["publish --end 2013-01-02 --start", "land --start 2013-01-01 --end", "report --night"]
 )
 def test_a_hostile_parameter_is_refused(words: str, text: str, tmp_path: Path) -> None:
     assert text in command(*words.split(), text, cwd=tmp_path).refusal(2)

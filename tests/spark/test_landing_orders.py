@@ -13,15 +13,7 @@ from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from tests.draws import draws
 from tests.spark.conftest import NewHome
-from tests.spark.histories import (
-    END,
-    FINAL,
-    FIRST,
-    Step,
-    assert_final,
-    land_step,
-    orders,
-)
+from tests.spark.histories import END, FINAL, FIRST, Step, assert_final, land_step, orders
 from tests.spark.landing_zone import LANDED, contents, hours
 
 ORDERS = orders(20)

@@ -18,10 +18,7 @@ from elsinore.lake.tables import Lake
 from elsinore.quality.report_data import ReportData
 from elsinore.settings import Settings
 from elsinore.timeline import hour_label, hours_of
-from jobs import (
-    land_events,
-    reopen_hours,
-)
+from jobs import land_events, reopen_hours
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows, run_jobs
 
@@ -104,8 +101,6 @@ def test_without_days_to_look_back_only_its_own_hours_land(lake: Lake, settings:
 
 
 # ---- through the jobs of a run
-
-
 QUERIES = """
 QUERY legs
 RETURN COUNT(*)

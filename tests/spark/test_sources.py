@@ -152,7 +152,6 @@ def test_a_key_is_forgotten_where_lines_lie_and_where_they_were_collected(
 
 
 # ---- two streams by the jobs
-
 SALES = """\
 stream: sales
 time: {field: sold.at, unit: ms}

@@ -204,8 +204,6 @@ def _compare_backfills(cluster: Cluster) -> None:
 
 
 # ---- two streams, each with two workloads, side by side
-
-
 def second_stream(cluster: Cluster) -> None:
     """Trades beside flights, a Parquet file a day in its own folder; a second workload each.
 

@@ -108,8 +108,6 @@ def test_the_page_is_written_from_what_is_kept() -> None:
 
 
 # ------------------------------------------------------- what answers are compared with
-
-
 def count(size: int, holds: Callable[[tuple[int, ...]], bool]) -> int:
     """How many sets of places are trends."""
     every = (c for n in range(1, size + 1) for c in combinations(range(size), n))

@@ -64,8 +64,6 @@ def test_pages_that_it_names_exist() -> None:
 
 
 # ---- the library
-
-
 def test_examples_of_the_library_give_what_their_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     done = doctest.testfile(

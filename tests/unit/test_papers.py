@@ -192,8 +192,6 @@ def test_every_system_for_fixed_lengths_answers_as_the_reference(name: str) -> N
 
 
 # ------------------------------------------------------------------------- factors and the page
-
-
 def found(seconds: float, trends: float) -> Found:
     return Found([seconds], [1.0], {}, "", trends)
 

@@ -141,7 +141,6 @@ def test_flights_are_never_made_for_another_stream(
 
 
 # ---- following a run of the DAG
-
 INTERVAL = Interval.parse("2013-02-08T07:00", "2013-02-08T09:00")
 
 DONE = [TaskProgress("land", "started"), TaskProgress("land", "done")]
@@ -245,7 +244,6 @@ def test_airflow_does_not_outlive_the_command(
 
 
 # ---- what is printed of tables of a few rows
-
 HUGE = "1" + "0" * 400
 
 

@@ -83,8 +83,6 @@ def constructs_of(
 
 
 # ---- the pattern
-
-
 def _operators(pattern: Pattern) -> set[str]:
     """Names of the constructs of a pattern in normal form."""
     parts = list(_walk(pattern))
@@ -202,8 +200,6 @@ def _negated_sequence(body: Sequence) -> set[str]:
 
 
 # ---- the other clauses
-
-
 def _conditions(query: BoundQuery) -> set[str]:
     found = set()
     for local in query.local_predicates:

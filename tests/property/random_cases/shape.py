@@ -87,8 +87,6 @@ def negations(pattern: Pattern) -> list[Negation]:
 
 
 # ---- keys
-
-
 def draw_keys(dice: Dice, shape: Shape, count: int) -> tuple[Reference, ...]:
     """Up to `count` keys that positive occurrences carry, mostly `k` and `g`.
 

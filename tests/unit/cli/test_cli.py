@@ -20,8 +20,6 @@ def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[
 
 
 # ---- `elsinore report`: a run by its name or hours, or a day, becomes one job over whole hours
-
-
 RUN = "[2013-02-08T05:00:00.000000Z, 2013-02-08T07:00:00.000000Z)"
 DAY = "[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)"
 

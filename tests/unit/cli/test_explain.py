@@ -217,7 +217,6 @@ def test_bad_usage_is_one_line(
 
 
 # ---- `elsinore plan --events`: what the stream looked like, beside the plan
-
 RIDES = """
 stream: rides
 time: {field: time, unit: integer}

@@ -92,7 +92,6 @@ def clause(text: str) -> str:
 
 
 # ---- queries
-
 QUERIES: list[tuple[str, str]] = [
     # names
     (matching("SEQ(Veiw V, Checkout C)"), "no event type Veiw (did you mean View?)"),
@@ -265,7 +264,6 @@ def test_a_wrong_query(text: str, words: str, message: Message) -> None:
 
 
 # ---- schemas
-
 _TIME = "time: {field: ts, unit: iso}"
 
 
@@ -346,8 +344,6 @@ def test_a_wrong_schema(text: str, place: str, words: str, message: Message) -> 
 
 
 # ---- data
-
-
 def line(**changed: Any) -> str:
     return json.dumps({k: v for k, v in {**EVENT, **changed}.items() if v is not None})
 
@@ -422,7 +418,6 @@ def test_a_parquet_file_says_which_columns_it_has(message: Message) -> None:
 
 
 # ---- commands and parameters
-
 RUN = ["run", "w.sase", "--schema", "s.yaml", "--input"]
 COMMANDS: list[tuple[list[str], str]] = [
     (["rnu"], "Did you mean 'run'?"),

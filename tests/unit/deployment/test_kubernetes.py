@@ -75,8 +75,6 @@ def data_of(objects: list[Object], kind: str, name: str) -> dict[str, str]:
 
 
 # ---- the same in the words of either side
-
-
 def size(text: str) -> int:
     number, unit = re.fullmatch(r"([0-9]+)([mg]|[MG]i)", text).groups()  # type: ignore[union-attr]
     return int(number) << {"m": 20, "g": 30}[unit[0].lower()]
@@ -176,8 +174,6 @@ def twin(objects: list[Object], name: str) -> tuple[Object, Object]:
 
 
 # ---- both say the same
-
-
 @EACH
 def test_a_container_is_what_its_service_is(objects: list[Object], name: str) -> None:
     said = said_by_service(SERVICES[name])
@@ -244,8 +240,6 @@ def test_the_parts_of_spark_reach_each_other_at_any_port(objects: list[Object]) 
 
 
 # ---- Kubernetes takes them
-
-
 def refused(objects: list[Object], version: str, folder: Path) -> str:
     """What Kubernetes' schemas say against objects; nothing if all is well."""
     file = folder / "objects.yaml"

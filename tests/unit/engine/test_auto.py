@@ -9,15 +9,7 @@ import pyarrow as pa
 import pytest
 
 from elsinore.engine.linear import sweep_refusals, sweep_sets
-from elsinore.engine.plan import (
-    GRETA,
-    HAMLET,
-    SEGMENTS,
-    SWEEP,
-    TWOSTEP,
-    RuntimePlan,
-    compile_plan,
-)
+from elsinore.engine.plan import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP, RuntimePlan, compile_plan
 from elsinore.engine.plan.alike import alike
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_workload

@@ -84,8 +84,7 @@ def test_statistics_of_events_at_hand() -> None:
         LETTERS,
     )
     events = EventTable.of(
-        LETTERS,
-        [("A", 3, {"k": 1}), ("A", 4, {"k": 2}), ("B", 12, {"k": None}), ("C", 12, {})],
+        LETTERS, [("A", 3, {"k": 1}), ("A", 4, {"k": 2}), ("B", 12, {"k": None}), ("C", 12, {})]
     )
     found = observe(workload, events)
     assert dict(found.events) == {"A": 2.0, "B": 1.0}

@@ -276,8 +276,6 @@ def test_no_lines() -> None:
 
 
 # ---- the fast way and the way that names faults
-
-
 SCALARS = (
     st.none()
     | st.booleans()

@@ -243,8 +243,6 @@ def test_more_rows_than_are_decoded_at_once(tmp_path: Path) -> None:
 
 
 # ---- the fast way and the way that names faults
-
-
 CELLS = st.text('ab",\n\r\0 é\u2028ſ', max_size=4) | st.sampled_from(
     ["", "1", "-0", "1e3", "nan", "5.0", "TRUE", "falſe", "Pool", "2013-01-01", "9" * 30,
      "2013-01-01T10:00:00.25Z", "2013-01-01 10:00:00", "2013-02-30", "2013-01-01T24:00:00"]

@@ -56,8 +56,6 @@ def read_all(output: Path) -> list[dict[str, Any]]:
 
 
 # ---- instants, from the package's clock times
-
-
 @pytest.mark.parametrize(
     ("title", "kind", "event", "instant"),
     [
@@ -157,8 +155,6 @@ def test_an_airport_without_a_zone_is_refused(tables: FlightTables) -> None:
 
 
 # ---- the year
-
-
 def test_the_years_events(tables: FlightTables, year: dict[str, pd.DataFrame]) -> None:
     flights = tables.flights
     # The package documents 336,776 flights; each departed or was cancelled.
@@ -171,8 +167,6 @@ def test_the_years_events(tables: FlightTables, year: dict[str, pd.DataFrame]) -
 
 
 # ---- files
-
-
 def test_files_lie_by_hour_and_hold_their_hour(blizzard: tuple[Path, FlightsSummary]) -> None:
     output, summary = blizzard
     paths = sorted(output.rglob("*"))

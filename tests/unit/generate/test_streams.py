@@ -67,8 +67,6 @@ def runs(keys: list[Any]) -> Iterator[tuple[Any, int]]:
 
 
 # ---- what all of them promise
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_events_are_as_many_as_asked_for_each_of_its_type_and_the_same_again(
     kind: type[StreamOptions],
@@ -180,8 +178,6 @@ def test_what_no_stream_can_have_is_refused(
 
 
 # ---- each by itself
-
-
 def test_twenty_types_of_rides_occur_or_as_many_as_asked_for() -> None:
     assert len(set(names_of(RidesharingOptions(events=20_000).make()))) == 20
     few = set(names_of(RidesharingOptions(events=20_000, types=6).make()))
@@ -279,16 +275,12 @@ def test_vehicles_report_from_where_they_are() -> None:
 
 
 # ---- schemas
-
-
 def test_an_option_of_every_stream_has_its_meaning() -> None:
     for kind in KINDS:
         assert all(item.metadata["help"] for item in dataclasses.fields(kind))
 
 
 # ---- generated events as files: read back as they were, the same bytes each time
-
-
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 
 
@@ -348,8 +340,6 @@ def test_what_cannot_be_written_is_the_callers_fault(tmp_path: Path) -> None:
 
 
 # ---- the workloads of the generated streams: they bind, every query gives rows, and the right ones
-
-
 WORKLOADS = Path(__file__).parents[3] / "schemas" / "workloads"
 #: Where every query has trends, and few enough to enumerate.
 SMALL: dict[str, StreamOptions] = {

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.decisions import (
-    DYNAMIC,
-    NAMES,
-    Decisions,
-    load_costs,
-    load_wide_costs,
-)
+from elsinore.engine.hamlet.decisions import DYNAMIC, NAMES, Decisions, load_costs, load_wide_costs
 from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable

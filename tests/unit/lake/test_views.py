@@ -94,8 +94,6 @@ def test_views_of_trino_say_the_same(odd: Odd, lake: duckdb.DuckDBPyConnection) 
 
 
 # ---- commands
-
-
 @pytest.fixture
 def home(odd: Odd, monkeypatch: pytest.MonkeyPatch) -> Path:
     settings = odd[0]

@@ -76,9 +76,7 @@ def test_a_task_that_was_killed_has_no_words(file: Path) -> None:
     assert alerts(file)[0]["reason"] == "the task ended without a word"
 
 
-def test_a_failed_run_is_told_once_and_a_late_one_unless_it_waits_in_a_backfill(
-    file: Path,
-) -> None:
+def test_a_failed_run_is_told_once_and_a_late_one_unless_it_waits_in_a_backfill(file: Path) -> None:
     run = {"dag_id": "d", "dag_run_id": "r1", "state": "running"}
     deadline = {"deadline_time": "2013-02-08 09:00"}
     alert_run_failed({"dag": DAG, "run_id": "r1", "reason": "task_failure"})

@@ -12,11 +12,7 @@ import pytest
 
 from elsinore.errors import ParameterError
 from elsinore.orchestration.airflow_environment import airflow_environment
-from elsinore.orchestration.run_params import (
-    day_interval,
-    is_worth_replaying,
-    run_interval,
-)
+from elsinore.orchestration.run_params import day_interval, is_worth_replaying, run_interval
 from elsinore.settings import WORKLOADS, Settings
 from elsinore.timeline import Interval
 

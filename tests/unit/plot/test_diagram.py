@@ -71,8 +71,6 @@ def test_words_beside_the_drawing() -> None:
 
 
 # ---- nothing that is drawn lies upon anything else
-
-
 MANY = stream_schema(
     {name: {"v": "long"} for name in "ABCDEFGHIJMN"} | {"Cancellation": {"v": "long", "k": "long"}}
 )

@@ -263,8 +263,6 @@ def test_corrected_lines_are_not_bad(tmp_path: Path) -> None:
 
 
 # ---- suites are read strictly: what is not understood is refused with its file
-
-
 def test_every_suite_is_read_in_order() -> None:
     suites = load_suites(lake.EXPECTATIONS)
     assert list(dict.fromkeys(part.suite for part in suites)) == list(SUITES)
@@ -320,9 +318,7 @@ def test_a_missing_suite_is_refused(folder: Path) -> None:
         load_suites(folder)
 
 
-def test_it_judges_the_version_that_was_validated_and_its_workload_s_checks(
-    tmp_path: Path,
-) -> None:
+def test_it_judges_the_version_that_was_validated_and_its_workload_s_checks(tmp_path: Path) -> None:
     rows = lake.healthy()
     own = len(rows["validations"])
     of_others = lake.check("theirs", "{}", 1, 2, workload_fingerprint="d" * 64)

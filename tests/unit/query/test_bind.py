@@ -170,8 +170,7 @@ def test_windows_of_calendar_streams(clause: str, window: Window) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "hint"),
-    [("minuts", "minute"), ("ms", "milliseconds"), ("lap", "there are micro")],
+    ("unit", "hint"), [("minuts", "minute"), ("ms", "milliseconds"), ("lap", "there are micro")]
 )
 def test_misspelt_units_are_suggested(unit: str, hint: str) -> None:
     with pytest.raises(QueryError, match=f"{unit} is no unit of time.*{hint}"):
@@ -232,8 +231,6 @@ def test_what_was_worked_out_from_a_query_is_kept_as_long_as_that_lives() -> Non
 
 
 # ---- bound conditions as text: what is printed binds to the same condition
-
-
 ATTRIBUTES = {"v": "long", "x": "double", "s": "string", "b": "boolean", "at": "timestamp"}
 LETTERS = stream_schema({"A": ATTRIBUTES, "B": ATTRIBUTES}, "iso")
 

@@ -33,8 +33,6 @@ def count(row: ResultRow) -> int:
 
 
 # ---- windows
-
-
 def test_only_the_windows_asked_for() -> None:
     tumbling = query("RETURN COUNT(*) PATTERN A+ WITHIN 2")
     rows = two_step(tumbling, events("a0 a1 a2 a4 a5"), windows=range(1, 3))
@@ -81,8 +79,6 @@ def test_bounds_are_instants_where_time_is_calendar_time() -> None:
 
 
 # ---- budget
-
-
 def test_a_budget_bounds_the_enumeration() -> None:
     every = query("RETURN COUNT(*) PATTERN A+ WITHIN 100 SLIDE 50")
     stream = events(" ".join(f"a{n}" for n in range(60)))
@@ -117,8 +113,6 @@ def test_a_budget_is_positive() -> None:
 
 
 # ---- size
-
-
 @pytest.mark.parametrize("length", [200, 1100])
 def test_trends_may_be_long(length: int) -> None:
     # Values rise by one from the first event on: (0, 1), (0, 1, 2), ... and nothing else.
@@ -150,8 +144,6 @@ def test_contiguous_prunes_as_it_goes() -> None:
 
 
 # ---- ambiguity
-
-
 @pytest.mark.parametrize(
     "text",
     [

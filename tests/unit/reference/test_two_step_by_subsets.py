@@ -152,9 +152,7 @@ def test_contiguous_counts_the_subsets_without_gaps(case: tuple[Shape, Stream]) 
 
 @settings(max_examples=draws(100, 300), deadline=None)
 @given(cases(repeat=False))
-def test_next_match_counts_the_subsets_that_skip_nothing_of_use(
-    case: tuple[Shape, Stream],
-) -> None:
+def test_next_match_counts_the_subsets_that_skip_nothing_of_use(case: tuple[Shape, Stream]) -> None:
     shape, stream = case
     text = f"RETURN COUNT(*) PATTERN {shape.text} WITHIN 100 SEMANTICS {Semantics.NEXT}"
     query = bound_query(text, SCHEMA)

@@ -15,13 +15,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
-from elsinore.sharing.explain import (
-    cut_query,
-    explain_cuts,
-    explain_plan,
-    explain_savings,
-    reason,
-)
+from elsinore.sharing.explain import cut_query, explain_cuts, explain_plan, explain_savings, reason
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import fingerprint
 from elsinore.sharing.plan import Fate, Finder, StaticPlan, plan_schema
@@ -252,8 +246,6 @@ def test_the_json_schema_is_that_of_the_model_and_fits_the_artifact(plan: Static
 
 
 # ---- a plan explained: how it cuts queries, what each query gains, why candidates are not taken
-
-
 def test_only_the_queries_that_share_are_cut(plan: StaticPlan) -> None:
     found = explain_cuts(_sharing(plan, {"p3": ("q1", "q2")}), WORKLOAD)  # (B, C)
     assert [str(cut) for cut in found[:3]] == [

@@ -139,8 +139,6 @@ def test_an_ambiguous_pattern_has_a_state_for_each_set_of_positions(
 
 
 # ---- templates in words, as `elsinore check` prints them
-
-
 WORDY = stream_schema(
     {name: {"v": "long"} for name in "ABCDEMN"} | {"K": {"k": "long"}, "Departure": {}}
 )
@@ -260,8 +258,6 @@ def test_a_query_has_a_template_for_each_set_of_keys() -> None:
 
 
 # ---- which conditions no event meets together: by hand, and "never" against sampled events
-
-
 VALUES = stream_schema({"A": {"v": "long", "w": "double", "s": "string", "f": "boolean"}})
 INSTANTS = stream_schema({"A": {"t": "timestamp"}}, "us")
 
