@@ -42,9 +42,6 @@ STATED_REASONS: dict[str, re.Pattern[str]] = {
 }
 
 
-#: Answers the query of a case over some events.
-
-
 def greta(query: BoundQuery, events: EventTable, owned: Interval | None = None) -> list[ResultRow]:
     """The rows of the compiled executor, with bounds to judge those of the others by."""
     return with_bounds(_greta(query, events, owned), query, events, owned)
