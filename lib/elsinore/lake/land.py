@@ -429,8 +429,7 @@ class _Landing:
             changes = landing.rows.filter(pc.field("op").is_valid())
             change_events(lake, changes, landing.counts, seen, run=self.run)
         seen.require_alone(lake, stored=storing, merged=merging)
-        totals = {name: sum(accounts[label][name] for label in own) for name in _COUNTED}
-        return {"landings": len(own)} | totals
+        return _totals([accounts[label] for label in own])
 
     def _refuse_bad(self, accounts: Mapping[str, dict[str, Any]]) -> bool:
         """Leave out the earlier hours of which too much is bad; whether there are any."""
@@ -538,6 +537,10 @@ def _earlier_accounts(lake: Lake, also: Sequence[Interval]) -> dict[str, dict[st
 
 def _account(label: str) -> dict[str, Any]:
     return {"landing": label, **dict.fromkeys(_COUNTED, 0)}
+
+
+def _totals(accounts: list[dict[str, Any]]) -> dict[str, int]:
+    return {"landings": len(accounts)} | {n: sum(a[n] for a in accounts) for n in _COUNTED}
 
 
 def _require_few_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> None:

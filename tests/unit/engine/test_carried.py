@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isnan
 
 import pyarrow as pa
 import pytest
@@ -59,6 +59,14 @@ def test_an_infinite_value_that_no_trend_holds_does_no_harm() -> None:
     ]  # fmt: skip
     (row,) = rows_of(asked, events, Interval(20, 30), 10)
     assert dict(row.values) == {"COUNT(*)": 1, "SUM(B.y)": 2.5, "MAX(B.y)": 2.5}
+
+
+def test_infinities_of_both_signs_make_no_number() -> None:
+    asked = workload("COUNT(*), SUM(B.y) PATTERN B+ WITHIN 20 SLIDE 20")
+    events: list[Event] = [("B", 1, {"k": 1, "y": inf}), ("B", 12, {"k": 1, "y": -inf})]
+    (row,) = rows_of(asked, events, Interval(10, 20), 10)
+    assert dict(row.values)["COUNT(*)"] == 3
+    assert isnan(float(str(dict(row.values)["SUM(B.y)"])))
 
 
 def test_partitions_of_one_group_are_one_row() -> None:

@@ -380,7 +380,8 @@ def _normal(sums: np.ndarray, exponents: np.ndarray) -> _Scaled:
 def _add_scaled(left: _Scaled, right: _Scaled) -> _Scaled:
     top = np.maximum(left[1], right[1])
     both = [np.ldexp(m, np.maximum(e - top, -(2**20)).astype(np.int32)) for m, e in (left, right)]
-    return _normal(both[0] + both[1], top)
+    with np.errstate(invalid="ignore"):  # infinities of both signs make NaN
+        return _normal(both[0] + both[1], top)
 
 
 def _times_scaled(sums: _Scaled, counts: np.ndarray) -> _Scaled:
