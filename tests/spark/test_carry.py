@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.engine.linear.carried import CarriedPanes
+from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import ConflictError
 from elsinore.events import EventTable
 from elsinore.lake.answered import Answered
@@ -71,9 +73,11 @@ def own_lake(new_home: NewHome) -> tuple[Lake, EventTable]:
     return flights_lake(new_home())
 
 
-def run(spark: SparkSession, lake: Lake, owned: Interval, text: str = QUERIES) -> Aggregated:
+def run(
+    spark: SparkSession, lake: Lake, owned: Interval, text: str = QUERIES, **how: Any
+) -> Aggregated:
     found = [Answered("", lake, workload(lake, text))]
-    return aggregate(spark, found, owned, static_plan="p", parts=2, run="test")
+    return aggregate(spark, found, owned, static_plan="p", parts=2, run="test", **how)
 
 
 def files(lake: Lake) -> list[Path]:
@@ -94,6 +98,10 @@ def test_an_hour_reads_an_hour(spark: SparkSession, own_lake: tuple[Lake, EventT
             range(15, 17), "panes of 2 queries carried: 8 hours kept, 1 worked out"
         ),
     }  # fmt: skip
+    # Another plan, which runs them in another order, finds what was kept.
+    plan = RuntimePlan.of(queries.queries, sweeps=[("storms",), ("delays", "many")])
+    again = run(spark, lake, hours("16", "17"), plan=plan)
+    assert again.route.endswith("panes of 2 queries carried: 9 hours kept, 0 worked out")
     # Several hours at once, of which some are there.
     later = hours("16", "19")
     run(spark, lake, later)
@@ -110,7 +118,7 @@ def test_hours_without_windows_are_worked_out_for_those_that_have_some(
     )
     first, second = (run(spark, lake, hours(a, b), text) for a, b in (("14", "15"), ("15", "16")))
     assert first.route == "panes of 1 query carried: 0 hours kept, 1 worked out"
-    assert second.route == "panes of 1 query carried: 1 hours kept, 7 worked out"
+    assert second.route == "panes of 1 query carried: 1 hour kept, 7 worked out"
     owned = hours("14", "16")
     assert staged(lake, owned) == computed(workload(lake, text), events, owned) != []
     assert first.rows == 0 < second.rows == len(staged(lake, owned))

@@ -56,16 +56,11 @@ class EventFile:
 
 
 class Bucket(NamedTuple):
-    """A share of all events, by the values of some attributes; those with equal values are in one.
+    """A share of all events, by the values of some attributes; equal values lie in one."""
 
-    Attributes:
-        keys: the attributes.
-        number, of: which one, of how many.
-    """
-
-    keys: tuple[str, ...]
-    number: int
-    of: int
+    keys: tuple[str, ...]  #: the attributes
+    number: int  #: which one
+    of: int  #: of how many
 
     @classmethod
     def all(cls, keys: tuple[str, ...], of: int) -> list[Bucket | None]:

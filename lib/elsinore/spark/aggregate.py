@@ -137,9 +137,11 @@ def _carried(
     """The rows of the queries whose panes are kept; those that are missing are worked out first."""
     if carrying.missing:
         counts = _numbered(spark, len(carrying.parts), carrying.work_out())
-        assert not list(split_rows(counts, reports))
-    tasks = min(parts, len(carrying.carried.queries))
-    return _numbered(spark, tasks, carrying.multiply(carrying.made(), tasks))
+        for rows in split_rows(counts, reports):
+            raise AssertionError(rows)  # what they make is kept
+    files, tasks = carrying.made(), min(parts, len(carrying.carried.queries))
+    carrying.drop_old()
+    return _numbered(spark, tasks, carrying.multiply(files, tasks))
 
 
 def _numbered(spark: SparkSession, tasks: int, task: Task) -> DataFrame:

@@ -34,6 +34,7 @@ from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
 from elsinore.places import state
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.print_query import count_of
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.settings import LakePath
 from elsinore.spark.aggregate_worker import (
@@ -67,44 +68,31 @@ _STAY = 7 * DAY
 
 @dataclass(frozen=True)
 class Carrying:
-    """The queries of a slice that are made of kept panes, and where these are.
-
-    Attributes:
-        lake: where the tables lie.
-        cores: that tasks have together.
-        workload, plan: all that is asked for.
-        carried: the queries that are carried.
-        kept: the files of their panes.
-        owned: the slice.
-        version: of `events`.
-        hours: all that the windows of these queries reach.
-        found: by hour, the files that are there.
-        files: those of `events` that hold the other hours.
-    """
+    """The queries of a slice that are made of kept panes, and where these are."""
 
     lake: LakePath
-    cores: int
+    cores: int  #: that tasks have together
+    #: all that is asked for.
     workload: Workload
     plan: RuntimePlan
-    carried: CarriedPanes
-    kept: KeptPanes
-    owned: Interval
-    version: int
-    hours: tuple[int, ...]
-    found: Mapping[int, Sequence[Path]]
-    files: tuple[EventFile, ...]
+    carried: CarriedPanes  #: the queries that are carried
+    kept: KeptPanes  #: the files of their panes
+    owned: Interval  #: the slice
+    version: int  #: of `events`
+    hours: tuple[int, ...]  #: all that the windows of these queries reach
+    found: Mapping[int, Sequence[Path]]  #: by hour, the kept files that are there
+    files: tuple[EventFile, ...]  #: of `events`, that can hold events of the hours
 
     def made(self) -> list[Path]:
-        """The files of all hours, once none is missing; those that nobody will need are removed.
-
-        Raises:
-            ConflictError: another process has removed one.
-        """
+        """The kept files of all hours, once none is missing; ConflictError: one was removed."""
         found = self.kept.find(self.lake, self.hours, self.version)
         if len(found) < len(self.hours):
             raise ConflictError("kept panes were removed while they were needed")
-        self.kept.drop_before(self.hours[0] - _STAY)
         return [path for hour in self.hours for path in found[hour]]
+
+    def drop_old(self) -> None:
+        """Remove kept files that lie so far before these hours that nobody will need them."""
+        self.kept.drop_before(self.hours[0] - _STAY)
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
@@ -129,11 +117,9 @@ class Carrying:
 
     def in_words(self) -> str:
         """For people."""
-        number = len(self.carried.queries)
-        return (
-            f"panes of {number} {'query' if number == 1 else 'queries'} carried: "
-            f"{len(self.found)} hours kept, {len(self.missing)} worked out"
-        )
+        queries = count_of(len(self.carried.queries), "query")
+        kept = count_of(len(self.found), "hour")
+        return f"panes of {queries} carried: {kept} kept, {len(self.missing)} worked out"
 
     def work_out(self) -> Task:
         """A task that takes numbers of `parts`, and keeps what the panes of each do."""
@@ -209,7 +195,8 @@ def choose_carrying(
         return None
     # An hour in which no window ends is worked out all the same: a later one will need it.
     hours = tuple(hours_of(reach_of(queries, owned)))
-    carried = CarriedPanes(tuple(queries), HOUR)
+    # In the same order under every plan: what is kept is found by it.
+    carried = CarriedPanes(tuple(sorted(queries, key=lambda query: query.name)), HOUR)
     kept = KeptPanes.of(lake, carried)
     found = kept.find(lake.root, hours, version)
     parts = [Interval(hour, hour + HOUR) for hour in found]

@@ -56,15 +56,10 @@ def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class CarriedPanes:
-    """Collapsed queries, whose windows are made of what their panes do.
+    """Collapsed queries, whose windows are made of what their panes do."""
 
-    Attributes:
-        queries: those that can be carried (`carried_refusals`).
-        block: what is worked out at a time, as long as one pane or several of each query.
-    """
-
-    queries: tuple[BoundQuery, ...]
-    block: int
+    queries: tuple[BoundQuery, ...]  #: those that can be carried (`carried_refusals`)
+    block: int  #: what is worked out at a time, as long as one pane or several of each query
 
     @cached_property
     def _members(self) -> tuple[_Member, ...]:
@@ -128,25 +123,17 @@ def _by_query(panes: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """One query.
-
-    Attributes:
-        number: of the query.
-        query, template, carriers: what is counted.
-        pane: length of its panes.
-        openings: sets of states at which trends may go on, that of START first.
-        after: number of the opening of each state.
-        places: the rows of a pane's map.
-    """
+    """One query."""
 
     number: int
+    #: what is counted.
     query: BoundQuery
     template: Template
     carriers: Carriers
-    pane: int
-    openings: tuple[frozenset[int], ...]
-    after: Mapping[int, int]
-    places: tuple[_Place, ...]
+    pane: int  #: length of its panes
+    openings: tuple[frozenset[int], ...]  #: where trends may go on: states, those of START first
+    after: Mapping[int, int]  #: number of the opening of each state
+    places: tuple[_Place, ...]  #: the rows of a pane's map
 
     @classmethod
     def of(cls, number: int, query: BoundQuery, block: int) -> _Member:
@@ -195,10 +182,7 @@ class _Member:
         window = self.query.window
         reached = Interval(min(maps), max(maps) + self.pane + window.within - 1)
         numbers = window.ending_in(owned or reached)
-        found = [
-            trends.rows_of(number)
-            for number, trends in self._products(maps, numbers)
-        ]  # fmt: skip
+        found = [trends.rows_of(number) for number, trends in self._products(maps, numbers)]
         groups = self._group_texts(partitions)
         reading = Reading.in_order(self.query, groups, self.carriers, extremes)
         for combined in combine_groups(found, [reading]):
@@ -306,19 +290,14 @@ _LOWEST = -(2**40)
 
 @dataclass(frozen=True)
 class _Trends:
-    """What is known of some trends of each of P partitions.
+    """What is known of some trends of each of P partitions."""
 
-    Attributes:
-        integers: int64[K, P], or object[K, P] of any size: how many they are, and the other integer
-            carriers.
-        sums, exponents: float64[D, P] and int64[D, P], sums of doubles `sum * 2**exponent`.
-        ranks: int64[R, P], of extremes.
-    """
-
+    #: int64[K, P], or object[K, P] of any size: how many they are, and the other integer carriers.
     integers: np.ndarray
+    #: float64[D, P] and int64[D, P], sums of doubles `sum * 2**exponent`.
     sums: np.ndarray
     exponents: np.ndarray
-    ranks: np.ndarray
+    ranks: np.ndarray  #: int64[R, P], of extremes
 
     def __add__(self, other: _Trends) -> _Trends:
         """These trends and others."""
@@ -461,10 +440,7 @@ def _ranked(texts: np.ndarray, *, largest: bool) -> Extremes:
     """The ranks of extremes that are given as texts, or as None."""
     used = np.array([text is not None for text in texts], np.bool_)
     values = [decode_extreme(text) for text in texts[used]]
-    column = np.zeros(texts.size, np.float64 if any(map(_is_double, values)) else np.int64)
+    is_double = any(isinstance(value, float) for value in values)
+    column = np.zeros(texts.size, np.float64 if is_double else np.int64)
     column[used] = values
     return Extremes(Column(column, used), used, largest=largest)
-
-
-def _is_double(value: int | float) -> bool:
-    return isinstance(value, float)
