@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.errors import DataError
+from elsinore.errors import DataError, LostWorkerError
 from elsinore.lake.provenance import read_publications, standing
 from elsinore.lake.tables import Lake
 from elsinore.quality.report_data import ReportData
@@ -63,6 +63,31 @@ def test_a_file_that_came_changed_or_was_renamed_after_its_run_lands_with_the_ne
     stored = rows(lake, "raw_events", "file")
     assert sum("renamed" in name for name in stored) == 1
     assert sum(rows(lake, "landings", "lines")) == len(stored) == 5
+
+
+@pytest.mark.parametrize("step", ["change_events", "amend"])
+def test_a_run_that_is_killed_before_its_events_has_landed_nothing(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Neither its own hour nor the late one is known, and the run of another hour brings both."""
+    put(settings, 9, departure(1, hour=9))
+    put(settings, 10, departure(2))
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise LostWorkerError("killed")
+
+    with monkeypatch.context() as patch:
+        if step == "change_events":
+            patch.setattr("elsinore.lake.land.change_events", killed)
+        else:  # they have come, and nobody has said so
+            patch.setattr(Lake, "amend", killed)
+        with pytest.raises(LostWorkerError):
+            land(lake, settings, hours(10, 11))
+    assert landed(lake) == ([] if step == "change_events" else [("d1", "09"), ("d2", "10")])
+    assert land(lake, settings, hours(11, 12))["late_landings"] == 2
+    assert landed(lake) == [("d1", "09"), ("d2", "10")]
+    assert land(lake, settings, hours(12, 13))["late_landings"] == 0
+    assert sum(rows(lake, "landings", "accepted")) == 2
 
 
 def test_an_hour_that_cannot_land_stays_as_it_was_until_its_files_are_mended(

@@ -155,8 +155,9 @@ def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Fig
     on one of another, that landing is judged again and its account written anew. So a long landing
     is made in parts (`Settings.landing_bytes`), each of which fits into this process.
 
-    Events are written last: until then everything that a rerun needs to know is as it was, so that
-    a run that is killed at any point is mended by the next one. Where too much is bad, quarantine
+    Events are written after all that tells of them, and only then `landings` knows the files: until
+    then everything that a rerun needs to know is as it was, so that a run that is killed at any
+    point is mended by the next one, of whichever hours. Where too much is bad, quarantine
     alone is written, so that it can be looked at.
 
     Landings may overlap. Each stores its lines, then changes `events` in a turn of its own: where
@@ -247,7 +248,7 @@ def land_without(
     schema = scanned_schema(lake.stream)
     parts = [_decode(lake, left), unusable, pa.Table.from_batches(empty, schema)]
     scanned = pa.concat_tables(parts, promote_options="default").select(schema.names).cast(schema)
-    landing = _Landing(lake, run, 1.0, FoundLanding(ours, tuple(files), {}), scanned)
+    landing = _Landing(lake, run, 1.0, FoundLanding(ours, tuple(files), {}), scanned, listed=True)
     trying_again(_TRIES, 0.5)(landing.attempt)
 
 
@@ -383,7 +384,7 @@ class _Landing:
     """A landing until it has got its turn.
 
     `allowed` is the share of lines that may be bad, `also` are other landings that it has written
-    accounts of.
+    accounts of, and `listed` says that `landings` knows all of the files already.
     """
 
     lake: Lake
@@ -393,6 +394,7 @@ class _Landing:
     scanned: pa.Table
     also: set[str] = field(default_factory=set)
     stored: bool = False
+    listed: bool = False
 
     def attempt(self) -> dict[str, int]:
         """Judge and write.
@@ -422,13 +424,20 @@ class _Landing:
         _require_accounted(lake, accounts, landing.region, raw_version)
         self.also.update(hour_label(hour) for part in landing.others for hour in hours_of(part))
         self._write_quarantine(landing, landing.region)
-        lake.record("landings", list(accounts.values()), where=[landing.region], run=self.run)
         # What is as it should be is left alone: no version of `events` without a change.
         merging = bool(landing.counts.changes)
+        # A run that is killed before that change has landed no file: the next one looks for them.
+        listings_of = {label: accounts[label]["listing"] for label in ours.labels}
+        holding = merging and not self.listed
+        known = {label: {"listing": "{}"} for label in listings_of if holding}
+        rows = [account | known.get(label, {}) for label, account in accounts.items()]
+        lake.record("landings", rows, where=[landing.region], run=self.run)
         if merging:
             changes = landing.rows.filter(pc.field("op").is_valid())
             change_events(lake, changes, landing.counts, seen, run=self.run)
         seen.require_alone(lake, stored=storing, merged=merging)
+        if holding:
+            lake.amend("landings", "listing", listings_of, where=ours, run=self.run)
         return _totals([accounts[label] for label in own])
 
     def _refuse_bad(self, accounts: Mapping[str, dict[str, Any]]) -> bool:

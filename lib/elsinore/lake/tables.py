@@ -131,6 +131,29 @@ class Lake:
         """
         self._record(table, rows, run, mode="overwrite", predicate=predicate_of(where))
 
+    def amend(
+        self, table: str, column: str, values: Mapping[str, Any], *, where: Landings, run: str
+    ) -> None:
+        """Give the rows of some landings in a table of records other values in a column, by label.
+
+        The rest of these rows is what it is then, also where others write meanwhile.
+
+        Raises:
+            ConflictError: others kept writing meanwhile.
+            SetupError: the disk is full or read-only.
+        """
+
+        def once() -> None:
+            seen = self.version(table)
+            found = self.dataset(table, seen).to_table(filter=where.expression(by_day=False))
+            rows = [{**r, column: values[r[where.column]]} for r in found.to_pylist()]
+            new = pa.Table.from_pylist(rows, schema=self.schema(table).arrow())
+            commit = {"custom_metadata": {"run": run}, "max_commit_retries": 0}
+            how = {"mode": "overwrite", "predicate": where.predicate()}
+            self._write(table, new, commit, seen=seen, how=how)
+
+        trying_again(_TRIES, 0.2)(once)
+
     def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
         """Append rows to a table of records; see `record`."""
         self._record(table, rows, run, mode="append")
