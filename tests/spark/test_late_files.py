@@ -90,6 +90,21 @@ def test_a_run_that_is_killed_before_its_events_has_landed_nothing(
     assert sum(rows(lake, "landings", "accepted")) == 2
 
 
+def test_what_a_deleted_correction_had_corrected_counts_again(
+    spark: SparkSession, lake: Lake, settings: Settings
+) -> None:
+    """Somebody takes it out of the table by hand, and then out of its file."""
+    put(settings, 9, departure(1, hour=9))
+    put(settings, 10, departure(2), departure(1, hour=9, dep_delay=99))
+    land(lake, settings, hours(9, 11))
+    assert landed(lake) == [("d1", "10"), ("d2", "10")]
+    by_hand(spark, lake, "DELETE FROM {} WHERE event_id = 'd1'", "events")
+    put(settings, 10, departure(2))
+    land(lake, settings, hours(11, 12))
+    assert landed(lake) == [("d1", "09"), ("d2", "10")]
+    assert rows(lake, "landings", "accepted", "lines") == [(0, 0), (1, 1), (1, 1)]
+
+
 def test_an_hour_that_cannot_land_stays_as_it_was_until_its_files_are_mended(
     lake: Lake, settings: Settings
 ) -> None:

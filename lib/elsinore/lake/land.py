@@ -296,8 +296,10 @@ def judge_landing(
         others = _landings_of(_of_ids(events, ids, [ours]))
     counts = count_judged(judged, ours.labels)
     labels = set(also) | others
-    if counts.held or others:
-        labels |= _landings_of(_of_ids(raw, ids, [ours]))
+    gone = _gone(raw, ours, ids)
+    if counts.held or others or len(gone):
+        wanted = pa.chunked_array([*ids.chunks, *gone.chunks], pa.string())
+        labels |= _landings_of(_of_ids(raw, wanted, [ours]))
     if not labels:
         return JudgedLanding(judged, ours, (), counts)
 
@@ -313,6 +315,17 @@ def judge_landing(
     held = [_of_landings(events, region), _of_ids(events, ids, [region])]
     judged = _judge(lake, lines, held)
     return JudgedLanding(judged, ours, again, count_judged(judged, region.labels))
+
+
+def _gone(raw: ds.Dataset, ours: Landings, ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Ids that the lines of some landings had, and neither their lines nor their events have now.
+
+    Where somebody has deleted an event by hand and its line went, too, one that it corrected counts
+    again.
+    """
+    where = ours.expression(by_day=_is_by_landing(raw))
+    had = raw.to_table(["event_id"], where)["event_id"].cast(pa.string()).drop_null()
+    return had.filter(pc.invert(pc.is_in(had, ids)))
 
 
 def _scan(lake: Lake, files: Sequence[LandingFile]) -> pa.Table:
