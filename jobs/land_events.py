@@ -66,9 +66,11 @@ def _refused_first(
     lake: Lake, workload: Workload, interval: Interval, figures: Mapping[str, Any]
 ) -> dict[str, str]:
     """The refused landings that no other run has told of: each run tries all of them again."""
+    if REFUSED not in figures:
+        return {}
     told = _told(lake, workload, interval, REFUSED)
     known = {refused for text in told for refused in json.loads(text).items()}
-    return dict(json.loads(figures.get(REFUSED, "{}")).items() - known)
+    return dict(json.loads(figures[REFUSED]).items() - known)
 
 
 def _told(lake: Lake, workload: Workload, interval: Interval, metric: str) -> Collection[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pydantic
 import yaml
@@ -103,6 +104,11 @@ def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None =
 
 def model_of(text: bytes, model: type[_Model], what: str, file: str) -> _Model:
     """A YAML text as a model; see `read_model`."""
+    return cast(_Model, _model_of(text, model, what, file))
+
+
+@lru_cache(maxsize=100)  # a schema and its tables take 50 ms, and each step asks for them
+def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
     document = parse_yaml(text, file)
     if not isinstance(document, dict):
         begins = f"it begins with {next(iter(model.model_fields))}:"

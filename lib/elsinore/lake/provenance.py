@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.errors import ConflictError, DataError, ValidationError
 from elsinore.lake.delta_log import changed_partitions, commits, read_rows
@@ -175,18 +175,18 @@ def read_publications(
     Raises:
         DataError: a table is missing or damaged.
     """
-    rows = read_rows(lake, PUBLICATIONS).to_pylist()
-    wanted = {row["owned_hour"] for row in rows} if hours is None else set(hours)
-    digests = _unrecorded_digests(lake, rows)
+    rows = wanted = read_rows(lake, PUBLICATIONS)
+    if hours is not None:
+        wanted = rows.filter(pc.is_in(rows["owned_hour"], pa.array(list(hours), pa.string())))
+    digests = _unrecorded_digests(lake, rows, wanted)
     found = {}
-    for row in rows:
+    for row in wanted.to_pylist():
         version, _ = row.pop("published_version"), row.pop("published_together")
         label, digest = row["owned_hour"], row["digest"]
         row["awaited"] = tuple(map(_borders, json.loads(row.get("awaited") or "[]")))
-        if label in wanted:
-            newer = digests.get(label)
-            settled = newer is None or newer[0] < version or newer[1] == digest
-            found[label] = Publication(**row, settled=settled)
+        newer = digests.get(label)
+        settled = newer is None or newer[0] < version or newer[1] == digest
+        found[label] = Publication(**row, settled=settled)
     return found
 
 
@@ -197,22 +197,29 @@ def standing(lake: LakePath) -> dict[str, int]:
     Raises:
         DataError: a table is missing or damaged.
     """
-    published = read_publications(lake)
-    waiting = {"provisional_hours": sum(bool(one.awaited) for one in published.values())}
-    return waiting | ({"published_until": parse_hour(max(published)) + HOUR} if published else {})
+    rows = read_rows(lake, PUBLICATIONS, columns=["owned_hour", "awaited"])
+    counts = Counter(rows["awaited"].to_pylist()).items()
+    waiting = {"provisional_hours": sum(n for text, n in counts if json.loads(text or "[]"))}
+    latest = pc.max(rows["owned_hour"]).as_py()
+    return waiting | ({"published_until": parse_hour(latest) + HOUR} if latest else {})
 
 
 def _unrecorded_digests(
-    lake: LakePath, rows: Iterable[Mapping[str, Any]]
+    lake: LakePath, rows: pa.Table, wanted: pa.Table
 ) -> dict[str, tuple[int, str]]:
     """By hour, version and digest of the last commit of its rows that is not wholly on record.
 
-    A version all of whose hours are on record is not looked at: there are few others.
+    A version all of whose hours are on record is not looked at, as there are few others; nor one
+    from before the wanted rows, which are of some hours.
     """
-    recorded = Counter((row["published_version"], row["published_together"]) for row in rows)
+    if not wanted.num_rows:
+        return {}
+    columns = (rows[name].to_pylist() for name in ("published_version", "published_together"))
+    recorded = Counter(zip(*columns, strict=True))
     whole = {version for (version, hours), count in recorded.items() if count == hours}
+    first = pc.min(wanted["published_version"]).as_py()
     found: dict[str, tuple[int, str]] = {}
-    for commit in commits(lake / PUBLISHED, without=whole):
+    for commit in commits(lake / PUBLISHED, after=first - 1, without=whole):
         for label, digest in commit.note.get("digests", {}).items():
             found.setdefault(label, (commit.version, digest))
     return found

@@ -46,6 +46,9 @@ STAGED_VERSION = "staged_version"
 #: How metrics begin that count a query's results, and those of them that were checked.
 RESULTS_OF, CHECKED_OF = "results of ", "checked of "
 
+#: What tells steps of runs apart.
+_KEY = ("run_key", "workload_fingerprint", "step")
+
 _CHOICE = "executor of "
 _SET = "hamlet set "
 _COUNT = "hamlet: "
@@ -125,7 +128,7 @@ def read_metrics(lake: LakePath, where: pc.Expression | None = None) -> pa.Table
 
 def _step_of(metrics: pa.Table) -> pa.ChunkedArray:
     """For each row, which step of which run of which workload it is of."""
-    keys = [metrics[name] for name in ("run_key", "workload_fingerprint", "step")]
+    keys = [metrics[name] for name in _KEY]
     return pc.binary_join_element_wise(*keys, " ")
 
 
@@ -141,7 +144,18 @@ def find_text(
     lake: Lake, workload: Workload, interval: Interval, step: str, metric: str
 ) -> str | None:
     """A metric that is a text, of the run over exactly this interval; None where it has none."""
-    return text_metrics(lake, workload, step, metric).get(run_key(interval))
+    noted = noted_text(lake, workload, interval, step, metric)
+    return noted or text_metrics(lake, workload, step, metric).get(run_key(interval))
+
+
+def noted_text(
+    lake: Lake, workload: Workload, interval: Interval, step: str, metric: str
+) -> str | None:
+    """The same where it is not recorded yet, for which the table need not be read."""
+    key = (run_key(interval), workload_fingerprint(workload), step)
+    noted = (row for *_, rows in _noted(lake.root) for row in rows)
+    own = (row for row in noted if row["metric"] == metric)
+    return next((row["detail"] for row in own if key == tuple(row[name] for name in _KEY)), None)
 
 
 def is_of_coverage(metric: str) -> bool:

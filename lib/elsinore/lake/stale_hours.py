@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_rows
 from elsinore.lake.event_files import reach_of
-from elsinore.lake.provenance import read_publications, staged_origins
+from elsinore.lake.provenance import PUBLICATIONS, read_publications, staged_origins
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -81,15 +81,16 @@ def _borders(part: Interval) -> dict[str, str]:
     return {"start": format_instant(part.start), "end": format_instant(part.end)}
 
 
-def stale_hours(lake: LakePath, workload: Workload) -> StaleHours:
-    """The stale ones among all published hours of the lake, by the windows of a workload.
+def stale_hours(lake: LakePath, workload: Workload, interval: Interval | None = None) -> StaleHours:
+    """The stale ones among all published hours, or an interval's, by the windows of a workload.
 
     What neither the log of `events` nor the table `history` knows may have touched everything.
 
     Raises:
         DataError: a table is missing or damaged.
     """
-    publications = read_publications(lake).values()
+    labels = None if interval is None else [*map(hour_label, hours_of(interval))]
+    publications = read_publications(lake, labels).values()
     if not publications:
         return StaleHours((), ())
     versions = {parse_hour(one.owned_hour): one.events_version for one in publications}
@@ -145,8 +146,9 @@ def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[in
     latest published hour.
     """
     own, landed = workload_fingerprint(workload), _landed(lake)
-    published = read_publications(lake)
-    known = {parse_hour(label): one.workload_fingerprint for label, one in published.items()}
+    columns = ["owned_hour", "workload_fingerprint"]
+    published = read_rows(lake, PUBLICATIONS, columns=columns).to_pydict()
+    known = dict(zip(map(parse_hour, published[columns[0]]), published[columns[1]], strict=True))
     ours = [hour for hour, workload in known.items() if workload == own]
     if not ours:
         return set()

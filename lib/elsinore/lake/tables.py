@@ -24,7 +24,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
-from elsinore.lake.delta_log import arrow_dataset, open_table, write_failures
+from elsinore.lake.delta_log import OpenTable, open_table, write_failures
 from elsinore.lake.regions import Hours, Landings, Region, predicate_of
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
@@ -114,7 +114,7 @@ class Lake:
 
     def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
         """A table, the latest or a pinned version, for Arrow; DataError: it is not created."""
-        return arrow_dataset(self.log(table, version))
+        return self.log(table, version).dataset()
 
     def record(
         self, table: str, rows: Sequence[Mapping[str, Any]], *, where: Sequence[Region], run: str
@@ -341,8 +341,11 @@ class Lake:
         log = self.log(table)
         return int(log.version()), int(log.transaction_version(TURN) or 0)
 
-    def log(self, table: str, version: int | None = None) -> deltalake.DeltaTable:
-        """A table, the latest or a pinned version; DataError: it has not been created."""
+    def log(self, table: str, version: int | None = None) -> OpenTable:
+        """A table, the latest or a pinned version; DataError: it has not been created.
+
+        To be asked for again rather than kept: see `open_table`.
+        """
         try:
             return open_table(self.path(table), version)
         except TableNotFoundError as error:

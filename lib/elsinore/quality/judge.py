@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -50,6 +51,7 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _UNUSED_ASSETS = ("images", "fonts")
 _POSITION = "position"
+_RESULT_FORMAT = {"result_format": "SUMMARY", "partial_unexpected_count": 5}
 #: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
 _INDEX = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Data Docs</title></head>
@@ -276,16 +278,17 @@ def judge(
         made = Path(scratch, run_name)
         made.mkdir()
         with _quiet():
-            context, when = _new_context(), datetime.now(UTC)
-            verdicts = tuple(
-                verdict
-                for part in suites
-                for verdict in _run_one(
-                    context, part, tables[part.table], (run_name, when), expectations_dir
-                )
-            )
-            docs = docs or not all(verdict.success for verdict in verdicts)
+            verdicts = () if docs else _all_met(suites, tables, expectations_dir)
+            docs = not verdicts
             if docs:
+                context, when = _new_context(), datetime.now(UTC)
+                verdicts = tuple(
+                    verdict
+                    for part in suites
+                    for verdict in _run_one(
+                        context, part, tables[part.table], (run_name, when), expectations_dir
+                    )
+                )
                 _build_docs(context, made / _DOCS_INDEX.parent, verdicts)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
@@ -293,6 +296,65 @@ def judge(
         shutil.rmtree(final, ignore_errors=True)
         made.rename(final)
     return judgement
+
+
+def _all_met(
+    suites: Sequence[TableSuite], tables: Mapping[str, pd.DataFrame], expectations_dir: Path
+) -> tuple[Verdict, ...]:
+    """The verdicts where every expectation is met, and else none.
+
+    As a rule every one is. Without a context, which only Data Docs need, and with our own
+    expectations called as they are, it takes a quarter of the time.
+    """
+    os.environ["GX_ANALYTICS_ENABLED"] = "False"  # see `_new_context`
+    asked = [
+        (part, [_expectation(entry, n, expectations_dir / f"{part.suite}.yaml")
+                for n, entry in enumerate(part.entries)])
+        for part in suites
+    ]  # fmt: skip
+    found: dict[tuple[str, str, int], Verdict] = {}
+    for look in (_find, _validate):  # our own take no time, and are those that fail as a rule
+        for part, expectations in asked:
+            for n, success, observed in look(expectations, tables[part.table]):
+                if not success:
+                    return ()
+                place = part.suite, part.table, n
+                found[place] = _verdict(part, part.entries[n], success, observed)
+    return tuple(
+        found[part.suite, part.table, n] for part in suites for n in range(len(part.entries))
+    )
+
+
+def _find(expectations: Sequence[Any], rows: pd.DataFrame) -> Iterator[tuple[int, bool, str]]:
+    """What our own among some expectations say of rows: the place of each, and what it found."""
+    from elsinore.quality.expectations import FrameExpectation
+
+    for n, one in enumerate(expectations):
+        if isinstance(one, FrameExpectation):
+            try:
+                success, observed, *_ = one.find(rows)
+            except Exception:  # noqa: BLE001 - told by who judges with a context
+                success, observed = False, ""
+            yield n, success, observed
+
+
+def _validate(expectations: Sequence[Any], rows: pd.DataFrame) -> Iterator[tuple[int, bool, str]]:
+    """The same of the others."""
+    from great_expectations.core.batch import Batch
+    from great_expectations.execution_engine import PandasExecutionEngine
+    from great_expectations.execution_engine.pandas_batch_data import PandasBatchData
+    from great_expectations.validator.validator import Validator
+
+    from elsinore.quality.expectations import FrameExpectation
+
+    others = [one.configuration for one in expectations if not isinstance(one, FrameExpectation)]
+    if others:
+        batches = [Batch(data=PandasBatchData(engine := PandasExecutionEngine(), rows))]
+        silent: Any = SimpleNamespace(progress_bars={"globally": False})
+        validator = Validator(engine, data_context=silent, batches=batches)
+        for one in validator.graph_validate(others, {"result_format": dict(_RESULT_FORMAT)}):
+            position = one.expectation_config.meta[_POSITION]
+            yield position, bool(one.success), _observed(one.result, one.exception_info)
 
 
 def _new_context() -> gx.data_context.AbstractDataContext:
@@ -303,8 +365,6 @@ def _new_context() -> gx.data_context.AbstractDataContext:
         DataContextConfig,
         InMemoryStoreBackendDefaults,
     )
-
-    import elsinore.quality.expectations  # noqa: F401  (registers our own expectations)
 
     # Nothing on the disk, not even a folder for Data Docs.
     stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
@@ -374,27 +434,33 @@ def _run_one(
     )
     judged = definition.run(
         batch_parameters={"dataframe": rows},
-        result_format={"result_format": "SUMMARY", "partial_unexpected_count": 5},
+        result_format=dict(_RESULT_FORMAT),
         run_id=RunIdentifier(run_name=run[0], run_time=run[1]),
     )
     found = {one.expectation_config.meta[_POSITION]: one for one in judged.results}
     for position, entry in enumerate(part.entries):
         one = found[position]
-        yield Verdict(
-            suite=part.suite,
-            table=part.table,
-            expectation=entry.expectation,
-            description=entry.description,
-            severity=entry.severity,
-            success=bool(one.success),
-            observed=_observed(one.result, one.exception_info),
-        )
+        yield _verdict(part, entry, bool(one.success), _observed(one.result, one.exception_info))
+
+
+def _verdict(part: TableSuite, entry: Entry, success: bool, observed: str) -> Verdict:
+    return Verdict(
+        suite=part.suite,
+        table=part.table,
+        expectation=entry.expectation,
+        description=entry.description,
+        severity=entry.severity,
+        success=success,
+        observed=observed,
+    )
 
 
 def _expectation(entry: Entry, position: int, file: Path) -> Any:
     from great_expectations.compatibility import pydantic as gx_pydantic
     from great_expectations.exceptions import ExpectationNotFoundError
     from great_expectations.expectations.registry import get_expectation_impl
+
+    import elsinore.quality.expectations  # noqa: F401  (registers our own expectations)
 
     try:
         return get_expectation_impl(entry.expectation)(

@@ -186,10 +186,13 @@ def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> No
     for landing in rows["landings"]:
         landing["reasons"] = "{}"
     tables = read_run_tables(lake.write_lake(tmp_path / "lake", rows), lake.INTERVAL)
+    verdicts = []
     for docs in (True, False):
         found = _judged(tables, tmp_path, docs)
         assert found.warnings == ()
         assert (found.docs is not None and found.docs.is_file()) is docs
+        verdicts.append(found.verdicts)
+    assert verdicts[0] == verdicts[1], "the way without a context says the same"
     # A run that is as it should be leaves its verdicts, and nothing of an earlier judgement.
     files = [path.name for path in (tmp_path / "quality").rglob("*") if path.is_file()]
     assert files == ["judgement.json"]
