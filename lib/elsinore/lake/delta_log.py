@@ -218,8 +218,9 @@ def open_table(path: Path, version: int | None = None) -> OpenTable:
     """
     known = _known(path)
     if version is not None:
-        is_there = known is not None and known.version() == version
-        return known if is_there else OpenTable(str(path), version=version)
+        if known is not None and known.version() == version:
+            return known
+        return OpenTable(str(path), version=version)
     if known is None:
         known = OpenTable(str(path))
     else:

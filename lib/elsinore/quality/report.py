@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
@@ -27,6 +27,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import bad_lines
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
+from elsinore.places import state
 from elsinore.quality.judge import Judgement, Severity
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import MOST_HOURS, Bar, Story
@@ -108,18 +109,25 @@ def _write_whole(path: Path, text: str) -> None:
 
 def write_index(out: Path) -> None:
     """Write `index.html`: links to all reports of a folder, the newest hours first."""
-    lines = []
-    for page in out.glob("*[0-9].html"):
-        with page.open("rb") as file:
-            if told := _TOLD.search(file.read(_HEAD)):
-                level, headline = (part.decode() for part in told.groups())
-                name = page.stem.removeprefix("night_")
-                lines.append((name, page.name, level, html.unescape(headline)))
+    found = (_line(page, *state(page)) for page in out.glob("*[0-9].html"))
+    lines = [line for line in found if line]
     months: dict[str, list[tuple[str, ...]]] = {}
     for line in sorted(lines, reverse=True):
         months.setdefault(line[0][:7], []).append(line)
     text = templates().get_template("index.html.j2").render(months=months)
     _write_whole(out / "index.html", text)
+
+
+@lru_cache(maxsize=10_000)  # each report asks for all pages, which take 0.1 s in 90 days
+def _line(page: Path, size: int, changed: int) -> tuple[str, ...]:
+    """A page's line of the index, as long as it is this page; nothing if it tells no verdict."""
+    del size, changed
+    with page.open("rb") as file:
+        told = _TOLD.search(file.read(_HEAD))
+    if not told:
+        return ()
+    level, headline = (part.decode() for part in told.groups())
+    return page.stem.removeprefix("night_"), page.name, level, html.unescape(headline)
 
 
 def _render(
