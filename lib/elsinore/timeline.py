@@ -125,8 +125,7 @@ def format_instant(micros: int) -> str:
     >>> format_instant(1_500_000)
     '1970-01-01T00:00:01.500000Z'
     """
-    moment = EPOCH + timedelta(microseconds=micros)
-    return f"{moment.isoformat(timespec='microseconds')[:26]}Z"
+    return f"{(EPOCH + timedelta(microseconds=micros)).isoformat(timespec='microseconds')[:26]}Z"
 
 
 class Instant(int):

@@ -27,7 +27,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from elsinore.errors import ConflictError, DataError, storage_error
 from elsinore.lake.regions import Hours
-from elsinore.places import is_here, scheme
+from elsinore.places import is_here, scheme, state
 from elsinore.settings import LakePath
 
 #: Commits that change no row.
@@ -84,11 +84,12 @@ def commits(
     except (FileNotFoundError, NotADirectoryError):
         listed = []
     logged = sorted((int(name[1]) for name in map(_COMMIT.fullmatch, listed) if name), reverse=True)
+    read = _read if is_here(table) else _read.__wrapped__
     for version in logged:
         if version <= after:
             return
         if version not in without:
-            yield _read(_commit_file(table, version), version)
+            yield read(file := _commit_file(table, version), version, _state(file))
     if logged and logged[-1] > after + 1:
         yield from _cleaned(table, range(after + 1, logged[-1]), without)
 
@@ -110,18 +111,10 @@ def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator
         in_gap = row is None
 
 
-def _read(path: Path, version: int) -> Commit:
-    state = _state(path)
-    return _read_again(path, version, state) if state else _read_anew(path, version)
-
-
-@lru_cache(maxsize=5_000)  # hours of a year ask for the log of 90 days, which takes 0.1 s to read
-def _read_again(path: Path, version: int, state: tuple[int, ...]) -> Commit:
-    del state  # another file in its place would have another
-    return _read_anew(path, version)
-
-
-def _read_anew(path: Path, version: int) -> Commit:
+@lru_cache(maxsize=5_000)  # each landing asks for 90 days, which take 0.1 s to read
+def _read(path: Path, version: int, seen: tuple[int, ...] | None) -> Commit:
+    """A commit; another file in its place has another state than the one that was seen."""
+    del seen
     try:
         for line in path.read_bytes().splitlines():
             info = json.loads(line).get("commitInfo")
@@ -216,7 +209,10 @@ def open_table(path: Path, version: int | None = None) -> OpenTable:
     Raises:
         TableNotFoundError: there is none.
     """
-    known = _known(path)
+    known: OpenTable | None
+    known, stood, seen = _OPEN.__dict__.get(str(path), (None, -1, None))
+    if seen != _state(_commit_file(path, stood)):
+        known = None
     if version is not None:
         if known is not None and known.version() == version:
             return known
@@ -226,15 +222,9 @@ def open_table(path: Path, version: int | None = None) -> OpenTable:
     else:
         known.update_incremental()
     stood = known.version()
-    if (state := _state(_commit_file(path, stood))) is not None:
-        _OPEN.__dict__[str(path)] = known, stood, state
+    if (seen := _state(_commit_file(path, stood))) is not None:
+        _OPEN.__dict__[str(path)] = known, stood, seen
     return known
-
-
-def _known(path: Path) -> OpenTable | None:
-    known: OpenTable | None
-    known, stood, state = _OPEN.__dict__.get(str(path), (None, -1, None))
-    return known if state == _state(_commit_file(path, stood)) else None
 
 
 def _commit_file(table: Path, version: int) -> Path:
@@ -243,11 +233,8 @@ def _commit_file(table: Path, version: int) -> Path:
 
 def _state(file: Path) -> tuple[int, ...] | None:
     """What tells a file of this machine from another in its place; None where there is none."""
-    if not is_here(file):
-        return ()
     with suppress(OSError):
-        state = file.stat()
-        return state.st_ino, state.st_size, state.st_mtime_ns
+        return state(file) if is_here(file) else ()
     return None
 
 

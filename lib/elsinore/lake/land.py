@@ -385,9 +385,9 @@ def _ids_in(rows: ds.Dataset, file: ds.ParquetFileFragment) -> tuple[str, str | 
     name = f"{rows.filesystem.base_path}/{file.path}"
     if name not in _IDS:
         parts = [group.statistics.get("event_id", {}) for group in file.row_groups]
-        firsts, lasts = ([part.get(end) for part in parts] for end in ("min", "max"))
-        is_known = parts and all(isinstance(text, str) for text in (*firsts, *lasts))
-        _IDS[name] = (min(firsts), max(lasts)) if is_known else ("", None)
+        ends = [part.get(end) for part in parts for end in ("min", "max")]
+        is_known = ends and all(isinstance(text, str) for text in ends)
+        _IDS[name] = (min(ends), max(ends)) if is_known else ("", None)
     return _IDS[name]
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
-from elsinore.lake.run_metrics import Metric, note_metrics, noted_text, text_metrics
+from elsinore.lake.run_metrics import Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
@@ -101,24 +101,19 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
         DataError: no plan was found for such a run.
         PlanError: the plan is damaged.
     """
-    own = noted_text(lake, workload, interval, PLAN, PLAN_FINGERPRINT)
-    name = own or _plan_around(lake, workload, interval)
+    named = text_metrics(lake, workload, PLAN, PLAN_FINGERPRINT, interval)
+    runs = {_interval(key): name for key, name in named.items()}
+    later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
+    around = [run for run in later if run.start <= interval.start]
+    if not later:
+        raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
+    name = runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
     bodies = _rows(lake, "body", kind=PLAN, fingerprint=name)
     if not bodies:
         raise DataError(f"the table plans lacks the plan {name}")
     plan = StaticPlan.from_json(bodies[0]["body"])
     verify(plan, workload)
     return plan
-
-
-def _plan_around(lake: Lake, workload: Workload, interval: Interval) -> str:
-    named = text_metrics(lake, workload, PLAN, PLAN_FINGERPRINT)
-    runs = {_interval(key): name for key, name in named.items()}
-    later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
-    around = [run for run in later if run.start <= interval.start]
-    if not later:
-        raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
-    return runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
 
 
 def load_statistics(lake: Lake, fingerprint: str) -> Statistics | None:

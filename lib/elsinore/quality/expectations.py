@@ -18,7 +18,6 @@ from great_expectations.compatibility import pydantic
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import pass_context
-from jinja2.bccache import Bucket, BytecodeCache
 
 from elsinore.errors import PlanError
 from elsinore.files.rejection import bad_lines, judged_lines
@@ -265,25 +264,6 @@ class ExpectResultsToBeValidated(FrameExpectation):
         return Finding(False, f"not validated: {text}", (), len(frame), len(frame))
 
 
-class _Compiled(BytecodeCache):
-    """Templates of this process: to compile all takes half of the time that Data Docs do."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        """Their code, if it is of the same text, as the bucket looks up."""
-        if code := self._codes.get(bucket.key):
-            bucket.bytecode_from_string(code)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep it."""
-        self._codes[bucket.key] = bucket.bytecode_to_string()
-
-
-_COMPILED = _Compiled()
-
-
 class EscapedPageView(DefaultJinjaPageView):
     """Escapes every plain text; blocks with a type of their own render as before.
 
@@ -291,10 +271,6 @@ class EscapedPageView(DefaultJinjaPageView):
     are (its templates end in `.j2`, which its own choice of what to escape leaves out), so an event
     id like `<script>` would run in the reader's browser.
     """
-
-    def __init__(self, *folders: Any, **named: Any) -> None:
-        super().__init__(*folders, **named)
-        self.env.bytecode_cache = _COMPILED
 
     @pass_context
     def render_content_block(

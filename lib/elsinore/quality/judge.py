@@ -18,6 +18,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -282,13 +283,9 @@ def judge(
             docs = not verdicts
             if docs:
                 context, when = _new_context(), datetime.now(UTC)
-                verdicts = tuple(
-                    verdict
-                    for part in suites
-                    for verdict in _run_one(
-                        context, part, tables[part.table], (run_name, when), expectations_dir
-                    )
-                )
+                run = (run_name, when, expectations_dir)
+                judged = (_run_one(context, part, tables[part.table], *run) for part in suites)
+                verdicts = tuple(chain.from_iterable(judged))
                 _build_docs(context, made / _DOCS_INDEX.parent, verdicts)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
@@ -306,31 +303,21 @@ def _all_met(
     As a rule every one is. Without a context, which only Data Docs need, and with our own
     expectations called as they are, it takes a quarter of the time.
     """
-    os.environ["GX_ANALYTICS_ENABLED"] = "False"  # see `_new_context`
-    asked = [
-        (part, [_expectation(entry, n, expectations_dir / f"{part.suite}.yaml")
-                for n, entry in enumerate(part.entries)])
-        for part in suites
-    ]  # fmt: skip
-    found: dict[tuple[str, str, int], Verdict] = {}
+    asked = [(part, _expectations(part, expectations_dir)) for part in suites]
+    found = {}
     for look in (_find, _validate):  # our own take no time, and are those that fail as a rule
-        for part, expectations in asked:
+        for number, (part, expectations) in enumerate(asked):
             for n, success, observed in look(expectations, tables[part.table]):
                 if not success:
                     return ()
-                place = part.suite, part.table, n
-                found[place] = _verdict(part, part.entries[n], success, observed)
-    return tuple(
-        found[part.suite, part.table, n] for part in suites for n in range(len(part.entries))
-    )
+                found[number, n] = _verdict(part, part.entries[n], success, observed)
+    return tuple(found[place] for place in sorted(found))
 
 
 def _find(expectations: Sequence[Any], rows: pd.DataFrame) -> Iterator[tuple[int, bool, str]]:
-    """What our own among some expectations say of rows: the place of each, and what it found."""
-    from elsinore.quality.expectations import FrameExpectation
-
+    """What our own among some expectations, which have `find`, say of rows; by their places."""
     for n, one in enumerate(expectations):
-        if isinstance(one, FrameExpectation):
+        if hasattr(one, "find"):
             try:
                 success, observed, *_ = one.find(rows)
             except Exception:  # noqa: BLE001 - told by who judges with a context
@@ -345,10 +332,7 @@ def _validate(expectations: Sequence[Any], rows: pd.DataFrame) -> Iterator[tuple
     from great_expectations.execution_engine.pandas_batch_data import PandasBatchData
     from great_expectations.validator.validator import Validator
 
-    from elsinore.quality.expectations import FrameExpectation
-
-    others = [one.configuration for one in expectations if not isinstance(one, FrameExpectation)]
-    if others:
+    if others := [one.configuration for one in expectations if not hasattr(one, "find")]:
         batches = [Batch(data=PandasBatchData(engine := PandasExecutionEngine(), rows))]
         silent: Any = SimpleNamespace(progress_bars={"globally": False})
         validator = Validator(engine, data_context=silent, batches=batches)
@@ -358,8 +342,6 @@ def _validate(expectations: Sequence[Any], rows: pd.DataFrame) -> Iterator[tuple
 
 
 def _new_context() -> gx.data_context.AbstractDataContext:
-    # Before the import: the package reads it once and otherwise reports to its makers.
-    os.environ["GX_ANALYTICS_ENABLED"] = "False"
     import great_expectations as gx
     from great_expectations.data_context.types.base import (
         DataContextConfig,
@@ -416,16 +398,16 @@ def _run_one(
     context: gx.data_context.AbstractDataContext,
     part: TableSuite,
     rows: pd.DataFrame,
-    run: tuple[str, datetime],
+    run_name: str,
+    when: datetime,
     expectations_dir: Path,
 ) -> Iterator[Verdict]:
     """One table's suite."""
     import great_expectations as gx
     from great_expectations.core.run_identifier import RunIdentifier
 
-    file = expectations_dir / f"{part.suite}.yaml"
     name = f"{part.suite}.{part.table}"  # in Data Docs
-    expectations = [_expectation(entry, n, file) for n, entry in enumerate(part.entries)]
+    expectations = _expectations(part, expectations_dir)
     source = context.data_sources.add_pandas(part.suite + "_" + part.table)
     batch = source.add_dataframe_asset(part.table).add_batch_definition_whole_dataframe("run")
     suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=expectations))
@@ -435,7 +417,7 @@ def _run_one(
     judged = definition.run(
         batch_parameters={"dataframe": rows},
         result_format=dict(_RESULT_FORMAT),
-        run_id=RunIdentifier(run_name=run[0], run_time=run[1]),
+        run_id=RunIdentifier(run_name=run_name, run_time=when),
     )
     found = {one.expectation_config.meta[_POSITION]: one for one in judged.results}
     for position, entry in enumerate(part.entries):
@@ -444,15 +426,13 @@ def _run_one(
 
 
 def _verdict(part: TableSuite, entry: Entry, success: bool, observed: str) -> Verdict:
-    return Verdict(
-        suite=part.suite,
-        table=part.table,
-        expectation=entry.expectation,
-        description=entry.description,
-        severity=entry.severity,
-        success=success,
-        observed=observed,
-    )
+    told = entry.model_dump(exclude={"arguments"})
+    return Verdict(suite=part.suite, table=part.table, **told, success=success, observed=observed)
+
+
+def _expectations(part: TableSuite, expectations_dir: Path) -> list[Any]:
+    file = expectations_dir / f"{part.suite}.yaml"
+    return [_expectation(entry, n, file) for n, entry in enumerate(part.entries)]
 
 
 def _expectation(entry: Entry, position: int, file: Path) -> Any:
@@ -499,6 +479,8 @@ def _example(value: Any) -> str:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep the package's own chatter out of a job's output."""
+    # Before its import: it reads this once and otherwise reports to its makers.
+    os.environ["GX_ANALYTICS_ENABLED"] = "False"
     logger = logging.getLogger("great_expectations")
     level = logger.level
     logger.setLevel(logging.ERROR)
