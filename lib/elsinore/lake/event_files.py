@@ -6,7 +6,9 @@ Nothing here knows Spark or Delta: it runs in Python workers.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, a
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.expressions import TIME, fields_of
 from elsinore.query.syntax import Semantics
-from elsinore.timeline import Interval
+from elsinore.timeline import MAX_INSTANT, Interval, instant_of
 from elsinore.windows import joint_reach
 
 #: Events of a batch, at most.
@@ -105,40 +107,78 @@ def events_in_order(
 
     Only those of a bucket, if there is one, whose keys are among the attributes.
 
-    A file is read whole, and its events are let go when no file that is still to be read can hold
-    earlier ones: in memory are the files whose times overlap.
+    Files are read by row groups, and events let go when no row group that is still to be read can
+    hold earlier ones: in memory are those whose times overlap.
 
     Raises:
         ConflictError: a file is gone, since another process cleaned the table up meanwhile.
     """
     codes = pa.array([code if name in types else None for name, code in schema.type_codes.items()])
     names = pa.array(list(schema.type_codes))
-    ordered = sorted(files, key=lambda file: file.first)
-    waiting: list[pa.Table] = []
-    for number, file in enumerate(ordered):
-        table = _read(file, interval, schema, attributes, names, codes)
+    waiting, left = list[pa.Table](), 0
+    for stored, until in _row_groups(files, interval, schema, attributes):
+        table = _events(stored, interval, schema, attributes, names, codes)
         waiting.append(bucket.rows(table) if bucket else table)
-        following = [later.first for later in ordered[number + 1 : number + 2]]
-        if following and sum(table.num_rows for table in waiting) < _BATCH:
-            continue
-        merged = _sorted(pa.concat_tables(waiting, promote_options="permissive"))
-        ready = merged.num_rows
-        if following:
-            ready = int(np.searchsorted(np.asarray(merged[TIME_COLUMN]), following[0]))
-        yield from merged.slice(0, ready).to_batches(max_chunksize=_BATCH)
-        waiting = [merged.slice(ready)]
+        # Where row groups overlap, those that are left are not sorted again for each.
+        if sum(table.num_rows for table in waiting) >= max(_BATCH, 2 * left):
+            merged = _sorted(waiting)
+            ready = int(np.searchsorted(np.asarray(merged[TIME_COLUMN]), until))
+            yield from merged.slice(0, ready).to_batches(max_chunksize=_BATCH)
+            waiting, left = [merged.slice(ready)], merged.num_rows - ready
+    if waiting:
+        yield from _sorted(waiting).to_batches(max_chunksize=_BATCH)
 
 
-def _read(
-    file: EventFile,
+#: Stands for all row groups of a file that has not been opened.
+_ALL = -1
+
+
+def _row_groups(
+    files: Sequence[EventFile], interval: Interval, schema: StreamSchema, attributes: Sequence[str]
+) -> Iterator[tuple[pa.Table, int]]:
+    """Row groups by their first instants, each with the first instant of what is still to come.
+
+    Of a file of several row groups only those that can hold events of the interval.
+    """
+    ahead = [(file.first, number, _ALL) for number, file in enumerate(files)]
+    heapify(ahead)
+    while ahead:
+        _, number, group = heappop(ahead)
+        with _opened(files[number], schema, attributes) as parquet:
+            if group == _ALL and parquet.num_row_groups != 1:
+                for span, group in _spans(parquet.metadata, files[number]):
+                    if span.overlaps(interval):
+                        heappush(ahead, (span.first, number, group))
+                continue
+            there = set(parquet.schema_arrow.names)
+            columns = ["event_time", "event_type", *(name for name in attributes if name in there)]
+            table = parquet.read_row_group(max(group, 0), columns, use_threads=False)
+        yield table, ahead[0][0] if ahead else MAX_INSTANT + 1
+
+
+def _spans(metadata: pq.FileMetaData, file: EventFile) -> Iterator[tuple[EventFile, int]]:
+    """The row groups of a file, as parts of it; one without statistics may hold all its times."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        columns = map(group.column, range(group.num_columns))
+        times = next(column for column in columns if column.path_in_schema == "event_time")
+        known = times.statistics if times.is_stats_set else None
+        if known is None or not known.has_min_max or not isinstance(known.min, datetime):
+            yield file, number
+        else:
+            first, last = instant_of(known.min), instant_of(known.max)
+            yield replace(file, first=first, last=last), number
+
+
+def _events(
+    table: pa.Table,
     interval: Interval,
     schema: StreamSchema,
     attributes: Sequence[str],
     names: pa.Array,
     codes: pa.Array,
 ) -> pa.Table:
-    """The events of one file, in its order."""
-    table = _columns(file, schema, attributes)
+    """The events of stored rows, in their order."""
     times = micros(table["event_time"])
     kinds = _codes(table["event_type"], names, codes)
     columns = {TIME_COLUMN: times, TYPE_COLUMN: kinds}
@@ -154,20 +194,15 @@ def _read(
     return pa.table(columns).filter(pc.and_(inside, pc.is_valid(kinds)))
 
 
-def _columns(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) -> pa.Table:
+def _opened(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) -> pq.ParquetFile:
     strings = [name for name in attributes if schema.attributes[name] is AttributeType.STRING]
     try:
-        with pq.ParquetFile(
-            file.path,
-            read_dictionary=["event_type", *strings],
-            coerce_int96_timestamp_unit="us",
-        ) as parquet:
-            there = set(parquet.schema_arrow.names)
-            read = [name for name in attributes if name in there]
-            return parquet.read(["event_time", "event_type", *read], use_threads=False)
+        return pq.ParquetFile(
+            file.path, read_dictionary=["event_type", *strings], coerce_int96_timestamp_unit="us"
+        )
     except KeyError:  # of a text that the file is older than
         there = set(pq.read_schema(file.path).names)
-        return _columns(file, schema, [name for name in attributes if name in there])
+        return _opened(file, schema, [name for name in attributes if name in there])
     except FileNotFoundError as error:
         raise ConflictError(f"a file of events was removed meanwhile: {file.path}") from error
 
@@ -186,8 +221,9 @@ def _codes(kinds: pa.ChunkedArray, names: pa.Array, codes: pa.Array) -> pa.Chunk
     return pa.chunked_array(chunks, pa.int32())
 
 
-def _sorted(table: pa.Table) -> pa.Table:
-    """By time, which it is already as a rule."""
+def _sorted(tables: Sequence[pa.Table]) -> pa.Table:
+    """All their events by time, as they are already as a rule."""
+    table = pa.concat_tables(tables, promote_options="permissive")
     times = np.asarray(table[TIME_COLUMN])
     if bool((times[1:] >= times[:-1]).all()):
         return table

@@ -35,12 +35,12 @@ _LAYOUT = pa.schema(
 Row = dict[str, Any]
 
 
-def write(path: Path, rows: list[Row], *, older: bool = False, int96: bool = False) -> EventFile:
-    """A file as Spark writes it; an older one lacks the attributes `y` and `f`."""
+def write(path: Path, rows: list[Row], *, older: bool = False, **how: Any) -> EventFile:
+    """A file as Spark writes it, or in other ways; an older one lacks the attributes `y`, `f`."""
     table = pa.Table.from_pylist(rows, schema=_LAYOUT)
     if older:
         table = table.drop_columns(["y", "f"])
-    pq.write_table(table, path, use_deprecated_int96_timestamps=int96)
+    pq.write_table(table, path, **how)
     times = [row["event_time"] for row in rows]
     return EventFile(str(path), path.stat().st_size, min(times), max(times) + 1000)
 
@@ -68,15 +68,25 @@ def wanted(rows: list[Row], interval: Interval, types: str) -> list[tuple[Any, .
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_events_of_overlapping_files_come_by_time(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(40))
+def test_events_of_overlapping_files_come_by_time(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dice = Dice(f"files {seed}")
+    monkeypatch.setattr("elsinore.lake.event_files._BATCH", dice.pick((1, 7, 30, 100_000)))
     files, rows = [], []
     for number in range(dice.number(1, 7)):
         older = dice.chance(0.3)
         drawn = draw(dice, -800 + 300 * number, dice.number(1, 40), older)
         path = tmp_path / f"{number} %3A ä.parquet"
-        files.append(write(path, drawn, older=older, int96=dice.chance(0.5)))
+        if dice.chance(0.5):
+            drawn.sort(key=lambda row: row["event_time"])
+        how = {
+            "use_deprecated_int96_timestamps": dice.chance(0.3),
+            "row_group_size": dice.pick((1, 5, 100)),
+            "write_statistics": dice.chance(0.8),
+        }
+        files.append(write(path, drawn, older=older, **how))
         rows += drawn
     dice.shuffle(files)
     interval = Interval(dice.number(-900, 0), dice.number(1, 2000))
@@ -101,8 +111,32 @@ def test_later_files_are_read_only_when_earlier_events_are_done(tmp_path: Path) 
         next(batches)
 
 
-def test_no_files_make_no_events() -> None:
-    assert list(events_in_order([], Interval(0, 1), SCHEMA, set("A"), ["k"])) == []
+def test_row_groups_are_read_only_where_they_are_asked_for_and_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    real = pq.ParquetFile.read_row_group
+
+    def noting(file: pq.ParquetFile, number: int, *columns: Any, **how: Any) -> pa.Table:
+        read.append(number)
+        return real(file, number, *columns, **how)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", noting)
+    rows = [{"event_type": "A", "event_time": n, "k": 1} for n in range(600_000)]
+    file = write(tmp_path / "file.parquet", rows, row_group_size=100_000)
+    batches = events_in_order([file], Interval(150_000, 450_000), SCHEMA, set("A"), ["k"])
+    first = next(batches)
+    assert (first[TIME_COLUMN][0].as_py(), read) == (150_000, [1, 2])
+    assert first.num_rows + sum(batch.num_rows for batch in batches) == 300_000
+    assert read == [1, 2, 3, 4]
+
+
+def test_no_files_and_empty_ones_make_no_events(tmp_path: Path) -> None:
+    path = tmp_path / "empty.parquet"
+    pq.write_table(_LAYOUT.empty_table(), path)
+    for files in ([], [EventFile(str(path), 1, 0, 1)]):
+        batches = events_in_order(files, Interval(0, 1), SCHEMA, set("A"), ["k"])
+        assert sum(batch.num_rows for batch in batches) == 0
 
 
 def test_equal_values_lie_in_one_bucket_and_each_row_in_one_of_all() -> None:
