@@ -184,6 +184,7 @@ def first_line(text: str) -> str:
 
 #: Tables that a thread has open: by address, with a version and the state of its commit's file.
 _OPEN = local()
+_MOST_OPEN = 50
 
 
 class OpenTable(deltalake.DeltaTable):
@@ -223,6 +224,8 @@ def open_table(path: Path, version: int | None = None) -> OpenTable:
         known.update_incremental()
     stood = known.version()
     if (seen := _state(_commit_file(path, stood))) is not None:
+        if len(_OPEN.__dict__) > _MOST_OPEN:
+            _OPEN.__dict__.clear()
         _OPEN.__dict__[str(path)] = known, stood, seen
     return known
 

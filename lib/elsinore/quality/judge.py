@@ -52,7 +52,7 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _UNUSED_ASSETS = ("images", "fonts")
 _POSITION = "position"
-_RESULT_FORMAT = {"result_format": "SUMMARY", "partial_unexpected_count": 5}
+_RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
 #: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
 _INDEX = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Data Docs</title></head>
@@ -279,13 +279,14 @@ def judge(
         made = Path(scratch, run_name)
         made.mkdir()
         with _quiet():
-            verdicts = () if docs else _all_met(suites, tables, expectations_dir)
-            docs = not verdicts
+            asked = [(part, _expectations(part, expectations_dir)) for part in suites]
+            found = (_verdicts(*each, tables[each[0].table]) for each in asked)
+            verdicts = tuple(chain.from_iterable(found))
+            docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:
                 context, when = _new_context(), datetime.now(UTC)
-                run = (run_name, when, expectations_dir)
-                judged = (_run_one(context, part, tables[part.table], *run) for part in suites)
-                verdicts = tuple(chain.from_iterable(judged))
+                for part, expectations in asked:
+                    _run_one(context, part, expectations, tables[part.table], (run_name, when))
                 _build_docs(context, made / _DOCS_INDEX.parent, verdicts)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
@@ -295,50 +296,31 @@ def judge(
     return judgement
 
 
-def _all_met(
-    suites: Sequence[TableSuite], tables: Mapping[str, pd.DataFrame], expectations_dir: Path
-) -> tuple[Verdict, ...]:
-    """The verdicts where every expectation is met, and else none.
-
-    As a rule every one is. Without a context, which only Data Docs need, and with our own
-    expectations called as they are, it takes a quarter of the time.
-    """
-    asked = [(part, _expectations(part, expectations_dir)) for part in suites]
-    found = {}
-    for look in (_find, _validate):  # our own take no time, and are those that fail as a rule
-        for number, (part, expectations) in enumerate(asked):
-            for n, success, observed in look(expectations, tables[part.table]):
-                if not success:
-                    return ()
-                found[number, n] = _verdict(part, part.entries[n], success, observed)
-    return tuple(found[place] for place in sorted(found))
-
-
-def _find(expectations: Sequence[Any], rows: pd.DataFrame) -> Iterator[tuple[int, bool, str]]:
-    """What our own among some expectations, which have `find`, say of rows; by their places."""
-    for n, one in enumerate(expectations):
-        if hasattr(one, "find"):
-            try:
-                success, observed, *_ = one.find(rows)
-            except Exception:  # noqa: BLE001 - told by who judges with a context
-                success, observed = False, ""
-            yield n, success, observed
-
-
-def _validate(expectations: Sequence[Any], rows: pd.DataFrame) -> Iterator[tuple[int, bool, str]]:
-    """The same of the others."""
+def _verdicts(
+    part: TableSuite, expectations: Sequence[Any], rows: pd.DataFrame
+) -> Iterator[Verdict]:
+    """One table's suite judged; without a context, which takes most of the time and none needs."""
     from great_expectations.core.batch import Batch
     from great_expectations.execution_engine import PandasExecutionEngine
     from great_expectations.execution_engine.pandas_batch_data import PandasBatchData
     from great_expectations.validator.validator import Validator
 
-    if others := [one.configuration for one in expectations if not hasattr(one, "find")]:
-        batches = [Batch(data=PandasBatchData(engine := PandasExecutionEngine(), rows))]
-        silent: Any = SimpleNamespace(progress_bars={"globally": False})
-        validator = Validator(engine, data_context=silent, batches=batches)
-        for one in validator.graph_validate(others, {"result_format": dict(_RESULT_FORMAT)}):
-            position = one.expectation_config.meta[_POSITION]
-            yield position, bool(one.success), _observed(one.result, one.exception_info)
+    batch: Any = Batch(data=PandasBatchData(engine := PandasExecutionEngine(), rows))
+    silent: Any = SimpleNamespace(progress_bars={"globally": False})
+    validator = Validator(engine, data_context=silent, batches=[batch])
+    judged = validator.graph_validate([one.configuration for one in expectations], dict(_RESULTS))
+    found = {one.expectation_config.meta[_POSITION]: one for one in judged}
+    for position, entry in enumerate(part.entries):
+        one = found[position]
+        yield Verdict(
+            suite=part.suite,
+            table=part.table,
+            expectation=entry.expectation,
+            description=entry.description,
+            severity=entry.severity,
+            success=bool(one.success),
+            observed=_observed(one.result, one.exception_info),
+        )
 
 
 def _new_context() -> gx.data_context.AbstractDataContext:
@@ -397,37 +379,26 @@ def _build_docs(
 def _run_one(
     context: gx.data_context.AbstractDataContext,
     part: TableSuite,
+    expectations: Sequence[Any],
     rows: pd.DataFrame,
-    run_name: str,
-    when: datetime,
-    expectations_dir: Path,
-) -> Iterator[Verdict]:
-    """One table's suite."""
+    run: tuple[str, datetime],
+) -> None:
+    """One table's suite judged for Data Docs, which show what a context has run."""
     import great_expectations as gx
     from great_expectations.core.run_identifier import RunIdentifier
 
-    name = f"{part.suite}.{part.table}"  # in Data Docs
-    expectations = _expectations(part, expectations_dir)
+    name = f"{part.suite}.{part.table}"
     source = context.data_sources.add_pandas(part.suite + "_" + part.table)
     batch = source.add_dataframe_asset(part.table).add_batch_definition_whole_dataframe("run")
-    suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=expectations))
+    suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=list(expectations)))
     definition = context.validation_definitions.add(
         gx.ValidationDefinition(name=name, data=batch, suite=suite)
     )
-    judged = definition.run(
+    definition.run(
         batch_parameters={"dataframe": rows},
-        result_format=dict(_RESULT_FORMAT),
-        run_id=RunIdentifier(run_name=run_name, run_time=when),
+        result_format=dict(_RESULTS["result_format"]),
+        run_id=RunIdentifier(run_name=run[0], run_time=run[1]),
     )
-    found = {one.expectation_config.meta[_POSITION]: one for one in judged.results}
-    for position, entry in enumerate(part.entries):
-        one = found[position]
-        yield _verdict(part, entry, bool(one.success), _observed(one.result, one.exception_info))
-
-
-def _verdict(part: TableSuite, entry: Entry, success: bool, observed: str) -> Verdict:
-    told = entry.model_dump(exclude={"arguments"})
-    return Verdict(suite=part.suite, table=part.table, **told, success=success, observed=observed)
 
 
 def _expectations(part: TableSuite, expectations_dir: Path) -> list[Any]:
