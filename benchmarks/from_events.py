@@ -107,9 +107,17 @@ def from_events() -> Measured:
 
 
 def prepare(
-    folder: Path, number: int, text: str | None = None, *, master: str = "local[2,4]"
+    folder: Path,
+    number: int,
+    text: str | None = None,
+    *,
+    master: str = "local[2,4]",
+    ordered: bool = False,
 ) -> Ground:
-    """A lake of one day of so many events, if the folder has none, and the queries."""
+    """A lake of one day of so many events, if the folder has none, and the queries.
+
+    Its files have no order, which is the hardest case, or that of time, as feeds as a rule have.
+    """
     attributes = "    zone: string\n    value: double\n    price: double\n    seller: string\n"
     types = "".join(f"  T{n}:\n{attributes}" for n in range(KINDS))
     schema = folder / "stream.yaml"
@@ -127,7 +135,8 @@ def prepare(
         )
 
     for hour in range(DAY_OF.start, DAY_OF.end, HOUR) if is_new else ():
-        _land(lake, _hour(lake, hour, number))
+        landed = _hour(lake, hour, number)
+        _land(lake, landed.sort_by("_time") if ordered else landed)
     text = text or "\n".join(query_text(n) for n in range(QUERIES))
     workload = bind_workload(parse_workload(text), lake.stream)
     plan = compile_plan(workload, observe(workload, events(_CHECKED)))

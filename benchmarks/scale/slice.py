@@ -20,7 +20,7 @@ from elsinore.lake.regions import Hours
 def main(master: str, home: Path, events: int) -> None:
     """Prepare, aggregate, aggregate again."""
     home.mkdir(exist_ok=True)
-    ground = prepare(home, events, master=master)
+    ground = prepare(home, events, master=master, ordered=True)
     aggregate_day(ground)
     began = time.perf_counter()
     done = aggregate_day(ground)
@@ -35,7 +35,7 @@ def main(master: str, home: Path, events: int) -> None:
         "peak": _peak(),
         "digest": combine(hour_contents(ground.lake, STAGED, Hours(DAY_OF))),
     }
-    ground.spark.stop()
+    ground.close()
     print(json.dumps(told))
 
 
@@ -44,7 +44,7 @@ def _peak() -> float:
     found = [0]
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
-            if b"elsinore.spark.worker_daemon" in (process / "cmdline").read_bytes():
+            if b"-m\0elsinore.spark.worker_daemon" in (process / "cmdline").read_bytes():
                 status = (process / "status").read_text()
                 found.append(int(status.split("VmHWM:")[1].split()[0]))
     return max(found) * 1024 / 1e6
