@@ -29,6 +29,8 @@ from elsinore.windows import joint_reach
 
 #: Events of a batch, at most.
 _BATCH = 100_000
+#: Bytes of a row group: delta-rs writes a million rows, an event of some attributes takes 25.
+_GROUP_BYTES = 25_000_000
 #: How texts are read: as many values as there are different ones.
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -50,6 +52,10 @@ class EventFile:
     def bytes_in(self, interval: Interval) -> float:
         """Its bytes in an interval, as if it were even inside."""
         return self.bytes_before(interval.end) - self.bytes_before(interval.start)
+
+    def bytes_read(self, interval: Interval) -> float:
+        """Its bytes that are read for an interval: whole row groups, in the order of time."""
+        return min(self.size, self.bytes_in(interval) + _GROUP_BYTES)
 
     def bytes_before(self, instant: int) -> float:
         """Its bytes before an instant, as if it were even inside."""

@@ -70,7 +70,7 @@ class Part:
     @property
     def size(self) -> float:
         """Bytes that the task reads; those of other buckets are let go at once, and count less."""
-        read = sum(file.size for file in self.files)
+        read = sum(file.bytes_read(self.reached) for file in self.files)
         return read * (LET_GO + (1 - LET_GO) / self.bucket.of) if self.bucket else read
 
 

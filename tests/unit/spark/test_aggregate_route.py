@@ -66,6 +66,13 @@ def test_borders_are_where_the_bytes_are() -> None:
     assert [part.owned.start for part in parts] == [0, 180, 200, 220]
 
 
+def test_a_large_file_is_read_by_several_tasks_a_row_group_more_each() -> None:
+    file = EventFile("large", 10**9, 0, 3599)
+    parts = cut_into_parts([file], Interval(0, 3600), {Window(60, 60)}, most=4, cores=4)
+    assert [part.size for part in parts] == [2.5e8 + 2.5e7] * 4
+    assert reads_directly(parts, file.size, 1, cores=4)
+
+
 def test_long_windows_are_cut_little() -> None:
     """One window of a day for each of two hours: each part would read the day."""
     files = hourly(26)
