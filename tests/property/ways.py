@@ -132,6 +132,7 @@ def _alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
     trees, wide = (ladder, "BY_ORDER", 1), (ladder, "_rung", _wide(ladder._rung))
     yield Way("greta", plan)
     yield Way("greta by order", plan, constants=[trees])
+    yield Way("greta by order, sorted", plan, constants=[trees, (ladder, "DENSE", 0)])
     yield Way("greta by order, wide as it goes", plan, constants=[trees, (ladder, "BY_ITSELF", 1)])
     yield Way("greta in 128 bits", plan, constants=[(ladder, "BY_ORDER", 10**9), wide])
     yield Way("greta by order in 128 bits", plan, constants=[trees, wide])

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from elsinore.engine.sorting import ascending
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.orders import Domains, Orders, fill_domains, fill_ranks
+from elsinore.kernels.orders import Domains, Orders, fill_dense, fill_domains, fill_ranks
 from elsinore.kernels.propagate import propagate
 from elsinore.kernels.rows import Rows, totals_for, widened_rows
 from elsinore.kernels.upkeep import find_upkeep
@@ -138,6 +139,9 @@ def _wider(limbs: int, passed: float, nodes: int) -> int:
 #: Overlapping windows share ranks while that makes the trees of the shortest no larger than this.
 SPREAD = 4
 
+#: So many times the shortest domain may be nodes of a tree whose ranks are distances of integers.
+DENSE = 2
+
 _Tree = tuple[int, Side, bool, bool]
 _Bound = tuple[int, Side, bool]
 
@@ -201,19 +205,25 @@ class _Columns:
         state, side, exact, falling = tree
         strict = np.zeros(self.bounds.shape[0], np.bool_)
         own = []
-        values, entries = self._values(state, side)
-        parts = [(values, entries, np.full(entries.size, -1, np.int32))]
+        parts = [(*self._values(state, side), -1)]
         for (later, other, is_strict), row in asked.items():
             strict[row] = is_strict
             if (later, other) == (state, side):  # the same event asks with the value that it has
                 own.append(row)
             else:
-                values, entries = self._values(later, other)
-                parts.append((values, entries, np.full(entries.size, row, np.int32)))
+                parts.append((*self._values(later, other), row))
         lows = self.domains[:, 0].copy()
         tops, seen = np.zeros_like(lows), np.zeros_like(lows)
         domains = Domains(self.firsts, lows, self.starts, tops, seen)
-        fill_ranks(*_in_order(parts, falling), exact, strict, ranks, self.bounds, domains)
+        lowest, highest = _range(parts)
+        if highest - lowest < DENSE * (self.domains[:, 1] - lows).min():
+            tops[:] = highest - lowest + 1
+            first, sign = (highest, -1) if falling else (lowest, 1)
+            for values, entries, row in parts:
+                target, less = (ranks, False) if row < 0 else (self.bounds[row], strict[row])
+                fill_dense(values, entries, first, sign, less, target, domains)
+        else:
+            fill_ranks(*_in_order(parts, falling), exact, strict, ranks, self.bounds, domains)
         for row in own:
             np.subtract(ranks, strict[row], out=self.bounds[row], where=ranks > 0)
         return tops
@@ -231,16 +241,26 @@ class _Columns:
         return values.astype(np.float64) if side.widened else values, entries
 
 
-def _in_order(
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], falling: bool
-) -> list[np.ndarray]:
+_Part = tuple[np.ndarray, np.ndarray, int]
+
+
+def _range(parts: list[_Part]) -> tuple[float, float]:
+    """The lowest and the highest of all values; without bounds for doubles, and for none."""
+    held = [values for values, *_ in parts if values.size]
+    if not held or held[0].dtype == np.float64:
+        return -np.inf, np.inf
+    return min(int(each.min()) for each in held), max(int(each.max()) for each in held)
+
+
+def _in_order(parts: list[_Part], falling: bool) -> list[np.ndarray]:
     """Values, entries and kinds of several parts together, sorted by value."""
     if len(parts) == 1:
         values, entries, _ = parts[0]
         kinds = np.empty(0, np.int32)
     else:
-        values, entries, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(values)
+        kinds = np.repeat(np.array([n for *_, n in parts], np.int32), [p[1].size for p in parts])
+        values, entries = (np.concatenate([part[n] for part in parts]) for n in range(2))
+    order = np.argsort(values) if values.dtype == np.float64 else ascending(values)
     order = order[::-1].copy() if falling else order
     every = entries.size > 0 and entries[-1] - entries[0] == entries.size - 1 and len(parts) == 1
     sorted_entries = order + entries[0] if every else entries[order]

@@ -62,8 +62,9 @@ def steps() -> Iterator[partial[Any]]:
         yield partial(_sweep, "RETURN COUNT(*) PATTERN SEQ(B, A+) WITHIN 100", events)
     # Fewer than 64 events are compared by pairs, 64 and more by order.
     yield partial(aggregate_query, _query(f"{_RISING} 63"), _stream(63))
-    yield partial(aggregate_query, _query(f"{_RISING} 100"), _stream(70))
-    yield partial(aggregate_query, _query(_RISING.replace(".v", ".w") + " 100"), _stream(70))
+    for compared in ("A.v", "9 * A.v", "A.w"):  # integers close together and far apart, doubles
+        rising = _RISING.replace("A.v <", f"{compared} <")
+        yield partial(aggregate_query, _query(f"{rising} 100"), _stream(70))
     rising = "RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v WITHIN"
     yield partial(aggregate_query, _query(f"{rising} {2 * BY_ITSELF}"), _stream(BY_ITSELF))
     yield partial(_ordered, rising, _stream(70))

@@ -288,10 +288,10 @@ def at_symbols(entries: Entries[int]) -> EntryColumns:
     amounts = np.array([len(each) for each in entries.classes], np.int64)
     symbols = np.array([n for each in entries.classes for n in sorted(each)], np.int32)
     first = np.cumsum(amounts) - amounts
-    each = amounts[entries.codes]
-    if (each == 1).all():
-        numbers = symbols[first[entries.codes]]
+    if (amounts == 1)[entries.codes].all():
+        numbers = np.append(symbols, np.int32(0))[first][entries.codes]
         return EntryColumns(entries.times, rows, numbers, entries.offsets)
+    each = amounts[entries.codes]
     if each.max(initial=0) <= 1:
         taken = np.flatnonzero(each)
         place = first[entries.codes[taken]]

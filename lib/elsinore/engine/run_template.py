@@ -218,7 +218,8 @@ def fill_slots(
     size = len(slots), rows.size
     longs, doubles = np.zeros(size, np.int64), np.zeros(size, np.float64)
     known = np.zeros(size, np.bool_)
-    places = [np.flatnonzero(states == slot.state) for slot in slots]
+    chosen = [states == slot.state for slot in slots]
+    places = [slice(None) if each.all() else np.flatnonzero(each) for each in chosen]
     found = [
         evaluate(slot.expression, columns, rows[place])
         for slot, place in zip(slots, places, strict=True)

@@ -99,6 +99,9 @@ def find_spans(
 ) -> np.ndarray:
     """All spans of `fill_spans` as int64[M, 4]."""
     arguments = (offsets, times, within, slide, first, last)
-    found = np.empty((fill_spans(*arguments, np.empty((0, 4), np.int64)), 4), np.int64)
-    fill_spans(*arguments, found)
-    return found
+    found = np.empty((offsets.size, 4), np.int64)
+    count = fill_spans(*arguments, found)
+    if count > offsets.size:
+        found = np.empty((count, 4), np.int64)
+        fill_spans(*arguments, found)
+    return found[:count]

@@ -3,7 +3,8 @@
 A condition `f(earlier) OP g(later)`, with OP one of `<, <=, >, >=, =`, is true for a run of the
 earlier events in the order of f, and one that begins with the first of them, or for those of one
 value. So the sum over the predecessors is a prefix sum (or one place) of a **tree** over the ranks
-of f: O(log n) an event where pairs are O(n). Ranks are found in one walk over all values in order.
+of f: O(log n) an event where pairs are O(n). Ranks are found in one walk over all values in order,
+or they are distances of integers that lie close together.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from elsinore.kernels.graph import Graph
 class Orders(NamedTuple):
     """Ranks of the entries of R spans, in domains; T transitions, S states, O trees, B bounds.
 
-    A **domain** is a run of entries that holds one span or several overlapping ones; ranks are
-    dense within it, from 1. Entry e of span r stands at place `e + shifts[r]` of the columns here.
+    A **domain** is a run of entries that holds one span or several overlapping ones; ranks count
+    within it, from 1. Entry e of span r stands at place `e + shifts[r]` of the columns here.
 
     Attributes:
         transition_tree: int64[T], the tree that answers a transition, -1 where none does.
@@ -145,3 +146,25 @@ def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, domains):
                         bounds[kind, place] = tops[d]
                     d += 1
         first = after
+
+
+@kernel
+def fill_dense(values, entries, first, sign, less, target, domains):
+    """Write ranks, or bounds, of integers that lie close together: their distances from the first.
+
+    Args:
+        values: int64[n].
+        entries: int64[n], the entry of each value.
+        first: the value of rank 1.
+        sign: 1 if ranks rise with the values, else -1.
+        less: whether the rank before is meant.
+        target: int32[*] to write to.
+        domains: where they lie.
+    """
+    for n in range(values.size):
+        entry = entries[n]
+        d = domains.firsts[entry]
+        while d < domains.lows.size and domains.lows[d] <= entry:
+            place = domains.starts[d] + entry - domains.lows[d]
+            target[place] = 1 - less + sign * (values[n] - first)
+            d += 1

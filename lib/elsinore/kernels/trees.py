@@ -26,8 +26,10 @@ from elsinore.kernels.rows import (
     add_row,
     clear,
     make_rows,
+    widened_rows,
     widths_of,
 )
+from elsinore.kernels.wide import crowded
 from elsinore.kernels.words import (
     BITS,
     BLOCK,
@@ -38,6 +40,9 @@ from elsinore.kernels.words import (
     sum_path,
     to_words,
 )
+
+#: Limbs up to which nodes hold counts as they are: 128 bits take half of the time of words.
+_PLAIN = 2
 
 #: Nodes that are multiples of this are few enough to stay in a near cache.
 _NEAR = 512
@@ -68,8 +73,8 @@ class Trees(NamedTuple):
 
     Attributes:
         nodes: N.
-        rows: a row for each node; above the first rung without its counts.
-        words, used, width: the counts above the first rung, see `words.Cells`.
+        rows: a row for each node; without its counts where these are words.
+        words, used, width: counts of more than 128 bits, see `words.Cells`; a width of 0 for none.
         row: int64[*], one cell's words and more.
         limbs: uint64[*], the same as limbs.
     """
@@ -87,11 +92,11 @@ def make_trees(graph: Graph, orders: Orders, limbs: int) -> Trees:
     """Trees for the largest domain; what they hold means nothing yet."""
     trees, nodes = orders.exact.size, int(orders.sizes.max(initial=0)) + 1
     counts, sums, extremes = widths_of(graph)
-    width = 0 if limbs == 1 else BLOCK * blocks_for(limbs)
-    cells = 0 if limbs == 1 else trees * nodes * counts
+    width = BLOCK * blocks_for(limbs) if limbs > _PLAIN else 0
+    cells = trees * nodes * counts if width else 0
     return Trees(
         nodes,
-        make_rows(trees * nodes, counts if limbs == 1 else 0, sums, extremes, limbs),
+        make_rows(trees * nodes, 0 if width else counts, sums, extremes, limbs),
         np.empty(cells * width, np.int64),
         np.zeros(cells, np.int32),
         width,
@@ -156,6 +161,8 @@ def _add_nodes(counts, lanes, trees, transition, base, bound, exact, entries, ro
 
 @inlined
 def _add_prefix(counts, row, column, trees, more, base, bound, exact):
+    if trees.width == 0:
+        return _add_pairs(trees.rows.counts, more, base, bound, exact, counts[row, column])
     cells = _cells(trees, counts.shape[1])
     return _add_path(cells, more, base, bound, exact, trees.row, trees.limbs, counts[row, column])
 
@@ -163,6 +170,39 @@ def _add_prefix(counts, row, column, trees, more, base, bound, exact):
 @inlined
 def _cells(trees, carriers):
     return Cells(trees.words, trees.used, trees.width, carriers)
+
+
+@outlined
+def _add_pairs(nodes, carrier, base, bound, exact, target):
+    """Add a prefix to a count of 128 bits; True if outgrown."""
+    low, high = target[0], target[1]
+    over = False
+    i = bound
+    while i > 0:
+        node = np.uint64(base + i)
+        more = nodes[node, carrier, 0]
+        low += more
+        high += nodes[node, carrier, 1] + np.uint64(low < more)
+        over |= crowded(high)
+        i = 0 if exact else i & (i - 1)
+    target[0], target[1] = low, high
+    return over
+
+
+@outlined
+def _enter_pair(nodes, carrier, base, rank, size, exact, source):
+    """Add a count of 128 bits to the nodes above a rank; True if one is outgrown."""
+    low, high = source[0], source[1]
+    over = False
+    i = rank
+    while i <= size:
+        node = np.uint64(base + i)
+        total = nodes[node, carrier, 0] + low
+        top = nodes[node, carrier, 1] + high + np.uint64(total < low)
+        nodes[node, carrier, 0], nodes[node, carrier, 1] = total, top
+        over |= crowded(top)
+        i = size + 1 if exact else i + (i & -i)
+    return over
 
 
 @outlined
@@ -212,7 +252,10 @@ def _enter_nodes(counts, trees, base, rank, size, exact, entries, row):
     if counts.ndim == 3:
         cells = _cells(trees, counts.shape[1])
         for k in range(counts.shape[1]):
-            over |= _enter(cells, k, base, rank, size, exact, trees.row, counts[row, k])
+            if trees.width > 0:
+                over |= _enter(cells, k, base, rank, size, exact, trees.row, counts[row, k])
+            else:
+                over |= _enter_pair(trees.rows.counts, k, base, rank, size, exact, counts[row, k])
     return over
 
 
@@ -256,18 +299,22 @@ def _move(words, used, width, target, wider):
 
 
 def _lift(trees: Trees, wide: Trees) -> None:
-    """Write counts of 64 bits to cells: two words of each that is not 0."""
-    counts = trees.rows.counts.ravel()
-    filled = np.flatnonzero(counts)
-    cells = wide.words.reshape(counts.size, wide.width)
+    """Write counts of 128 bits to cells: three words of each that is not 0."""
+    low, high = trees.rows.counts.reshape(-1, _PLAIN).T
+    filled = np.flatnonzero(low | high)
+    low, high = low[filled], high[filled]
+    cells = wide.words.reshape(-1, wide.width)
     cells[filled, :BLOCK] = 0
-    cells[filled, 0] = counts[filled] & ((1 << BITS) - 1)
-    cells[filled, 1] = counts[filled] >> BITS
+    cells[filled, 0] = low & ((1 << BITS) - 1)
+    cells[filled, 1] = (low >> BITS | high << (64 - BITS)) & ((1 << BITS) - 1)
+    cells[filled, 2] = high.view(np.int64) >> (2 * BITS - 64)
     wide.used[filled] = 1
 
 
 def widened_trees(graph: Graph, orders: Orders, trees: Trees, limbs: int) -> Trees:
     """The same trees, with room for counts of more limbs; at least 2."""
+    if limbs <= _PLAIN:
+        return trees._replace(rows=widened_rows(trees.rows, limbs))
     wide = make_trees(graph, orders, limbs)
     if trees.width == 0:
         _lift(trees, wide)
@@ -276,8 +323,4 @@ def widened_trees(graph: Graph, orders: Orders, trees: Trees, limbs: int) -> Tre
         wide = wide._replace(used=trees.used)
     else:
         wide = wide._replace(words=trees.words, used=trees.used)
-    return wide._replace(
-        rows=wide.rows._replace(
-            sums=trees.rows.sums, exponents=trees.rows.exponents, ranks=trees.rows.ranks
-        )
-    )
+    return wide._replace(rows=trees.rows._replace(counts=wide.rows.counts))

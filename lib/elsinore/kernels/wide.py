@@ -19,8 +19,9 @@ _ROOM = 2**62
 
 
 @inlined
-def _crowded(limbs):
-    top = np.int64(limbs[limbs.size - 1])
+def crowded(limb):
+    """Whether a value with this highest limb has fewer than two bits to spare."""
+    top = np.int64(limb)
     return top >= _ROOM or top < -_ROOM
 
 
@@ -33,7 +34,7 @@ def add_wide(target, more):
         wrapped = _ONE if partial < more[i] else _ZERO
         target[i] = partial + carry
         carry = wrapped + (_ONE if target[i] < partial else _ZERO)
-    return _crowded(target)
+    return crowded(target[target.size - 1])
 
 
 @inlined
@@ -57,7 +58,7 @@ def add_product(target, count, weight, scratch):
         high, low = multiply(count[i], factor)
         scratch[i] = low + carry
         carry = high + (_ONE if scratch[i] < low else _ZERO)
-    if carry != _ZERO or _crowded(scratch):
+    if carry != _ZERO or crowded(scratch[size - 1]):
         return True
     if weight < 0:  # two's complement: invert and add one
         carry = _ONE

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.kernels.closing import OpenLists, make_open_lists
+from elsinore.kernels.compiled import kernel
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.guards import Guards, make_guards
 from elsinore.kernels.orders import Orders, no_orders
@@ -60,9 +61,7 @@ def make_work(graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None
     orders = no_orders(graph) if orders is None else orders
     upkeep = find_upkeep(graph, orders)
     if upkeep.plain:
-        changes = np.flatnonzero(np.diff(graph.times)) + 1
-        borders = np.concatenate([[0], changes, [graph.times.size]])
-        buffer = int(np.diff(borders).max())
+        buffer = _longest_instant(graph.times)
     else:
         buffer = int((spans[:, 1] - spans[:, 0]).max())
     states, width = graph.starts.size, 0 if upkeep.plain else buffer
@@ -81,6 +80,15 @@ def make_work(graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None
         make_trees(graph, orders, limbs),
         np.full(2, -1, np.int64),
     )
+
+
+@kernel
+def _longest_instant(times):
+    longest = first = 0
+    for entry in range(times.size):
+        first = first if times[entry] == times[first] else entry
+        longest = max(longest, entry + 1 - first)
+    return longest
 
 
 def widened(graph: Graph, work: Work, limbs: int) -> Work:

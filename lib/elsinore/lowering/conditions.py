@@ -14,7 +14,7 @@ import numpy as np
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import UnsupportedQueryError
 from elsinore.kernels.pair_program import MAX_STACK, Op
-from elsinore.query.expressions import Applied, BoundExpression, operands_of, sides_of
+from elsinore.query.expressions import Applied, BoundExpression, operands_of, sides_of, turned
 from elsinore.template.template import (
     TREND,
     Condition,
@@ -172,7 +172,7 @@ class _Lowering:
 
     def slot(self, node: BoundExpression) -> tuple[int, int]:
         later = True in sides_of(node)  # a constant is read from the earlier event, as good as any
-        slot = Slot(self.later if later else self.earlier, node)
+        slot = Slot(self.later, turned(node)) if later else Slot(self.earlier, node)
         number = self.target.slots.setdefault(slot, len(self.target.slots))
         double = node.type is _DOUBLE
         if later:

@@ -20,10 +20,10 @@ from elsinore.timeline import Instant
 #: The least and the greatest double that a sum, or an average, may come out as.
 Bounds = tuple[float, float]
 
-#: An addition is off by 2^-53 of its result at most, and what an event brings is added some 32
+#: An addition is off by 2^-53 of its result at most, and what an event brings is added some 34
 #: times more with each event that follows: to the trends that end there, and into and out of an
-#: order tree, which has 15 levels for as many events as are ever checked (`kernels.trees`).
-LOST_AT_EACH_EVENT = 32 * 2.0**-53
+#: order tree, which has 16 levels for as many events as are ever checked (`kernels.trees`).
+LOST_AT_EACH_EVENT = 34 * 2.0**-53
 
 
 def bounds_of(exact: Fraction, magnitude: Fraction, events: int) -> Bounds:

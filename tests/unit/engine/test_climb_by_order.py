@@ -89,6 +89,22 @@ def test_every_comparison(condition: str) -> None:
         judge(query, stream(seed, 26, 40), stream(seed, 300, 90))
 
 
+def test_both_events_of_a_pair_read_one_column() -> None:
+    text = "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 30"
+    (template,) = build_templates(bound_query(text, SCHEMA))
+    assert len(lay_out(template).slots) == 1
+
+
+@pytest.mark.parametrize("distance", [1, 2, 1000])
+@pytest.mark.parametrize("condition", [*CONDITIONS[:5], "A.x >= NEXT(A).x * 2 - 7"])
+def test_values_close_together_and_far_apart(condition: str, distance: int) -> None:
+    rng = random.Random(distance)
+    values = [None, *range(-30 * distance, 30 * distance, distance)]
+    chosen = [("A", rng.randrange(200), {"x": rng.choice(values)}) for _ in range(240)]
+    query = f"RETURN COUNT(*) PATTERN A+ WHERE {condition} WITHIN 60 SLIDE 20"
+    judge(query, EventTable.of(SCHEMA, chosen[:8]), EventTable.of(SCHEMA, chosen))
+
+
 @pytest.mark.parametrize("condition", PAIRED)
 def test_what_is_not_one_comparison_stays_with_pairs(condition: str) -> None:
     assert not is_ordered(f"RETURN COUNT(*) PATTERN A+ WHERE {condition} WITHIN 30")
