@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heapreplace
 from itertools import pairwise, starmap
 
 import numpy as np
@@ -140,9 +141,11 @@ def bucket_keys(queries: Iterable[BoundQuery]) -> tuple[str, ...]:
 
 
 def busiest(parts: Sequence[Part], cores: int) -> float:
-    """Bytes that the busiest core reads, at least."""
-    sizes = [part.size for part in parts]
-    return max(*sizes, sum(sizes) / cores)
+    """Bytes that the busiest core reads, where each takes the next part when it is done."""
+    read = [0.0] * cores
+    for part in parts:
+        heapreplace(read, read[0] + part.size)
+    return max(read)
 
 
 def reads_directly(parts: Sequence[Part], size: int, shuffles: int, cores: int) -> bool:

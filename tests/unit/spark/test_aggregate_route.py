@@ -59,6 +59,17 @@ def test_short_windows_are_cut_into_as_many_parts_as_cores() -> None:
     assert busiest(parts, 3) == 300
 
 
+def test_no_core_is_left_with_a_part_more_than_the_others() -> None:
+    files = [EventFile(f"{n}", 100 + n % 3, 60 * n, 60 * n + 59) for n in range(24)]
+    two, three = (
+        cut_into_parts(files, Interval(0, 1440), {Window(10, 10)}, most=cores, cores=cores)
+        for cores in (2, 3)
+    )
+    assert (len(two), len(three)) == (2, 3)
+    assert busiest(three, 2) == three[0].size + three[2].size > busiest(two, 2)
+    assert len(cut_into_parts(files, Interval(0, 1440), {Window(10, 10)}, most=4, cores=2)) == 2
+
+
 def test_borders_are_where_the_bytes_are() -> None:
     """Three of four bytes lie in the last hour."""
     files = [*hourly(3), EventFile("full", 900, 180, 239)]
