@@ -16,10 +16,10 @@ from elsinore.kernels.upkeep import find_upkeep
 from elsinore.kernels.work import make_work, widened
 from elsinore.lowering.conditions import Order, Side
 
-#: Entries of a window from which on trees are quicker than pairs. CPU nanoseconds an event of `A+`
-#: under `A.v < NEXT(A).v`, random values, all of `aggregate_query` (`python -m benchmarks.order`):
-#: by pairs 251 at 32 entries, 294 at 64, 341 at 96, 383 at 128, 579 at 256; by trees 292, 279,
-#: 275, 294, 275. (An earlier run: 258, 301, 350, 387, 539 and 323, 326, 326, 328, 316.)
+#: Entries of a window from which on trees are quicker than pairs, by a fifth. CPU nanoseconds an
+#: event of `A+` under `A.v < NEXT(A).v`, random doubles, all of `aggregate_query` (`python -m
+#: benchmarks.order`): by pairs 342 at 24 entries, 354 at 32, 425 at 48, 487 at 64, 700 at 128; by
+#: trees 384, 359, 370, 391, 362.
 BY_ORDER = 64
 
 #: Entries of a window from which on it is worth a pass of its own, that goes on with wider counts
