@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from benchmarks import auto, hamlet, increasing, many_queries, order, sharon, two_cores
-from benchmarks.carried import carried
 from benchmarks.claim import Benchmark
 from benchmarks.fixed_length import fixed_length
 from benchmarks.from_events import from_events
@@ -34,7 +33,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     fixed_length,
     STATIC_PLAN,
     from_events,
-    carried,
     two_cores.hot_key,
     two_cores.two_cores,
     memory,

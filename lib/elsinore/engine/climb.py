@@ -139,7 +139,7 @@ def _wider(limbs: int, passed: float, nodes: int) -> int:
 #: Overlapping windows share ranks while that makes the trees of the shortest no larger than this.
 SPREAD = 4
 
-#: So many times the shortest domain may be nodes of a tree whose ranks are distances of integers.
+#: Nodes of a tree for each entry of the shortest domain, at most, if ranks are distances of values.
 DENSE = 2
 
 _Tree = tuple[int, Side, bool, bool]

@@ -174,6 +174,22 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert sum(path.stat().st_size for path in site.parent.parent.rglob("*.json")) < 1_000_000
 
 
+def test_what_data_docs_have_judged_is_what_the_verdicts_say(spoilt: Judgement) -> None:
+    """The pages show what a context ran, the verdicts come from the validator alone."""
+    assert spoilt.docs is not None
+    site, told = spoilt.docs.parent, dict[tuple[str, ...], list[int]]()
+    for page in site.glob("validations/**/*.html"):
+        text = " ".join(re.sub("<[^>]+>", " ", page.read_text(encoding="utf-8")).split())
+        counts = re.findall(r"(?:Evaluated|Unsuccessful) Expectations (\d+)", text)
+        told[page.relative_to(site).parts[1:3]] = [int(count) for count in counts]
+    found = {name: [0, 0] for name in told}
+    for verdict in spoilt.verdicts:
+        found[verdict.suite, verdict.table][0] += 1
+        found[verdict.suite, verdict.table][1] += not verdict.success
+    assert told == found
+    assert sum(failed for _, failed in told.values()) >= 3
+
+
 def test_the_judgement_outlives_the_process(spoilt: Judgement, spoilt_folder: Path) -> None:
     assert load_judgement(spoilt_folder / "quality", lake.INTERVAL) == spoilt
     other = Interval.parse("2013-01-01", "2013-01-01T01:00")
@@ -186,13 +202,10 @@ def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> No
     for landing in rows["landings"]:
         landing["reasons"] = "{}"
     tables = read_run_tables(lake.write_lake(tmp_path / "lake", rows), lake.INTERVAL)
-    verdicts = []
     for docs in (True, False):
         found = _judged(tables, tmp_path, docs)
         assert found.warnings == ()
         assert (found.docs is not None and found.docs.is_file()) is docs
-        verdicts.append(found.verdicts)
-    assert verdicts[0] == verdicts[1], "the way without a context says the same"
     # A run that is as it should be leaves its verdicts, and nothing of an earlier judgement.
     files = [path.name for path in (tmp_path / "quality").rglob("*") if path.is_file()]
     assert files == ["judgement.json"]
