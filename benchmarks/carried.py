@@ -25,7 +25,7 @@ from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import compile_plan
 from elsinore.events import EventTable
 from elsinore.lake.answered import Answered
-from elsinore.lake.kept_panes import FOLDER
+from elsinore.lake.kept_hours import FOLDER
 from elsinore.lake.provenance import STAGED
 from elsinore.lake.regions import Hours
 from elsinore.query.bind_query import bind_workload

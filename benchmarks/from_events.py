@@ -30,6 +30,7 @@ from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.lake.answered import Answered
+from elsinore.lake.land import laid_out
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.publish import Published, publish
 from elsinore.lake.regions import Hours
@@ -113,16 +114,19 @@ def prepare(
     *,
     master: str = "local[2,4]",
     ordered: bool = False,
+    buckets: int = 0,
 ) -> Ground:
     """A lake of one day of so many events, if the folder has none, and the queries.
 
     Its files have no order, which is the hardest case, or that of time, as feeds as a rule have.
+    They may be laid out by so many buckets of sellers.
     """
     attributes = "    zone: string\n    value: double\n    price: double\n    seller: string\n"
     types = "".join(f"  T{n}:\n{attributes}" for n in range(KINDS))
     schema = folder / "stream.yaml"
     schema.write_text(
         f"stream: bench\ntime: {{field: time, unit: us}}\ntype: {{field: type}}\ntypes:\n{types}"
+        + (f"buckets: {{by: [seller], number: {buckets}}}\n" if buckets else "")
     )
     settings = Settings(home=folder, schema_file=schema, spark_master=master, spark_java_options="")
     spark, lake = connect(server_url(settings)), Lake.open(settings)
@@ -189,7 +193,6 @@ def _land(lake: Lake, events: pa.Table) -> None:
     names = pa.array([f"T{n}" for n in range(KINDS)])
     size = events.num_rows
     columns = {
-        "event_day": time_of.cast(pa.date32()),
         "event_id": pa.nulls(size, pa.string()),
         "event_type": names.take(events["_type"].combine_chunks()),
         "event_time": time_of,
@@ -200,7 +203,7 @@ def _land(lake: Lake, events: pa.Table) -> None:
     columns |= {name: events[name].cast(ARROW_TYPES[kind])
                 for name, kind in lake.stream.attributes.items()}  # fmt: skip
     declared = lake.schema("events").arrow()
-    rows = pa.table(columns).select(declared.names).cast(declared)
+    rows = laid_out(pa.table(columns), lake.stream).select(declared.names).cast(declared)
     write_deltalake(str(lake.path("events")), rows, mode="append", target_file_size=2**40)
 
 

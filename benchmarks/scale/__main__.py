@@ -8,7 +8,8 @@ a standalone cluster on loopback. Every answer is checked.
 events and no cluster; `--page` writes table and picture to the docs, without it they are printed;
 `--json` keeps the results, `--from FILE` measures nothing and takes them from there. Where the next
 point of a row should take longer than `--limit` seconds, it is left out and said so. `--day EVENTS`
-prints what Spark makes of a day of so many events, and nothing else.
+prints what Spark makes of a day of so many events, and nothing else; with `--buckets N` of events
+that are laid out by so many buckets of their keys, or, for comparison, by none (0).
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--from", type=Path, dest="kept")
     parser.add_argument("--day", type=int)
+    parser.add_argument("--buckets", type=int, nargs=1, default=())
     asked = parser.parse_args()
     if asked.day is not None:
         with TemporaryDirectory() as folder:
-            print("\n".join(slices_table(compare(Path(folder), asked.day))))
+            print("\n".join(slices_table(compare(Path(folder), asked.day, *asked.buckets))))
         return
     if asked.kept is not None:
         kept = json.loads(asked.kept.read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,23 +48,28 @@ class Slice:
     digest: str
 
 
-def compare(folder: Path, events: int) -> list[Slice]:
+def compare(folder: Path, events: int, *how: int) -> list[Slice]:
     """Aggregate a day of events locally, then on a cluster of one worker and of two.
+
+    `how` are buckets, if queries are to group by sellers; see `benchmarks.scale.slice`.
 
     Raises:
         AssertionError: the results differ, or a part of the cluster does not start.
     """
-    found = [_aggregate("local[2,4]", "local, 2 cores", folder, events, {**os.environ})]
+    sizes = (events, *how)
+    found = [_aggregate("local[2,4]", "local, 2 cores", folder, sizes, {**os.environ})]
     for workers in (1, 2):
         name = f"standalone, {workers} worker{'s' if workers > 1 else ''} of 1 core"
         with _cluster(folder, workers) as (master, env):
-            found.append(_aggregate(master, name, folder, events, env))
+            found.append(_aggregate(master, name, folder, sizes, env))
     assert len({each.digest for each in found}) == 1, "the cluster gives other results"
     return found
 
 
-def _aggregate(master: str, name: str, folder: Path, events: int, env: dict[str, str]) -> Slice:
-    command = [sys.executable, "-m", "benchmarks.scale.slice", master, folder / "home", str(events)]
+def _aggregate(
+    master: str, name: str, folder: Path, sizes: Sequence[int], env: dict[str, str]
+) -> Slice:
+    command = [sys.executable, "-m", "benchmarks.scale.slice", master, folder / "home", *sizes]
     done = subprocess.run(
         [*map(str, command)], env=env, cwd=ROOT, capture_output=True, text=True, check=False
     )

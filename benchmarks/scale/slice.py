@@ -1,6 +1,7 @@
 """Aggregates the day of `benchmarks.from_events` under some master, twice; prints what came of it.
 
-`python -m benchmarks.scale.slice MASTER HOME EVENTS`; the lake is made where there is none.
+`python -m benchmarks.scale.slice MASTER HOME EVENTS [BUCKETS]`; the lake is made where there is
+none. With a number of buckets, or 0, queries group by the seller, of whom there are a thousand.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.from_events import DAY_OF, aggregate_day, prepare
+from benchmarks.from_events import DAY_OF, QUERIES, aggregate_day, prepare, query_text
 from elsinore.lake.provenance import STAGED
 from elsinore.lake.publish import combine, hour_contents
 from elsinore.lake.regions import Hours
 
 
-def main(master: str, home: Path, events: int) -> None:
+def main(master: str, home: Path, events: int, buckets: int | None = None) -> None:
     """Prepare, aggregate, aggregate again."""
     home.mkdir(exist_ok=True)
-    ground = prepare(home, events, master=master, ordered=True)
-    aggregate_day(ground)
+    key = "zone" if buckets is None else "seller"
+    text = "\n".join(query_text(number, key) for number in range(QUERIES))
+    ground = prepare(home, events, text, master=master, ordered=True, buckets=buckets or 0)
+    print(aggregate_day(ground).route, file=sys.stderr)
     began = time.perf_counter()
     done = aggregate_day(ground)
     seconds = time.perf_counter() - began
@@ -51,4 +54,4 @@ def _peak() -> float:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), *(map(int, sys.argv[4:] or ())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -47,6 +48,22 @@ def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
         new.landing.mkdir()
         shutil.copytree(empty.home / "lake", new.home / "lake")
         return new
+
+    return make
+
+
+@pytest.fixture
+def laid_home(new_home: NewHome, tmp_path: Path) -> Callable[[str], Settings]:
+    """Makes such settings of a home whose events are laid out by buckets."""
+
+    def make(buckets: str) -> Settings:
+        new, schema = new_home(), tmp_path / "laid.yaml"
+        text = new.schema_file.read_text(encoding="utf-8")
+        schema.write_text(f"{text}\nbuckets: {buckets}\n", encoding="utf-8")
+        shutil.rmtree(new.home / "lake" / "events")
+        settings = new.model_copy(update={"schema_file": schema})
+        assert Lake.open(settings).create_all() == ("events",)
+        return settings
 
     return make
 

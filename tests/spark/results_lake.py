@@ -21,6 +21,7 @@ from elsinore.engine.finish import finish
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
+from elsinore.lake.land import laid_out
 from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours
 from elsinore.lake.tables import Lake
@@ -97,7 +98,6 @@ def event_rows(lake: Lake, events: EventTable) -> pa.Table:
     names = pa.array([event_type.name for event_type in schema.types])
     count = len(events)
     columns = {
-        "event_day": time.cast(pa.date32()),
         "event_id": pa.array([f"e{n}" for n in range(count)]),
         "event_type": names.take(events.table[TYPE_COLUMN].combine_chunks()),
         "event_time": time,
@@ -109,7 +109,7 @@ def event_rows(lake: Lake, events: EventTable) -> pa.Table:
         column = events.table[name]
         columns[name] = column.cast(_TIMESTAMP) if kind is AttributeType.TIMESTAMP else column
     declared = lake.schema("events").arrow()
-    return pa.table(columns).select(declared.names).cast(declared)
+    return laid_out(pa.table(columns), lake.stream).select(declared.names).cast(declared)
 
 
 def workload(lake: Lake, text: str) -> Workload:

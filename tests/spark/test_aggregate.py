@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import ConflictError, DataError, UnsupportedQueryError
-from elsinore.events import EventTable
+from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.lake.answered import Answered
-from elsinore.lake.event_files import reach_of
+from elsinore.lake.event_files import reach_of, types_read
 from elsinore.lake.provenance import STAGED, Origin, staged_origins
 from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of
@@ -28,10 +32,16 @@ from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
 from elsinore.sharing.sharable import sets_of
 from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, events_between, split_rows
-from elsinore.spark.aggregate_route import Route, bucket_keys, choose_route, cut_into_parts
+from elsinore.spark.aggregate_route import (
+    Route,
+    bucket_keys,
+    by_layout,
+    choose_route,
+    cut_into_parts,
+)
 from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.partitions import branches
+from elsinore.spark.partitions import branches, common_keys
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
 from tests.spark.conftest import NewHome
@@ -270,6 +280,40 @@ def test_parts_cut_by_the_keys_of_all_groups_give_the_same(
     assert (found, counts[EVENTS]) == (whole, once[EVENTS])
     # Where one query has other groups, events of a group may lie anywhere.
     assert bucket_keys(workload(ground.lake, BY_CARRIER + QUERIES).queries) == ()
+
+
+@pytest.mark.parametrize("by", ["carrier", "tailnum", "origin"])
+def test_a_lake_laid_out_by_buckets_gives_the_same(
+    spark: SparkSession,
+    laid_home: Callable[[str], Settings],
+    monkeypatch: pytest.MonkeyPatch,
+    by: str,
+) -> None:
+    lake, events = flights_lake(laid_home(f"{{by: [{by}], number: 6}}"))
+    ground, owned = Ground(spark, lake), hours("14", "18")
+    queries = workload(lake, QUERIES)
+    expected, plain = computed(queries, events, owned), ground.run(QUERIES, owned)
+    assert staged(lake, owned) == expected
+    assert plain.route.startswith("files read directly, in 1 part"), "there are few events"
+    monkeypatch.setattr("elsinore.spark.aggregate_route.MANY_BYTES", 0)
+    monkeypatch.setattr("elsinore.lake.event_files._GROUP_BYTES", 1)
+    done = ground.run(QUERIES, owned)
+    assert staged(lake, owned) == expected
+    assert (done.rows, plain.rows) == (len(expected), len(expected))
+    # Others carry the key by some types only; an event counts where it is read for the longest.
+    groups = by_layout(lake, queries.queries, owned, lake.version("events"))
+    number, counted = 0, frozenset[str]()
+    for group, words in zip(groups, done.route.split("; "), strict=True):
+        merged = ", their rows merged" if by == "tailnum" else ""
+        if all(by in common_keys(query) for query in group):
+            assert re.fullmatch(f"files read directly, in [2-6] parts, cut by key{merged}", words)
+        else:
+            assert "cut by key" not in words
+        reach, types = reach_of(group, owned), types_read(queries, group)
+        codes = [events.schema.type_codes[name] for name in types - counted]
+        read = events.between(reach.start, reach.end).table[TYPE_COLUMN]
+        number, counted = number + pc.sum(pc.is_in(read, pa.array(codes))).as_py(), counted | types
+    assert done.events == number
 
 
 BY_CARRIER = """

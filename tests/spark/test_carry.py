@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from elsinore.errors import ConflictError
 from elsinore.events import EventTable
 from elsinore.lake.answered import Answered
 from elsinore.lake.event_files import Bucket
-from elsinore.lake.kept_panes import FOLDER, KeptPanes, drop_kept_panes, read_panes
+from elsinore.lake.kept_hours import FOLDER, KeptHours, drop_kept_hours, read_kept
 from elsinore.lake.maintain import LEAST_KEPT, maintain
 from elsinore.lake.tables import Lake
 from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.settings import Settings
 from elsinore.spark import carry
 from elsinore.spark.aggregate import Aggregated, aggregate
 from elsinore.timeline import HOUR, Interval
@@ -108,6 +110,21 @@ def test_an_hour_reads_an_hour(spark: SparkSession, own_lake: tuple[Lake, EventT
     assert staged(lake, later) == computed(queries, events, later)
 
 
+def test_of_a_lake_laid_out_by_buckets(
+    spark: SparkSession, laid_home: Callable[[str], Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elsinore.lake.event_files._GROUP_BYTES", 1)
+    lake, events = flights_lake(laid_home("{by: [origin], number: 4}"))
+    whole = hours("14", "16")
+    for hour in (14, 15):
+        run(spark, lake, hours(str(hour), str(hour + 1)))
+    assert staged(lake, whole) == computed(workload(lake, QUERIES), events, whole)
+    kept = {path.name[:13]: path.name.split(".")[2] for path in files(lake)}
+    # Of the hours with events.
+    assert {of.split("-")[1] for of in kept.values()} <= {"1", "2", "4"}
+    assert "4" in {of.split("-")[1] for of in kept.values()}
+
+
 def test_hours_without_windows_are_worked_out_for_those_that_have_some(
     spark: SparkSession, own_lake: tuple[Lake, EventTable]
 ) -> None:
@@ -131,13 +148,13 @@ def test_what_is_kept_is_right_at_its_version_and_for_as_long_as_its_hour_stands
     owned, version = hours("15", "16"), lake.version("events")
     run(spark, lake, owned)
     queries = workload(lake, QUERIES).queries
-    kept = KeptPanes(files(lake)[0].parent)
+    kept = KeptHours(files(lake)[0].parent)
     reached = range(owned.start - 8 * HOUR, owned.end, HOUR)
     assert kept.find(lake.root, reached, version).keys() == set(reached)
     assert kept.find(lake.root, reached, version - 1) == {}
     # Others' rows are nowhere near these.
     for others in queries[:1], queries[1:2]:
-        assert not KeptPanes.of(lake, CarriedPanes(others, HOUR)).folder.exists()
+        assert not carry.kept_panes(lake, CarriedPanes(others, HOUR)).folder.exists()
     # What is written without a note may have touched all of its day.
     put_events(lake, EventTable(events.schema, events.table.slice(len(events) - 1)))
     there = kept.find(lake.root, reached, lake.version("events"))
@@ -164,16 +181,16 @@ def test_kept_panes_go_when_nobody_needs_them_and_when_they_must(
     owned = hours("15", "16")
     run(spark, lake, owned)
     found = files(lake)
-    kept = KeptPanes(found[0].parent)
+    kept = KeptHours(found[0].parent)
     maintain(lake, keep_hours=LEAST_KEPT, run="r")
     assert files(lake) == found, "somebody has just written them"
     kept.drop_before(owned.start)
     last, *_ = left = files(lake)
     assert {path.name[:13] for path in left} == {"2013-02-08T15"}
-    assert drop_kept_panes(lake.root, unused_since=last.stat().st_mtime_ns) == 0
-    assert drop_kept_panes(lake.root) == len(left)
+    assert drop_kept_hours(lake.root, unused_since=last.stat().st_mtime_ns) == 0
+    assert drop_kept_hours(lake.root) == len(left)
     with pytest.raises(ConflictError, match="removed meanwhile"):
-        read_panes([last], ["0 0 0"])
-    assert drop_kept_panes(lake.root) == 0
+        read_kept([last], ["0 0 0"])
+    assert drop_kept_hours(lake.root) == 0
     run(spark, lake, owned)
     assert files(lake) != [], "and they are worked out again"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -13,11 +14,14 @@ from typing import Any
 import pytest
 
 import elsinore.lake.land
-from elsinore.errors import ConflictError, DataError, LostWorkerError
+from elsinore.errors import ConflictError, DataError, LostWorkerError, SetupError
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
 from elsinore.generate.flights import generate_flights
 from elsinore.lake.delta_log import commits
+from elsinore.lake.event_files import bucket_numbers
+from elsinore.lake.maintain import LEAST_KEPT, is_worth_compacting, maintain
+from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from tests.spark.conftest import EITHER_WAY, NewHome
@@ -419,3 +423,46 @@ def test_real_flights(lake: Lake, settings: Settings) -> None:
 
 def _comparable(events: list[dict[str, object]]) -> list[tuple[object, ...]]:
     return [(e["event_id"], e["tailnum"], e["dep_delay"], e["temp"]) for e in events]
+
+
+def test_events_laid_out_by_buckets(laid_home: Callable[[str], Settings]) -> None:
+    settings = laid_home("{by: [carrier], number: 5}")
+    lake = Lake.open(settings)
+    carriers = ["UA", "AA", "DL", None, "B6", "WN"]
+
+    def held() -> dict[str, str | None]:
+        """By event its carrier; each lies where its carrier's events do."""
+        found = lake.rows("events")
+        numbers = bucket_numbers(found, ["carrier"], 5).tolist()
+        assert found["event_bucket"].to_pylist() == numbers
+        for file in files_of(lake.path("events"), None, None):
+            assert file.bucket is not None
+            assert f"event_bucket={file.bucket.number}/" in file.path
+        return dict(
+            zip(*(found[name].to_pylist() for name in ("event_id", "carrier")), strict=True)
+        )
+
+    put(settings, 10, *(departure(n, carrier=name or ...) for n, name in enumerate(carriers)))
+    put(settings, 11, {"id": "w", "type": "Weather", "time": "2013-01-01T11:00:00Z",
+                       "origin": "JFK", "precip": 0.0, "visib": 10})  # fmt: skip
+    land(lake, settings, hours(10, 12))
+    first = {f"d{n}": name for n, name in enumerate(carriers) if name}
+    assert held() == first | {"w": None}
+    # A correction gives an event another carrier, and hours that follow bring more.
+    put(settings, 12, departure(0, carrier="DL"), departure(8, carrier="UA"))
+    put(settings, 13, departure(9, carrier="UA"))
+    for hour in 12, 13:
+        land(lake, settings, hours(hour, hour + 1))
+    expected = first | {"w": None, "d0": "DL", "d8": "UA", "d9": "UA"}
+    assert held() == expected
+    assert is_worth_compacting(lake, "events")
+    maintain(lake, keep_hours=LEAST_KEPT, run="night")
+    assert held() == expected
+    assert not is_worth_compacting(lake, "events")
+    # No table is laid out anew in place.
+    text = settings.schema_file.read_text(encoding="utf-8")
+    for other in ("buckets: {by: [carrier], number: 6}", "buckets: {by: [dest], number: 5}", ""):
+        changed = re.sub("buckets: .*", other, text)
+        settings.schema_file.write_text(changed, encoding="utf-8")
+        with pytest.raises(SetupError, match=r"it has 5 buckets by carrier, and .* decl"):
+            Lake.open(settings).create_all()

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
 from elsinore.lake.answered import Answered
-from elsinore.lake.kept_panes import FOLDER
+from elsinore.lake.kept_hours import FOLDER
 from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
 from elsinore.lake.publish import publish
 from elsinore.lake.regions import run_key

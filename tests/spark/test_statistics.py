@@ -21,6 +21,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.observe import EventCounts
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import MINUTE, Interval
 from tests import profile_case as case
@@ -100,6 +101,49 @@ def test_counted_is_what_a_run_reads(landed: Lake) -> None:
         "events_Departure": 2, "events_Arrival": 2, "events_Cancellation": 1,
         "events_version": str(landed.version("events")),
     }  # fmt: skip
+
+
+def test_an_hour_is_counted_once_while_it_stands(
+    landed: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[Interval] = []
+    real = StoredEvents.count
+
+    def noting(events: StoredEvents, interval: Interval, counts: EventCounts) -> None:
+        counted.append(interval)
+        real(events, interval, counts)
+
+    monkeypatch.setattr(StoredEvents, "count", noting)
+    monkeypatch.setattr("elsinore.lake.plans.FEWEST_BYTES", 0)
+    windows = QUERIES.replace("2 hours", "150 minutes").replace("1 hour", "40 minutes")
+    workload = bound(landed, windows + GROUPED)
+
+    def read(first: int) -> list[int]:
+        """In minutes the stretches that a run reads; what it counts is what there is."""
+        counted.clear()
+        run = hours(first, first + 1)
+        figures = plan(landed, workload, run).figures
+        reads, observed = counted[:], Interval(run.start - 150 * MINUTE, run.end)
+        whole = stored(landed, workload, observed).statistics()
+        assert {n[7:]: c for n, c in figures.items() if n[7:] in whole.by_type} == whole.by_type
+        found = load_plan(landed, workload, run).statistics_fingerprint
+        assert found == whole.fingerprint or not figures["replanned"]
+        return [each.length // MINUTE for each in reads]
+
+    assert read(10) == [60, 60, 60, 30]
+    assert read(11) == [60, 30], "its own hour, and half of the first one"
+    assert read(11) == [30]
+    put(settings, 13, departure(20, hour=9), departure(21, hour=12, tailnum="N21"))
+    land(landed, settings, hours(13, 14))
+    assert read(11) == [60, 30], "a late event costs its hour"
+    assert read(10) == [30]
+    assert read(12) == [60, 30]
+
+
+GROUPED = """
+QUERY three RETURN carrier, COUNT(*), SUM(D.dep_delay) PATTERN SEQ(Departure D+, Arrival A)
+WHERE [origin] GROUP-BY carrier WITHIN 50 minutes;
+"""
 
 
 def test_without_events_there_are_statistics_all_the_same(lake: Lake) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from elsinore.catalog.source_rule import InputFormat, SourceRule
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
 from elsinore.catalog.yaml_text import Strict, model_of, read_model
 from elsinore.timeline import TimeUnit, parse_duration, parse_instant
 
@@ -23,8 +23,9 @@ Scalar = str | int | float | bool
 
 #: Columns of the table `events` beside the attributes; compared without case, as Spark does.
 RESERVED_NAMES = frozenset(
-    {"event_day", "event_id", "event_type", "event_time", "landing", "file", "position"}
-)
+    {"event_day", "event_bucket", "event_id", "event_type", "event_time", "landing", "file",
+     "position"}
+)  # fmt: skip
 _LONGS = range(-(2**63), 2**63)
 
 
@@ -70,6 +71,14 @@ class _SourceEntry(Strict):
 
     def to_rule(self) -> SourceRule:
         return SourceRule.parse(self.files, self.format)
+
+
+class _BucketsEntry(Strict):
+    by: Annotated[list[Name], Field(min_length=1, max_length=10)]
+    number: Annotated[int, Field(ge=2, le=4096)]
+
+    def to_buckets(self) -> Buckets:
+        return Buckets(tuple(self.by), self.number)
 
 
 class _AttributeEntry(Strict):
@@ -152,7 +161,16 @@ class _SchemaFile(Strict):
     quoted_numbers: bool = False
     sources: Annotated[list[_SourceEntry], Field(max_length=100)] = Field(default_factory=list)
     keep_days: dict[Name, Annotated[int, Field(ge=1, le=36_500)]] = Field(default_factory=dict)
+    buckets: _BucketsEntry | None = None
     types: Annotated[dict[Name, _Entries], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _buckets_are_by_attributes(self) -> Self:
+        there = {name for entries in self.types.values() for name in entries or {}}
+        for name in self.buckets.by if self.buckets else ():
+            if name not in there:
+                raise ValueError(f"buckets: no type has an attribute {name}")
+        return self
 
     @model_validator(mode="after")
     def _one_type_per_attribute_name(self) -> Self:
@@ -218,4 +236,5 @@ class _SchemaFile(Strict):
             self.quoted_numbers,
             tuple(entry.to_rule() for entry in self.sources),
             self.keep_days,
+            self.buckets.to_buckets() if self.buckets else None,
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from elsinore.catalog.source_rule import SourceRule
 from elsinore.timeline import DAY, HOUR, TimeUnit
@@ -63,6 +64,16 @@ class EventType:
         return {attribute.name: attribute for attribute in self.attributes}
 
 
+class Buckets(NamedTuple):
+    """How a lake lays events out within a day: by a hash of some attributes, into so many parts."""
+
+    by: tuple[str, ...]
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.number} buckets by {', '.join(self.by)}"
+
+
 @dataclass(frozen=True)
 class StreamSchema:
     """Everything needed to turn raw records of one stream into typed events.
@@ -81,6 +92,7 @@ class StreamSchema:
             from numbers; an empty text is NULL then.
         sources: where raw files lie that are not laid out as a landing zone is.
         keep_days: for how many days tables and folders of a lake keep what they hold, by name.
+        buckets: how a lake lays its events out, if not by days alone.
     """
 
     name: str
@@ -95,6 +107,7 @@ class StreamSchema:
     quoted_numbers: bool = False
     sources: tuple[SourceRule, ...] = ()
     keep_days: Mapping[str, int] = field(default_factory=dict, hash=False)
+    buckets: Buckets | None = None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

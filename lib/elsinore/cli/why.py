@@ -26,7 +26,7 @@ from elsinore.lake.event_files import event_table
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.sample import Place, group_json
 from elsinore.lake.stale_hours import touched_times
-from elsinore.lake.validate import MAX_EVENTS, may_matter
+from elsinore.lake.validate import MAX_EVENTS, Wanted
 from elsinore.library.why import event_words, told_trends
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
@@ -278,12 +278,13 @@ def _build(
         return [], f"the window holds more than {MAX_EVENTS} events"
     place = Place(query.name, result["group_key"], start // query.window.slide)
     events = _event_table(workload.schema, rows)
-    matter = may_matter(workload, query, place, events.table)
-    events = EventTable(workload.schema, events.table.filter(matter))
+    wanted = Wanted(workload, [(0, place)])
+    matter = pa.array(dict(wanted.by_place(events.table))[0])
+    events = EventTable(workload.schema, events.table.take(matter))
     found, reason = list_trends(
         query, events, window, lambda group: group_json(query, group) == result["group_key"]
     )
-    ids = rows["event_id"].filter(matter).to_pylist()
+    ids = rows["event_id"].take(matter).to_pylist()
     trends = told_trends(query, events, found, ids)
     if reason is None:
         trends.sort(key=lambda trend: [(event["time"], event["id"] or "") for event in trend])

@@ -25,6 +25,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from pyarrow.acero import AggregateNodeOptions, Declaration, RecordBatchReaderSourceNodeOptions
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
+from elsinore.catalog.stream import Buckets
 from elsinore.errors import ConflictError, DataError, storage_error
 from elsinore.lake.regions import Hours
 from elsinore.places import is_here, scheme, state
@@ -38,6 +39,9 @@ _KEEP_ROWS = {
 
 #: The table of commits that Delta has cleaned from the logs of others.
 HISTORY = "history"
+
+#: The column of `events` with the bucket of each, and what its metadata call the layout.
+BUCKET = "event_bucket"
 
 #: Text columns by which rows of data are chosen. They are read as dictionaries: where delta-rs has
 #: deleted rows (1.4 to 1.6.6), texts are views, which Arrow cannot compare (delta-rs issue 4579).
@@ -228,6 +232,15 @@ def open_table(path: Path, version: int | None = None) -> OpenTable:
             _OPEN.__dict__.clear()
         _OPEN.__dict__[str(path)] = known, stood, seen
     return known
+
+
+def buckets_of(table: deltalake.DeltaTable) -> Buckets | None:
+    """How a table of events is laid out, if not by days alone; its column of buckets says so."""
+    columns = {field.name: field for field in table.schema().fields}
+    if BUCKET not in columns:
+        return None
+    found = json.loads(columns[BUCKET].metadata[BUCKET])
+    return Buckets(tuple(found["by"]), found["number"])
 
 
 def _commit_file(table: Path, version: int) -> Path:

@@ -36,14 +36,53 @@ _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 
+class Bucket(NamedTuple):
+    """A share of all events, by the values of some attributes; equal values lie in one."""
+
+    keys: tuple[str, ...]  #: the attributes
+    number: int  #: which one
+    of: int  #: of how many
+
+    def holds(self, file: EventFile) -> bool | None:
+        """Whether it has all events of a file (True), none (False), or any of them (None)."""
+        laid = file.bucket
+        if laid is None or laid.keys != self.keys or laid.of % self.of:
+            return None
+        return laid.number % self.of == self.number
+
+    def rows(self, table: pa.Table) -> pa.Table:
+        """The rows of a table that are in it."""
+        return table.filter(pa.array(bucket_numbers(table, self.keys, self.of) == self.number))
+
+
+def bucket_numbers(table: pa.Table, keys: Sequence[str], of: int) -> np.ndarray:
+    """Of each row the number of its bucket of so many; of those of a divisor it is the remainder.
+
+    Files are laid out by these numbers, so they must stay what they are.
+    """
+    return row_hashes(table, keys) % np.uint64(of)
+
+
+def row_hashes(table: pa.Table, names: Sequence[str]) -> np.ndarray:
+    """A number for each row by the values of some columns, the same in every process."""
+    hashes = np.zeros(table.num_rows, np.uint64)
+    for name in names:
+        hashes = hashes * _ODD + _hashes(table[name])
+    return hashes
+
+
 @dataclass(frozen=True, slots=True)
 class EventFile:
-    """One file of events and its bytes; no event is earlier than `first`, or later than `last`."""
+    """One file of events and its bytes; no event is earlier than `first`, or later than `last`.
+
+    All are of `bucket`, if the table is laid out by buckets.
+    """
 
     path: str
     size: int
     first: int
     last: int
+    bucket: Bucket | None = None
 
     def overlaps(self, interval: Interval) -> bool:
         """Whether it can hold events of an interval."""
@@ -63,24 +102,44 @@ class EventFile:
         return self.size * min(max((instant - self.first) / length, 0.0), 1.0)
 
 
-class Bucket(NamedTuple):
-    """A share of all events, by the values of some attributes; equal values lie in one."""
+class Share(NamedTuple):
+    """A share of the events of some files, and the files that hold any of it."""
 
-    keys: tuple[str, ...]  #: the attributes
-    number: int  #: which one
-    of: int  #: of how many
+    files: tuple[EventFile, ...]
+    bucket: Bucket | None  #: None: all events
 
-    @classmethod
-    def all(cls, keys: tuple[str, ...], of: int) -> list[Bucket | None]:
-        """All of them; the one that there is without keys needs no look at any."""
-        return [cls(keys, number, of) for number in range(of)] if keys and of > 1 else [None]
+    @property
+    def portion(self) -> float:
+        """How much of the events of its files it is, as if these were even."""
+        is_all = self.bucket is None or all(map(self.bucket.holds, self.files))
+        return 1.0 if is_all or self.bucket is None else 1 / self.bucket.of
 
-    def rows(self, table: pa.Table) -> pa.Table:
-        """The rows of a table that are in it."""
-        hashes = np.zeros(table.num_rows, np.uint64)
-        for name in self.keys:
-            hashes = hashes * _ODD + _hashes(table[name])
-        return table.filter(pa.array(hashes % np.uint64(self.of) == self.number))
+
+def shares(files: Sequence[EventFile], keys: tuple[str, ...], at_least: int) -> list[Share]:
+    """All events of some files in shares, so that equal values of `keys` lie in one.
+
+    Where a table is laid out by some of these keys, shares have files of their own, and are so many
+    that no more than a row group's bytes are at one time. Otherwise each has all files.
+    """
+    laid = files[0].bucket if files else None
+    of = at_least if keys else 1
+    if laid is not None and set(laid.keys) <= set(keys):
+        wanted = max(at_least, _most_at_once(files) / _GROUP_BYTES)
+        of = next((n for n in range(1, laid.of) if laid.of % n == 0 and n >= wanted), laid.of)
+        keys = laid.keys
+    if of == 1:
+        return [Share(tuple(files), None)]
+    parts = [Bucket(keys, number, of) for number in range(of)]
+    return [Share(tuple(f for f in files if part.holds(f) is not False), part) for part in parts]
+
+
+def _most_at_once(files: Sequence[EventFile]) -> float:
+    """The most bytes of files whose times overlap, of each at most a row group's."""
+    sizes = np.minimum([file.size for file in files], _GROUP_BYTES)
+    first, last = (np.array([getattr(file, end) for file in files]) for end in ("first", "last"))
+    begun = np.cumsum(sizes[np.argsort(first)])
+    over = np.concatenate([[0], np.cumsum(sizes[np.argsort(last)])])
+    return float((begun - over[np.searchsorted(np.sort(last), np.sort(first))]).max())
 
 
 #: Mixes the hashes of several attributes.
@@ -89,11 +148,15 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 def _hashes(column: pa.ChunkedArray) -> np.ndarray:
     """A number for each value, the same in every process; values that are equal have the same."""
+    if pa.types.is_string(column.type):
+        column = column.dictionary_encode()
     column = column.unify_dictionaries().combine_chunks()
     if pa.types.is_dictionary(column.type):
         values = np.array([*column.dictionary.to_pylist(), ""], object)
         numbers = pd.util.hash_array(values, categorize=False)
         return np.asarray(numbers[np.asarray(pc.fill_null(column.indices, -1))])
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
     zero = pa.scalar(0).cast(column.type)
     plain = np.asarray(pc.fill_null(column, zero).to_numpy(zero_copy_only=False))
     if plain.dtype == np.float64:
@@ -111,7 +174,8 @@ def events_in_order(
 ) -> Iterator[pa.RecordBatch]:
     """The events of some types in an interval: `_time`, `_type` and attributes, ascending in time.
 
-    Only those of a bucket, if there is one, whose keys are among the attributes.
+    Only those of a bucket, if there is one; its keys are among the attributes, unless the files are
+    laid out by it.
 
     Files are read by row groups, and events let go when no row group that is still to be read can
     hold earlier ones: in memory are those whose times overlap.
@@ -122,9 +186,9 @@ def events_in_order(
     codes = pa.array([code if name in types else None for name, code in schema.type_codes.items()])
     names = pa.array(list(schema.type_codes))
     waiting, left = list[pa.Table](), 0
-    for stored, until in _row_groups(files, interval, schema, attributes):
+    for file, stored, until in _row_groups(files, interval, schema, attributes):
         table = _events(stored, interval, schema, attributes, names, codes)
-        waiting.append(bucket.rows(table) if bucket else table)
+        waiting.append(table if bucket is None or bucket.holds(file) else bucket.rows(table))
         # Where row groups overlap, those that are left are not sorted again for each.
         if sum(table.num_rows for table in waiting) >= max(_BATCH, 2 * left):
             merged = _sorted(waiting)
@@ -141,8 +205,8 @@ _ALL = -1
 
 def _row_groups(
     files: Sequence[EventFile], interval: Interval, schema: StreamSchema, attributes: Sequence[str]
-) -> Iterator[tuple[pa.Table, int]]:
-    """Row groups by their first instants, each with the first instant of what is still to come.
+) -> Iterator[tuple[EventFile, pa.Table, int]]:
+    """Row groups by their first instants, each with its file, and when what is to come begins.
 
     Of a file of several row groups only those that can hold events of the interval.
     """
@@ -159,7 +223,7 @@ def _row_groups(
             there = set(parquet.schema_arrow.names)
             columns = ["event_time", "event_type", *(name for name in attributes if name in there)]
             table = parquet.read_row_group(max(group, 0), columns, use_threads=False)
-        yield table, ahead[0][0] if ahead else MAX_INSTANT + 1
+        yield files[number], table, ahead[0][0] if ahead else MAX_INSTANT + 1
 
 
 def _spans(metadata: pq.FileMetaData, file: EventFile) -> Iterator[tuple[EventFile, int]]:

@@ -28,7 +28,7 @@ from elsinore.files.rejection import Reason
 from elsinore.lake.answered import answered_by
 from elsinore.lake.delta_log import write_failures
 from elsinore.lake.judge_landing import PLACE
-from elsinore.lake.kept_panes import drop_kept_panes
+from elsinore.lake.kept_hours import drop_kept_hours
 from elsinore.lake.land import land_without, line_keys
 from elsinore.lake.landing_zone import (
     LandingFile,
@@ -224,7 +224,7 @@ def forget(
     for groups in found.groups.values():
         _drop_groups(groups, run)
     _forget_pages(settings, key, found.pages)
-    drop_kept_panes(lake.root)  # whose rows name the values of keys
+    drop_kept_hours(lake.root)  # whose rows name the values of keys
     files = {
         _told_as(name, table): _purge(lake, table, run)
         for name, lake in every.items()

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ConflictError, DataError, EngineError
 from elsinore.files.rejection import bad_lines, judged_lines
 from elsinore.lake.collect import collect
-from elsinore.lake.delta_log import commits
+from elsinore.lake.delta_log import BUCKET, commits
+from elsinore.lake.event_files import bucket_numbers
 from elsinore.lake.judge_landing import (
     ACCEPTED,
     DELETE,
@@ -506,8 +509,8 @@ def change_events(
     Raises:
         ConflictError: `events` has changed since.
     """
-    new = changes.filter(pc.field("op") != DELETE)
-    parts = [new.append_column("event_day", new["event_time"].cast(pa.date32()))]
+    new = laid_out(changes.filter(pc.field("op") != DELETE), lake.stream)
+    parts = [new]
     days = None if set(counts.changes) == {INSERT} else counts.days
     if days is not None:
         parts.append(_staying(lake, changes, counts, seen))
@@ -519,6 +522,16 @@ def change_events(
         turn=seen.turn + 1,
         note=json.dumps({"run": run, "touched": counts.touched}),
     )
+
+
+def laid_out(events: pa.Table, stream: StreamSchema) -> pa.Table:
+    """Events with the columns that say where they lie."""
+    day = events["event_time"].cast(pa.date32())
+    events = events.append_column("event_day", day)
+    if stream.buckets is None:
+        return events
+    numbers = bucket_numbers(events, *stream.buckets).astype(np.int64)
+    return events.append_column(BUCKET, pa.array(numbers))
 
 
 def _staying(lake: Lake, changes: pa.Table, counts: LandingCounts, seen: Seen) -> pa.Table:

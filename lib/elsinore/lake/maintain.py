@@ -17,7 +17,7 @@ from deltalake import CommitProperties
 
 from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import HISTORY, commits, write_failures
-from elsinore.lake.kept_panes import drop_kept_panes
+from elsinore.lake.kept_hours import drop_kept_hours
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import LOG_KEPT, Lake
@@ -63,7 +63,7 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
             hint="a version that a run reads must not go while it reads",
         )
     done = {name: _maintain(lake, name, keep_hours, run) for name in lake.own}
-    drop_kept_panes(lake.root, unused_since=time.time_ns() - keep_hours * 3600 * 10**9)
+    drop_kept_hours(lake.root, unused_since=time.time_ns() - keep_hours * 3600 * 10**9)
     _keep_history(lake, run)
     return done
 

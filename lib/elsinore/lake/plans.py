@@ -9,20 +9,29 @@ import pyarrow.compute as pc
 
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
+from elsinore.lake.kept_hours import KeptHours, read_kept
 from elsinore.lake.run_metrics import Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
+from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.find_plan import TIME_LIMIT, find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import DAY, Interval, parse_hour
+from elsinore.timeline import DAY, HOUR, Interval, hours_of, parse_hour
 
 #: What rows of the table are.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
+
+#: Bytes of events before a run's own hours from which it pays to keep what was counted of them.
+FEWEST_BYTES = 50_000_000
+
+#: To be raised where what is kept of hours comes to mean something else.
+_MEANING = 1
 
 #: Metrics of the step `plan`: fingerprints of a run's plan, and of the profile that it was found
 #: with.
@@ -62,7 +71,7 @@ def plan_run(
     version = lake.version("events")
     observed = Interval(interval.start - workload.longest_window, interval.end)
     events = StoredEvents.of(lake.path("events"), workload, observed, version=version)
-    statistics = events.statistics()
+    statistics = _counted(lake, events, interval, version)
     earlier, known = _plan_in_force(lake, workload, interval.start)
     band = BAND if interval.length < DAY else ANY_CHANGE
     decision = replan(earlier, known, workload, statistics, band=band)
@@ -89,6 +98,36 @@ def plan_run(
     figures |= {f"events_{name}": number for name, number in statistics.events}
     note_metrics(lake, workload, interval, PLAN, figures)
     return FoundPlan(plan, stored is not None, figures)
+
+
+def _counted(lake: Lake, events: StoredEvents, run: Interval, version: int) -> Statistics:
+    """The statistics of what a run reads.
+
+    Where that is much more than its own hours, each hour is counted once, and that kept.
+    """
+    workload, observed = events.workload, events.interval
+    first = -(-observed.start // HOUR) * HOUR
+    before = Interval(min(first, run.start), run.start)
+    if before.length < run.length or events.bytes_in(before) < FEWEST_BYTES:
+        return events.statistics()
+    counts = EventCounts(workload)
+    asked = [f"counts {_MEANING}", *counts.attributes, *event_types(workload)]
+    kept = KeptHours.of(lake, [*asked, *workload.schema.by_name, *partition_keys(workload)])
+    hours = tuple(hours_of(Interval(first, run.end)))
+    found = kept.find(lake.root, hours, version)
+    for hour in hours:
+        if hour not in found:
+            own = EventCounts(workload)
+            events.count(Interval(hour, hour + HOUR), own)
+            kept.write(hour, version, None, own.to_table())
+            counts.add_table(own.to_table())
+    if first > observed.start:
+        events.count(Interval(observed.start, first), counts)
+    files = [path for paths in found.values() for path in paths]
+    if files:
+        counts.add_table(read_kept(files))
+    kept.drop_before(first - DAY)
+    return counts.statistics(observed)
 
 
 def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:

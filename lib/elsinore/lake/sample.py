@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.lake.event_files import events_in_order, reach_of
+from elsinore.lake.event_files import EventFile, events_in_order, reach_of, row_hashes
 from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of
@@ -32,7 +32,7 @@ from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_text
 from elsinore.results.row import Value
-from elsinore.timeline import Instant, Interval, hour_label
+from elsinore.timeline import HOUR, Instant, Interval, hour_label
 
 #: The group of a check of a whole window.
 EVERY_GROUP = "*"
@@ -42,6 +42,9 @@ MAX_GROUPS = 5_000
 
 #: To so many results comes one window without results, and one group of a drawn event.
 _SHARE = 4
+
+#: Bytes of events from which some are drawn, however few the run's own hours have.
+_MANY_BYTES = 50_000_000
 
 #: `(exact, value)` of one aggregate, as in the tables.
 Number = tuple[str | None, float | None]
@@ -188,8 +191,12 @@ def _in_turn(places: Iterable[Place], seed: str) -> list[Place]:
 
 def _seeded(seed: str, texts: Sequence[str] | pd.Series) -> np.ndarray:
     """A number for each text, by which to put them in an order that only the seed decides."""
-    key = sha256(seed.encode()).hexdigest()[:16]
+    key = f"{_number_of(seed):016x}"
     return pd.util.hash_array(np.asarray(texts, dtype=object), hash_key=key, categorize=False)
+
+
+def _number_of(seed: str) -> int:
+    return int(sha256(seed.encode()).hexdigest()[:16], 16)
 
 
 def _windows_without_result(
@@ -349,14 +356,32 @@ def _drawn_events(
     reach = reach_of(queries, run)
     files = files_of(lake.path("events"), version, reach)
     drawn: list[pa.Table] = []
-    for batch in events_in_order(files, reach, workload.schema, types, attributes):
-        texts = [column.cast(pa.string()) for column in batch.columns]
-        name = pc.binary_join_element_wise(*texts, " ", null_handling="replace")
-        rank = pa.array(_seeded(seed, name.to_pylist()))
-        both = pa.concat_tables([*drawn, pa.table(batch).append_column("rank", rank)])
-        lowest = pc.select_k_unstable(both, k=count, sort_keys=[("rank", "ascending")])
-        drawn = [both.take(lowest)]
+    for stretch in _stretches_read(files, reach, run, seed):
+        inside = [file for file in files if file.overlaps(stretch)]
+        for batch in map(
+            pa.table, events_in_order(inside, stretch, workload.schema, types, attributes)
+        ):
+            mixed = row_hashes(batch, batch.column_names) ^ np.uint64(_number_of(seed))
+            rank = pa.array(pd.util.hash_array(mixed, categorize=False))
+            both = pa.concat_tables([*drawn, batch.append_column("rank", rank)])
+            lowest = pc.select_k_unstable(both, k=count, sort_keys=[("rank", "ascending")])
+            drawn = [both.take(lowest)]
     return [event for table in drawn for event in table.to_pylist()]
+
+
+def _stretches_read(
+    files: Sequence[EventFile], reach: Interval, run: Interval, seed: str
+) -> Sequence[Interval]:
+    """Where events are drawn: of many before the run, from hours that hold as many as its own."""
+    size, own = (sum(file.bytes_in(part) for file in files) for part in (reach, run))
+    if size <= max(own, _MANY_BYTES):
+        return [reach]
+    starts = range(reach.start, reach.end, HOUR)
+    hours = [Interval(start, min(start + HOUR, reach.end)) for start in starts]
+    order = np.argsort(_seeded(seed, [str(hour) for hour in hours]))
+    sizes = np.array([sum(file.bytes_in(hour) for file in files) for hour in hours])[order]
+    enough = np.searchsorted(np.cumsum(sizes), max(own, _MANY_BYTES)) + 1
+    return [hours[at] for at in order[:enough]]
 
 
 def _tells_group(query: BoundQuery, kind: str) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
@@ -14,13 +13,18 @@ import pyarrow as pa
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, EventTable
-from elsinore.lake.delta_log import open_table
-from elsinore.lake.event_files import EventFile, attributes_read, event_table, events_in_order
+from elsinore.lake.delta_log import BUCKET, buckets_of, open_table
+from elsinore.lake.event_files import (
+    Bucket,
+    EventFile,
+    attributes_read,
+    event_table,
+    events_in_order,
+)
 from elsinore.query.bound import Workload
-from elsinore.sharing.benefit import partition_keys
-from elsinore.sharing.observe import count_events, event_types
+from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import DAY, EPOCH, MICROSECOND, MILLISECOND, Interval, instant_of
+from elsinore.timeline import DAY, EPOCH, HOUR, MICROSECOND, MILLISECOND, Interval, instant_of
 
 #: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
 #: and named features (3), deletion vectors among them, under which a file is not what it seems.
@@ -50,13 +54,18 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
         features = ", ".join(protocol.reader_features or ()) or "none named"
         raise _not_plain(root, f"its reader version is {protocol.min_reader_version} ({features})")
     actions = pa.table(table.get_add_actions(flatten=True))
-    names = ["path", "size_bytes", "partition.event_day", "min.event_time", "max.event_time"]
+    layout = buckets_of(table)
+    names = ["path", "size_bytes", "min.event_time", "max.event_time"]
+    names += ["partition.event_day", f"partition.{BUCKET}"]
     known = [name for name in names if name in actions.column_names]
     found = []
     for action in actions.select(known).to_pylist():
         if "://" in action["path"] or action["path"].startswith("/"):
             raise _not_plain(root, "some of its files lie elsewhere")
         file = _file(root, action)
+        if layout:
+            bucket = Bucket(layout.by, action[f"partition.{BUCKET}"], layout.number)
+            file = replace(file, bucket=bucket)
         if interval is None or file.overlaps(interval):
             found.append(file)
     return tuple(sorted(found, key=lambda file: (file.first, file.path)))
@@ -112,10 +121,20 @@ class StoredEvents:
             interval = Interval(files[0].first, max(file.last for file in files) + 1)
         return cls(workload, interval, files)
 
+    def bytes_in(self, interval: Interval) -> float:
+        """The bytes of an interval, as if files were even inside."""
+        return sum(file.bytes_in(interval) for file in self.files)
+
     def statistics(self) -> Statistics:
         """Counts of all events; in memory are the files whose times overlap, and distinct keys."""
-        keys = sorted({name for names in partition_keys(self.workload) for name in names})
-        return count_events(self.workload, self.interval, self._batches(self.interval, keys))
+        counts = EventCounts(self.workload)
+        self.count(self.interval, counts)
+        return counts.statistics(self.interval)
+
+    def count(self, interval: Interval, counts: EventCounts) -> None:
+        """Count the events of a part of the interval."""
+        for batch in self._batches(interval, counts.attributes):
+            counts.add(batch)
 
     def last(self, number: int = PROFILED) -> tuple[EventTable, Interval]:
         """All events of the last stretch of the interval that holds at most so many."""
@@ -127,16 +146,16 @@ class StoredEvents:
         return event_table(self.workload.schema, events), stretch
 
     def _start_of_last(self, number: int) -> int:
-        kept: deque[np.ndarray] = deque()
-        size = 0
-        for batch in self._batches(self.interval, ()):
-            kept.append(np.asarray(batch[TIME_COLUMN]))
-            size += kept[-1].size
-            while size - kept[0].size > number:
-                size -= kept.popleft().size
-        if size <= number:
-            return self.interval.start
-        return int(np.concatenate(kept)[-number - 1]) + 1
+        start, end = self.interval.start, self.interval.end
+        length = HOUR
+        while True:
+            stretch = Interval(max(start, end - length), end)
+            times = [np.asarray(batch[TIME_COLUMN]) for batch in self._batches(stretch, ())]
+            if (size := sum(map(len, times))) > number:
+                return int(np.concatenate(times)[size - number - 1]) + 1
+            if stretch.start == start:
+                return start
+            length *= 4
 
     def _batches(self, interval: Interval, attributes: Sequence[str]) -> Iterator[pa.Table]:
         files = [file for file in self.files if file.overlaps(interval)]

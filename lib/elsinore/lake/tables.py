@@ -5,6 +5,7 @@ Nobody else writes them: Spark and delta-rs could undo each other's commits (dec
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
-from elsinore.lake.delta_log import OpenTable, open_table, write_failures
+from elsinore.lake.delta_log import BUCKET, OpenTable, buckets_of, open_table, write_failures
 from elsinore.lake.regions import Hours, Landings, Region, predicate_of
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
@@ -334,6 +335,9 @@ class Lake:
             for name, kind in declared.items()
             if name in there and there[name] != kind
         ]
+        if table == "events" and (laid := buckets_of(self.log(table))) != self.stream.buckets:
+            wanted = self.stream.buckets or "no buckets"
+            others = [f"it has {laid or 'no buckets'}, and {wanted} in its declaration"]
         return Difference(tuple(new), tuple(sorted(others)))
 
     def turn(self, table: str) -> tuple[int, int]:
@@ -403,6 +407,7 @@ class Column(Strict):
     type: ColumnType
     nullable: bool = False
     description: Annotated[str, pydantic.Field(min_length=1)]
+    metadata: dict[str, str] = pydantic.Field(default_factory=dict)  #: that Delta keeps, too
 
 
 class TableSchema(Strict):
@@ -427,7 +432,7 @@ class TableSchema(Strict):
         """The columns as Arrow types, if asked for with their descriptions, as Delta keeps them."""
         fields = []
         for name, column in self.columns.items():
-            about = {"comment": column.description} if described else None
+            about = {"comment": column.description, **column.metadata} if described else None
             fields.append(pa.field(name, _ARROW[column.type], column.nullable, about))
         return pa.schema(fields)
 
@@ -453,10 +458,18 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
         columns[name] = column
         if name == declared.stream_attributes_after:
             columns |= _attributes(stream)
+    partition_by = declared.partition_by
+    if declared.stream_attributes_after and stream.buckets:
+        columns[BUCKET] = Column(
+            type="long",
+            description=f"Of {stream.buckets} the one that it lies in, from 0.",
+            metadata={BUCKET: json.dumps(stream.buckets._asdict())},
+        )
+        partition_by = [*partition_by, BUCKET]
     unknown = {*declared.partition_by, *declared.statistics_of} - columns.keys()
     if unknown:
         raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))}")
-    return declared.model_copy(update={"columns": columns})
+    return declared.model_copy(update={"columns": columns, "partition_by": partition_by})
 
 
 def _attributes(stream: StreamSchema) -> dict[str, Column]:

@@ -20,12 +20,13 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.plan import RuntimePlan
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.answered import Answered, joined, own_name
-from elsinore.lake.event_files import reach_of
+from elsinore.lake.event_files import reach_of, types_read
 from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours, day_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
-from elsinore.spark.aggregate_route import Route, choose_route
+from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.spark.aggregate_route import Route, by_layout, choose_route
 from elsinore.spark.aggregate_worker import (
     EVENTS,
     FINISHED_SCHEMA,
@@ -40,7 +41,7 @@ from elsinore.spark.aggregate_worker import (
 )
 from elsinore.spark.carry import Carrying, choose_carrying
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.partitions import Branch, aggregate_partitions
+from elsinore.spark.partitions import Branch, aggregate_partitions, finished_together
 from elsinore.template.support import require
 from elsinore.timeline import Interval
 
@@ -110,13 +111,19 @@ def aggregate(
     words: list[str] = []
     notes = [origin(run, one.workload, static_plan, version, owned) for one in answered]
     with spark_failures():
-        if rest:
-            asked = replace(workload, queries=rest.queries)
+        counted = frozenset[str]()
+        for queries in by_layout(lake, rest.queries, owned, version) if rest else ():
+            asked = replace(workload, queries=queries)
             route = choose_route(lake, asked, owned, version, parts)
             if route.parts or not route.direct:
+                own = plan.of_queries([query.name for query in queries])
                 frames.append(
-                    aggregated(spark, lake, asked, owned, version, route, plan=rest, parts=parts)
-                )
+                    aggregated(
+                        spark, lake, asked, owned, version, route, plan=own, parts=parts,
+                        counted=counted,
+                    )
+                )  # fmt: skip
+            counted |= types_read(workload, queries)
             words.append(route.in_words())
         if carrying:
             frames.append(_carried(spark, carrying, parts, reports))
@@ -144,10 +151,12 @@ def _carried(
     return _numbered(spark, tasks, carrying.multiply(files, tasks))
 
 
-def _numbered(spark: SparkSession, tasks: int, task: Task) -> DataFrame:
+def _numbered(
+    spark: SparkSession, tasks: int, task: Task, rows: pa.Schema = FINISHED_SCHEMA
+) -> DataFrame:
     """What a task makes of so many numbers, each of which Spark may give to another worker."""
     numbers = spark.range(0, tasks, numPartitions=tasks)
-    return numbers.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
+    return numbers.mapInArrow(task, from_arrow_schema(with_counts(rows)))
 
 
 def _stage(
@@ -202,10 +211,18 @@ def aggregated(
     *,
     plan: RuntimePlan,
     parts: int,
+    counted: frozenset[str] = frozenset(),
 ) -> DataFrame:
-    """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_rows`."""
+    """The rows of `trend_aggregates` for a slice, and rows of counts; for `split_rows`.
+
+    Events of the types `counted` are counted elsewhere.
+    """
     if route.direct:
-        return _numbered(spark, len(route.parts), reading(workload, route.parts, plan))
+        task = reading(workload, route.parts, plan, counted, merged=route.merged)
+        if not route.merged:
+            return _numbered(spark, len(route.parts), task)
+        rows = _numbered(spark, len(route.parts), task, PARTIAL_SCHEMA)
+        return finished_together(rows, workload, parts)
     table = spark.read.format("delta").option("versionAsOf", version)
     rows = table.load(str(lake.path("events")))
 
@@ -213,7 +230,7 @@ def aggregated(
         events = events_between(rows, reach_of(branch.queries, owned), branch.types)
         return events.select(*_engine_columns(workload.schema, branch.attributes))
 
-    return aggregate_partitions(workload, plan, events_of, owned=owned, parts=parts)
+    return aggregate_partitions(workload, plan, events_of, counted, owned=owned, parts=parts)
 
 
 def split_rows(rows: DataFrame, counts: list[Counts]) -> Iterator[pa.Table]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapreplace
 from itertools import pairwise, starmap
 
 import numpy as np
 
-from elsinore.lake.event_files import Bucket, EventFile, reach_of
+from elsinore.lake.event_files import EventFile, Share, reach_of, shares
 from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
 from elsinore.places import is_here
@@ -32,10 +33,14 @@ SHUFFLED_BYTE = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How tasks come by their events: what each reads from files itself, or why Spark shuffles."""
+    """How tasks come by their events: what each reads from files itself, or why Spark shuffles.
+
+    Where they are `merged`, several parts have rows of one group.
+    """
 
     parts: tuple[Part, ...]
     why: str | None = None
+    merged: bool = False
 
     @property
     def direct(self) -> bool:
@@ -53,8 +58,27 @@ class Route:
         if not self.parts:
             return "nothing read, since no window ends here"
         by_key = ", cut by key" if self.parts[0].bucket else ""
+        by_key += ", their rows merged" if self.merged else ""
         number = len(self.parts)
         return f"files read directly, in {number} part{'s' if number > 1 else ''}{by_key}"
+
+
+def by_layout(
+    lake: Lake, queries: Sequence[BoundQuery], owned: Interval, version: int
+) -> list[tuple[BoundQuery, ...]]:
+    """Queries whose events all carry the keys by which files are laid out, and the others.
+
+    Those that reach back furthest come first. Of few events they are not told apart.
+    """
+    groups = [tuple(queries)]
+    if lake.stream.buckets is not None:
+        with suppress(NotPlainError):
+            files = files_of(lake.path("events"), version, reach_of(queries, owned))
+            if sum(file.size for file in files) > MANY_BYTES:
+                keyed = {query.name for query in queries if _laid_keys(files, [query])}
+                groups = [tuple(q for q in queries if (q.name in keyed) == is_) for is_ in (1, 0)]
+    groups = [group for group in groups if group]
+    return sorted(groups, key=lambda group: -max(query.window.within for query in group))
 
 
 def choose_route(
@@ -77,11 +101,14 @@ def choose_route(
             raise
         return Route((), f"files cannot be read directly, {error.fields['refusal']}")
     cores, size = lake.cores, sum(file.size for file in files)
+    windows = {query.window for query in workload.queries}
+    keys = bucket_keys(workload.queries) if size > MANY_BYTES else ()
+    if size > MANY_BYTES and (laid := _laid_keys(files, workload.queries)):
+        cut = cut_into_parts(files, owned, windows, laid, most=parts, cores=cores)
+        return Route(cut, merged=not set(laid) <= set(keys))
     few = compared_in_few_windows(workload, owned, cores) if size > MANY_BYTES else []
     if few and in_spark:
         return Route((), f"{', '.join(few)} compare pairs of events in fewer windows than cores")
-    windows = {query.window for query in workload.queries}
-    keys = bucket_keys(workload.queries) if size > MANY_BYTES else ()
     cut = cut_into_parts(files, owned, windows, keys, most=parts, cores=cores)
     shuffles = len(branches(workload))
     if not in_spark or reads_directly(cut, size, shuffles, cores):
@@ -118,12 +145,13 @@ def cut_into_parts(
     before it; taken is the number for which the busiest core reads least, the smallest of those.
     Files hold the events of the slice and of what its windows reach. A part is cut into as many
     buckets as there are cores where that keeps more of them busy, and where `keys` are in the
-    groups of all queries (`bucket_keys`).
+    groups of all queries (`bucket_keys`); where files are laid out by some of these, into as many
+    as memory asks for.
     """
     choices = [
-        _cut(files, owned, windows, number, Bucket.all(keys, of))
-        for of in ((1, cores) if keys else (1,))
-        for number in range(1, min(most // of, owned.length) + 1)
+        _cut(files, owned, windows, number, cut)
+        for cut in (shares(files, keys, of) for of in ((1, cores) if keys else (1,)))
+        for number in range(1, min(max(most // len(cut), 1), owned.length) + 1)
     ]
     return min(choices, key=lambda parts: (busiest(parts, cores), len(parts)))
 
@@ -138,6 +166,13 @@ def bucket_keys(queries: Iterable[BoundQuery]) -> tuple[str, ...]:
         for query in queries
     ]
     return tuple(sorted(set.intersection(*shared)))
+
+
+def _laid_keys(files: Sequence[EventFile], queries: Iterable[BoundQuery]) -> tuple[str, ...]:
+    """The keys by which files are laid out, if all events of all queries carry them."""
+    laid = files[0].bucket if files else None
+    common = set.intersection(*(set(common_keys(query)) for query in queries))
+    return laid.keys if laid and set(laid.keys) <= common else ()
 
 
 def busiest(parts: Sequence[Part], cores: int) -> float:
@@ -161,13 +196,15 @@ def _cut(
     owned: Interval,
     windows: Collection[Window],
     number: int,
-    buckets: Sequence[Bucket | None],
+    cut: Sequence[Share],
 ) -> tuple[Part, ...]:
     parts = []
     for part in starmap(Interval, pairwise(_borders(files, owned, number))):
         reached = joint_reach(windows, part)
-        inside = tuple(file for file in files if file.overlaps(reached))
-        parts += [Part(part, reached, inside, bucket) for bucket in buckets]
+        for share in cut:
+            inside = tuple(file for file in share.files if file.overlaps(reached))
+            if inside or not share.bucket:
+                parts.append(Part(part, reached, inside, share.bucket))
     return tuple(parts)
 
 

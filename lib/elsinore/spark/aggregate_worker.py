@@ -22,6 +22,7 @@ from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import (
     Bucket,
     EventFile,
+    Share,
     attributes_read,
     event_table,
     events_in_order,
@@ -71,7 +72,7 @@ class Part:
     def size(self) -> float:
         """Bytes that the task reads; those of other buckets are let go at once, and count less."""
         read = sum(file.bytes_read(self.reached) for file in self.files)
-        return read * (LET_GO + (1 - LET_GO) / self.bucket.of) if self.bucket else read
+        return read * (LET_GO + (1 - LET_GO) * Share(self.files, self.bucket).portion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +111,22 @@ class Asked:
         told.update(observer.counts)
 
 
-def reading(workload: Workload, parts: tuple[Part, ...], plan: RuntimePlan) -> Task:
+def reading(
+    workload: Workload,
+    parts: tuple[Part, ...],
+    plan: RuntimePlan,
+    counted: frozenset[str] = frozenset(),
+    *,
+    merged: bool = False,
+) -> Task:
     """A task that takes numbers of parts, reads their files and makes their finished rows.
 
-    A part has all events of its windows, or all those of the groups of its bucket: so a task needs
-    no shuffle.
+    A part has all events of its windows, or all those of the partitions of its bucket: so a task
+    needs no shuffle. Where several buckets have rows of one group, these are to be `merged`: they
+    are partial rows. Events of the types `counted` are counted elsewhere.
     """
+    codes = [code for name, code in workload.schema.type_codes.items() if name not in counted]
+    fresh = pa.array(codes, pa.int32())
     types, read = types_read(workload, workload.queries), attributes_read(workload.queries)
 
     def read_part(number: int) -> Iterator[pa.RecordBatch]:
@@ -125,11 +136,16 @@ def reading(workload: Workload, parts: tuple[Part, ...], plan: RuntimePlan) -> T
         events = events_in_order(
             part.files, part.reached, workload.schema, types, read, part.bucket
         )
-        seen = counting(events, told, lambda batch: pc.greater_equal(batch[TIME_COLUMN], since))
+
+        def own(batch: pa.RecordBatch) -> pa.Array:
+            is_first = pc.greater_equal(batch[TIME_COLUMN], since)
+            return pc.and_(is_first, pc.is_in(batch[TYPE_COLUMN], fresh))
+
+        seen = counting(events, told, own)
         asked = Asked(workload.schema, plan, part.owned)
         for rows in asked.partial_rows(seen, told, ordered=True):
-            yield from finished(workload, rows, told)
-        yield counts_of(FINISHED_SCHEMA, told)
+            yield from results_of(rows) if merged else finished(workload, rows, told)
+        yield counts_of(PARTIAL_SCHEMA if merged else FINISHED_SCHEMA, told)
 
     return each_number(read_part)
 

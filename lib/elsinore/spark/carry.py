@@ -21,17 +21,19 @@ from elsinore.engine.plan import RuntimePlan
 from elsinore.engine.plan.alike import for_all
 from elsinore.errors import ConflictError
 from elsinore.lake.event_files import (
-    Bucket,
     EventFile,
+    Share,
     attributes_read,
     event_table,
     events_in_order,
     reach_of,
+    shares,
     types_read,
 )
-from elsinore.lake.kept_panes import KeptPanes, read_panes
+from elsinore.lake.kept_hours import KeptHours, read_kept
 from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
+from elsinore.lowering.carriers import carriers_of
 from elsinore.places import state
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
@@ -47,6 +49,9 @@ from elsinore.spark.aggregate_worker import (
     finished,
 )
 from elsinore.timeline import DAY, HOUR, Interval, hours_of
+
+#: To be raised where rows of panes come to mean something else, or were wrong: others do not count.
+_MEANING = 1
 
 #: Bytes of events before a slice from which it pays to keep panes: two jobs of Spark more take as
 #: long as reading some two million events.
@@ -76,7 +81,7 @@ class Carrying:
     workload: Workload
     plan: RuntimePlan
     carried: CarriedPanes  #: the queries that are carried
-    kept: KeptPanes  #: the files of their panes
+    kept: KeptHours  #: the files of their panes
     owned: Interval  #: the slice
     version: int  #: of `events`
     hours: tuple[int, ...]  #: all that the windows of these queries reach
@@ -100,12 +105,16 @@ class Carrying:
         return tuple(hour for hour in self.hours if hour not in self.found)
 
     @cached_property
-    def parts(self) -> list[tuple[int, Bucket | None]]:
-        """What tasks work out: the missing hours, in buckets where these are fewer than cores."""
+    def parts(self) -> list[tuple[int, Share]]:
+        """What tasks work out: the missing hours, in shares where these are fewer than cores."""
         shared = [{key.attribute for key in query.keys} for query in self.carried.queries]
         keys = tuple(sorted(set.intersection(*shared)))
-        buckets = Bucket.all(keys, max(self.cores // max(len(self.missing), 1), 1))
-        return [(hour, bucket) for hour in self.missing for bucket in buckets]
+        at_least = max(self.cores // max(len(self.missing), 1), 1)
+        found = []
+        for hour in self.missing:
+            inside = [file for file in self.files if file.overlaps(Interval(hour, hour + HOUR))]
+            found += [(hour, share) for share in shares(inside, keys, at_least)]
+        return found
 
     @cached_property
     def rest(self) -> RuntimePlan | None:
@@ -125,15 +134,14 @@ class Carrying:
         """A task that takes numbers of `parts`, and keeps what the panes of each do."""
         carried, schema, kept, version = self.carried, self.workload.schema, self.kept, self.version
         types = types_read(self.workload, carried.queries)
-        read, parts, files = attributes_read(carried.queries), self.parts, self.files
+        read, parts = attributes_read(carried.queries), self.parts
 
         def keep(number: int) -> Iterator[pa.RecordBatch]:
-            (hour, bucket), told = parts[number], Counter({EVENTS: 0})
+            (hour, share), told = parts[number], Counter({EVENTS: 0})
             part = Interval(hour, hour + HOUR)
-            inside = [file for file in files if file.overlaps(part)]
-            events = counting(events_in_order(inside, part, schema, types, read, bucket), told)
-            size = sum(file.bytes_in(part) for file in inside)
-            cuts = _cuts(size / bucket.of if bucket else size)
+            found = events_in_order(share.files, part, schema, types, read, share.bucket)
+            events = counting(found, told)
+            cuts = _cuts(share.portion * sum(file.bytes_in(part) for file in share.files))
             cut = replace(carried, block=HOUR // cuts)
 
             def panes(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
@@ -144,7 +152,8 @@ class Carrying:
             if cuts > 1:
                 folded = cut.folded(table, HOUR)
                 table = pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *folded])
-            kept.write(hour, version, bucket, table)
+            # By query, so that those of others are not read.
+            kept.write(hour, version, share.bucket, table.sort_by("query"))
             yield counts_of(FINISHED_SCHEMA, told)
 
         return each_number(keep)
@@ -161,7 +170,8 @@ class Carrying:
         def rows_of(number: int) -> Iterator[pa.RecordBatch]:
             told: Counter[str] = Counter()
             mine = range(number, len(carried.queries), tasks)
-            panes = read_panes(files, [name for query in mine for name in carried.names(query)])
+            names = [name for query in mine for name in carried.names(query)]
+            panes = read_kept(files, names)
             for rows in carried.window_rows(panes, owned):
                 for each in for_all(classes, rows):
                     yield from finished(workload, each, told)
@@ -197,7 +207,7 @@ def choose_carrying(
     hours = tuple(hours_of(reach_of(queries, owned)))
     # In the same order under every plan: what is kept is found by it.
     carried = CarriedPanes(tuple(sorted(queries, key=lambda query: query.name)), HOUR)
-    kept = KeptPanes.of(lake, carried)
+    kept = kept_panes(lake, carried)
     found = kept.find(lake.root, hours, version)
     parts = [Interval(hour, hour + HOUR) for hour in found]
     events = sum(file.bytes_in(part) for file in files for part in parts)
@@ -206,6 +216,12 @@ def choose_carrying(
     return Carrying(
         lake.root, lake.cores, workload, plan, carried, kept, owned, version, hours, found, files
     )
+
+
+def kept_panes(lake: Lake, carried: CarriedPanes) -> KeptHours:
+    """Where the panes of some queries are kept, as rows of `CarriedPanes.pane_rows`."""
+    queries = [f"{query.fingerprint} {carriers_of(query)}" for query in carried.queries]
+    return KeptHours.of(lake, [f"panes {_MEANING} {carried.block}", *queries])
 
 
 def _cuts(size: float) -> int:

@@ -36,6 +36,7 @@ def aggregate_partitions(
     workload: Workload,
     plan: RuntimePlan,
     events_of: Callable[[Branch], DataFrame],
+    counted: frozenset[str] = frozenset(),
     *,
     owned: Interval | None,
     parts: int,
@@ -46,10 +47,11 @@ def aggregate_partitions(
         workload: the queries.
         plan: who runs which query.
         events_of: the events of a branch: `_time`, `_type` and the attributes that it reads.
+        counted: types whose events are counted elsewhere.
         owned: the windows that end here, and no others; None: all.
         parts: tasks that the work is distributed over, at most.
     """
-    partial, counted = [], frozenset[str]()
+    partial = []
     for branch in sorted(branches(workload), key=lambda branch: -branch.longest):
         names = [query.name for query in branch.queries]
         asked = Asked(workload.schema, plan.of_queries(names), owned)
@@ -58,6 +60,11 @@ def aggregate_partitions(
         partial.append(_partial(events_of(branch), branch, asked, parts, fresh))
         counted |= branch.types
     together = reduce(lambda one, other: one.unionByName(other), partial)
+    return finished_together(together, workload, parts)
+
+
+def finished_together(together: DataFrame, workload: Workload, parts: int) -> DataFrame:
+    """Partial rows, of which those of a group may come from several tasks, merged and finished."""
     task = finishing(workload)
     rows = together.repartition(parts, *_GROUP)
     return rows.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
 from elsinore.errors import SchemaError
 from elsinore.timeline import DAY, TimeUnit
 
@@ -60,6 +60,12 @@ def test_how_far_an_event_may_lie_from_its_landing(
 def test_a_distance_that_is_no_duration_is_refused(tmp_path: Path, late: str) -> None:
     text = HEAD.replace("unit: us", f"unit: us, late: {late}") + "  A: {}\n"
     assert "not a duration, such as 365 days" in str(refusal(tmp_path, text))
+
+
+def test_buckets_are_by_attributes(tmp_path: Path) -> None:
+    schema = load(tmp_path, HEAD + "  A: {x: long}\nbuckets: {by: [x], number: 16}\n")
+    assert schema.buckets == Buckets(("x",), 16)
+    assert str(schema.buckets) == "16 buckets by x"
 
 
 def test_the_example_of_the_specification(tmp_path: Path) -> None:
@@ -117,6 +123,8 @@ def test_type_may_be_left_out_of_a_schema_with_one_type_only(tmp_path: Path, typ
         ("min is no instant", "  A: {x: {type: timestamp, min: noon}}", "not an ISO 8601"),
         ("allowed of another type", "  A: {x: {type: string, allowed: [NO]}}", "no string"),
         ("name with underscore first", "  A: {_time: long}", "types.A._time"),
+        ("buckets", "  A: {x: long}\nbuckets: {by: [y], number: 4}", "no type has an attribute y"),
+        ("one bucket", "  A: {x: long}\nbuckets: {by: [x], number: 1}", "buckets.number"),
         ("case alone", "  A: {speed: long}\n  B: {Speed: long}", "differ only by case"),
     ],
 )
@@ -126,7 +134,17 @@ def test_faults_are_named(tmp_path: Path, title: str, types: str, message: str) 
 
 @pytest.mark.parametrize(
     "name",
-    ["event_day", "event_id", "event_type", "event_time", "landing", "file", "position", "File"],
+    [
+        "event_day",
+        "event_bucket",
+        "event_id",
+        "event_type",
+        "event_time",
+        "landing",
+        "file",
+        "position",
+        "File",
+    ],
 )
 def test_names_of_columns_are_reserved(tmp_path: Path, name: str) -> None:
     error = refusal(tmp_path, HEAD + f"  A: {{{name}: string}}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from elsinore.errors import ConflictError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.lake.event_files import Bucket, EventFile, events_in_order
+from elsinore.lake.event_files import Bucket, EventFile, bucket_numbers, events_in_order, shares
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
 from tests.property.random_cases.dice import Dice
@@ -150,9 +151,73 @@ def test_equal_values_lie_in_one_bucket_and_each_row_in_one_of_all() -> None:
         }
     )
     for keys in ("text",), ("number",), ("flag",), ("whole",), ("text", "whole"):
-        buckets = [bucket for bucket in Bucket.all(keys, 3) if bucket is not None]
+        buckets = [Bucket(keys, number, 3) for number in range(3)]
         parts = [bucket.rows(table).select(list(keys)).to_pylist() for bucket in buckets]
         assert sum(map(len, parts)) == table.num_rows
         places = [{str(row).replace("-0.0", "0.0") for row in part} for part in parts]
         assert sum(map(len, places)) == len(set[str]().union(*places)), keys
-    assert Bucket.all((), 3) == [None]
+    # Files are laid out by these: other numbers would part what belongs together.
+    assert bucket_numbers(table, table.column_names, 4096).tolist() == [
+        1054,
+        3532,
+        1331,
+        449,
+        1806,
+        2920,
+    ]
+    instants = pa.table({"at": pa.array([0, 1, None], _INSTANT), "s": ["x", None, ""]})
+    assert bucket_numbers(instants, ["at"], 4096).tolist() == [0, 1509, 0]
+    assert bucket_numbers(instants, ["s"], 4096).tolist() == [189, 2630, 2630]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shares_of_files_that_are_laid_out_by_buckets(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = Dice(f"shares {seed}")
+    laid, rows, files = ("s",), list[Row](), list[EventFile]()
+    for hour in range(dice.number(1, 4)):
+        drawn = draw(dice, 400 * hour, dice.number(1, 60), older=False)
+        numbers = bucket_numbers(pa.Table.from_pylist(drawn, schema=_LAYOUT), laid, 6)
+        for number in sorted(set(numbers.tolist())):
+            own = [row for row, of in zip(drawn, numbers.tolist(), strict=True) if of == number]
+            file = write(tmp_path / f"{hour}-{number}.parquet", own)
+            files.append(replace(file, bucket=Bucket(laid, number, 6)))
+        rows += drawn
+    size, interval = sum(file.size for file in files), Interval(0, 10**4)
+    enough, at_least = dice.pick((size // 2, size)), dice.number(1, 4)
+    monkeypatch.setattr("elsinore.lake.event_files._GROUP_BYTES", enough)
+    found = shares(files, ("k", "s"), at_least)
+    assert len(found) in (1, 2, 3, 6)
+    assert len(found) >= at_least
+    assert sum(len(share.files) for share in found) == len(files)
+    assert {share.portion for share in found} == {1.0}
+    texts, events = list[set[str]](), list[Any]()
+    for files_of, bucket in found:
+        read = events_in_order(files_of, interval, SCHEMA, set("AB"), ["k"], bucket)
+        events += [(row[TIME_COLUMN], row[TYPE_COLUMN]) for b in read for row in b.to_pylist()]
+        table = pa.concat_tables([pa.table({"s": pa.array([], pa.string())})] + [
+            pq.read_table(file.path, columns=["s"]) for file in files_of
+        ])  # fmt: skip
+        texts.append({str(row["s"]) for row in table.to_pylist()})
+    assert sorted(events) == [row[:2] for row in wanted(rows, interval, "AB")]
+    assert sum(map(len, texts)) == len(set[str]().union(*texts))
+    # By other keys each share has all files.
+    for keys, number in ((), 1), (("k",), at_least):
+        assert [share.files for share in shares(files, keys, at_least)] == [tuple(files)] * number
+
+
+def test_shares_are_so_many_that_memory_holds_what_is_there_at_one_time() -> None:
+    hours = [Interval(hour * 3_600, (hour + 1) * 3_600) for hour in range(24)]
+    files = [
+        EventFile(
+            f"{hour}-{number}", 10_000_000, hour.start, hour.end - 1, Bucket(("s",), number, 16)
+        )
+        for hour in hours
+        for number in range(16)
+    ]
+    # 160 MB an hour, of row groups of 25 MB.
+    assert len(shares(files, ("s",), 1)) == 8
+    assert len(shares(files, ("s",), 9)) == 16
+    assert len(shares(files[:32:4], ("s",), 1)) == 2
+    assert len(shares(files[:2], ("s",), 1)) == 1

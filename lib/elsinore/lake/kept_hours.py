@@ -1,6 +1,7 @@
-"""What panes do to queries, kept beside the tables from run to run: files of whole hours.
+"""What hours were found to hold, kept beside the tables from run to run: files of whole hours.
 
-A memory, no table: whoever finds no file works the hour out again from its events. A file's name
+What their panes do to queries (`spark.carry`), and how many events they have (`lake.plans`). A
+memory, no table: whoever finds no file works the hour out again from its events. A file's name
 says which version of `events` it is of, and it is right for as long as no later commit touches its
 hour. So late events cost their own hours, and two runs that write one hour write the same.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,41 +20,35 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from elsinore.engine.linear.carried import CarriedPanes
 from elsinore.errors import ConflictError
 from elsinore.lake.delta_log import write_failures
 from elsinore.lake.event_files import Bucket
 from elsinore.lake.stale_hours import touched_hours
 from elsinore.lake.tables import Lake
-from elsinore.lowering.carriers import carriers_of
 from elsinore.places import state, whole_file
 from elsinore.settings import LakePath
 from elsinore.timeline import hour_label, parse_hour
 
 #: The folder beside those of tables.
-FOLDER = "panes"
-
-#: To be raised where rows of panes come to mean something else, or were wrong: others do not count.
-_MEANING = 1
+FOLDER = "kept"
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.(\d+)-(\d+)\.[0-9a-f]{8}\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPanes:
-    """The files of one set of queries, whose rows are those of `CarriedPanes.pane_rows`."""
+class KeptHours:
+    """The files of what was asked of hours, by all that the answer depends on."""
 
     folder: Path
 
     @classmethod
-    def of(cls, lake: Lake, carried: CarriedPanes) -> KeptPanes:
-        """Where the rows of some queries are kept, by all that these depend on.
+    def of(cls, lake: Lake, asked: Iterable[object]) -> KeptHours:
+        """Where the answers to something are kept.
 
         Versions are those of one table: one that was made anew has another id.
         """
-        asked = [f"{_MEANING} {carried.block} {lake.log('events').metadata().id}"]
-        asked += [f"{query.fingerprint} {carriers_of(query)}" for query in carried.queries]
-        return cls(lake.root / FOLDER / sha256("\n".join(asked).encode()).hexdigest()[:16])
+        names = [lake.log("events").metadata().id, *map(str, asked)]
+        return cls(lake.root / FOLDER / sha256("\n".join(names).encode()).hexdigest()[:16])
 
     def find(
         self, lake: LakePath, hours: Collection[int], version: int
@@ -92,8 +87,7 @@ class KeptPanes:
         unique = os.urandom(4).hex()
         name = f"{hour_label(hour)}.v{version}.{number}-{of}.{unique}.parquet"
         with write_failures(FOLDER), whole_file(self.folder / name) as file:
-            # By query, so that others are not read.
-            pq.write_table(rows.sort_by("query"), file, compression="zstd", row_group_size=50_000)
+            pq.write_table(rows, file, compression="zstd", row_group_size=50_000)
 
     def drop_before(self, hour: int) -> None:
         """Remove the files of the hours before one."""
@@ -116,23 +110,22 @@ class _Name(NamedTuple):
     of: int
 
 
-def read_panes(files: Collection[Path], queries: Collection[str]) -> pa.Table:
-    """The rows of files that are of some queries, by the names that these have there.
+def read_kept(files: Collection[Path], queries: Collection[str] = ()) -> pa.Table:
+    """The rows of files, of some queries alone if these are named.
 
     Raises:
         ConflictError: a file is gone, since another process removed it meanwhile.
     """
-    chosen = [("query", "in", list(queries))]
+    chosen = [("query", "in", list(queries))] if queries else None
     try:
-        return pa.concat_tables(
-            pq.read_table(str(path), filters=chosen, use_threads=False) for path in files
-        )
+        tables = [pq.read_table(str(path), filters=chosen, use_threads=False) for path in files]
     except FileNotFoundError as error:
-        raise ConflictError(f"kept panes were removed meanwhile: {error}") from error
+        raise ConflictError(f"what was kept of hours was removed meanwhile: {error}") from error
+    return pa.concat_tables(tables, promote_options="default")
 
 
-def drop_kept_panes(lake: LakePath, *, unused_since: int | None = None) -> int:
-    """Remove all kept panes, or those of queries for which none were written since an instant.
+def drop_kept_hours(lake: LakePath, *, unused_since: int | None = None) -> int:
+    """Remove all that is kept, or what nothing was added to since an instant.
 
     `unused_since` in nanoseconds since 1970. Gives how many files went.
     """
