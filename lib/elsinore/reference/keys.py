@@ -54,8 +54,11 @@ class Keys:
 
     def joined(self, values: KeyValues, position: int, carried: KeyValues) -> KeyValues | None:
         """A trend's values with those of an event at a position; None if they differ."""
+        numbers = self._at_position[position]
+        if tuple([values[number] for number in numbers]) == carried:
+            return values
         found = list(values)
-        for number, value in zip(self._at_position[position], carried, strict=True):
+        for number, value in zip(numbers, carried, strict=True):
             if found[number] is ABSENT:
                 found[number] = value
             elif not _same(found[number], value):

@@ -23,7 +23,7 @@ from elsinore.reference.budget import Meter
 from elsinore.reference.evaluate import holds
 from elsinore.reference.event import Event
 from elsinore.reference.keys import ABSENT, Keys, KeyValues
-from elsinore.reference.routes import Route, routes
+from elsinore.reference.routes import Route, Todo, routes
 
 
 class Candidate(NamedTuple):
@@ -123,7 +123,6 @@ class Partial(NamedTuple):
     """A match under way."""
 
     step: Step | None  #: its last event, with those before it; None before the first
-    taken: int  #: how many events it has
     values: KeyValues  #: of the query's keys, as far as its events carry them
     ways: tuple[Route, ...]  #: how it may go on, or end
     owed: tuple[Obligation, ...]  #: what can only be decided with more key values
@@ -155,6 +154,9 @@ class Matcher:
         for edge in query.edge_predicates:
             self._edges.setdefault((edge.earlier, edge.later), []).append(edge.condition)
         self._guards: dict[tuple[int, int | None, int | None, KeyValues], bool] = {}
+        # The ways on after each way, and those that are left of a pattern: there are few.
+        self._after: dict[int, tuple[Route, tuple[Route, ...]]] = {}
+        self._ways_of: dict[Todo | None, tuple[Route, ...]] = {}
 
     def trends(self, pattern: Pattern) -> Iterator[Match]:
         """All matches of a pattern that are trends; one trend may be matched in several ways.
@@ -209,16 +211,26 @@ class Matcher:
         values = self.keys.joined(found.values, position, candidate.carried)
         if values is None or not self._edge_holds(found.step, event, position):
             return None
-        owed = (*found.owed, *self._bars(found.step, way.guards, event.time))
+        owed = found.owed
+        if way.guards:
+            owed = (*owed, *self._bars(found.step, way.guards, event.time))
         if trend and found.step is not None and self.query.semantics is not Semantics.ANY:
             owed = (*owed, partial(self._adjacent, found.step, found.ways, event))
-        if ABSENT not in values:
+        if owed and ABSENT not in values:
             if not all(obligation(values) for obligation in owed):
                 return None
             owed = ()
-        taken = found.taken + 1
         step = Step(event, position, found.step)
-        return Partial(step, taken, values, routes(way.rest, taken), owed)
+        return Partial(step, values, self._ways_after(way), owed)
+
+    def _ways_after(self, way: Route) -> tuple[Route, ...]:
+        """The ways on from a match that has gone on in one; worked out once for each."""
+        known = self._after.get(id(way))
+        if known is None:
+            if way.rest not in self._ways_of:
+                self._ways_of[way.rest] = routes(way.rest)
+            known = self._after[id(way)] = way, self._ways_of[way.rest]
+        return known[1]
 
     def _complete(self, found: Partial, step: Step, way: Route) -> bool:
         owed = (*found.owed, *self._bars(step, way.guards, None))
@@ -283,7 +295,7 @@ class Matcher:
 
 
 def _begun(pattern: Pattern, values: KeyValues) -> Partial:
-    return Partial(None, 0, values, routes((pattern, None), 0), ())
+    return Partial(None, values, routes((pattern, None)), ())
 
 
 def _steps(last: Step) -> tuple[tuple[Event, int], ...]:

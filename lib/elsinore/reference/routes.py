@@ -24,10 +24,9 @@ from elsinore.query.syntax import (
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The end of an iteration that began after `taken` events: another may follow."""
+    """The end of an iteration: another may follow."""
 
     body: Pattern
-    taken: int
 
 
 Todo = tuple[Pattern | Again, "Todo | None"]
@@ -44,19 +43,20 @@ class Route(NamedTuple):
     guards: tuple[Negation, ...]
 
 
-def routes(todo: Todo | None, taken: int) -> tuple[Route, ...]:
-    """All ways on from a match under way of `taken` events, each once.
+def routes(todo: Todo | None) -> tuple[Route, ...]:
+    """All ways on from a match under way, each once.
 
     What is to do after an event depends on its place in the pattern alone, so ways to the same
     event pattern past the same NOT are one.
 
     >>> a, b = EventPattern("A", "A"), EventPattern("B", "B")
-    >>> ways = routes((Sequence((KleeneStar(a), b)), None), 0)
+    >>> ways = routes((Sequence((KleeneStar(a), b)), None))
     >>> sorted(way.next.alias for way in ways)
     ['A', 'B']
     """
     found: dict[tuple[str | None, tuple[Negation, ...]], Route] = {}
     ahead: list[tuple[Todo | None, tuple[Negation, ...]]] = [(todo, ())]
+    begun: list[Again] = []  # iterations without an event so far
     while ahead:
         todo, guards = ahead.pop()
         if todo is None:
@@ -66,11 +66,15 @@ def routes(todo: Todo | None, taken: int) -> tuple[Route, ...]:
         elif isinstance(todo[0], Negation):
             ahead.append((todo[1], (*guards, todo[0])))
         else:
-            ahead += [(way, guards) for way in _ways(todo[0], todo[1], taken)]
+            ahead += [(way, guards) for way in _ways(todo[0], todo[1], begun)]
     return tuple(found.values())
 
 
-def _ways(task: Pattern | Again, rest: Todo | None, taken: int) -> list[Todo | None]:
+def _ways(task: Pattern | Again, rest: Todo | None, begun: list[Again]) -> list[Todo | None]:
+    def iteration(body: Pattern) -> Todo:
+        begun.append(Again(body))
+        return body, (begun[-1], rest)
+
     match task:
         case Sequence(parts):
             for part in reversed(parts):
@@ -81,11 +85,11 @@ def _ways(task: Pattern | Again, rest: Todo | None, taken: int) -> list[Todo | N
         case Maybe(body):
             return [rest, (body, rest)]
         case KleenePlus(body):
-            return [(body, (Again(body, taken), rest))]
+            return [iteration(body)]
         case KleeneStar(body):
-            return [rest, (body, (Again(body, taken), rest))]
-        case Again(body, began):
+            return [rest, iteration(body)]
+        case Again(body):
             # An iteration without events adds no trend, and more of them would never end.
-            onwards: list[Todo | None] = [rest]
-            return onwards if began == taken else [*onwards, (body, (Again(body, taken), rest))]
+            is_empty = any(task is one for one in begun)
+            return [rest] if is_empty else [rest, iteration(body)]
     raise AssertionError(f"{task} is no part of a pattern")

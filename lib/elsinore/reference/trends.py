@@ -12,7 +12,7 @@ from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction, Pattern
 from elsinore.reference.budget import Budget, Meter
-from elsinore.reference.event import read_events
+from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import ABSENT, Keys, KeyValues
 from elsinore.reference.match import Match, Matcher
 from elsinore.timeline import Interval
@@ -31,19 +31,24 @@ def trends_by_group(matcher: Matcher) -> dict[Group, list[Match]]:
         UnsupportedQueryError: two matches of one trend differ in what counts, or in their group.
     """
     query = matcher.query
-    outcomes: dict[Trend, object] = {}
+    found: dict[Trend, Match] = {}
     groups: dict[Group, list[Match]] = {}
     for match in matcher.trends(query.pattern):
-        trend, group = trend_of(match), group_of(query, match.values)
-        counted = [
-            [event for event, position in match.steps if position in aggregate.positions]
-            for aggregate in query.aggregates
-        ]
-        if trend not in outcomes:
-            groups.setdefault(group, []).append(match)
-        if outcomes.setdefault(trend, (group, counted)) != (group, counted):
+        first = found.setdefault(trend_of(match), match)
+        if first is match:
+            groups.setdefault(group_of(query, match.values), []).append(match)
+        elif _outcome(query, first) != _outcome(query, match):
             refuse_ambiguous(query)
     return groups
+
+
+def _outcome(query: BoundQuery, match: Match) -> tuple[Group, list[list[Event]]]:
+    """What a match adds to the answer: its group, and by aggregate the events that count."""
+    counted = [
+        [event for event, position in match.steps if position in aggregate.positions]
+        for aggregate in query.aggregates
+    ]
+    return group_of(query, match.values), counted
 
 
 def trend_of(match: Match) -> Trend:
