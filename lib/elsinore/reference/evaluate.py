@@ -59,6 +59,8 @@ def evaluate(expression: BoundExpression, event: Event, following: Event | None 
 
 def _applied(expression: Applied, inner: Callable[[BoundExpression], Any]) -> Any:
     match expression:
+        case Applied(sign, (left, right)) if sign in _COMPARE:
+            return _compare(sign, _meet(left, right, inner))
         case Applied("+" | "-" | "*" | "/" | "%" as sign, (left, right), kind):
             return _arithmetic(sign, inner(left), inner(right), kind)
         case Applied("neg", (operand,)):
@@ -74,8 +76,6 @@ def _applied(expression: Applied, inner: Callable[[BoundExpression], Any]) -> An
             return inner(operand) is None
         case Applied("LIKE", (operand, Constant(str(pattern)), Constant(str() | None as escape))):
             return like(inner(operand), pattern, escape)
-        case Applied(sign, (left, right)) if sign in _COMPARE:
-            return _compare(sign, _meet(left, right, inner))
     values = [inner(operand) for operand in expression.operands]
     doubles = expression.type is _DOUBLE
     return call(expression.name, [_double(v) for v in values] if doubles else values)
