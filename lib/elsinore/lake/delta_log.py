@@ -195,6 +195,7 @@ class OpenTable(deltalake.DeltaTable):
     """A table that lists its files once for each version: 30 of them take 10 ms."""
 
     _listed: tuple[int, ds.Dataset] | None = None
+    _told: tuple[int, pa.Table] | None = None
 
     def dataset(self) -> ds.Dataset:
         """Its files as it is now; see `arrow_dataset`."""
@@ -202,6 +203,13 @@ class OpenTable(deltalake.DeltaTable):
         if self._listed is None or self._listed[0] != version:
             self._listed = version, arrow_dataset(self)
         return self._listed[1]
+
+    def files(self) -> pa.Table:
+        """What its log says of its files, a row each: `path`, `size_bytes`, `min.<column>`, ..."""
+        version = self.version()
+        if self._told is None or self._told[0] != version:
+            self._told = version, pa.table(self.get_add_actions(flatten=True))
+        return self._told[1]
 
 
 def open_table(path: Path, version: int | None = None) -> OpenTable:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties
 
@@ -79,7 +78,7 @@ def figures(maintained: Mapping[str, Maintained]) -> dict[str, int]:
 
 def is_worth_compacting(lake: Lake, table: str) -> bool:
     """Whether any partition of a table has two small files or more; read from its log alone."""
-    adds = pa.table(lake.log(table).get_add_actions(flatten=True))
+    adds = lake.log(table).files()
     small = adds.filter(pc.less(adds["size_bytes"], _TARGET_BYTES))
     keys = [f"partition.{column}" for column in lake.schema(table).partition_by]
     counts = (

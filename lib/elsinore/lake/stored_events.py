@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, EventTable
@@ -21,6 +22,7 @@ from elsinore.lake.event_files import (
     event_table,
     events_in_order,
 )
+from elsinore.lake.regions import day_of
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.statistics import Statistics
@@ -53,7 +55,11 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     if protocol.min_reader_version != _PLAIN_READER:
         features = ", ".join(protocol.reader_features or ()) or "none named"
         raise _not_plain(root, f"its reader version is {protocol.min_reader_version} ({features})")
-    actions = pa.table(table.get_add_actions(flatten=True))
+    actions = table.files()
+    if interval is not None:  # files are few of those of years
+        days = pc.field("partition.event_day")
+        first, last = day_of(interval.start), day_of(interval.end - 1)
+        actions = actions.filter((days >= pa.scalar(first)) & (days <= pa.scalar(last)))
     layout = buckets_of(table)
     names = ["path", "size_bytes", "min.event_time", "max.event_time"]
     names += ["partition.event_day", f"partition.{BUCKET}"]
