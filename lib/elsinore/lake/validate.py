@@ -503,7 +503,7 @@ class Wanted:
         self._types = _among(codes, types_read(workload, [self.query]))
         self._keys: list[tuple[str, np.ndarray, pa.Array, dict[int, int]]] = []
         self._kept: list[pa.RecordBatch] = []
-        self._most = 4 * MAX_EVENTS
+        self._size, self._most = 0, 4 * MAX_EVENTS
         for key in self.query.group_keys if not places[0][1].whole else ():
             # The types whose events carry the key at whatever position they stand.
             free = {p.type for p in self.query.positions if p.index not in key.positions}
@@ -517,17 +517,19 @@ class Wanted:
 
     def add(self, events: pa.RecordBatch) -> None:
         """Keep those that affect any place; more than a place may have are let go now and then."""
-        first, last = np.asarray(events[TIME_COLUMN])[[0, -1]]
-        if not any(w.start <= last and first < w.end for w in self.windows.values()):
+        times = np.asarray(events[TIME_COLUMN])
+        windows = self.windows.values()
+        if not times.size or not any(w.start <= times[-1] and times[0] < w.end for w in windows):
             return
         rows, _ = self._near(events)
         self._kept.append(events.take(pa.array(rows)))
-        if sum(batch.num_rows for batch in self._kept) > self._most:
+        self._size += rows.size
+        if self._size > self._most:
             table = self._table()
             left = [rows for _, rows in self.by_place(table)]
             every = np.unique(np.concatenate([*left, np.zeros(0, np.int64)]))
             self._kept = table.take(pa.array(every)).combine_chunks().to_batches()
-            self._most = 4 * MAX_EVENTS + 2 * every.size
+            self._size, self._most = every.size, 4 * MAX_EVENTS + 2 * every.size
 
     def found(self) -> Iterator[tuple[int, EventTable]]:
         """The events of each place by its number, if they are not too many."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
 from elsinore.timeline import EPOCH, HOUR, MINUTE
 from tests.golden_cases import stream_schema
+from tests.property.random_cases.dice import Dice
 
 SCHEMA = stream_schema(
     {
@@ -136,3 +138,49 @@ def test_a_place_of_too_many_events_is_not_read(
     )
     assert whole is None
     assert part is not None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_places_get_the_events_of_their_windows_types_and_groups(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    dice = Dice(f"places {seed}")
+    most = dice.pick((3, 8, 1_000))
+    monkeypatch.setattr(validate_events, "MAX_EVENTS", most)
+    monkeypatch.setattr("elsinore.lake.event_files._BATCH", dice.pick((1, 9, 1_000)))
+    values, texts = (None, math.nan, 0.0, -0.0, 1.5), (None, "one", "two", "three")
+    drawn = [
+        event(dice.pick("AABBC"), dice.number(0, 240), dice.pick(values), dice.pick(texts))
+        for _ in range(dice.number(0, 90))
+    ]
+    put(lake, drawn)
+    rows = [*EVENTS, *drawn]
+    groups = {
+        "by_double": [f'{{"x": {x}}}' for x in ("0.0", "null", "NaN", "1.5", "7.0")],
+        "by_text": [f'{{"g": {g}}}' for g in ('"one"', "null", '"none"')],
+        "first": [f'{{"g": {g}}}' for g in ('"two"', "null")],
+    }
+    places = {
+        Place(name, dice.pick((EVERY_GROUP, *groups[name])), FIRST + dice.number(-1, 3))
+        for name in (dice.pick(tuple(groups)) for _ in range(dice.number(1, 25)))
+    }
+    version = lake.version("events")
+    for place, told in zip(places, found(lake, *places, version=version), strict=True):
+        bounds = QUERIES.by_name[place.query].window.bounds(place.window)
+        own = sorted(
+            (row["event_type"], minute)
+            for row in rows
+            if row["event_type"] in {"by_double": "A"}.get(place.query, "AB")
+            if bounds.contains((minute := (row["event_time"] - START) // timedelta(minutes=1))
+                               * MINUTE + FIRST * HOUR)
+            if place.whole or fits(place, row)
+        )  # fmt: skip
+        assert (None if told is None else sorted(told)) == (own if len(own) <= most else None)
+
+
+def fits(place: Place, row: dict[str, Any]) -> bool:
+    """Whether an event may be of a group."""
+    ((name, value),) = json.loads(place.group_key).items()
+    if place.query == "first" and row["event_type"] == "B":
+        return True
+    return repr(value) == repr(row[name] + 0.0 if isinstance(row[name], float) else row[name])
