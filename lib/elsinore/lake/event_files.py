@@ -5,6 +5,7 @@ Nothing here knows Spark or Delta: it runs in Python workers.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -114,32 +115,35 @@ class Share(NamedTuple):
         is_all = self.bucket is None or all(map(self.bucket.holds, self.files))
         return 1.0 if is_all or self.bucket is None else 1 / self.bucket.of
 
+    def in_turn(self) -> list[tuple[EventFile, ...]]:
+        """Its files in parts that have nothing to do with each other: by buckets, if laid out so.
+
+        One after another they take no more memory than one, and each is in the order of time.
+        """
+        if self.bucket is None or not all(map(self.bucket.holds, self.files)):
+            return [self.files]
+        parts = defaultdict(list)
+        for file in self.files:
+            parts[file.bucket].append(file)
+        return [tuple(part) for part in parts.values()]
+
 
 def shares(files: Sequence[EventFile], keys: tuple[str, ...], at_least: int) -> list[Share]:
     """All events of some files in shares, so that equal values of `keys` lie in one.
 
-    Where a table is laid out by some of these keys, shares have files of their own, and are so many
-    that no more than a row group's bytes are at one time. Otherwise each has all files.
+    Where a table is laid out by some of these keys, shares have files of their own; otherwise each
+    has all files.
     """
     laid = files[0].bucket if files else None
-    of = at_least if keys else 1
     if laid is not None and set(laid.keys) <= set(keys):
-        wanted = max(at_least, _most_at_once(files) / _GROUP_BYTES)
-        of = next((n for n in range(1, laid.of) if laid.of % n == 0 and n >= wanted), laid.of)
+        of = next((n for n in range(at_least, laid.of) if laid.of % n == 0), laid.of)
         keys = laid.keys
-    if of == 1:
+    elif keys and at_least > 1:
+        of = at_least
+    else:
         return [Share(tuple(files), None)]
     parts = [Bucket(keys, number, of) for number in range(of)]
     return [Share(tuple(f for f in files if part.holds(f) is not False), part) for part in parts]
-
-
-def _most_at_once(files: Sequence[EventFile]) -> float:
-    """The most bytes of files whose times overlap, of each at most a row group's."""
-    sizes = np.minimum([file.size for file in files], _GROUP_BYTES)
-    first, last = (np.array([getattr(file, end) for file in files]) for end in ("first", "last"))
-    begun = np.cumsum(sizes[np.argsort(first)])
-    over = np.concatenate([[0], np.cumsum(sizes[np.argsort(last)])])
-    return float((begun - over[np.searchsorted(np.sort(last), np.sort(first))]).max())
 
 
 #: Mixes the hashes of several attributes.

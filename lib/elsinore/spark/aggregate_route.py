@@ -57,7 +57,8 @@ class Route:
             return f"shuffled: {self.why}"
         if not self.parts:
             return "nothing read, since no window ends here"
-        by_key = ", cut by key" if self.parts[0].bucket else ""
+        bucket = self.parts[0].bucket
+        by_key = ", cut by key" if bucket and bucket.of > 1 else ""
         by_key += ", their rows merged" if self.merged else ""
         number = len(self.parts)
         return f"files read directly, in {number} part{'s' if number > 1 else ''}{by_key}"
@@ -145,8 +146,7 @@ def cut_into_parts(
     before it; taken is the number for which the busiest core reads least, the smallest of those.
     Files hold the events of the slice and of what its windows reach. A part is cut into as many
     buckets as there are cores where that keeps more of them busy, and where `keys` are in the
-    groups of all queries (`bucket_keys`); where files are laid out by some of these, into as many
-    as memory asks for.
+    groups of all queries (`bucket_keys`) or files are laid out by some of these.
     """
     choices = [
         _cut(files, owned, windows, number, cut)

@@ -133,18 +133,17 @@ def reading(
         part, told = parts[number], Counter({EVENTS: 0})
         # Of the time before its windows' ends, what no earlier part counts.
         since = (part.reached if part.owned.start == parts[0].owned.start else part.owned).start
-        events = events_in_order(
-            part.files, part.reached, workload.schema, types, read, part.bucket
-        )
 
         def own(batch: pa.RecordBatch) -> pa.Array:
             is_first = pc.greater_equal(batch[TIME_COLUMN], since)
             return pc.and_(is_first, pc.is_in(batch[TYPE_COLUMN], fresh))
 
-        seen = counting(events, told, own)
         asked = Asked(workload.schema, plan, part.owned)
-        for rows in asked.partial_rows(seen, told, ordered=True):
-            yield from results_of(rows) if merged else finished(workload, rows, told)
+        for files in Share(part.files, part.bucket).in_turn():
+            events = events_in_order(files, part.reached, workload.schema, types, read, part.bucket)
+            seen = counting(events, told, own)
+            for rows in asked.partial_rows(seen, told, ordered=True):
+                yield from results_of(rows) if merged else finished(workload, rows, told)
         yield counts_of(PARTIAL_SCHEMA if merged else FINISHED_SCHEMA, told)
 
     return each_number(read_part)

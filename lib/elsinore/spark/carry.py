@@ -67,6 +67,8 @@ KEPT_BYTE = 16
 #: Bytes of events that a task works on at a time (some four million of them).
 MOST_BYTES = 100_000_000
 
+_NO_ROWS = PARTIAL_SCHEMA.empty_table()
+
 #: Kept panes that windows no longer reach stay for so long, for other slices.
 _STAY = 7 * DAY
 
@@ -136,24 +138,29 @@ class Carrying:
         types = types_read(self.workload, carried.queries)
         read, parts = attributes_read(carried.queries), self.parts
 
-        def keep(number: int) -> Iterator[pa.RecordBatch]:
-            (hour, share), told = parts[number], Counter({EVENTS: 0})
-            part = Interval(hour, hour + HOUR)
-            found = events_in_order(share.files, part, schema, types, read, share.bucket)
-            events = counting(found, told)
-            cuts = _cuts(share.portion * sum(file.bytes_in(part) for file in share.files))
+        def pane_rows(
+            share: Share, files: Sequence[EventFile], part: Interval, told: Counter[str]
+        ) -> Iterator[pa.Table]:
+            found = events_in_order(files, part, schema, types, read, share.bucket)
+            cuts = _cuts(share.portion * sum(file.bytes_in(part) for file in files))
             cut = replace(carried, block=HOUR // cuts)
 
             def panes(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
                 yield from cut.pane_rows(event_table(schema, table), owned)
 
-            rows = aggregate_in_order(events, cut.block, panes, owned=part)
-            table = pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *rows])
-            if cuts > 1:
-                folded = cut.folded(table, HOUR)
-                table = pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *folded])
+            rows = aggregate_in_order(counting(found, told), cut.block, panes, owned=part)
+            if cuts == 1:
+                yield from rows
+            else:
+                yield from cut.folded(pa.concat_tables([_NO_ROWS, *rows]), HOUR)
+
+        def keep(number: int) -> Iterator[pa.RecordBatch]:
+            (hour, share), told = parts[number], Counter({EVENTS: 0})
+            part, tables = Interval(hour, hour + HOUR), [_NO_ROWS]
+            for files in share.in_turn():
+                tables += pane_rows(share, files, part, told)
             # By query, so that those of others are not read.
-            kept.write(hour, version, share.bucket, table.sort_by("query"))
+            kept.write(hour, version, share.bucket, pa.concat_tables(tables).sort_by("query"))
             yield counts_of(FINISHED_SCHEMA, told)
 
         return each_number(keep)

@@ -13,7 +13,14 @@ import pytest
 
 from elsinore.errors import ConflictError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.lake.event_files import Bucket, EventFile, bucket_numbers, events_in_order, shares
+from elsinore.lake.event_files import (
+    Bucket,
+    EventFile,
+    Share,
+    bucket_numbers,
+    events_in_order,
+    shares,
+)
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
 from tests.property.random_cases.dice import Dice
@@ -184,18 +191,18 @@ def test_shares_of_files_that_are_laid_out_by_buckets(
             file = write(tmp_path / f"{hour}-{number}.parquet", own)
             files.append(replace(file, bucket=Bucket(laid, number, 6)))
         rows += drawn
-    size, interval = sum(file.size for file in files), Interval(0, 10**4)
-    enough, at_least = dice.pick((size // 2, size)), dice.number(1, 4)
-    monkeypatch.setattr("elsinore.lake.event_files._GROUP_BYTES", enough)
+    interval, at_least = Interval(0, 10**4), dice.number(1, 7)
     found = shares(files, ("k", "s"), at_least)
-    assert len(found) in (1, 2, 3, 6)
-    assert len(found) >= at_least
+    assert len(found) == {4: 6, 5: 6, 7: 6}.get(at_least, at_least)
     assert sum(len(share.files) for share in found) == len(files)
     assert {share.portion for share in found} == {1.0}
     texts, events = list[set[str]](), list[Any]()
     for files_of, bucket in found:
-        read = events_in_order(files_of, interval, SCHEMA, set("AB"), ["k"], bucket)
-        events += [(row[TIME_COLUMN], row[TYPE_COLUMN]) for b in read for row in b.to_pylist()]
+        parts = Share(files_of, bucket).in_turn()
+        assert len(parts) == len({file.bucket for file in files_of})
+        for part in parts:
+            read = events_in_order(part, interval, SCHEMA, set("AB"), ["k"], bucket)
+            events += [(row[TIME_COLUMN], row[TYPE_COLUMN]) for b in read for row in b.to_pylist()]
         table = pa.concat_tables([pa.table({"s": pa.array([], pa.string())})] + [
             pq.read_table(file.path, columns=["s"]) for file in files_of
         ])  # fmt: skip
@@ -204,20 +211,6 @@ def test_shares_of_files_that_are_laid_out_by_buckets(
     assert sum(map(len, texts)) == len(set[str]().union(*texts))
     # By other keys each share has all files.
     for keys, number in ((), 1), (("k",), at_least):
-        assert [share.files for share in shares(files, keys, at_least)] == [tuple(files)] * number
-
-
-def test_shares_are_so_many_that_memory_holds_what_is_there_at_one_time() -> None:
-    hours = [Interval(hour * 3_600, (hour + 1) * 3_600) for hour in range(24)]
-    files = [
-        EventFile(
-            f"{hour}-{number}", 10_000_000, hour.start, hour.end - 1, Bucket(("s",), number, 16)
-        )
-        for hour in hours
-        for number in range(16)
-    ]
-    # 160 MB an hour, of row groups of 25 MB.
-    assert len(shares(files, ("s",), 1)) == 8
-    assert len(shares(files, ("s",), 9)) == 16
-    assert len(shares(files[:32:4], ("s",), 1)) == 2
-    assert len(shares(files[:2], ("s",), 1)) == 1
+        others = shares(files, keys, at_least)
+        assert [share.files for share in others] == [tuple(files)] * number
+        assert all(share.in_turn() == [tuple(files)] for share in others)
