@@ -47,7 +47,7 @@ class Bucket(NamedTuple):
     def holds(self, file: EventFile) -> bool | None:
         """Whether it has all events of a file (True), none (False), or any of them (None)."""
         laid = file.bucket
-        if laid is None or laid.keys != self.keys or laid.of % self.of:
+        if laid is None or laid.keys != self.keys:
             return None
         return laid.number % self.of == self.number
 
@@ -57,10 +57,7 @@ class Bucket(NamedTuple):
 
 
 def bucket_numbers(table: pa.Table, keys: Sequence[str], of: int) -> np.ndarray:
-    """Of each row the number of its bucket of so many; of those of a divisor it is the remainder.
-
-    Files are laid out by these numbers, so they must stay what they are.
-    """
+    """Of each row the number of its bucket. Files are laid out by it: it must stay what it is."""
     return row_hashes(table, keys) % np.uint64(of)
 
 
@@ -110,17 +107,21 @@ class Share(NamedTuple):
     bucket: Bucket | None  #: None: all events
 
     @property
+    def is_laid_out(self) -> bool:
+        """Whether its files are those of some buckets, and hold nothing else."""
+        return self.bucket is not None and all(map(self.bucket.holds, self.files))
+
+    @property
     def portion(self) -> float:
         """How much of the events of its files it is, as if these were even."""
-        is_all = self.bucket is None or all(map(self.bucket.holds, self.files))
-        return 1.0 if is_all or self.bucket is None else 1 / self.bucket.of
+        return 1.0 if self.bucket is None or self.is_laid_out else 1 / self.bucket.of
 
     def in_turn(self) -> list[tuple[EventFile, ...]]:
         """Its files in parts that have nothing to do with each other: by buckets, if laid out so.
 
         One after another they take no more memory than one, and each is in the order of time.
         """
-        if self.bucket is None or not all(map(self.bucket.holds, self.files)):
+        if not self.is_laid_out:
             return [self.files]
         parts = defaultdict(list)
         for file in self.files:
@@ -128,21 +129,20 @@ class Share(NamedTuple):
         return [tuple(part) for part in parts.values()]
 
 
-def shares(files: Sequence[EventFile], keys: tuple[str, ...], at_least: int) -> list[Share]:
-    """All events of some files in shares, so that equal values of `keys` lie in one.
+def shares(files: Sequence[EventFile], keys: tuple[str, ...], number: int) -> list[Share]:
+    """All events of some files in so many shares, so that equal values of `keys` lie in one.
 
-    Where a table is laid out by some of these keys, shares have files of their own; otherwise each
-    has all files.
+    Where a table is laid out by some of these keys, each has whole buckets, and there are no more
+    shares than buckets; otherwise each has all files. Without keys there is one.
     """
     laid = files[0].bucket if files else None
     if laid is not None and set(laid.keys) <= set(keys):
-        of = next((n for n in range(at_least, laid.of) if laid.of % n == 0), laid.of)
-        keys = laid.keys
-    elif keys and at_least > 1:
-        of = at_least
+        keys, of = laid.keys, min(number, laid.of)
+    elif keys and number > 1:
+        of = number
     else:
         return [Share(tuple(files), None)]
-    parts = [Bucket(keys, number, of) for number in range(of)]
+    parts = [Bucket(keys, each, of) for each in range(of)]
     return [Share(tuple(f for f in files if part.holds(f) is not False), part) for part in parts]
 
 

@@ -76,8 +76,8 @@ def by_layout(
         with suppress(NotPlainError):
             files = files_of(lake.path("events"), version, reach_of(queries, owned))
             if sum(file.size for file in files) > MANY_BYTES:
-                keyed = {query.name for query in queries if _laid_keys(files, [query])}
-                groups = [tuple(q for q in queries if (q.name in keyed) == is_) for is_ in (1, 0)]
+                keyed = {query.name: bool(_laid_keys(files, [query])) for query in queries}
+                groups = [tuple(q for q in queries if keyed[q.name] is of) for of in (True, False)]
     groups = [group for group in groups if group]
     return sorted(groups, key=lambda group: -max(query.window.within for query in group))
 
@@ -150,8 +150,8 @@ def cut_into_parts(
     """
     choices = [
         _cut(files, owned, windows, number, cut)
-        for cut in (shares(files, keys, of) for of in ((1, cores) if keys else (1,)))
-        for number in range(1, min(max(most // len(cut), 1), owned.length) + 1)
+        for cut in (shares(files, keys, of) for of in sorted({1, min(cores, most) if keys else 1}))
+        for number in range(1, min(most // len(cut), owned.length) + 1)
     ]
     return min(choices, key=lambda parts: (busiest(parts, cores), len(parts)))
 

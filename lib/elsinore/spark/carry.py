@@ -111,11 +111,11 @@ class Carrying:
         """What tasks work out: the missing hours, in shares where these are fewer than cores."""
         shared = [{key.attribute for key in query.keys} for query in self.carried.queries]
         keys = tuple(sorted(set.intersection(*shared)))
-        at_least = max(self.cores // max(len(self.missing), 1), 1)
+        number = max(self.cores // max(len(self.missing), 1), 1)
         found = []
         for hour in self.missing:
             inside = [file for file in self.files if file.overlaps(Interval(hour, hour + HOUR))]
-            found += [(hour, share) for share in shares(inside, keys, at_least)]
+            found += [(hour, share) for share in shares(inside, keys, number)]
         return found
 
     @cached_property
