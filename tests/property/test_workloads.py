@@ -17,33 +17,33 @@ from tests.property.random_workloads import random_workload
 #: How many workloads of each kind, and by way how many queries must at least have rows; by
 #: `way: thing` how many things must have been shared.
 KINDS: dict[str, tuple[int, dict[str, float]]] = {
-    "fixed": (draws(20, 60), {
+    "fixed": (draws(14, 60), {
         "aseq": 1, "sharon": 1, "sharon at random": 4, "sharon at random: segments": 4,
         "sweep": 1, "sweep with little room": 1, "against the reference": 2,
     }),
-    "short": (draws(30, 90), {
+    "short": (draws(20, 90), {
         "greta in 128 bits": 1, "hamlet, dynamic": 1, "hamlet, always": 1, "hamlet, never": 1,
         "hamlet, equation": 1, "hamlet, random": 1, "hamlet, side by side": 1, "hamlet": 1,
         "hamlet-static": 1, "hamlet without room": 1, "sweep": 1, "against the reference": 3,
     }),
-    "long": (draws(15, 45), {
+    "long": (draws(10, 45), {
         "greta by order, wide as it goes": 1, "hamlet, dynamic": 1, "hamlet, random": 1,
         "sweep by panes": 1, "sweep without panes, in threads": 1,
     }),
-    "ordered": (draws(40, 1_500), {
+    "ordered": (draws(24, 1_500), {
         "greta by order": 1, "greta, shared trees: orders": 0.5, "greta, shared trees": 0.5,
         "greta, shared trees: comparing": 0.5, "greta, shared trees: returning several": 0.5,
         "against the reference": 1,
     }),
-    "long ordered": (draws(40, 1_500), {
+    "long ordered": (draws(20, 1_500), {
         "greta by order in 128 bits": 1, "greta, shared trees: orders": 0.5,
         "greta, shared trees": 0.5, "greta, shared trees: comparing": 0.5,
     }),
-    "mixed": (draws(12, 40), {
+    "mixed": (draws(8, 40), {
         "auto": 3, "auto at random": 12, "auto at random: sets": 1, "auto at random: segments": 1,
         "auto at random: sweeps": 1, "auto at random: orders": 0.5,
     }),
-    "repeated": (draws(10, 30), {"auto": 3, "auto at random": 12}),
+    "repeated": (draws(6, 30), {"auto": 3, "auto at random": 12}),
 }  # fmt: skip
 
 

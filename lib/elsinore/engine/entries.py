@@ -6,18 +6,17 @@ stays as it is: nothing is copied. Keys are counting-sorted by their codes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Generic, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns, plain_values
 from elsinore.engine.evaluate import admitted
-from elsinore.engine.key_codes import KeyCodes, join_keys, joined_texts
+from elsinore.engine.key_codes import Columns, KeyCodes, combined, join_keys, joined_texts
 from elsinore.engine.sorting import ascending
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.kernels.entries import count_owners, group_events, is_sorted
@@ -186,19 +185,25 @@ def _numbered(words: list[np.ndarray]) -> tuple[np.ndarray, list[list[int]]]:
     if len(words) == 1 and words[0].max(initial=0) < _FEW:
         there = np.bincount(words[0]) > 0
         return (np.cumsum(there) - 1)[words[0]], [[n] for n in np.flatnonzero(there).tolist()]
-    numbers, distinct = pd.factorize(words[0])
-    masks = [[word] for word in distinct.tolist()]
+    numbers, distinct = _factored(words[0])
+    masks = [[word] for word in distinct]
     for each in words[1:]:
-        found, distinct = pd.factorize(each)
-        numbers, pairs = pd.factorize(numbers * distinct.size + found)
-        places = (divmod(pair, distinct.size) for pair in pairs.tolist())
-        masks = [[*masks[before], int(distinct[own])] for before, own in places]
+        found, distinct = _factored(each)
+        numbers, pairs = _factored(numbers * len(distinct) + found)
+        places = (divmod(pair, len(distinct)) for pair in pairs)
+        masks = [[*masks[before], distinct[own]] for before, own in places]
     return numbers, masks
+
+
+def _factored(values: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """int64: the distinct value that stands at each place, by its number; these values."""
+    encoded = pa.array(values).dictionary_encode()
+    return np.asarray(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
 
 
 # ---- where some events lack some keys: such an event is in every partition that it fits
 
-#: Columns of frames beside those of keys; no key has such a name.
+#: Columns beside those of keys; no key has such a name.
 _ROW, _PARTITION = "row", "partition"
 
 
@@ -211,57 +216,65 @@ def _joined(
     one time, so that neither comes before the other.
     """
     classes: list[frozenset[Place]] = []
-    frames, codes, rows_of = [], [], []
+    carried, codes, rows_of = [], [], []
     for kind, mine in standings.by_kind.items():
         coded, own = _code_events(standings, {kind: mine}, codes_of, columns)
         rows = np.flatnonzero(np.array([*map(bool, own)], np.bool_)[coded])
         codes.append(coded[rows].astype(np.int64) + len(classes))
         classes += own
-        held = {name: codes_of[name].values[rows] for name in sorted(kind[1])}
-        frames.append(pd.DataFrame({_ROW: np.arange(rows.size)} | held))
+        carried.append({name: codes_of[name].values[rows] for name in sorted(kind[1])})
         rows_of.append(rows)
-    partitions = _find_partitions(standings, frames)
-    partitions[_PARTITION] = np.arange(len(partitions), dtype=np.int64)
+    partitions = _find_partitions(standings, carried)
+    size = next(iter(partitions.values())).size
     placed = [
-        join_keys(frame, partitions[[*frame.columns.drop(_ROW), _PARTITION]]) for frame in frames
+        join_keys(
+            {_ROW: np.arange(rows.size), **keys},
+            {_PARTITION: np.arange(size), **{name: partitions[name] for name in keys}},
+        )
+        for rows, keys in zip(rows_of, carried, strict=True)
     ]
-    places_of = [frame[_ROW].to_numpy() for frame in placed]
-    owners = np.concatenate([frame[_PARTITION].to_numpy() for frame in placed])
-    rows = np.concatenate([r[p] for r, p in zip(rows_of, places_of, strict=True)])
-    numbers = np.concatenate([c[p] for c, p in zip(codes, places_of, strict=True)])
+    owners = np.concatenate([each[_PARTITION] for each in placed])
+    rows, numbers = (
+        np.concatenate([of[each[_ROW]] for of, each in zip(columns_of, placed, strict=True)])
+        for columns_of in (rows_of, codes)
+    )
     times = _times(columns)[rows]
     order = ascending(owners, times)
-    offsets = np.searchsorted(owners[order], np.arange(len(partitions) + 1)).astype(np.int64)
-    held = {name: partitions[name].to_numpy() for name in standings.keys}
+    offsets = np.searchsorted(owners[order], np.arange(size + 1)).astype(np.int64)
+    held = {name: partitions[name] for name in standings.keys}
     ordered = numbers[order].astype(np.int32)
     return Entries(times[order], ordered, tuple(classes), rows[order], offsets, held)
 
 
-def _find_partitions(standings: Standings[Place], frames: list[pd.DataFrame]) -> pd.DataFrame:
+def _find_partitions(standings: Standings[Place], carried: Sequence[Columns]) -> Columns:
     """The sets of keys that trends may carry, each once; no trend need exist for each of them.
 
-    `frames` hold for each kind the codes of the keys that its events carry. Keys come from the
+    `carried` are for each kind the codes of the keys that its events carry. Keys come from the
     places that no trend can go without, joined with the most telling first; what these do not carry
     is taken from all places that do.
     """
-    carriers: dict[frozenset[str], list[pd.DataFrame]] = {}
-    for ((_, keys), places), frame in zip(standings.by_kind.items(), frames, strict=True):
+    carriers: dict[frozenset[str], list[Columns]] = {}
+    for ((_, keys), places), codes in zip(standings.by_kind.items(), carried, strict=True):
         if not standings.useful.isdisjoint(places):
-            carriers.setdefault(keys, []).append(frame)
+            carriers.setdefault(keys, []).append(codes)
     needed = []
     for keys, found in carriers.items():
         others = {place for place, each in standings.by_place.items() if each.keys != keys}
         if keys and not standings.leads_through(others):
             needed.append(_distinct(found, keys))
-    covered = {name for keys in needed for name in keys.columns}
+    covered = {name for keys in needed for name in keys}
     for key in sorted(standings.keys - covered):
-        carrying = [frame for keys, found in carriers.items() if key in keys for frame in found]
+        carrying = [codes for keys, found in carriers.items() if key in keys for codes in found]
         needed.append(_distinct(carrying, [key]))
-    return reduce(join_keys, sorted(needed, key=lambda keys: -keys.shape[1]))
+    return reduce(join_keys, sorted(needed, key=len, reverse=True))
 
 
-def _distinct(frames: list[pd.DataFrame], keys: Iterable[str]) -> pd.DataFrame:
-    return pd.concat([frame[sorted(keys)] for frame in frames]).drop_duplicates()
+def _distinct(carried: list[Columns], keys: Iterable[str]) -> Columns:
+    """The combinations of some keys that events carry, each once."""
+    together = {n: np.concatenate([codes[n] for codes in carried]) for n in sorted(keys)}
+    numbers = combined(together.values(), next(iter(together.values())).size)
+    first = np.unique(numbers, return_index=True)[1]
+    return {name: codes[first] for name, codes in together.items()}
 
 
 # ---- entries at single places

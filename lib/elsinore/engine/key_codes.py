@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +20,7 @@ from elsinore.query.bound import Key
 _INTEGERS = (AttributeType.LONG, AttributeType.TIMESTAMP)
 #: Distances of values that are codes as they are.
 _MOST_DENSE = 2**24
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -90,35 +90,41 @@ def joined_texts(texts: Sequence[pa.Array], size: int) -> pa.Array:
     return pc.binary_join_element_wise("[", inside, "]", "")
 
 
-def join_keys(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-    """Every row of one frame with every row of the other that agrees in the columns of both.
+#: Columns of integers from 0 by name, all of one length: codes of keys, and what goes with them.
+Columns = Mapping[str, np.ndarray]
 
-    All columns are integers. (`DataFrame.merge` warns of its own doing where nothing agrees.)
 
-    >>> join_keys(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [2, 2], "b": [5, 6]}))
-       a  b
-    0  2  5
-    1  2  6
+def join_keys(left: Columns, right: Columns) -> dict[str, np.ndarray]:
+    """Every row of one side with every row of the other that agrees in the columns of both.
+
+    >>> join_keys({"a": np.array([1, 2])}, {"a": np.array([2, 2]), "b": np.array([5, 6])})
+    {'a': array([2, 2]), 'b': array([5, 6])}
     """
-    shared = [name for name in right.columns if name in left.columns]
-    ours, theirs = in_one_coding(left, right, shared)
+    shared = [name for name in right if name in left]
+    size, more = (next(iter(columns.values())).size for columns in (left, right))
+    together = combined([np.concatenate([left[n], right[n]]) for n in shared], size + more)
+    ours, theirs = together[:size], together[size:]
     order = ascending(theirs)
     first = np.searchsorted(theirs[order], ours, "left")
     counts = np.searchsorted(theirs[order], ours, "right") - first
-    lefts = np.repeat(np.arange(len(left)), counts)
+    lefts = np.repeat(np.arange(size), counts)
     within = np.arange(lefts.size) - np.repeat(np.cumsum(counts) - counts, counts)
     rights = order[np.repeat(first, counts) + within]
-    columns = {name: left[name].to_numpy()[lefts] for name in left.columns}
-    columns |= {n: right[n].to_numpy()[rights] for n in right.columns if n not in shared}
-    return pd.DataFrame(columns)
+    found = {name: column[lefts] for name, column in left.items()}
+    return found | {n: column[rights] for n, column in right.items() if n not in shared}
 
 
-def in_one_coding(
-    left: pd.DataFrame, right: pd.DataFrame, shared: list[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """One number for each combination of values in some columns, for the rows of two frames."""
-    if not shared:
-        return np.zeros(len(left), np.int64), np.zeros(len(right), np.int64)
-    together = pd.concat([left[shared], right[shared]])
-    numbers = together.groupby(shared, sort=False).ngroup().to_numpy(np.int64)
-    return numbers[: len(left)], numbers[len(left) :]
+def combined(columns: Iterable[np.ndarray], size: int) -> np.ndarray:
+    """int64[size]: a number for each combination of values, in their order; all are 0 of none.
+
+    >>> combined([np.array([0, 1, 1]), np.array([4, 0, 4])], 3)
+    array([4, 5, 9])
+    """
+    numbers, bound = np.zeros(size, np.int64), 1
+    for column in columns:
+        most = int(column.max(initial=0)) + 1
+        if bound * most > _LARGEST:
+            distinct, numbers = np.unique(numbers, return_inverse=True)
+            bound = distinct.size
+        numbers, bound = numbers * most + column, bound * most
+    return numbers

@@ -8,13 +8,11 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
-from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.evaluate import admitted, work_out
-from elsinore.engine.key_codes import KeyCodes
+from elsinore.engine.key_codes import KeyCodes, combined
 from elsinore.engine.sorting import ascending
 from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
@@ -82,17 +80,13 @@ def _rate(columns: EventColumns, name: str, pane: int, observed: Interval) -> Ty
 def _partitions(columns: EventColumns, workload: Workload) -> Iterator[PartitionSkew]:
     wanted = {tuple(sorted({key.attribute for key in query.keys})) for query in workload.queries}
     for keys in sorted((wanted | {*partition_keys(workload)}) - {()}):
-        known = np.ones(len(columns.events), np.bool_)
-        frame = {}
-        for name in keys:
-            column = columns.column(name)
-            known &= column.known
-            if columns.events.schema.attributes[name] is AttributeType.DOUBLE:
-                known &= ~np.isnan(column.values)
-            frame[name] = column.values
-        sizes = pd.DataFrame(frame)[known].groupby(list(keys), sort=False).size()
-        if sizes.size:
-            yield PartitionSkew(keys=keys, sizes=_spread(sizes.to_numpy(np.int64)))
+        kinds = columns.events.schema.attributes
+        codes = [KeyCodes.of(Key(name, kinds[name], frozenset()), columns) for name in keys]
+        known = np.logical_and.reduce([each.usable for each in codes])
+        numbers = combined([each.values[known] for each in codes], int(known.sum()))
+        if numbers.size:
+            sizes = np.unique(numbers, return_counts=True)[1]
+            yield PartitionSkew(keys=keys, sizes=_spread(sizes))
 
 
 # ---- events that pass, and the groups that no trend leaves
@@ -113,13 +107,14 @@ def _grouped(columns: EventColumns, keys: Iterable[Key], span: int, rows: np.nda
     -1 where a missing value of an equivalence key keeps the event out of all trends.
     """
     usable = np.ones(rows.size, np.bool_)
-    frame = {"span": columns.times[rows] // span}
-    for number, key in enumerate(keys):
+    spans = columns.times[rows] // span
+    found = [spans - spans.min(initial=0)]
+    for key in keys:
         codes = KeyCodes.of(key, columns)
         if key.equivalence:
             usable &= codes.usable[rows]
-        frame[f"key {number}"] = codes.values[rows]
-    groups = pd.DataFrame(frame).groupby(list(frame)).ngroup().to_numpy(np.int64)
+        found.append(codes.values[rows])
+    groups = np.unique(combined(found, rows.size), return_inverse=True)[1]
     return np.where(usable, groups, -1)
 
 

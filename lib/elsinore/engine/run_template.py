@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.climb import Totals, climb
 from elsinore.engine.columns import EventColumns, in_one_dictionary
 from elsinore.engine.entries import Entries, StateEntries, at_states, make_entries
 from elsinore.engine.evaluate import evaluate
-from elsinore.engine.key_codes import KeyCodes, in_one_coding
+from elsinore.engine.key_codes import KeyCodes, combined
 from elsinore.engine.weights import NO_RANK, Extremes, weigh_events
 from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph
@@ -95,7 +94,6 @@ def last_events(
     distinct, ranks = np.unique(columns.times, return_inverse=True)
     last = np.full(entries.rows.size, NONE, np.int64)
     sizes = np.diff(entries.offsets)
-    partitions = pd.DataFrame(keys, index=range(sizes.size))
     for names, types in _types_by_keys(query, schema).items():
         rows = np.concatenate([columns.rows_of(name) for name in types])
         for name in names:
@@ -103,9 +101,10 @@ def last_events(
                 rows = rows[codes[name].usable[rows]]
         if not rows.size:
             continue
-        shared = {name: codes[name].values[rows] for name in names if name in keys}
-        events = pd.DataFrame(shared, index=range(rows.size))
-        of_event, of_partition = in_one_coding(events, partitions, list(shared))
+        shared = [(codes[name].values[rows], keys[name]) for name in names if name in keys]
+        together = combined(map(np.concatenate, shared), rows.size + sizes.size)
+        numbers = np.unique(together, return_inverse=True)[1]
+        of_event, of_partition = numbers[: rows.size], numbers[rows.size :]
         placed = np.unique(of_event * distinct.size + ranks[rows])
         sought = np.repeat(of_partition, sizes) * distinct.size + ranks[entries.rows]
         found = placed[np.maximum(np.searchsorted(placed, sought) - 1, 0)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from typing import Any
 
 from elsinore.catalog.stream import AttributeType
@@ -43,12 +44,12 @@ class Carriers:
     minima: tuple[Carrier, ...]
     maxima: tuple[Carrier, ...]
 
-    @property
+    @cached_property
     def extremes(self) -> list[tuple[Carrier, bool]]:
         """Minima and maxima in the order of rows, and whether the largest is meant."""
         return [*((c, False) for c in self.minima), *((c, True) for c in self.maxima)]
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[list[tuple[Carrier, bool]], ...]:
         """Integers, sums of doubles, and extremes, as `extremes` has them."""
         return [(c, False) for c in self.counts], [(c, False) for c in self.sums], self.extremes

@@ -280,13 +280,13 @@ def judge(
         made.mkdir()
         with _quiet():
             asked = [(part, _expectations(part, expectations_dir)) for part in suites]
-            found = (_verdicts(*each, tables[each[0].table]) for each in asked)
-            verdicts = tuple(chain.from_iterable(found))
+            found = [_results(asked_of, tables[part.table]) for part, asked_of in asked]
+            verdicts = tuple(chain.from_iterable(map(_verdicts, suites, found)))
             docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:
                 context, when = _new_context(), datetime.now(UTC)
-                for part, expectations in asked:
-                    _run_one(context, part, expectations, tables[part.table], (run_name, when))
+                for (part, expectations), results in zip(asked, found, strict=True):
+                    _keep(context, part, expectations, results, (run_name, when))
                 _build_docs(context, made / _DOCS_INDEX.parent, verdicts)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
@@ -296,10 +296,8 @@ def judge(
     return judgement
 
 
-def _verdicts(
-    part: TableSuite, expectations: Sequence[Any], rows: pd.DataFrame
-) -> Iterator[Verdict]:
-    """One table's suite judged; without a context, which takes most of the time and none needs."""
+def _results(expectations: Sequence[Any], rows: pd.DataFrame) -> list[Any]:
+    """What each expectation found; without a context, which takes most of the time."""
     from great_expectations.core.batch import Batch
     from great_expectations.execution_engine import PandasExecutionEngine
     from great_expectations.execution_engine.pandas_batch_data import PandasBatchData
@@ -309,9 +307,11 @@ def _verdicts(
     silent: Any = SimpleNamespace(progress_bars={"globally": False})
     validator = Validator(engine, data_context=silent, batches=[batch])
     judged = validator.graph_validate([one.configuration for one in expectations], dict(_RESULTS))
-    found = {one.expectation_config.meta[_POSITION]: one for one in judged}
-    for position, entry in enumerate(part.entries):
-        one = found[position]
+    return sorted(judged, key=lambda one: one.expectation_config.meta[_POSITION])
+
+
+def _verdicts(part: TableSuite, results: Sequence[Any]) -> Iterator[Verdict]:
+    for entry, one in zip(part.entries, results, strict=True):
         yield Verdict(
             suite=part.suite,
             table=part.table,
@@ -376,28 +376,37 @@ def _build_docs(
         shutil.rmtree(folder / "static" / unused, ignore_errors=True)
 
 
-def _run_one(
+def _keep(
     context: gx.data_context.AbstractDataContext,
     part: TableSuite,
     expectations: Sequence[Any],
-    rows: pd.DataFrame,
+    results: Sequence[Any],
     run: tuple[str, datetime],
 ) -> None:
-    """One table's suite judged for Data Docs, which show what a context has run."""
+    """Hands a context what was found, for Data Docs to show."""
     import great_expectations as gx
+    from great_expectations.core import ExpectationSuiteValidationResult
     from great_expectations.core.run_identifier import RunIdentifier
+    from great_expectations.data_context.types.resource_identifiers import (
+        ExpectationSuiteIdentifier,
+        ValidationResultIdentifier,
+    )
+    from great_expectations.validator.validation_statistics import calc_validation_statistics
 
     name = f"{part.suite}.{part.table}"
-    source = context.data_sources.add_pandas(part.suite + "_" + part.table)
-    batch = source.add_dataframe_asset(part.table).add_batch_definition_whole_dataframe("run")
-    suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=list(expectations)))
-    definition = context.validation_definitions.add(
-        gx.ValidationDefinition(name=name, data=batch, suite=suite)
+    context.suites.add(gx.ExpectationSuite(name=name, expectations=list(expectations)))
+    run_id = RunIdentifier(run_name=run[0], run_time=run[1])
+    statistics = calc_validation_statistics(list(results))
+    found = ExpectationSuiteValidationResult(
+        success=statistics.success,
+        results=list(results),
+        suite_name=name,
+        statistics=statistics._asdict(),
+        meta={"great_expectations_version": gx.__version__, "run_id": run_id},
     )
-    definition.run(
-        batch_parameters={"dataframe": rows},
-        result_format=dict(_RESULTS["result_format"]),
-        run_id=RunIdentifier(run_name=run[0], run_time=run[1]),
+    suite = ExpectationSuiteIdentifier(name)
+    context.validation_results_store.set(
+        key=ValidationResultIdentifier(suite, run_id, part.table), value=found
     )
 
 

@@ -210,6 +210,10 @@ def test_the_engine_evaluates_as_the_reference_does(block: int) -> None:
         assert passing.tolist() == [value is True for value in expected]
 
 
+#: Ways that evaluate a condition on two events each in its own manner.
+EVALUATING = {"greta", "greta by order", "hamlet, always", "hamlet, never", "auto"}
+
+
 @pytest.mark.parametrize(("text", "values", "truth"), TRUTHS)
 def test_conditions_on_pairs_have_the_truth_worked_out_by_hand(
     text: str, values: dict[str, Any], truth: bool | None
@@ -224,14 +228,14 @@ def test_conditions_on_pairs_have_the_truth_worked_out_by_hand(
         body = f"RETURN COUNT(*) PATTERN A+ WHERE {where} WITHIN 10"
         workload = bind_workload(parse_workload(f"QUERY q {body}; QUERY r {body};"), PAIRS)
         events = EventTable.of(PAIRS, rows)
-        for way in ways(workload, events, text):
+        for way in (way for way in ways(workload, events, text) if way.name in EVALUATING):
             assert {row.values for row in way.rows(events)} == {(("COUNT(*)", trends),)}, way.name
 
 
 @pytest.mark.parametrize("block", range(10))
 def test_conditions_on_pairs_hold_as_in_the_reference(block: int) -> None:
     """Of each condition the trends, by all ways: by pairs, by order, and burst by burst."""
-    size, rows = draws(20, 100), 0
+    size, rows = draws(10, 100), 0
     for seed in range(block * size, block * size + size):
         text = random_pair_query(seed)
         workload = bind_workload(parse_workload(f"QUERY q {text}; QUERY r {text};"), SCHEMA)
@@ -248,10 +252,10 @@ def test_conditions_on_pairs_hold_as_in_the_reference(block: int) -> None:
 
 @pytest.mark.parametrize("drawn", [lambda seed: random_query(seed).text, random_pair_query])
 def test_random_expressions_reach_every_construct(drawn: Callable[[int], str]) -> None:
-    texts = " ".join(map(drawn, range(2_000)))
+    texts = " ".join(map(drawn, range(1_000)))
     words = ("abs(", "least(", "greatest(", "coalesce(", "lower(", "upper(", "hour FROM",
              "weekday FROM", "LIKE", "IN (", "BETWEEN", "IS NULL", "NOT", " % ", " / ")  # fmt: skip
-    assert {word: texts.count(word) for word in words if texts.count(word) < 50} == {}
+    assert {word: texts.count(word) for word in words if texts.count(word) < 25} == {}
 
 
 def test_a_column_without_any_text() -> None:

@@ -225,13 +225,14 @@ class _Member:
     def _products(self, maps: Mapping[int, _Map], numbers: range) -> Iterator[tuple[int, _Trends]]:
         """The trends of the windows of some numbers, of those that have any.
 
-        What all windows have in common is multiplied once.
+        What all windows have in common is multiplied once: for every opening, which fewer windows
+        than there are openings do better without.
         """
         if not numbers:
             return
         bounds = self.query.window.bounds
         low = bounds(numbers[-1]).start
-        high = max(bounds(numbers[0]).end, low)
+        high = max(bounds(numbers[0]).end, low) if len(numbers) > len(self.openings) else low
         middle = self._product({}, maps, low, high, every=True)
         for number in numbers:
             window = bounds(number)
@@ -335,13 +336,20 @@ _Map = dict[_Place, _Trends]
 _Scaled = tuple[np.ndarray, np.ndarray]
 
 
+# Most queries have no sums of doubles, and many count alone: nothing is done for what is not there.
+
+
 def _plus(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    if not left.size:
+        return left
     fits = left.dtype == right.dtype == np.int64 and _largest(left) + _largest(right) < _SAFE
     total: np.ndarray = left + right if fits else left.astype(object) + right.astype(object)
     return total
 
 
 def _times(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    if not left.size:
+        return left
     fits = left.dtype == right.dtype == np.int64 and _largest(left) * _largest(right) < _SAFE
     product: np.ndarray = left * right if fits else left.astype(object) * right.astype(object)
     return product
@@ -357,6 +365,8 @@ def _normal(sums: np.ndarray, exponents: np.ndarray) -> _Scaled:
 
 
 def _add_scaled(left: _Scaled, right: _Scaled) -> _Scaled:
+    if not left[0].size:
+        return left
     top = np.maximum(left[1], right[1])
     both = [np.ldexp(m, np.maximum(e - top, -(2**20)).astype(np.int32)) for m, e in (left, right)]
     with np.errstate(invalid="ignore"):  # infinities of both signs make NaN
@@ -365,6 +375,8 @@ def _add_scaled(left: _Scaled, right: _Scaled) -> _Scaled:
 
 def _times_scaled(sums: _Scaled, counts: np.ndarray) -> _Scaled:
     """So many times; counts are at least 0. Of no trends the sum is 0, whatever it was."""
+    if not sums[0].size:
+        return sums
     shifts = np.zeros(counts.size, np.int64)
     if counts.dtype == object:
         shifts = np.array([max(count.bit_length() - 64, 0) for count in counts], np.int64)
