@@ -17,6 +17,9 @@ AIRFLOW_READY := .airflow/.stamp
 TOOLS_READY := .tools/.stamp
 KERNELS_READY := lib/elsinore/kernels/__pycache__/.stamp
 
+# What runs need; each part by itself, for some wait for a network and some for one core.
+SET_UP := $(KERNELS_READY) $(JARS_READY) $(AIRFLOW_READY)
+
 SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
 
 # Tests of Spark wait half of their time: more processes than the two cores that this is made for.
@@ -39,7 +42,8 @@ stop: ## end the Spark server that was started on demand
 	@if [ -x $(BIN)/elsinore ]; then $(BIN)/elsinore stop; fi
 
 .PHONY: test
-test: setup lint $(TOOLS_READY) ## lint, then all tests
+test: ## lint, then all tests
+	@$(MAKE) -j 3 $(SET_UP) $(TOOLS_READY) lint
 	@$(BIN)/python -m pytest -q -n $(PROCESSES)
 
 .PHONY: test-long
@@ -84,7 +88,8 @@ ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupt
 	@$(BIN)/python -m elsinore.orchestration.airflow_environment docker/airflow/serve
 
 .PHONY: setup
-setup: $(KERNELS_READY) $(JARS_READY) $(AIRFLOW_READY) | java ## environment, kernels, jars, Airflow home (the other verbs call it)
+setup: | java ## environment, kernels, jars, Airflow home (the other verbs call it)
+	@$(MAKE) -j 3 $(SET_UP)
 
 # Fetched when asked for: the lock holds what runs. It reads the lock as it is, resolves nothing,
 # and asks a public database of known faults by name and version.

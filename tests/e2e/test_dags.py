@@ -55,13 +55,6 @@ def test_a_backfill_leaves_alone_what_is_published(clean: CleanRun, tmp_path: Pa
     code, output = mine.run_dag("backfill_replay", hours)
     assert code == 0, output
     assert mine.rows() == before
-    code, output = mine.run_dag("backfill_replay", hours | {"workload": CHOICE})
-    assert code == 0, output
-    after = mine.rows()
-    assert {table: after[table] for table in before if table != "plans"} == {
-        table: before[table] for table in before if table != "plans"
-    }
-    assert queries(mine.rows(CHOICE)["trend_aggregates"], "2013-02-08T22") == OF_CHOICE
 
 
 def spoilt_expectations(folder: Path) -> Path:
@@ -101,5 +94,7 @@ def test_a_failed_validation_publishes_nothing_reports_and_fails(
     code, output = mine.run_dag("backfill_replay", asked)
     assert code == 0, output
     assert queries(mine.rows(CHOICE)["trend_aggregates"], "2013-02-08T22") == OF_CHOICE
-    assert mine.rows()["trend_aggregates"] == before["trend_aggregates"]
+    after = mine.rows()
+    others = before.keys() - {"plans"}
+    assert {table: after[table] for table in others} == {t: before[t] for t in others}
     assert "Published and validated" in page.read_text()

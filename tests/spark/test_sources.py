@@ -18,6 +18,7 @@ from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.timeline import DAY, HOUR, Interval
 from jobs import aggregate_trends, publish_results, report_quality, validate_results
+from tests.draws import draws
 from tests.lake_contents import contents, differences
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, land, put, rows, run_jobs
@@ -84,7 +85,7 @@ def landed(settings: Settings) -> list[list[Any]]:
     return [rows(lake, "events", *names), accounts, [r for r in quarantined if "empty" not in r[1]]]
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(draws(8, 48)))
 def test_any_layout_and_format_lands_what_the_plain_one_does(new_home: NewHome, seed: int) -> None:
     """In one landing, or in one of each hour in any order."""
     rng = random.Random(seed)

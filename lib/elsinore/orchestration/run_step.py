@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import json
+import logging
 import os
 import sys
 import traceback
@@ -111,6 +112,8 @@ def load_job(job: str, settings: Settings) -> Any:
 def import_libraries() -> None:
     """Imports what steps need and what takes long, 5 s of a processor, for who has the time now."""
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
+    # It tells of 200 methods that it passes over, in the log of every run.
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     for name in _LIBRARIES:
         import_module(name)
 

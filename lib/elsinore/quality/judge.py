@@ -402,11 +402,15 @@ def _keep(
         results=list(results),
         suite_name=name,
         statistics=statistics._asdict(),
-        meta={"great_expectations_version": gx.__version__, "run_id": run_id},
+        meta={
+            "great_expectations_version": gx.__version__,
+            "run_id": run_id,
+            "batch_spec": {"data_asset_name": part.table},
+        },
     )
     suite = ExpectationSuiteIdentifier(name)
     context.validation_results_store.set(
-        key=ValidationResultIdentifier(suite, run_id, part.table), value=found
+        key=ValidationResultIdentifier(suite, run_id, f"{part.suite}_{part.table}"), value=found
     )
 
 

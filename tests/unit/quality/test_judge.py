@@ -175,7 +175,7 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
 
 
 def test_what_data_docs_have_judged_is_what_the_verdicts_say(spoilt: Judgement) -> None:
-    """The pages show what a context ran, the verdicts come from the validator alone."""
+    """Both are made of the same results: the pages by a context, the verdicts by us."""
     assert spoilt.docs is not None
     site, told = spoilt.docs.parent, dict[tuple[str, ...], list[int]]()
     for page in site.glob("validations/**/*.html"):
