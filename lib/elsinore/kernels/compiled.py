@@ -181,6 +181,11 @@ class QuickCache(FunctionCache):
             print(text, file=sys.stderr, flush=True)
         return found
 
+    def signatures(self, target_context: Any) -> list[Any]:
+        """What there is compiled code for, of the present source and this processor."""
+        found, codegen = self._cache_file._load_index(), target_context.codegen()
+        return [key[0] for key in found if key == self._index_key(key[0], codegen)]
+
 
 _KERNELS: list[Any] = []
 _BY_ADDRESS: list[Any] = []
@@ -196,6 +201,16 @@ def compiled_kernels() -> dict[str, set[str]]:
         name = f"{kernel._pyfunc.__module__}.{kernel._pyfunc.__name__}"
         found.setdefault(name, set()).add(str(kernel._sig))
     return found
+
+
+def load_kernels() -> None:
+    """Loads all kernels that the cache holds, for the processes that will be forked from this one.
+
+    It takes 2 s, as it does in each process that needs them all.
+    """
+    for each in _KERNELS:
+        for signature in each._cache.signatures(each.targetctx):
+            each.compile(signature)
 
 
 def kernel(function: Any, **options: Any) -> Any:

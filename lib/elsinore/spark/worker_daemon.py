@@ -1,11 +1,13 @@
-"""Spark's daemon of Python workers, with the engine imported: a worker forked from it has it.
+"""Spark's daemon of Python workers, with the engine and its kernels, which workers inherit.
 
-A worker that imports it itself takes 2 s, and Spark ends workers that were idle for a minute.
+A worker that gets them itself takes 2 to 3 s, and Spark ends workers that were idle for a minute.
 """
 
 from pyspark.daemon import manager
 
 import elsinore.spark.aggregate_worker  # noqa: F401
+from elsinore.kernels.compiled import load_kernels
 
 if __name__ == "__main__":
+    load_kernels()
     manager()

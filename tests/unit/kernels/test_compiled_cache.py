@@ -34,6 +34,13 @@ def twice(offsets, times, out):
 count = twice(np.array([0, 3]), np.array([1, 4, 12]), np.empty((0, 4), np.int64))
 """
 
+#: What a process has of all kernels that it has imported, after it has loaded them.
+_LOADED = """
+from elsinore.kernels.compiled import compiled_kernels, load_kernels
+load_kernels()
+print(json.dumps(sorted(name for name, found in compiled_kernels().items() if found)))
+"""
+
 
 def _in_new_process(script: Path, text: str, told: str) -> dict[str, object]:
     script.write_text(f"{_SPANS}{text}\nprint(json.dumps({told}))\n", encoding="utf-8")
@@ -70,6 +77,20 @@ def test_who_waits_for_the_first_compilation_is_told_once(tmp_path: Path) -> Non
         for _ in range(2)
     ]  # fmt: skip
     assert told == ["elsinore: compiling kernels, once on this machine (some 10 to 60 s)\n", ""]
+
+
+def test_what_the_cache_holds_is_loaded_ahead_and_nothing_is_compiled(tmp_path: Path) -> None:
+    imported = _SPANS.split("found =", maxsplit=1)[0]
+    told = []
+    for program in (imported + _LOADED, _SPANS, imported + _LOADED):
+        done = subprocess.run(
+            [sys.executable, "-c", program], check=True, capture_output=True, text=True,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        )  # fmt: skip
+        told.append((done.stdout.strip(), bool(done.stderr)))
+    before, _, after = told
+    assert before == ("[]", False)
+    assert after == ('["elsinore.kernels.entries.fill_spans"]', False)
 
 
 def test_the_folder_is_another_for_each_state_of_the_sources(
