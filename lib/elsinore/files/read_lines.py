@@ -10,12 +10,11 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.source_rule import PACKED
@@ -24,7 +23,7 @@ from elsinore.errors import DataError
 from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
 from elsinore.wording import some_of
 
-_UNPACKED_AT_ONCE = 1 << 20
+_BLOCK = 1 << 20
 _SHOWN = 40
 _UTF8_BOM = b"\xef\xbb\xbf"
 _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -57,7 +56,9 @@ class ReadLimits:
     ratio: int = 200  #: gzip files that unpack to more than this many times their size are refused
     #: ... once they exceed this many bytes: small files may well be repetitive.
     ratio_from: int = 64 << 20
-    block_bytes: int = 4 << 20  #: read at a time; the lines that begin in it are a batch
+    #: a batch of lines is closed when either is reached.
+    batch_lines: int = 32_768
+    batch_bytes: int = 16 << 20
 
 
 DEFAULT_LIMITS = ReadLimits()
@@ -75,23 +76,8 @@ class RawLine(NamedTuple):
     fault: Fault | None
 
 
-class _Block(NamedTuple):
-    """Lines that follow each other, without their line feeds."""
-
-    first: int  #: position of the first one
-    texts: list[str]
-    faults: dict[int, Fault]  #: why a line cannot be used, if known, by its place in the block
-
-
 def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
-    """Every line of a UTF-8 text file, blank ones too, positions from 1; see `_blocks`."""
-    for block in _blocks(path, limits):
-        for place, text in enumerate(block.texts):
-            yield RawLine(block.first + place, text, block.faults.get(place))
-
-
-def _blocks(path: Path, limits: ReadLimits) -> Iterator[_Block]:
-    r"""All lines of a UTF-8 text file, many at a time; a BOM is dropped.
+    r"""Every line of a UTF-8 text file, blank ones too, positions from 1; a BOM is dropped.
 
     Bytes that are no UTF-8 are kept visibly, as `\ufffd\xNN`.
 
@@ -102,55 +88,19 @@ def _blocks(path: Path, limits: ReadLimits) -> Iterator[_Block]:
             such a file (`unusable_line`).
     """
     with open_unpacked(path, limits) as stream:
-        position = 1
-        while raw := stream.read(limits.block_bytes):
+        position = 0
+        while raw := stream.readline(limits.line_bytes + 1):
+            position += 1
             if position == 1:
                 if raw.startswith(_OTHER_BOMS):
                     raise unreadable(
                         path, " is UTF-16 text", Reason.BAD_ENCODING, "files are UTF-8"
                     )
                 raw = raw.removeprefix(_UTF8_BOM)
-            if not raw.endswith(b"\n"):
-                raw += stream.readline(limits.line_bytes + 1)
-            block = _block(position, raw, stream, limits)
-            if position == 1 and (said := _SAID.match(block.texts[0])):
+            line = _raw_line(position, raw, stream, limits)
+            if position == 1 and (said := _SAID.match(line.text)):
                 raise UnreadableFile(said[2], reason_code=Reason(said[1]), file=str(path))
-            yield block
-            position += len(block.texts)
-
-
-def _block(position: int, raw: bytes, stream: BinaryIO, limits: ReadLimits) -> _Block:
-    """The lines of some bytes; where the last one is too long to be whole, the rest is skipped."""
-    lines = raw.removesuffix(b"\n").split(b"\n")
-    if max(map(len, lines)) <= limits.line_bytes:
-        with suppress(UnicodeDecodeError):
-            return _Block(position, raw.decode().removesuffix("\n").split("\n"), {})
-    texts, faults = [], {}
-    for place, line in enumerate(lines):
-        fault = None
-        if len(line) > limits.line_bytes:
-            whole = place + 1 < len(lines) or raw.endswith(b"\n")
-            size = len(line) + (1 if whole else _skip_line(stream))
-            text, fault = f"{_visible(line[: limits.kept_bytes])} …[cut, {size} bytes]", TOO_LONG
-        else:
-            try:
-                text = line.decode()
-            except UnicodeDecodeError:
-                text, fault = _visible(line), _NO_UTF8
-        texts.append(text)
-        if fault is not None:
-            faults[place] = fault
-    return _Block(position, texts, faults)
-
-
-def _skip_line(stream: BinaryIO) -> int:
-    """Reads on to the end of a line; how many bytes that were."""
-    size = 0
-    while rest := stream.readline(_UNPACKED_AT_ONCE):
-        size += len(rest)
-        if rest.endswith(b"\n"):
-            break
-    return size
+            yield line
 
 
 def fault_in(text: str) -> Fault | None:
@@ -167,6 +117,22 @@ def unusable_line(code: str, reason: str, text: str | None = None) -> str:
     """
     shown = "" if text is None else json.dumps(text, ensure_ascii=False)
     return f"{shown}\ufffd\\{code}: {' '.join(reason.split())}"
+
+
+def _raw_line(position: int, raw: bytes, stream: BinaryIO, limits: ReadLimits) -> RawLine:
+    if len(raw) > limits.line_bytes and not raw.endswith(b"\n"):
+        size = len(raw)
+        while rest := stream.readline(_BLOCK):
+            size += len(rest)
+            if rest.endswith(b"\n"):
+                break
+        start = _visible(raw[: limits.kept_bytes])
+        return RawLine(position, f"{start} …[cut, {size} bytes]", TOO_LONG)
+    raw = raw.removesuffix(b"\n")
+    try:
+        return RawLine(position, raw.decode(), None)
+    except UnicodeDecodeError:
+        return RawLine(position, _visible(raw), _NO_UTF8)
 
 
 def _visible(raw: bytes) -> str:
@@ -209,14 +175,14 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
     # Arrow closes what it reads: a duplicate.
     stream: Any = pa.CompressedInputStream(os.fdopen(os.dup(file.fileno()), "rb"), "zstd")
-    return cast(BinaryIO, io.BufferedReader(stream, _UNPACKED_AT_ONCE))
+    return cast(BinaryIO, io.BufferedReader(stream, _BLOCK))
 
 
 def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
     packed_size = os.fstat(file.fileno()).st_size
     size = 0
     with _unpacked(path, file) as unpacked:
-        while block := unpacked.read(_UNPACKED_AT_ONCE):
+        while block := unpacked.read(_BLOCK):
             size += len(block)
             if size > limits.file_bytes:
                 raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
@@ -270,18 +236,24 @@ def read_lines(
             file changes or breaks while it is read.
     """
     label = printable(str(path) if name is None else name)
-    for block in _blocks(path, limits):
-        lines = [text.rstrip("\r") for text in block.texts]
-        places = [place for place, text in enumerate(lines) if text.strip(" \t\r")]
-        if len(places) < len(lines):
-            lines = [lines[place] for place in places]
-        if lines:
-            yield lines_batch(label, np.array(places) + block.first, lines)
+    positions: list[int] = []
+    lines: list[str] = []
+    size = 0
+    for line in raw_lines(path, limits):
+        text = line.text.rstrip("\r")
+        if not text.strip(" \t\r"):
+            continue
+        positions.append(line.position)
+        lines.append(text)
+        size += len(text)
+        if len(lines) >= limits.batch_lines or size >= limits.batch_bytes:
+            yield lines_batch(label, positions, lines)
+            positions, lines, size = [], [], 0
+    if lines:
+        yield lines_batch(label, positions, lines)
 
 
-def lines_batch(
-    label: str, positions: Sequence[int] | np.ndarray, lines: list[str]
-) -> pa.RecordBatch:
+def lines_batch(label: str, positions: list[int], lines: list[str]) -> pa.RecordBatch:
     """A batch of `LINES_SCHEMA` of lines of one file."""
     columns = [pa.repeat(label, len(lines)), pa.array(positions), pa.array(lines, pa.string())]
     return pa.record_batch(columns, schema=LINES_SCHEMA)

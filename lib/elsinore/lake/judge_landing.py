@@ -7,7 +7,7 @@ does not matter.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -80,7 +80,8 @@ def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
     """
     rows = rows.combine_chunks()
     is_held, is_event = _mask(rows[HELD]), _mask(pc.is_null(rows["reason_code"]))
-    new, old = _last_of_key(rows, is_event & ~is_held), _last_of_key(rows, is_held)
+    codes = _key_codes(rows)
+    new, old = (_last_of_key(rows, codes, those) for those in (is_event & ~is_held, is_held))
     here, is_line = np.arange(rows.num_rows), is_event & ~is_held
     stays = is_line & (new == here)
     alike_new = _says_same(rows, is_line & ~stays, new)
@@ -90,15 +91,14 @@ def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
     is_bad = ~is_held & ~stays & ~alike_new
     superseded = is_bad & is_event
     none = pa.scalar(None, pa.string())
-    fate = np.select([is_held, stays, alike_new], ["", ACCEPTED, DUPLICATE], QUARANTINED)
-    op = np.select([is_held & (new < 0), stays & (old < 0), moved], [DELETE, INSERT, UPDATE], "")
+    fate = _first_of({None: is_held, ACCEPTED: stays, DUPLICATE: alike_new}, QUARANTINED)
+    op = _first_of({DELETE: is_held & (new < 0), INSERT: stays & (old < 0), UPDATE: moved}, None)
     code, text = pa.scalar(Reason.SUPERSEDED.value), _corrected(rows, superseded, new)
     columns = {name: rows[name] for name in scanned_schema(stream).names}
     columns["reason_code"] = pc.if_else(pa.array(superseded), code, columns["reason_code"])
     columns["reason"] = pc.if_else(pa.array(superseded), text, columns["reason"])
     columns["line"] = pc.if_else(pa.array(is_bad), columns["line"], none)
-    columns["fate"] = pc.if_else(pa.array(is_held), none, pa.array(fate, pa.string()))
-    columns["op"] = pc.if_else(pa.array(op != ""), pa.array(op, pa.string()), none)
+    columns["fate"], columns["op"] = fate, op
     columns["was"] = rows["event_time"].take(pa.array(old, mask=~moved))
     columns["alike"] = pa.array(alike_old & moved)
     return pa.table(columns, schema=judged_schema(stream))
@@ -108,9 +108,14 @@ def _mask(column: pa.ChunkedArray | pa.Array) -> _Mask:
     return np.asarray(column, np.bool_)
 
 
-def _last_of_key(rows: pa.Table, among: _Mask) -> _Rows:
+def _first_of(masks: Mapping[str | None, _Mask], otherwise: str | None) -> pa.Array:
+    """For each row the text of the first mask that holds."""
+    texts = pa.array([*masks, otherwise], pa.string())
+    return texts.take(pa.array(np.select([*masks.values()], range(len(masks)), len(masks))))
+
+
+def _last_of_key(rows: pa.Table, codes: _Rows, among: _Mask) -> _Rows:
     """For each row the one of its key that is the last by place among some; -1 for none."""
-    codes = _key_codes(rows)
     chosen = np.flatnonzero(among)
     last = np.full(codes.max(initial=-1) + 1, -1)
     # Where several of a key are chosen their order decides; few are.
@@ -130,12 +135,14 @@ def _last_of_key(rows: pa.Table, among: _Mask) -> _Rows:
 
 def _key_codes(rows: pa.Table) -> _Rows:
     """A number for each event id; where a row has none, or is no event, for the line's place."""
-    place = [rows["file"], rows["position"].cast(pa.string())]
-    by_place = pc.binary_join_element_wise("at", *place, ":")
-    by_id = pc.binary_join_element_wise("id", rows["event_id"], ":")
-    is_event = pc.is_null(rows["reason_code"])
-    keys = pc.if_else(pc.and_(is_event, pc.is_valid(rows["event_id"])), by_id, by_place)
-    codes: _Rows = pc.dictionary_encode(keys).combine_chunks().indices.to_numpy()
+    has_id = _mask(pc.and_(pc.is_null(rows["reason_code"]), pc.is_valid(rows["event_id"])))
+    codes = np.empty(rows.num_rows, np.int64)
+    ids = rows["event_id"].filter(pa.array(has_id)).dictionary_encode().combine_chunks()
+    codes[has_id] = ids.indices.to_numpy()
+    others = rows.select(["file", "position"]).filter(pa.array(~has_id))
+    places = pc.binary_join_element_wise(others["position"].cast(pa.string()), others["file"], ":")
+    numbers = places.dictionary_encode().combine_chunks().indices.to_numpy()
+    codes[~has_id] = len(ids.dictionary) + numbers
     return codes
 
 

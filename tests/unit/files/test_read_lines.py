@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from elsinore.errors import DataError
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import LINES_SCHEMA, ReadLimits, read_lines
 from elsinore.files.rejection import UnreadableFile
-from tests.draws import draws
 from tests.unit.files.rides import decode, faults, raw, rides, travel
 
 GOOD = raw(travel())
@@ -140,35 +137,12 @@ def test_lines_after_a_long_one_keep_their_positions(tmp_path: Path) -> None:
     assert texts(read(path, line_bytes=10))[2] == (3, "c")
 
 
-@pytest.mark.parametrize(("block", "sizes"), [(1, [1] * 10), (17, [2] * 5), (9, [1] * 10)])
-def test_a_batch_has_the_lines_that_begin_in_a_block(
-    tmp_path: Path, block: int, sizes: list[int]
-) -> None:
+def test_batches_are_bounded_by_lines_and_by_bytes(tmp_path: Path) -> None:
     path = put(tmp_path, b"12345678\n" * 10)
-    batches = [*read_lines(path, limits=ReadLimits(block_bytes=block))]
-    assert [batch.num_rows for batch in batches] == sizes
-    assert [n for batch in batches for n in batch["position"].to_pylist()] == [*range(1, 11)]
-
-
-PIECES = b"", b"a", b"\xe9", "é…".encode(), b" ", b"\r", b"bbbbbbbb"
-
-
-@settings(max_examples=draws(200, 2_000))
-@given(
-    st.lists(
-        st.sampled_from([b"", b"a", b"\xe9", "é…".encode(), b" ", b"\r", b"bbbbbbbb"]), max_size=9
-    ),
-    st.booleans(),
-    st.integers(1, 12),
-)
-def test_blocks_of_any_size_give_the_same_lines(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], ended: bool, block: int
-) -> None:
-    path = put(tmp_path_factory.mktemp("blocks"), b"\n".join(lines) + b"\n" * ended)
-    whole, parts = (
-        read(path, line_bytes=4, kept_bytes=3, block_bytes=size) for size in (1_000, block)
-    )
-    assert whole.to_pylist() == parts.to_pylist()
+    sizes = [batch.num_rows for batch in read_lines(path, limits=ReadLimits(batch_lines=4))]
+    assert sizes == [4, 4, 2]
+    sizes = [batch.num_rows for batch in read_lines(path, limits=ReadLimits(batch_bytes=17))]
+    assert sizes == [3, 3, 3, 1]
 
 
 def test_the_file_can_be_named_otherwise(tmp_path: Path) -> None:
