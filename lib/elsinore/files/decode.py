@@ -32,10 +32,9 @@ _raw_decode = json.JSONDecoder().raw_decode
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
-#: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches.
+#: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
+#: one that is no JSON slows down no more than these. (To look for it by halves took longer.)
 _AT_ONCE = 8_192
-#: Lines among which one that is no such JSON as Arrow takes is not looked for: all are read singly.
-_FEW = 64
 
 
 def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Decoded:
@@ -55,39 +54,33 @@ def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Deco
 
 
 def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
-    """A block by Arrow's parser, but for lines in which something is wrong."""
+    """A block by Arrow's parser, if it takes it, but for lines whose values are wrong."""
     clean = parse_clean_block(batch["line"], schema)
-    if clean is None and batch.num_rows > _FEW:
-        half = batch.num_rows // 2
-        parts = batch.slice(0, half), batch.slice(half)
-        found = concat_decoded((_decode(part, schema) for part in parts), schema)
-        return Decoded(
-            found.events.combine_chunks(), found.rejected.combine_chunks(), found.ignored
-        )
     if clean is None:
-        return _decode_each(batch, schema)
-    rows = np.arange(batch.num_rows)
+        return _decode_each(pa.table(batch), schema)
+    rows = pa.array(np.arange(batch.num_rows))
     decoded = type_records(
         ArrowRecords(clean), pa.table({"file": batch["file"], "position": rows}), {}, schema
     )
-    rejected = decoded.rejected
-    if rejected.num_rows:  # left to the way that can tell what is wrong
-        rejected = _decode_each(batch.take(rejected["position"].combine_chunks()), schema).rejected
-        if rejected.num_rows < decoded.rejected.num_rows:
-            return _decode_each(batch, schema)
-    events, place = decoded.events, decoded.events.schema.get_field_index("position")
+    events, rejected = decoded.events, decoded.rejected
+    if number := rejected.num_rows:  # left to the way that can tell what is wrong
+        wrong = batch.take(rejected["position"].combine_chunks())
+        rejected = _decode_each(pa.table(wrong), schema).rejected
+        if rejected.num_rows < number:
+            return _decode_each(pa.table(batch), schema)
     positions = batch["position"].take(events["position"].combine_chunks())
-    events = events.set_column(place, events.schema.field(place), positions)
+    at = events.schema.get_field_index("position")
+    events = events.set_column(at, events.schema.field(at), positions)
     return Decoded(events, rejected, decoded.ignored)
 
 
-def _decode_each(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
+def _decode_each(lines: pa.Table, schema: StreamSchema) -> Decoded:
     """Line by line, which can tell what is wrong with each."""
-    lines: list[str] = batch["line"].to_pylist()
-    parsed = list(map(parse_json, lines))
+    texts: list[str] = lines["line"].to_pylist()
+    parsed = list(map(parse_json, texts))
     faults = {row: fault for row, fault in enumerate(parsed) if isinstance(fault, Fault)}
-    records = _JsonRecords(parsed, lines, quoted=schema.quoted_numbers)
-    return type_records(records, pa.table(batch.select(["file", "position"])), faults, schema)
+    records = _JsonRecords(parsed, texts, quoted=schema.quoted_numbers)
+    return type_records(records, lines.select(["file", "position"]), faults, schema)
 
 
 def line_times(lines: Sequence[str], schema: StreamSchema) -> pa.Array:
