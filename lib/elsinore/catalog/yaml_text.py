@@ -81,7 +81,7 @@ def parse_yaml(text: bytes, file: str) -> Any:
     try:
         return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise SchemaError.of([_with_source(_diagnose(file, error), text)]) from error
+        raise SchemaError.of([_with_source(_diagnose(file, error), _lines(text))]) from error
 
 
 class Strict(pydantic.BaseModel):
@@ -129,7 +129,8 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
             found = Diagnostic(told, at, None if note is None else plain(note))
             # A value of several possible types has a fault for each.
             faults.setdefault((at, "" if known < len(fault["loc"]) else told), found)
-        raise SchemaError.of([_with_source(found, text) for found in faults.values()]) from error
+        lines = _lines(text)
+        raise SchemaError.of([_with_source(found, lines) for found in faults.values()]) from error
 
 
 def _settings(schema: Any) -> list[str]:
@@ -144,10 +145,10 @@ def _node_at(node: yaml.Node, place: tuple[int | str, ...]) -> tuple[yaml.Node, 
         if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             node = node.value[part]
         elif isinstance(node, yaml.MappingNode):
-            inner = [(key, value) for key, value in node.value if key.value == str(part)]
-            if not inner:  # what is missing is told as its own name
+            inner = next((pair for pair in node.value if pair[0].value == str(part)), None)
+            if inner is None:  # what is missing is told as its own name
                 return node, depth + (depth == len(place) - 1)
-            key, node = inner[0]
+            key, node = inner
             if depth == len(place) - 1 or place[depth + 1] == "[key]":
                 return key, len(place)
         else:
@@ -155,10 +156,13 @@ def _node_at(node: yaml.Node, place: tuple[int | str, ...]) -> tuple[yaml.Node, 
     return node, len(place)
 
 
-def _with_source(fault: Diagnostic, text: bytes) -> Diagnostic:
+def _lines(text: bytes) -> list[str]:
+    return text.decode("utf-8", "replace").splitlines()
+
+
+def _with_source(fault: Diagnostic, lines: list[str]) -> Diagnostic:
     if fault.location is None or fault.location.line is None:
         return fault
-    lines = text.decode("utf-8", "replace").splitlines()
     return replace(fault, source="".join(lines[fault.location.line - 1 : fault.location.line]))
 
 

@@ -123,8 +123,8 @@ def combined(columns: Iterable[np.ndarray], size: int) -> np.ndarray:
     numbers, bound = np.zeros(size, np.int64), 1
     for column in columns:
         most = int(column.max(initial=0)) + 1
-        if bound * most > _LARGEST:
-            distinct, numbers = np.unique(numbers, return_inverse=True)
-            bound = distinct.size
+        if bound * most > _LARGEST:  # without gaps neither is larger than `size`
+            numbers, column = (np.unique(n, return_inverse=True)[1] for n in (numbers, column))
+            bound, most = (int(n.max(initial=0)) + 1 for n in (numbers, column))
         numbers, bound = numbers * most + column, bound * most
     return numbers

@@ -107,8 +107,7 @@ def _grouped(columns: EventColumns, keys: Iterable[Key], span: int, rows: np.nda
     -1 where a missing value of an equivalence key keeps the event out of all trends.
     """
     usable = np.ones(rows.size, np.bool_)
-    spans = columns.times[rows] // span
-    found = [spans - spans.min(initial=0)]
+    found = [np.unique(columns.times[rows] // span, return_inverse=True)[1]]
     for key in keys:
         codes = KeyCodes.of(key, columns)
         if key.equivalence:

@@ -280,7 +280,7 @@ def judge(
         made.mkdir()
         with _quiet():
             asked = [(part, _expectations(part, expectations_dir)) for part in suites]
-            found = [_results(asked_of, tables[part.table]) for part, asked_of in asked]
+            found = [_results(expected, tables[part.table]) for part, expected in asked]
             verdicts = tuple(chain.from_iterable(map(_verdicts, suites, found)))
             docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:

@@ -12,8 +12,7 @@ import pytest
 
 from elsinore.errors import ElsinoreError
 
-#: Half a second on a machine of its own.
-MOST_SECONDS = 2.0
+MOST_SECONDS = 1.0
 MOST_BYTES = 100_000_000
 
 Error = TypeVar("Error", bound=ElsinoreError)
@@ -21,7 +20,7 @@ Found = TypeVar("Found")
 
 
 def refused_cheaply(kind: type[Error], act: Callable[[], Any]) -> Error:
-    """The one error of `kind` that `act` ends with, on one line, within two seconds and 100 MB.
+    """The one error of `kind` that `act` ends with, on one line, within a second and 100 MB.
 
     `act` runs twice, since to trace memory takes time itself.
     """
