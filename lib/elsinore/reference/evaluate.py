@@ -35,6 +35,10 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+#: Reads a value from an event, and from the one that follows it where there is a pair.
+Reader = Callable[[Event, Event | None], Any]
+
+
 def holds(condition: BoundExpression, event: Event, following: Event | None = None) -> bool:
     """Whether a condition is *true*; unknown lets nothing pass."""
     return evaluate(condition, event, following) is True
@@ -42,75 +46,73 @@ def holds(condition: BoundExpression, event: Event, following: Event | None = No
 
 def evaluate(expression: BoundExpression, event: Event, following: Event | None = None) -> Any:
     """The value of an expression read from an event, and from the one that follows it."""
+    return reader(expression)(event, following)
 
-    def inner(operand: BoundExpression) -> Any:
-        return evaluate(operand, event, following)
 
+def reader(expression: BoundExpression) -> Reader:
+    """The expression as a function, for where it is read from many events."""
     match expression:
         case Constant(value):
-            return value
-        case Field(attribute=attribute, following=later):
-            source = following if later else event
-            assert source is not None, "an edge predicate needs a pair of events"
-            return source.value(attribute)
+            return lambda event, following: value
+        case Field(attribute=attribute, following=False):
+            return lambda event, following: event.value(attribute)
+        case Field(attribute=attribute):
+            return lambda event, following: _second(following).value(attribute)
         case Applied():
-            return _applied(expression, inner)
+            combine, operands = _applied(expression), [reader(one) for one in expression.operands]
+            return lambda event, following: combine([read(event, following) for read in operands])
+    raise AssertionError(f"{expression} is no expression")
 
 
-def _applied(expression: Applied, inner: Callable[[BoundExpression], Any]) -> Any:
+def _second(following: Event | None) -> Event:
+    assert following is not None, "an edge predicate needs a pair of events"
+    return following
+
+
+def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
+    """What an expression makes of the values of its operands."""
     match expression:
         case Applied(sign, (left, right)) if sign in _COMPARE:
-            return _compare(sign, _meet(left, right, inner))
-        case Applied("+" | "-" | "*" | "/" | "%" as sign, (left, right), kind):
-            return _arithmetic(sign, inner(left), inner(right), kind)
-        case Applied("neg", (operand,)):
-            value = inner(operand)
-            return None if value is None else _fitted(-value)
-        case Applied("AND", parts):
-            return _all(inner(part) for part in parts)
-        case Applied("OR", parts):
-            return _not(_all(_not(inner(part)) for part in parts))
-        case Applied("NOT", (operand,)):
-            return _not(inner(operand))
-        case Applied("IS NULL", (operand,)):
-            return inner(operand) is None
-        case Applied("LIKE", (operand, Constant(str(pattern)), Constant(str() | None as escape))):
-            return like(inner(operand), pattern, escape)
-    values = [inner(operand) for operand in expression.operands]
-    doubles = expression.type is _DOUBLE
-    return call(expression.name, [_double(v) for v in values] if doubles else values)
+            # Where one side is a double, the other becomes one (rounded).
+            meet = _DOUBLE in (left.type, right.type) and left.type is not right.type
+            return lambda sides: _compare(sign, *(map(_double, sides) if meet else sides))
+        case Applied("+" | "-" | "*" | "/" | "%" as sign, _, kind):
+            return lambda values: _arithmetic(sign, values[0], values[1], kind)
+        case Applied("neg"):
+            return lambda values: None if values[0] is None else _fitted(-values[0])
+        case Applied("AND"):
+            return _all
+        case Applied("OR"):
+            return lambda truths: _not(_all([_not(truth) for truth in truths]))
+        case Applied("NOT"):
+            return lambda values: _not(values[0])
+        case Applied("IS NULL"):
+            return lambda values: values[0] is None
+        case Applied("LIKE", (_, Constant(str(pattern)), Constant(str() | None as escape))):
+            return lambda values: like(values[0], pattern, escape)
+    name, doubles = expression.name, expression.type is _DOUBLE
+    return lambda values: call(name, [_double(v) for v in values] if doubles else values)
 
 
-def _all(truths: Any) -> bool | None:
+def _all(truths: Sequence[bool | None]) -> bool | None:
     """AND of SQL: one false decides, else one unknown."""
-    found = list(truths)
-    if any(truth is False for truth in found):
+    if any(truth is False for truth in truths):
         return False
-    return None if any(truth is None for truth in found) else True
+    return None if any(truth is None for truth in truths) else True
 
 
 def _not(truth: bool | None) -> bool | None:
     return None if truth is None else not truth
 
 
-def _meet(
-    left: BoundExpression, right: BoundExpression, inner: Callable[[BoundExpression], Any]
-) -> tuple[Any, Any]:
-    """Both sides of a comparison; where one is a double, the other becomes one (rounded)."""
-    values = inner(left), inner(right)
-    if _DOUBLE in (left.type, right.type) and left.type is not right.type:
-        return _double(values[0]), _double(values[1])
-    return values
-
-
 def _double(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _compare(sign: str, sides: tuple[Any, Any]) -> bool | None:
-    if any(side is None or side != side for side in sides):
+def _compare(sign: str, left: Any, right: Any) -> bool | None:
+    if left is None or right is None or left != left or right != right:
         return None
-    return _COMPARE[sign](*sides)
+    return _COMPARE[sign](left, right)
 
 
 def _arithmetic(sign: str, left: Any, right: Any, kind: AttributeType) -> Any:

@@ -17,10 +17,9 @@ from functools import partial
 from typing import NamedTuple
 
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression
 from elsinore.query.syntax import EventPattern, Negation, Pattern, Semantics
 from elsinore.reference.budget import Meter
-from elsinore.reference.evaluate import holds
+from elsinore.reference.evaluate import Reader, reader
 from elsinore.reference.event import Event
 from elsinore.reference.keys import ABSENT, Keys, KeyValues
 from elsinore.reference.routes import Route, Todo, routes
@@ -70,7 +69,7 @@ class Candidates:
         else the caller has to compare.
         """
         lines = self._lines_of(position)
-        wanted = tuple(values[number] for number in self._keys.at_position(position))
+        wanted = tuple([values[number] for number in self._keys.at_position(position)])
         line = lines.get(None if ABSENT in wanted else wanted)
         return line.between(after, before) if line is not None else ()
 
@@ -89,13 +88,13 @@ class Candidates:
         return self._lines[position]
 
     def _admitted(self, position: int) -> list[Candidate]:
-        conditions = [p.condition for p in self._predicates if p.position == position]
+        conditions = [reader(p.condition) for p in self._predicates if p.position == position]
         found = []
         for event in self._events:
             if event.type != self._positions[position].type:
                 continue
             carried = self._keys.carried(event, position)
-            if carried is not None and all(holds(condition, event) for condition in conditions):
+            if carried is not None and all(read(event, None) is True for read in conditions):
                 found.append(Candidate(event, carried))
         return found
 
@@ -104,19 +103,29 @@ class Candidates:
 Obligation = Callable[[KeyValues], bool]
 
 
-class Match(NamedTuple):
-    """A match: `(event, position)` from first to last, and the values of the query's keys."""
-
-    steps: tuple[tuple[Event, int], ...]
-    values: KeyValues
-
-
 class Step(NamedTuple):
-    """The last event of a match under way, its position, and what came before it."""
+    """The last event of a match, its position, and what came before it; matches share these."""
 
     event: Event
     position: int
     before: Step | None
+
+
+class Match(NamedTuple):
+    """A match, and the values of the query's keys."""
+
+    last: Step
+    values: KeyValues
+
+    def steps(self) -> list[Step]:
+        """From first to last."""
+        found = []
+        step: Step | None = self.last
+        while step is not None:
+            found.append(step)
+            step = step.before
+        found.reverse()
+        return found
 
 
 class Partial(NamedTuple):
@@ -150,9 +159,10 @@ class Matcher:
         self.keys = keys
         self.meter = meter
         self._candidates = Candidates(query, keys, events)
-        self._edges: dict[tuple[int, int], list[BoundExpression]] = {}
+        self._edges: dict[tuple[int, int], list[Reader]] = {}
         for edge in query.edge_predicates:
-            self._edges.setdefault((edge.earlier, edge.later), []).append(edge.condition)
+            conditions = self._edges.setdefault((edge.earlier, edge.later), [])
+            conditions.append(reader(edge.condition))
         self._guards: dict[tuple[int, int | None, int | None, KeyValues], bool] = {}
         # The ways on after each way, and those that are left of a pattern: there are few.
         self._after: dict[int, tuple[Route, tuple[Route, ...]]] = {}
@@ -190,38 +200,35 @@ class Matcher:
                 if way.next is not None:
                     stack += self._extensions(found, way, way.next, bounds)
                 elif found.step is not None and self._complete(found, found.step, way):
-                    yield Match(_steps(found.step), found.values)
+                    yield Match(found.step, found.values)
 
     def _extensions(
         self, found: Partial, way: Route, pattern: EventPattern, bounds: _Bounds
     ) -> Iterator[Partial]:
         """The match under way with each event that may come next at an event pattern."""
-        position = self.query.by_alias[pattern.alias].index
-        after = found.step.event.time if found.step else bounds.after
-        for candidate in self._candidates.at(position, found.values, after, bounds.before):
+        position, step = self.query.by_alias[pattern.alias].index, found.step
+        after = step.event.time if step else bounds.after
+        edges, onward = self._edges_between(step, position), self._ways_after(way)
+        # From this one it must not be parted by others.
+        near = step if bounds.trend and self.query.semantics is not Semantics.ANY else None
+        values: KeyValues | None = found.values
+        is_known = ABSENT not in found.values  # then all candidates carry the same values
+        for event, carried in self._candidates.at(position, found.values, after, bounds.before):
             self.meter.spend()
-            extended = self._extended(found, way, position, candidate, bounds.trend)
-            if extended is not None:
-                yield extended
-
-    def _extended(
-        self, found: Partial, way: Route, position: int, candidate: Candidate, trend: bool
-    ) -> Partial | None:
-        event = candidate.event
-        values = self.keys.joined(found.values, position, candidate.carried)
-        if values is None or not self._edge_holds(found.step, event, position):
-            return None
-        owed = found.owed
-        if way.guards:
-            owed = (*owed, *self._bars(found.step, way.guards, event.time))
-        if trend and found.step is not None and self.query.semantics is not Semantics.ANY:
-            owed = (*owed, partial(self._adjacent, found.step, found.ways, event))
-        if owed and ABSENT not in values:
-            if not all(obligation(values) for obligation in owed):
-                return None
-            owed = ()
-        step = Step(event, position, found.step)
-        return Partial(step, values, self._ways_after(way), owed)
+            if not is_known:
+                values = self.keys.joined(found.values, position, carried)
+            if values is None or not _all_hold(edges, step, event):
+                continue
+            owed = found.owed
+            if way.guards:
+                owed = (*owed, *self._bars(step, way.guards, event.time))
+            if near is not None:
+                owed = (*owed, partial(self._adjacent, near, found.ways, event))
+            if owed and ABSENT not in values:
+                if not all(obligation(values) for obligation in owed):
+                    continue
+                owed = ()
+            yield Partial(Step(event, position, step), values, onward, owed)
 
     def _ways_after(self, way: Route) -> tuple[Route, ...]:
         """The ways on from a match that has gone on in one; worked out once for each."""
@@ -233,14 +240,14 @@ class Matcher:
         return known[1]
 
     def _complete(self, found: Partial, step: Step, way: Route) -> bool:
+        if not (found.owed or way.guards):
+            return True
         owed = (*found.owed, *self._bars(step, way.guards, None))
         return all(obligation(found.values) for obligation in owed)
 
-    def _edge_holds(self, step: Step | None, event: Event, position: int) -> bool:
-        if step is None:
-            return True
-        conditions = self._edges.get((step.position, position), ())
-        return all(holds(condition, step.event, event) for condition in conditions)
+    def _edges_between(self, step: Step | None, position: int) -> Sequence[Reader]:
+        """What has to hold of a match's last event and the next one, at a position."""
+        return self._edges.get((step.position, position), ()) if step is not None else ()
 
     # ---- NOT
 
@@ -284,24 +291,23 @@ class Matcher:
         if way.next is None:
             return False
         position = self.query.by_alias[way.next.alias].index
+        edges = self._edges_between(step, position)
         for event, carried in self._candidates.at(position, values, step.event.time, before):
             self.meter.spend()
             joined = self.keys.joined(values, position, carried)
-            if joined is None or not self._edge_holds(step, event, position):
+            if joined is None or not _all_hold(edges, step, event):
                 continue
             if all(bar(joined) for bar in self._bars(step, way.guards, event.time)):
                 return True
         return False
 
 
+def _all_hold(edges: Sequence[Reader], step: Step | None, event: Event) -> bool:
+    if not edges:
+        return True
+    assert step is not None, "an edge predicate needs a pair of events"
+    return all(read(step.event, event) is True for read in edges)
+
+
 def _begun(pattern: Pattern, values: KeyValues) -> Partial:
     return Partial(None, values, routes((pattern, None)), ())
-
-
-def _steps(last: Step) -> tuple[tuple[Event, int], ...]:
-    steps = []
-    step: Step | None = last
-    while step is not None:
-        steps.append((step.event, step.position))
-        step = step.before
-    return tuple(reversed(steps))

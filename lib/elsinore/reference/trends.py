@@ -45,7 +45,7 @@ def trends_by_group(matcher: Matcher) -> dict[Group, list[Match]]:
 def _outcome(query: BoundQuery, match: Match) -> tuple[Group, list[list[Event]]]:
     """What a match adds to the answer: its group, and by aggregate the events that count."""
     counted = [
-        [event for event, position in match.steps if position in aggregate.positions]
+        [step.event for step in match.steps() if step.position in aggregate.positions]
         for aggregate in query.aggregates
     ]
     return group_of(query, match.values), counted
@@ -53,16 +53,17 @@ def _outcome(query: BoundQuery, match: Match) -> tuple[Group, list[list[Event]]]
 
 def trend_of(match: Match) -> Trend:
     """The events of a match, without their positions."""
-    return tuple(event.index for event, _ in match.steps)
+    return tuple([step.event.index for step in match.steps()])
 
 
 def group_of(query: BoundQuery, values: KeyValues) -> Group:
     """The group of a trend with these key values; None where no event carries a grouping key."""
-    return tuple(
+    grouping = [
         None if value is ABSENT else value
         for key, value in zip(query.keys, values, strict=True)
         if key.group_label is not None
-    )
+    ]
+    return tuple(grouping)
 
 
 def refuse_ambiguous(query: BoundQuery) -> None:

@@ -79,10 +79,11 @@ def enumerate_trends(matcher: Matcher) -> Totals:
     query = matcher.query
     if isinstance(query.pattern, Conjunction):  # it has no aggregate but COUNT(*)
         return {group: totals(query, n, {}) for group, n in count_pairs(matcher).items()}
-    return {
-        group: totals(query, len(trends), Counter(step for one in trends for step in one.steps))
-        for group, trends in trends_by_group(matcher).items()
-    }
+    found = {}
+    for group, trends in trends_by_group(matcher).items():
+        times = Counter((step.event, step.position) for one in trends for step in one.steps())
+        found[group] = totals(query, len(trends), times)
+    return found
 
 
 def _reach(query: BoundQuery, events: EventTable, windows: Collection[int]) -> EventTable:
