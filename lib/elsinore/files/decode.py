@@ -32,6 +32,8 @@ _raw_decode = json.JSONDecoder().raw_decode
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
+#: Numbers that Arrow reads and Python does not; `Infinity` is among them, which both do.
+_ODD_NUMBER = re.compile(r"[:,\[]\s*(?:-NaN|-?Inf)")
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one that is no JSON slows down no more than these. (To look for it by halves took longer.)
 _AT_ONCE = 8_192
@@ -216,28 +218,79 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
     """The records of a block of lines, one a line, with a column for each field of the stream.
 
     Arrow's parser is at least as strict as ours: it takes no number for text or the other way
-    round, no repeated keys, no fields beyond those of the stream. What it takes, it reads as we
-    do, but for `-NaN`, which Python does not write; a property test holds the two together. The
-    answer is None for any block that it does not take, and wherever its records might not be the
-    block's lines, strings without NULLs: each line must begin with the only `{` in it. Then n
-    records out of n lines began one in each line, and ended before the next.
+    round, and no repeated keys. What it takes, it reads as we do, but for `-NaN` and `Inf`, which
+    Python does not write; a property test holds the two together. Fields that the stream does not
+    have it passes over, so there we look for repeated keys and deep nesting ourselves.
+
+    The answer is None for any block that it does not take, and wherever its records might not be
+    the block's lines, strings without NULLs: each must begin with `{`, and with the only one in it,
+    or end with `}`. Then n records out of n lines began one in each, and ended before the next.
     """
     fields = _fields(schema)
     if fields is None or not pc.all(pc.starts_with(lines, "{")).as_py():
         return None
-    text = "\n".join(lines.to_pylist())
-    if text.count("{") != len(lines) or "-NaN" in text:
+    texts = lines.to_pylist()
+    text = "\n".join(texts)
+    odd = ("-NaN" in text or "Inf" in text) and _ODD_NUMBER.search(text)
+    if odd or not (text.count("{") == len(lines) or _end_in_each(lines, schema)):
         return None
-    block = text.encode()
     try:
-        table = read_json(
-            pa.BufferReader(block),
-            read_options=ReadOptions(use_threads=False, block_size=len(block) + 1),
-            parse_options=ParseOptions(explicit_schema=fields, unexpected_field_behavior="error"),
-        )
-    except pa.ArrowInvalid:
-        return None
+        table = _parsed(text, fields, "error")
+    except pa.ArrowInvalid as error:
+        if "unexpected field" not in str(error) or not _others_are_sound(lines, texts):
+            return None
+        try:
+            table = _parsed(text, fields, "ignore")
+        except pa.ArrowInvalid:
+            return None
     return table if table.num_rows == len(lines) else None
+
+
+def _end_in_each(lines: pa.Array, schema: StreamSchema) -> bool:
+    """Whether no record goes on in the next line, which begins with `{`.
+
+    After a `}` that leaves an object open there can be no `{`. What lies inside of objects is not
+    looked up here, so the stream must read none of it.
+    """
+    nested = any("." in name for name in (*schema.raw_needed, *dict(schema.raw_attributes)))
+    return not nested and pc.all(pc.ends_with(lines, "}")).as_py()
+
+
+def _parsed(text: str, fields: pa.Schema, unexpected: str) -> pa.Table:
+    block = text.encode()
+    return read_json(
+        pa.BufferReader(block),
+        read_options=ReadOptions(use_threads=False, block_size=len(block) + 1),
+        parse_options=ParseOptions(explicit_schema=fields, unexpected_field_behavior=unexpected),
+    )
+
+
+def _others_are_sound(lines: pa.Array, texts: list[str]) -> bool:
+    """Whether no line has a key twice or is nested too deep, in fields that nobody reads either.
+
+    Lines in doubt are parsed. Where these are many, that is no quick way.
+    """
+    opened = (pc.count_substring(lines, bracket) for bracket in "{[")
+    if pc.max(pc.add(*opened)).as_py() > MAX_DEPTH:
+        return False
+    doubtful = _lines_with_doubtful_keys(lines)
+    few = len(doubtful) <= len(texts) // 8
+    return few and not any(isinstance(parse_json(texts[row]), Fault) for row in doubtful.tolist())
+
+
+def _lines_with_doubtful_keys(lines: pa.Array) -> Rows:
+    """Rows of lines in which a key may stand twice, or whose keys do not stand plainly as `"x":`.
+
+    Between quotes are texts, and what stands between texts. A key is followed by a colon.
+    """
+    parts = pc.split_pattern(lines, '"')
+    text, line = parts.flatten(), pc.list_parent_indices(parts).to_numpy()
+    at = np.flatnonzero(pc.starts_with(text, ":").to_numpy(zero_copy_only=False)) - 1
+    codes = text.take(pa.array(at)).dictionary_encode().indices.to_numpy()
+    places = np.sort(line[at] * len(text) + codes)
+    twice = places[1:][places[1:] == places[:-1]] // len(text)
+    odd = pc.match_substring_regex(lines, r'\\|"[ \t\r]').to_numpy(zero_copy_only=False)
+    return np.union1d(twice, np.flatnonzero(odd))
 
 
 def _fields(schema: StreamSchema) -> pa.Schema | None:

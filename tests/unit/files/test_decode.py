@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from elsinore.catalog.stream import StreamSchema
 from elsinore.files import decode as decode_module
 from elsinore.files.decode import MAX_DEPTH, parse_clean_block
 from elsinore.files.rejection import REJECTED_SCHEMA
@@ -286,6 +288,13 @@ SCALARS = (
     | st.sampled_from(["2013-01-01T10:00:00Z", "2013-01-01T10:00:00.25Z", "2013-01-01", "d1"])
 )
 FIELDS = st.sampled_from([*travel(), "kind", "x"])
+#: Names of fields that no type has, and of those inside of them; some end up twice in one object.
+OTHERS = st.sampled_from(["other", "twin", ":o", "", "a:", "\u00e9", '"', "id"])
+
+
+def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    """Lists and objects of some values."""
+    return st.lists(inner, max_size=2) | st.dictionaries(OTHERS, inner, max_size=2)
 
 
 @st.composite
@@ -293,9 +302,12 @@ def nearly_good_lines(draw: st.DrawFn) -> str:
     """A good trip, mostly; sometimes with other values, other fields, other text around it."""
     record = travel(speed=draw(st.floats(0, 300)), stops=draw(st.integers(0, 2**63 - 1)))
     record |= draw(st.dictionaries(FIELDS, SCALARS, max_size=2))
+    record |= draw(st.dictionaries(OTHERS, st.recursive(SCALARS, nested, max_leaves=4), max_size=2))
     separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" , ", "\t: ")]))
     line = json.dumps(record, ensure_ascii=draw(st.booleans()), separators=separators)
     line = line.replace("NaN", draw(st.sampled_from(["NaN", "-NaN", "nan", '"NaN"'])))
+    line = line.replace("Infinity", draw(st.sampled_from(["Infinity", "Inf", "inf"])))
+    line = line.replace("twin", draw(st.sampled_from(["other", "twin", "speed"])))
     if draw(st.integers(0, 9)) == 0:
         at = draw(st.integers(0, len(line)))
         line = line[:at] + draw(st.text('{}[]",:\\ 0eE-.ntf/', max_size=3)) + line[at:]
@@ -323,11 +335,24 @@ def test_the_fast_way_reads_as_the_careful_way(lines: list[str]) -> None:
 
 
 def test_the_fast_way_is_taken_for_clean_lines_only() -> None:
-    def taken(*lines: str) -> bool:
-        return parse_clean_block(pa.array(lines), rides()) is not None
+    def taken(*lines: str, schema: StreamSchema | None = None) -> bool:
+        return parse_clean_block(pa.array(lines), schema or rides()) is not None
 
     assert taken(GOOD, GOOD)
-    assert not taken(GOOD, raw(travel(x=1)))
+    assert taken(GOOD, raw(travel(x=1)))
+    assert taken(GOOD, raw(travel(x={"y": [{"z": 1}, "{", ":"]}, w=":")))
+    assert not taken(GOOD, raw(travel(x={})), schema=replace(rides(), time_field="x.time"))
+    assert not taken(GOOD, GOOD[:-1] + ', "x": {"y": 1, "y": 1}}')
+    assert not taken(GOOD, raw(travel(x=[[[]] * MAX_DEPTH])))
+    assert not taken(GOOD, GOOD[:-1] + ', "x": [-Inf]}')
     assert not taken(GOOD + GOOD, " ")
     assert not taken('{"driver":', '"d"}')
-    assert not taken(GOOD, raw(travel(driver="{")))
+    assert not taken('{"x":', '{"x": 1}} {"x": 2}')
+
+
+def test_lines_in_doubt_are_few_where_the_fast_way_is_taken() -> None:
+    odd = raw(travel(x={"id": 1}))  # `id` stands twice, in two objects
+    for number, fast in ((1, True), (9, False)):
+        lines = [odd] * number + [raw(travel(x=1))] * 8
+        assert (parse_clean_block(pa.array(lines), rides()) is not None) == fast
+        assert decode(*lines).events.num_rows == len(lines)
