@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -26,6 +25,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
+
+from tests.airflow_home import copy_database
 
 pytestmark = pytest.mark.dags
 
@@ -131,11 +132,7 @@ def told(
     for name, body in STEPS.items():
         (mine / "jobs" / f"{name}.py").write_text(JOB.replace("{}", body, 1))
     (mine / "schemas").symlink_to(root / "schemas")
-    with (
-        sqlite3.connect(Path(os.environ["AIRFLOW_HOME"]) / "airflow.db") as prepared,
-        sqlite3.connect(mine / "airflow.db") as copy,
-    ):
-        prepared.backup(copy)
+    assert copy_database(mine / "airflow.db")
     smtp = {
         "conn_type": "smtp", "host": "127.0.0.1", "port": mail.port,
         "extra": {"from_email": "airflow@example.org", "disable_ssl": True, "disable_tls": True},

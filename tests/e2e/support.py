@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lake_contents import Contents, contents
@@ -28,11 +28,11 @@ class Home:
 
     Attributes:
         path: the place.
-        shared: names the Spark server that works for it; empty: it has one of its own.
+        shared: variables that name the Spark server that works for it, and others.
     """
 
     path: Path
-    shared: Mapping[str, str] = field(default_factory=dict)
+    shared: Mapping[str, str]
 
     @property
     def lake(self) -> Path:
@@ -47,8 +47,6 @@ class Home:
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.path / 'airflow.db'}",
             "ELSINORE_HOME": str(self.path / "var"),
             "ELSINORE_SLICES": str(SLICES),
-            # The server of a home outlives the last command by this.
-            "ELSINORE_SPARK_IDLE_MINUTES": "1",
             **self.shared,
         }
 
@@ -99,11 +97,6 @@ class Home:
         """
         own = self.path / "var" / "workloads" / workload / "lake"
         return contents(own if workload else self.lake)
-
-    def server(self) -> int:
-        """The process group of this home's own Spark server."""
-        found = json.loads((self.path / "var" / "spark" / "server.json").read_text())
-        return int(found["group"])
 
     def writing(self, table: str) -> None:
         """Waits until a task has begun to write a table.

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.e2e.conftest import CleanRun
-from tests.e2e.support import END, ROOT, START
+from tests.e2e.support import END, ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
@@ -46,15 +46,6 @@ def test_a_night_reports_on_the_day_and_publishes_nothing(clean: CleanRun, tmp_p
     assert "Published and validated" in page
     assert (mine.path / "var" / "quality" / day / "judgement.json").is_file()
     assert not (mine.path / "var" / "alerts.jsonl").exists()
-
-
-def test_a_backfill_leaves_alone_what_is_published(clean: CleanRun, tmp_path: Path) -> None:
-    home, _, before = clean
-    mine = home.copy(tmp_path)
-    hours: dict[str, object] = {"start": START, "end": END}
-    code, output = mine.run_dag("backfill_replay", hours)
-    assert code == 0, output
-    assert mine.rows() == before
 
 
 def spoilt_expectations(folder: Path) -> Path:

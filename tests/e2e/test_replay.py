@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,7 +89,7 @@ def test_replayed_again_and_killed_in_aggregate_and_in_publish_it_ends_the_same(
     clean: CleanRun, tmp_path: Path
 ) -> None:
     published, _, rows = clean
-    home = replace(published.copy(tmp_path), shared={})
+    home = published.copy(tmp_path)
     process = home.start()
     assert process.stdout is not None
     output = ""

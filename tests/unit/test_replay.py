@@ -163,15 +163,29 @@ def replace_airflow(
     monkeypatch.setattr(replay, "_command", lambda interval: [sys.executable, "-c", program])
 
 
-def test_every_step_is_passed_on_and_the_log_is_kept(
+def test_every_step_is_passed_on_and_the_log_is_kept_where_a_task_recovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace_airflow(monkeypatch, DONE, 0)
+    steps = [TaskProgress("land", "retried", reason="conflict", exit_code=1), *DONE]
+    replace_airflow(monkeypatch, steps, 0)
     heard: list[TaskProgress] = []
     log = run_dag(Settings(home=tmp_path), INTERVAL, heard.append)
-    assert heard == DONE
+    assert heard == steps
     assert log == tmp_path / "logs" / "2013-02-08T07_2013-02-08T09.log"
     assert log.read_text() == "the log\n"
+
+
+def test_airflow_is_made_ready_where_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+    monkeypatch.setattr(replay, "is_prepared", lambda root: bool(made))
+    monkeypatch.setattr(replay, "prepare_airflow", made.append)
+    replace_airflow(monkeypatch, DONE, 0)
+    settings = Settings(home=tmp_path)
+    for _ in range(2):
+        run_dag(settings, INTERVAL, lambda step: None)
+    assert made == [settings.root]
 
 
 def test_each_task_has_the_part_of_the_log_that_it_wrote(
@@ -209,16 +223,6 @@ def test_the_first_failed_task_is_named_in_its_own_words(
         run_dag(Settings(home=tmp_path), INTERVAL, lambda step: None)
     assert type(caught.value) is kind
     assert str(tmp_path / "logs") in str(caught.value)
-
-
-def test_a_task_that_recovered_is_no_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps = [TaskProgress("land", "retried", reason="conflict", exit_code=1), *DONE]
-    replace_airflow(monkeypatch, steps, 0)
-    heard: list[TaskProgress] = []
-    run_dag(Settings(home=tmp_path), INTERVAL, heard.append)
-    assert heard == steps
 
 
 def test_airflow_that_ends_without_a_failed_task_is_a_fault_of_the_set_up(
