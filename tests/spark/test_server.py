@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from threading import Timer
-from typing import Any
 
 import deltalake
 import pytest
 from pyspark.errors import PySparkException
 
-from elsinore.errors import LostWorkerError, SetupError
+from elsinore.errors import SetupError
 from elsinore.settings import Settings
 from elsinore.spark.server import running_server, stop_server, with_token
 from elsinore.spark.session import connect, open_session
+from tests.e2e.support import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -44,6 +42,27 @@ with open_session(settings, "a task") as spark:
     rows = spark.range(0, 16, 1, 1).mapInArrow(slowly, "id long")
     print("begun", flush=True)
     rows.write.format("delta").save(sys.argv[1])
+"""
+#: The keeper, which leads the group, is killed in the middle of a task.
+LOSING = """
+import os, signal, time
+from threading import Timer
+from elsinore.errors import LostWorkerError
+
+def slowly(batches):
+    time.sleep(30)
+    yield from batches
+
+first = running_server(settings).group
+try:
+    with open_session(settings, "work") as spark:
+        Timer(2, os.kill, (first, signal.SIGKILL)).start()
+        spark.range(1).mapInArrow(slowly, "id long").collect()
+except LostWorkerError as error:
+    print(error)
+second = running_server(settings).group
+with open_session(settings, "work") as spark:
+    print(first, second, spark.range(2).count())
 """
 
 
@@ -71,13 +90,6 @@ def client(settings: Settings, program: str, *arguments: str) -> subprocess.Pope
         [sys.executable, "-c", CLIENT + program, *arguments],
         cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def is_gone(group: int) -> bool:
@@ -134,7 +146,7 @@ def test_what_a_dead_client_left_running_is_stopped_before_the_next_try(
     process = client(settings, SLOWLY, str(table))
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
-    wait_until(table.exists)
+    wait_until(table.exists, "the table is begun")
     process.kill()
     process.communicate()
     with open_session(settings, "a task") as spark:
@@ -160,43 +172,23 @@ def test_a_server_of_other_code_is_replaced(settings: Settings, changed: Setting
     assert running_server(changed) == new
 
 
-def test_a_server_that_dies_is_worth_another_try_which_starts_a_new_one(changed: Settings) -> None:
-    server = running_server(changed)
-
-    def slowly(batches: Any) -> Any:
-        time.sleep(30)
-        yield from batches
-
-    def work() -> None:
-        with open_session(changed, "work") as spark:
-            Timer(2, os.killpg, (server.group, signal.SIGKILL)).start()
-            spark.range(1).mapInArrow(slowly, "id long").collect()
-
-    with pytest.raises(LostWorkerError, match="process was lost"):
-        work()
-    brief = changed.model_copy(update={"spark_idle_minutes": 0.05})
-    assert running_server(brief) != server
-    with open_session(brief, "work") as spark:
-        assert spark.range(2).count() == 2
-
-
-def test_it_ends_when_nobody_has_worked_with_it_for_a_while(tmp_path: Path) -> None:
-    brief = Settings(home=tmp_path, spark_master="local[1]", spark_idle_minutes=0.02)
-    told = client(brief, "print(running_server(settings).group)").communicate()[0]
-    wait_until(lambda: is_gone(int(told)))
+def test_a_server_that_dies_is_worth_another_try_and_none_outlives_its_keeper_or_its_clients(
+    tmp_path: Path,
+) -> None:
+    brief = Settings(home=tmp_path, spark_master="local[1]", spark_idle_minutes=0.05)
+    told = client(brief, LOSING).communicate()[0].splitlines()
+    assert "process was lost" in told[0]
+    first, second, rows = map(int, told[1].split())
+    assert first != second
+    assert rows == 2
+    wait_until(lambda: is_gone(second), "nobody works with it any more")
+    # What warms it up tries again for a while.
+    wait_until(lambda: is_gone(first), "its keeper is gone")
     assert not stop_server(brief)
-
-
-def test_it_ends_when_its_keeper_is_killed(tmp_path: Path) -> None:
-    own = Settings(home=tmp_path, spark_master="local[1]")
-    server = running_server(own)
-    os.kill(server.group, signal.SIGKILL)  # the keeper leads the group
-    wait_until(lambda: is_gone(server.group), 180)  # what warms it up tries again for a while
-    assert not stop_server(own)
 
 
 def test_it_ends_when_its_home_is_taken_away(changed: Settings) -> None:
     server = running_server(changed)
     # At once: what is deleted file by file, a server that still warms up may write into.
     (changed.home / "spark").rename(changed.home / "taken away")
-    wait_until(lambda: is_gone(server.group))
+    wait_until(lambda: is_gone(server.group), "its home is gone")
