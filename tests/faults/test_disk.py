@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -17,33 +17,19 @@ from tests.lake_contents import contents, differences
 
 _ALONE = ("unshare", "--map-root-user", "--mount", "sh", "-ec")
 
-#: Prints how the landing of the first hour ends; the server that it starts sees the same mounts.
-_LAND = """
-import pickle, sys
-from tests.faults.attempt import Step, attempt
-from tests.faults.history import FIRST
-if __name__ == "__main__":
-    ended = attempt(Step("land_events", FIRST), pickle.load(open(sys.argv[1], "rb")))
-    print(ended.error or "done", ended.said, flush=True)
-"""
-
 #: Of the small disk all but 92 KiB are taken at first: room for some tables, not for the others.
 _SCRIPT = """
-land() { "$PYTHON" "$FOLDER/land.py" "$FOLDER/place.pickle"; }
-cp -r "$FOLDER/place" "$FOLDER/source"
-mount -t tmpfs -o size=8m none "$FOLDER/place"
-cp -r "$FOLDER/source/." "$FOLDER/place"
-head -c 8100k /dev/zero > "$FOLDER/place/filler"
+land() { "$ELSINORE" land --start "$START" --end "$END" 2>&1 || true; echo "====="; }
+cp -r "$ELSINORE_HOME" "$FOLDER/source"
+mount -t tmpfs -o size=8m none "$ELSINORE_HOME"
+cp -r "$FOLDER/source/." "$ELSINORE_HOME"
+head -c 8100k /dev/zero > "$ELSINORE_HOME/filler"
 land
-rm "$FOLDER/place/filler"
+rm "$ELSINORE_HOME/filler"
 land
-mount -o remount,ro "$FOLDER/place"
+mount -o remount,ro "$ELSINORE_HOME"
 land
-cp -r "$FOLDER/place/lake" "$FOLDER/lake"
-"$PYTHON" -c "
-import pickle, sys
-from elsinore.spark.server import stop_server
-stop_server(pickle.load(open(sys.argv[1], 'rb')))" "$FOLDER/place.pickle"
+cp -r "$ELSINORE_HOME/lake" "$FOLDER/lake"
 """
 
 
@@ -60,19 +46,23 @@ def _namespaces() -> None:
 def test_a_disk_without_room_is_named_and_with_room_again_the_landing_completes(
     clean: CleanRun, tmp_path: Path
 ) -> None:
-    place = clean.place(tmp_path / "place").model_copy(update={"home": tmp_path / "server"})
-    (tmp_path / "place.pickle").write_bytes(pickle.dumps(place))
-    (tmp_path / "land.py").write_text(_LAND)
+    place = clean.place(tmp_path / "place")
+    start, end = str(clean.interval)[1:-1].split(", ")
     done = subprocess.run(
         [*_ALONE, _SCRIPT],
         cwd=ROOT, text=True, capture_output=True, check=False,
-        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'lib'}",
-             "PYTHON": sys.executable, "FOLDER": str(tmp_path)},
+        env=os.environ | {
+            "ELSINORE": str(Path(sys.executable).parent / "elsinore"),
+            "FOLDER": str(tmp_path), "START": start, "END": end,
+            "ELSINORE_HOME": str(place.place), "ELSINORE_LOCAL_HOME": str(tmp_path / "local"),
+            "ELSINORE_WORKLOAD_FILE": str(place.workload_file),
+            "ELSINORE_MAX_BAD_SHARE": str(place.max_bad_share),
+        },
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    full, room, read_only = done.stdout.splitlines()
-    assert full.startswith("SetupError cannot write: No space left on device (make room")
-    assert room.startswith("done")
-    assert read_only.startswith("SetupError cannot write: Read-only file system")
+    full, room, read_only, _ = done.stdout.split("=====\n")
+    assert "cannot write: No space left on device (make room" in full
+    assert json.loads(room)["job"] == "land_events"
+    assert "cannot write: Read-only file system" in read_only
     left = contents(tmp_path / "lake")
     assert differences(left, clean.after[clean.step("land_events")]) == []
