@@ -32,13 +32,13 @@ if not os.environ.get("ELSINORE_TOPOLOGY"):
         "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
     )
 
-#: Folders whose files share what takes a minute to make; these, and `spark`, are begun with.
-SHARING = ("tests/e2e", "tests/faults")
-LONGEST = (*SHARING, "tests/spark")
+#: One process takes all files of each of these: they share what is slow to make or to import.
+SHARING = ("tests/e2e", "tests/faults", "tests/dags", "tests/unit/quality")
+LONGEST = (*SHARING[:2], "tests/spark", *SHARING[2:])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that wait for Spark come first: others fill in for them."""
+    """Tests that take long come first, and those that wait for Spark: others fill in."""
 
     def place(item: pytest.Item) -> int:
         folder = str(item.path.parent.relative_to(config.rootpath))
