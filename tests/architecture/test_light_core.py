@@ -1,12 +1,18 @@
-"""The core needs no package of the pipeline, and who lacks one is told how to get it."""
+"""The core needs no package of the pipeline, and who lacks one is told how to get it.
+
+Nor does it import before it must what takes long to import.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 RIDES = ROOT / "docs" / "example"
@@ -32,15 +38,37 @@ PIPELINE = [
     ["land", "--start", "2013-01-01", "--end", "2013-01-02"],
 ]  # fmt: skip
 
-#: Runs commands where these packages cannot be imported.
+#: By step of `PROGRAM`, what is slow to import and not loaded yet when the step is done.
+SLOW = {
+    "import": ["numba", "numpy", "pandas", "pyarrow", "pydantic", "rich", "scipy", "yaml"],
+    "run": ["matplotlib", "scipy.optimize"],
+    "plan": ["matplotlib"],
+}
+GROUPS = {"core": CORE, "pipeline": PIPELINE, "help": [["--help"]]}
+
+#: Imports and runs commands where the packages `absent` cannot be imported.
 PROGRAM = """
-import sys
-sys.modules.update(dict.fromkeys({absent!r}))
-from elsinore.cli.main import run_command
-for command in {commands!r}:
-    print("exit", run_command(command))
+import json, sys
+absent, slow, groups, library = json.loads(sys.argv[1])
+sys.modules.update(dict.fromkeys(absent))
+
+def tell(step):
+    print("loaded", *sorted({*slow[step]} & {*sys.modules}))
+
 import elsinore
-print(elsinore.workload({queries!r}, schema={schema!r}).run({events!r})["slow_cancelled"].num_rows)
+tell("import")
+from elsinore.cli.main import run_command
+run_command(groups["core"][0])
+tell("run")
+import elsinore.cli.plan
+tell("plan")
+for name, commands in groups.items():
+    for stream in (sys.stdout, sys.stderr):
+        print(f"=== {name}", file=stream, flush=True)
+    for command in commands:
+        print("exit", run_command(command), flush=True)
+queries, schema, events = library
+print(elsinore.workload(queries, schema=schema).run(events)["slow_cancelled"].num_rows)
 """
 
 
@@ -51,33 +79,41 @@ def absent() -> list[str]:
     return [IMPORTED.get(name, name.replace("-", "_")) for name in names if name not in core]
 
 
-def run(commands: list[list[str]], folder: Path) -> subprocess.CompletedProcess[str]:
-    values = {"absent": absent(), "commands": commands, "events": _EVENTS,
-              "queries": _QUERIES[0], "schema": _QUERIES[2]}  # fmt: skip
-    program = PROGRAM
-    for name, value in values.items():
-        program = program.replace(f"{{{name}!r}}", repr(value))
-    return subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=True
-    )
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
+    """What the program writes to its output and errors, by group of commands; "" before them."""
+    given = json.dumps([absent(), SLOW, GROUPS, [_QUERIES[0], _QUERIES[2], _EVENTS]])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, given],
+        cwd=tmp_path_factory.mktemp("light"), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    out, error = (re.split(r"=== \w+\n", text) for text in (done.stdout, done.stderr))
+    return dict(zip(["", *GROUPS], zip(out, error, strict=True), strict=True))
 
 
-def test_the_core_runs_without_the_pipeline(tmp_path: Path) -> None:
+Told = dict[str, tuple[str, str]]
+
+
+def test_what_takes_time_is_imported_when_it_is_needed(told: Told) -> None:
+    loaded = [line for line in told[""][0].splitlines() if line.startswith("loaded")]
+    assert loaded == ["loaded"] * len(SLOW)
+
+
+def test_the_core_runs_without_the_pipeline(told: Told) -> None:
     assert len(absent()) >= 8
-    done = run(CORE, tmp_path)
-    codes = [line for line in done.stdout.splitlines() if line.startswith("exit")]
-    assert codes == ["exit 0"] * (len(CORE) - 1) + ["exit 2"], done.stderr
-    assert done.stdout.splitlines()[-1] == "1"
-    told = done.stderr.splitlines()
-    assert "9 events, 1 row" in told[0]
-    assert "Missing argument" in told[1]
-    assert len(told) == 2
+    out, error = told["core"]
+    codes = [line for line in out.splitlines() if line.startswith("exit")]
+    assert codes == ["exit 0"] * (len(CORE) - 1) + ["exit 2"], error
+    events, missing = error.splitlines()
+    assert "9 events, 1 row" in events
+    assert "Missing argument" in missing
+    assert told["help"][0].splitlines()[-1] == "1"
 
 
-def test_a_command_of_the_pipeline_says_how_to_get_it(tmp_path: Path) -> None:
-    done = run(PIPELINE, tmp_path)
-    assert done.stdout.count("exit 2") == len(PIPELINE)
-    for command, line in zip(PIPELINE, done.stderr.splitlines(), strict=True):
+def test_a_command_of_the_pipeline_says_how_to_get_it(told: Told) -> None:
+    out, error = told["pipeline"]
+    assert out.count("exit 2") == len(PIPELINE)
+    for command, line in zip(PIPELINE, error.splitlines(), strict=True):
         assert re.fullmatch(
             rf"elsinore: elsinore {command[0]} needs \w+, which is not installed "
             r"\(pip install 'elsinore\[pipeline\]'\)",
@@ -85,8 +121,8 @@ def test_a_command_of_the_pipeline_says_how_to_get_it(tmp_path: Path) -> None:
         ), line
 
 
-def test_help_lists_all_commands_without_the_pipeline(tmp_path: Path) -> None:
-    listed = run([["--help"]], tmp_path).stdout
+def test_help_lists_all_commands_without_the_pipeline(told: Told) -> None:
+    listed, _ = told["help"]
     assert re.search(r"run +Answer the queries", listed)
     assert re.search(r"why +Needs the pipeline's packages", listed)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -22,22 +21,25 @@ def root() -> Path:
     return ROOT
 
 
+def load_bag() -> Any:
+    """All DAGs, as the environment has them now."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(dag_folder=str(ROOT / "dags"))
+    assert bag.import_errors == {}
+    return bag
+
+
 @pytest.fixture(scope="session")
-def load_dag() -> Callable[[str], Any]:
-    """Loads the DAG of a file by its name, once."""
-    loaded: dict[str, Any] = {}
+def bag() -> Any:
+    """All DAGs."""
+    return load_bag()
 
-    def load(name: str) -> Any:
-        if name not in loaded:
-            spec = importlib.util.spec_from_file_location(name, ROOT / f"dags/{name}.py")
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            loaded[name] = module.dags[0]
-        return loaded[name]
 
-    return load
+@pytest.fixture(scope="session")
+def load_dag(bag: Any) -> Callable[[str], Any]:
+    """A DAG by its name."""
+    return bag.dags.__getitem__
 
 
 @pytest.fixture(scope="session")

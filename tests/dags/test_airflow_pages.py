@@ -101,27 +101,6 @@ def test_tasks_link_to_the_report(
     assert found == f"{(base or '').rstrip('/')}/elsinore/reports/{name}.html"
 
 
-def test_reports_of_another_stream_have_their_own_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from fastapi import HTTPException
-
-    from elsinore.orchestration.airflow_pages import ReportLink, serve
-
-    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path))
-    monkeypatch.setenv("ELSINORE_STREAMS", '["cluster"]')
-    page = tmp_path / "cluster/reports/2013-02-08T00_2013-02-10T00.html"
-    page.parent.mkdir(parents=True)
-    page.touch()
-    context = {"params": ROWS}
-    told = SimpleNamespace(dag_id="cluster.hourly_replay", get_template_context=lambda: context)
-    found = ReportLink().get_link(None, ti_key=told)
-    assert found == f"/elsinore/streams/cluster/reports/{page.name}"
-    assert serve("reports", page.name, stream="cluster").path == page
-    with pytest.raises(HTTPException):
-        serve("reports", page.name, stream="stock")
-
-
 def test_a_step_is_told_the_address_of_its_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

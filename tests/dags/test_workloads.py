@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.dags.conftest import load_bag
+
 pytestmark = pytest.mark.dags
 
 HOURS = {"start": "2013-02-08T00:00:00Z", "end": "2013-02-08T06:00:00Z"}
@@ -27,16 +29,9 @@ def home(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-@pytest.fixture
-def bag(home: Path, root: Path) -> Any:
-    from airflow.dag_processing.dagbag import DagBag
-
-    found = DagBag(dag_folder=str(root / "dags"))
-    assert found.import_errors == {}
-    return found
-
-
-def test_queries_are_aggregated_together_and_results_judged_apart(bag: Any) -> None:
+@pytest.mark.usefixtures("home")
+def test_queries_are_aggregated_together_and_results_judged_apart() -> None:
+    bag = load_bag()
     for name in ("hourly_replay", "backfill_replay", "catch_up"):
         tasks = bag.dags[name].task_dict
         assert {key for key in tasks if key.startswith("aggregate")} == {"aggregate"}
@@ -95,20 +90,31 @@ def test_a_run_of_one_workload_answers_it_in_the_tasks_of_the_first(
     assert told == [one for one in (of_first, of_ops) if one]
 
 
-def test_reports_of_a_workload_have_their_own_place(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("dag", "workload", "folder", "address"),
+    [
+        ("cluster.hourly_replay", "", "cluster", {"stream": "cluster"}),
+        ("hourly_replay", "ops", "workloads/ops", {"workload": "ops"}),
+    ],
+)
+def test_reports_of_another_stream_or_workload_have_their_own_place(
+    home: Path, monkeypatch: pytest.MonkeyPatch, dag: str, workload: str, folder: str,
+    address: dict[str, str],
+) -> None:  # fmt: skip
     from fastapi import HTTPException
 
     from elsinore.orchestration.airflow_pages import ReportLink, serve
 
-    page = home / "workloads/ops/reports/2013-02-08T00_2013-02-08T06.html"
+    monkeypatch.setenv("ELSINORE_STREAMS", '["cluster"]')
+    page = home / folder / "reports/2013-02-08T00_2013-02-08T06.html"
     page.parent.mkdir(parents=True)
     page.touch()
-    (home / "workloads/ops/lake").mkdir()
-    context = {"params": HOURS}
-    told = SimpleNamespace(dag_id="hourly_replay", get_template_context=lambda: context)
-    found = ReportLink("ops").get_link(None, ti_key=told)
-    assert found == f"/elsinore/workloads/ops/reports/{page.name}"
-    assert ReportLink().get_link(None, ti_key=told) == ""
-    assert serve("reports", page.name, workload="ops").path == page
+    (home / folder / "lake").mkdir()
+    told = SimpleNamespace(dag_id=dag, get_template_context=lambda: {"params": HOURS})
+    found = ReportLink(workload).get_link(None, ti_key=told)
+    assert ReportLink().get_link(None, ti_key=told) == ("" if workload else found)
+    ((kind, name),) = address.items()
+    assert found == f"/elsinore/{kind}s/{name}/reports/{page.name}"
+    assert serve("reports", page.name, **address).path == page
     with pytest.raises(HTTPException):
-        serve("reports", page.name, workload="other")
+        serve("reports", page.name, **{kind: "other"})

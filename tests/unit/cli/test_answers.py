@@ -6,7 +6,6 @@ import io
 import json
 import os
 import pty
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,6 @@ from pyarrow import csv, ipc
 
 from elsinore.catalog.source_rule import InputFormat
 from elsinore.cli.main import run_command
-from elsinore.files.read_events import read_events
-from tests.golden_cases import stream_schema
 
 SCHEMA = """
 stream: rides
@@ -148,21 +145,16 @@ def test_a_table_has_digits_in_full_and_says_what_it_leaves_out(
     assert "elsinore: 207 events, 4 rows of 2 queries, " in error
 
 
-def on_terminal(*more: str) -> str:
-    """What `elsinore run` writes to a terminal, 70 columns wide."""
-    code = f"from elsinore.cli.main import run_command; run_command({['run', *more]!r})"
+def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One 70 columns wide."""
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setenv("TERM", "xterm")
     mine, its = pty.openpty()
-    with os.fdopen(mine, "rb", buffering=0) as screen:
-        environment = os.environ | {"COLUMNS": "70", "TERM": "xterm"}
-        with os.fdopen(its, "wb") as terminal:
-            subprocess.run(
-                [sys.executable, "-c", code], stdout=terminal, check=True, env=environment
-            )
-        return screen.read(1 << 16).decode()
-
-
-def test_a_terminal_gets_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = on_terminal("w.sase", "--schema", "s.yaml", "--input", "e.jsonl")
+    with os.fdopen(mine, "rb", buffering=0) as screen, os.fdopen(its, "w") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        assert run() == 0
+        terminal.flush()
+        shown = screen.read(1 << 16).decode()
     assert "some: 2 rows" in shown
     assert "AVG(A.x)" in shown
     assert "{" not in shown
@@ -202,33 +194,38 @@ def test_no_answer_says_why(
     assert said in error
 
 
-def test_standard_input_is_read_in_each_format(tmp_path: Path) -> None:
-    events, _ = read_events(
-        [Path("e.jsonl")], stream_schema({"A": {"k": "string"}}), max_bad_share=1
-    )
-    assert not len(events)  # its time is no integer
+def run_on(given: bytes, *more: str) -> int:
+    """`run` with a pipe as standard input."""
+    before, (its, mine) = os.dup(0), os.pipe()
+    with os.fdopen(mine, "wb") as pipe:
+        pipe.write(given)
+    os.dup2(its, 0)
+    try:
+        return run(*more, events="-")
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(its)
+
+
+def test_standard_input_is_read_in_each_format(capsys: pytest.CaptureFixture[str]) -> None:
     lines = [json.loads(line) for line in Path("e.jsonl").read_text().splitlines()]
     table = pa.Table.from_pylist(lines)
     packed, plain = io.BytesIO(), io.BytesIO()
     pq.write_table(table, packed)
     csv.write_csv(table, plain)
-    asked = ["run", "w.sase", "--schema", "s.yaml", "--input", "-"]
-    code = f"import sys; from elsinore.cli.main import run_command; sys.exit(run_command({asked!r}"
     written = {"jsonl": Path("e.jsonl").read_bytes(), "csv": plain.getvalue()}
     written["parquet"] = packed.getvalue()
     assert written.keys() == {*InputFormat}
     answers = set()
     for form, given in written.items():
-        command = [sys.executable, "-c", f"{code} + ['--input-format', {form!r}]))"]
-        done = subprocess.run(command, input=given, check=True, capture_output=True)
-        assert b"elsinore: 3 events, 2 rows of 2 queries" in done.stderr
-        answers.add(done.stdout)
+        assert run_on(given, "--input-format", form) == 0
+        out, error = capsys.readouterr()
+        assert "elsinore: 3 events, 2 rows of 2 queries" in error
+        answers.add(out)
     assert len(answers) == 1
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}))"], input=b"", capture_output=True, check=False
-    )
-    assert done.returncode == 2
-    assert b"--input-format jsonl" in done.stderr
+    assert run_on(b"") == 2
+    assert "--input-format jsonl" in capsys.readouterr().err
 
 
 def test_what_lies_beside_the_events_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -156,12 +154,3 @@ def test_a_workload_that_shares_nothing_and_rows_that_are_not_drawn(tmp_path: Pa
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG\r\n")
     found = texts(sharing_picture([["A"]] * (MOST_ROWS + 5)), tmp_path / "b.svg")
     assert " 5 queries that share less are not drawn. " in found
-
-
-def test_matplotlib_is_loaded_when_something_is_drawn() -> None:
-    commands = ", ".join(f"elsinore.cli.{name}" for name in ("plan", "run"))
-    program = f"import sys, {commands}; print('matplotlib' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["False"]
