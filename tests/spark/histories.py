@@ -88,17 +88,6 @@ def order(seed: int) -> list[Step]:
     return steps + last
 
 
-def orders(count: int) -> list[list[Step]]:
-    """Random orders, no two of them the same."""
-    found: dict[str, list[Step]] = {}
-    for seed in itertools.count():
-        if len(found) == count:
-            break
-        steps = order(seed)
-        found.setdefault(str(steps), steps)
-    return list(found.values())
-
-
 def write_files(settings: Settings, step: Step) -> None:
     """Put the files of a step's hours into the landing zone."""
     for hour in range(FIRST, END):
@@ -119,3 +108,5 @@ def assert_final(lake: Lake) -> None:
     names = ("landing", "lines", "accepted", "duplicates", "quarantined")
     assert rows(lake, "landings", *names) == LANDINGS
     assert rows(lake, "quarantine", "landing", "position", "reason_code") == QUARANTINE
+    stored = [(label, at) for label, lines, *_ in LANDINGS for at in range(1, lines + 1)]
+    assert rows(lake, "raw_events", "landing", "position") == stored

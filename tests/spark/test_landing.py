@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable
@@ -24,7 +23,9 @@ from elsinore.lake.maintain import LEAST_KEPT, is_worth_compacting, maintain
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
+from tests.draws import draws
 from tests.spark.conftest import EITHER_WAY, NewHome
+from tests.spark.histories import END, FIRST, Step, assert_final, land_step, order
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
 
 Cross = Callable[[int, int], list[dict[str, Any]]]
@@ -91,12 +92,28 @@ def test_typed_values_arrive_as_they_were(lake: Lake, settings: Settings) -> Non
 def test_the_same_hours_landed_twice_leave_the_same_tables(lake: Lake, settings: Settings) -> None:
     put(settings, 10, departure(1), departure(1), "nonsense")
     put(settings, 11, departure(1), departure(2, carrier="AA"))
-    first = land(lake, settings, hours(10, 12))
+    first = land(lake, settings, hours(10, 13))
     once, version = contents(lake), lake.version("events")
-    assert land(lake, settings, hours(10, 12)) == first
+    assert land(lake, settings, hours(10, 13)) == first
     assert contents(lake) == once
+    # An hour without files says so.
+    names = ("landing", "files", "lines", "first_event")
+    assert rows(lake, "landings", *names)[2] == ("2013-01-01T12", 0, 0, None)
     # What is as it should be is left alone, so that results of the next step stay the same too.
     assert lake.version("events") == version
+
+
+#: All hours at once; and in any order and cut, with overlaps and repeats.
+ORDERS = [[Step(hours(FIRST, END), frozenset())], *map(order, range(draws(1, 20)))]
+
+
+@pytest.mark.parametrize("steps", ORDERS)
+def test_any_order_of_landings_leaves_the_same_tables(
+    lake: Lake, settings: Settings, steps: list[Step]
+) -> None:
+    for step in steps:
+        land_step(lake, settings, step)
+    assert_final(lake)
 
 
 def test_of_equal_ids_the_last_by_landing_file_and_line_stays(
@@ -145,29 +162,6 @@ def test_a_mended_file_replaces_what_it_brought_before(lake: Lake, settings: Set
         ("2013-01-01T10", 2),
         ("2013-01-01T11", 1),
     ]
-
-
-@EITHER_WAY
-def test_damaged_and_empty_files(lake: Lake, settings: Settings) -> None:
-    whole = gzip.compress("".join(json.dumps(departure(n)) + "\n" for n in range(500)).encode())
-    damaged = put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz")
-    damaged.write_bytes(whole[: len(whole) // 2])
-    put(settings, 10, departure(1000), name="-good")
-
-    figures = land(lake, settings, hours(10, 12))
-
-    assert rows(lake, "events", "event_id") == ["d1000"]
-    assert rows(lake, "quarantine", "file", "position", "reason_code", "line") == [
-        ("2013/01/01/events-2013-01-01T10-x.jsonl.gz", 0, "corrupt_file", ""),
-        ("2013/01/01/events-2013-01-01T10.jsonl", 0, "empty_file", ""),
-    ]
-    reasons = rows(lake, "quarantine", "reason")
-    assert not [reason for reason in reasons if str(settings.landing) in reason]
-    assert (figures["files"], figures["lines"], figures["quarantined"]) == (3, 3, 2)
-    # An hour without files says so.
-    assert rows(lake, "landings", "landing", "files", "lines", "first_event")[1] == (
-        "2013-01-01T11", 0, 0, None
-    )  # fmt: skip
 
 
 def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
