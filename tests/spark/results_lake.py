@@ -119,13 +119,18 @@ def workload(lake: Lake, text: str) -> Workload:
 
 def computed(queries: Workload, events: EventTable, owned: Interval) -> list[dict[str, object]]:
     """The results of a slice without Spark: all events in one table, as sorted rows."""
-    rows = [row for query in queries.queries for row in greta(query, events, owned)]
+    return as_staged(row for query in queries.queries for row in greta(query, events, owned))
+
+
+def as_staged(found: Iterable[ResultRow]) -> list[dict[str, object]]:
+    """Results as `staged` has them; a double equals all within its bounds."""
+    rows = [*found]
     long = to_long(rows).to_pylist()
     every = (bounds for row in rows for bounds in row.bounds or (None,) * len(row.values))
-    for found, bounds in zip(long, every, strict=True):
+    for each, bounds in zip(long, every, strict=True):
         if bounds is not None:
-            found["value"] = _Rounded.of(found["value"], bounds)
-            found["log2"] = ANY  # it follows from the value
+            each["value"] = _Rounded.of(each["value"], bounds)
+            each["log2"] = ANY  # it follows from the value
     return sorted_results(long)
 
 
