@@ -1,4 +1,4 @@
-"""A landing zone with every kind of bad input at once, and one with its good events alone."""
+"""A landing zone with every kind of bad input at once beside good events."""
 
 from __future__ import annotations
 
@@ -162,12 +162,9 @@ def landed_file(hour: int, end: str = ".jsonl") -> str:
 Held = dict[tuple[str, int], tuple[str, bytes]]
 
 
-def write_good(zone: Path) -> Held:
-    """Every good event once, in order of time, with the hour that it happened in."""
-    for hour in (10, 11):
-        events = [one for one in GOOD if one["time"].startswith(f"2013-01-01T{hour}")]
-        _put(zone, landed_file(hour), _lines(sorted(events, key=lambda one: one["time"])))
-    return {}
+def write_good(folder: Path) -> None:
+    """Every good event once, in order of time."""
+    _put(folder, landed_file(10), _lines(sorted(GOOD, key=lambda one: one["time"])))
 
 
 def write_bad(zone: Path) -> Held:
@@ -239,7 +236,7 @@ class Replayed:
         ]
 
 
-def replay(settings: Settings, folder: Path, name: str, *, bad: bool) -> Replayed:
+def replay(settings: Settings, folder: Path, name: str) -> Replayed:
     """Run every job once over `RUN`, in a new home and a working directory that is empty.
 
     `name` is that of workload and run; both lie in `folder`.
@@ -250,7 +247,7 @@ def replay(settings: Settings, folder: Path, name: str, *, bad: bool) -> Replaye
     # The share of bad lines that is allowed by default; the reference counts what it cannot build.
     changes = {"workload_file": workload, "max_bad_share": 0.05, "sample_budget": 2_000_000}
     settings = settings.model_copy(update=changes)
-    held = write_bad(settings.landing) if bad else write_good(settings.landing)
+    held = write_bad(settings.landing)
     beside = set(settings.home.parent.iterdir())
     with chdir(elsewhere):
         figures = {
