@@ -15,6 +15,8 @@ from elsinore.settings import Settings
 from elsinore.spark.session import open_session
 from tests.spark.results_lake import flights_lake
 
+ROOT = Path(__file__).parents[2]
+
 NewHome = Callable[[], Settings]
 
 
@@ -73,6 +75,20 @@ def new_spark_home(new_home: NewHome, server: Settings) -> NewHome:
     """Makes such settings whose jobs find the server of all tests."""
     shared = {name: getattr(server, name) for name in ("spark_master", "spark_token_file")}
     return lambda: new_home().model_copy(update=shared)
+
+
+@pytest.fixture
+def checkout(server: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of its own, to which schemas can be written; variables name it and the server."""
+    for name in ("expectations", "jobs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
+    for name, value in {
+        "ROOT": tmp_path, "HOME": tmp_path / "var", "SPARK_MASTER": server.spark_master,
+        "SPARK_TOKEN_FILE": server.spark_token_file,
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"ELSINORE_{name}", str(value))
+    return tmp_path
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,14 @@ from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
-from jobs import aggregate_trends, find_plan, land_events, publish_results, validate_results
+from jobs import (
+    aggregate_trends,
+    find_plan,
+    land_events,
+    publish_results,
+    report_quality,
+    validate_results,
+)
 
 #: Every table that landing writes; they follow from the files alone.
 LANDED = ("raw_events", "quarantine", "events", "landings")
@@ -88,6 +95,12 @@ def run_jobs(
         for job in last:
             job.main(part, settings)
     return figures
+
+
+def run_hours(settings: Settings, first: int, end: int) -> dict[str, Any]:
+    """All jobs of a run over hours of 1 January; gives what landing says."""
+    last = (aggregate_trends, validate_results, publish_results, report_quality)
+    return run_jobs(settings, hours(first, end), f"run {first}", last=last)
 
 
 def rows(lake: Lake, table: str, *columns: str) -> list[Any]:

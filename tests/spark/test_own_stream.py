@@ -1,4 +1,4 @@
-"""Streams of one's own: without ids and of one type, and one whose schema grows."""
+"""Streams of one's own: from samples of their events, without ids, with a schema that grows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,9 @@ from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
-from jobs import (
-    aggregate_trends,
-    judge_quality,
-    land_events,
-    publish_results,
-    report_quality,
-    validate_results,
-)
+from jobs import judge_quality, land_events
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import hours, run_jobs
+from tests.spark.landing_zone import hours, run_hours
 
 pytestmark = pytest.mark.spark
 
@@ -71,12 +64,6 @@ def sell(settings: Settings) -> Sell:
     return put
 
 
-def run(settings: Settings, first: int, end: int) -> dict[str, Any]:
-    """All jobs of a run; what landing says."""
-    last = (aggregate_trends, validate_results, publish_results, report_quality)
-    return run_jobs(settings, hours(first, end), f"run {first}", last=last)
-
-
 def published(settings: Settings) -> dict[tuple[str, str, Any], int]:
     return {
         (row["query"], json.loads(row["group_key"])["shop"], row["window_start"]): int(row["exact"])
@@ -99,10 +86,40 @@ def answered(settings: Settings, *files: Path) -> dict[tuple[str, str, Any], int
 def test_events_without_ids_and_types_are_published(settings: Settings, sell: Sell) -> None:
     files = [sell(10), sell(11)]
     land_events.main(Arguments(hours(10, 12), "once"), settings)
-    assert run(settings, 10, 12)["accepted"] == 2 * 19
+    assert run_hours(settings, 10, 12)["accepted"] == 2 * 19
     judge_quality.main(Arguments(hours(10, 12), "by night"), settings)
     assert published(settings) == answered(settings, *files)
     assert len(published(settings)) == 4
+
+
+#: By stream the name of what says when, and two types of events without it.
+SAMPLES: dict[str, tuple[str, dict[str, object], dict[str, object]]] = {
+    "sales": ("at", {"type": "Sale", "shop": "x", "price": 3}, {"type": "Refund", "shop": "x"}),
+    "steps": ("time", {"type": "Step", "walker": 7}, {"type": "Rest", "walker": 7, "long": True}),
+}
+
+
+def test_streams_of_one_home_from_samples_of_their_events(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, (clock, one, other) in SAMPLES.items():
+        times = (f"2013-01-01T1{n // 20}:{n % 20:02}:00Z" for n in range(40))
+        lines = ({clock: time, **(other if n % 3 == 2 else one)} for n, time in enumerate(times))
+        sample = checkout / f"{name}.jsonl"
+        sample.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        monkeypatch.setenv("ELSINORE_STREAM", "")
+        assert run_command(["new-stream", name, "--from", str(sample)]) == 0
+        monkeypatch.setenv("ELSINORE_STREAM", name)
+        assert run_command(["ingest", str(sample)]) == 0
+    monkeypatch.delenv("ELSINORE_STREAM")
+    for name in SAMPLES:
+        settings = Settings.load(name)
+        for hour in (10, 11):
+            run_hours(settings, hour, hour + 1)
+        work = elsinore.workload(settings.workload_file, schema=settings.schema_file)
+        rows = work.run([checkout / f"{name}.jsonl"])["first"].num_rows
+        assert Lake.open(settings).rows(PUBLISHED).num_rows == rows > 0
+    assert sorted(path.name for path in (checkout / "var").iterdir() if path.is_dir()) == [*SAMPLES]
 
 
 def test_a_schema_that_grows(
@@ -113,7 +130,7 @@ def test_a_schema_that_grows(
 ) -> None:
     monkeypatch.setattr(Settings, "load", lambda: settings)
     files = [sell(10)]
-    run(settings, 10, 11)
+    run_hours(settings, 10, 11)
     before = published(settings)
 
     def migrate(attribute: str, *options: str) -> tuple[int, str]:
@@ -130,14 +147,14 @@ def test_a_schema_that_grows(
     assert migrate(optional, "--dry-run") == (0, "events would get paid (string)\n")
     files.append(sell(11, paid="cash"))
     with pytest.raises(SetupError, match=r"no column paid .*elsinore migrate"):
-        run(settings, 11, 12)
+        run_hours(settings, 11, 12)
     assert migrate(optional) == (0, "events has got paid (string)\n")
     assert migrate(optional) == (0, "events has all columns of the schema\n")
-    assert run(settings, 11, 12)["reopened"] == [], "a column makes no result stale"
+    assert run_hours(settings, 11, 12)["reopened"] == [], "a column makes no result stale"
     assert published(settings) == answered(settings, *files) | before
     # A query of the new attribute, over events from before and after.
     settings.workload_file.write_text(IN_CASH)
-    run(settings, 10, 12)
+    run_hours(settings, 10, 12)
     assert published(settings) == answered(settings, *files)
     assert len(published(settings)) == 2
     code, said = migrate("other: {type: string, nullable: true}")

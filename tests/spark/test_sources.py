@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,12 @@ from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.timeline import DAY, HOUR, Interval
-from jobs import aggregate_trends, publish_results, report_quality, validate_results
 from tests.draws import draws
 from tests.lake_contents import contents, differences
-from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import departure, hours, land, put, rows, run_jobs
+from tests.spark.conftest import ROOT, NewHome
+from tests.spark.landing_zone import departure, hours, land, put, rows, run_hours
 from tests.unit.lake.test_collect import write
 
-ROOT = Path(__file__).parents[2]
 #: All files of a test were written then: the end of 1 January 2013, 23:30.
 WRITTEN = 1357083000.0
 
@@ -199,29 +196,18 @@ def lines_of(settings: Settings, hour: int) -> None:
         put(settings, 11, *(sale(11, n) for n in range(6, 12)), name="-2")
 
 
-@pytest.fixture
-def checkout(server: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout of its own with the schema and the workload of sales."""
-    for name in ("expectations", "jobs"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
-    (tmp_path / "schemas/events/sales.yaml").write_text(SALES)
-    (tmp_path / "schemas/workloads/sales.sase").write_text(RISING)
-    for name, value in {
-        "ROOT": tmp_path, "HOME": tmp_path / "var", "SPARK_MASTER": server.spark_master,
-        "SPARK_TOKEN_FILE": server.spark_token_file, "MAX_BAD_SHARE": 0, "LATE_DAYS": 1,
-    }.items():  # fmt: skip
-        monkeypatch.setenv(f"ELSINORE_{name}", str(value))
-    return tmp_path
-
-
-def test_flights_and_sales_from_dumps_run_side_by_side(checkout: Path) -> None:
-    jobs = (aggregate_trends, validate_results, publish_results, report_quality)
+def test_flights_and_sales_from_dumps_run_side_by_side(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout / "schemas/events/sales.yaml").write_text(SALES)
+    (checkout / "schemas/workloads/sales.sase").write_text(RISING)
+    monkeypatch.setenv("ELSINORE_MAX_BAD_SHARE", "0")
+    monkeypatch.setenv("ELSINORE_LATE_DAYS", "1")
 
     def run(settings: Settings, fill: Callable[[Settings, int], None], hour: int) -> dict[str, Any]:
         settings.landing.mkdir(parents=True, exist_ok=True)
         fill(settings, hour)
-        return run_jobs(settings, hours(hour, hour + 1), f"run {hour}", last=jobs)
+        return run_hours(settings, hour, hour + 1)
 
     flights, sales = Settings.load(), Settings.load("sales")
     alone = [one.model_copy(update={"home": checkout / f"{one.stream} alone"}) for one in
