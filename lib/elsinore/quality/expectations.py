@@ -44,11 +44,7 @@ class Finding(NamedTuple):
 
 
 def shorten(text: str) -> str:
-    """Text that fits a page, however many digits a count has.
-
-    >>> shorten("1" * 500)[-16:]
-    '111...(500 long)'
-    """
+    """Text that fits a page, however many digits a count has."""
     if len(text) <= MAX_CHARACTERS:
         return text
     return f"{text[: MAX_CHARACTERS - 20]}...({len(text)} long)"
