@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,13 @@ SCHEMAS = Path(__file__).parents[3] / "schemas"
 BLIZZARD = (datetime(2013, 2, 8, tzinfo=UTC), datetime(2013, 2, 10, tzinfo=UTC))
 
 
-@pytest.fixture(scope="module")
-def tables() -> FlightTables:
-    return read_flight_tables()
+@pytest.fixture(scope="module", autouse=True)
+def tables() -> Iterator[FlightTables]:
+    """Read once for all that is generated, for it takes seconds."""
+    read = read_flight_tables()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("elsinore.generate.flights.read_flight_tables", lambda: read)
+        yield read
 
 
 @pytest.fixture(scope="module")
