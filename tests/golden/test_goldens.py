@@ -9,9 +9,8 @@ import pytest
 
 from elsinore.engine.plan import REFUSALS, Executor, require
 from elsinore.errors import UnsupportedQueryError
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.reference.two_step import two_step
 from elsinore.template.support import aseq_refusals, greta_refusals
 from tests.golden_cases import GoldenCase, golden_cases, row_texts
@@ -60,18 +59,21 @@ SWEPT = {
 def _with_twin(case: GoldenCase) -> Workload:
     """The query beside a second one like it, so that there is something to share."""
     clauses = case.query.text.split("\n", 1)[1]
-    text = f"QUERY q {clauses} QUERY twin {clauses}"
-    return bind_workload(parse_workload(text), case.events.schema)
+    return read_workload(f"QUERY q {clauses} QUERY twin {clauses}", case.events.schema)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_rows_worked_out_by_hand_or_a_refusal_by_name(case: GoldenCase) -> None:
-    """By itself and beside its twin; greta refuses none of its cases, for all have one meaning."""
+    """By itself and beside its twin, which greta and aseq run as they do one alone.
+
+    Greta refuses none of its cases, for all have one meaning.
+    """
     assert row_texts(two_step(case.query, case.events)) == case.rows
     assert not greta_refusals(case.query) or case.executors == ("twostep",)
     for workload in (Workload(case.events.schema, (case.query,)), _with_twin(case)):
         found = ways(workload, case.events, case.name, plans=len(workload.queries))
-        for way in found:
+        same = ("greta", "aseq") if len(workload.queries) == 1 else ()
+        for way in (way for way in found if not way.name.startswith(same)):
             rows = way.rows(case.events)
             assert row_texts(row for row in rows if row.query == "q") == case.rows, way.name
             each = Counter(row.query for row in rows)

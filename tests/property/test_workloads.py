@@ -27,16 +27,18 @@ KINDS: dict[str, tuple[int, dict[str, float]]] = {
         "hamlet-static": 1, "hamlet without room": 1, "sweep": 1, "against the reference": 3,
     }),
     "long": (draws(10, 45), {
-        "greta by order, wide as it goes": 1, "hamlet, dynamic": 1, "hamlet, random": 1,
-        "sweep by panes": 1, "sweep without panes, in threads": 1,
+        "greta": 1, "hamlet, dynamic": 1, "hamlet, random": 1, "sweep by panes": 1,
+        "sweep without panes, in threads": 1,
     }),
     "ordered": (draws(24, 1_500), {
-        "greta by order": 1, "greta, shared trees: orders": 0.5, "greta, shared trees": 0.5,
+        "greta by order": 0.5, "greta by order, sorted": 0.5, "greta, shared trees": 0.5,
+        "greta, shared trees: orders": 0.5,
         "greta, shared trees: comparing": 0.5, "greta, shared trees: returning several": 0.5,
         "against the reference": 1,
     }),
     "long ordered": (draws(20, 1_500), {
-        "greta by order in 128 bits": 1, "greta, shared trees: orders": 0.5,
+        "greta by order in 128 bits": 0.5, "greta by order, wide as it goes": 0.5,
+        "greta, shared trees: orders": 0.5,
         "greta, shared trees": 0.5, "greta, shared trees: comparing": 0.5,
     }),
     "mixed": (draws(8, 40), {

@@ -25,10 +25,12 @@ from elsinore.engine.plan import AloneUnit, Executor, HamletUnit, Request, Runti
 from elsinore.engine.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
 from elsinore.events import EventTable
 from elsinore.kernels.hamlet_ways import BESIDE
+from elsinore.lowering.layout import lay_out
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow
 from elsinore.sharing.sharable import sharable_sets
+from elsinore.template.build import template_parts
 from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.timeline import Interval
 from tests.property.random_cases.dice import Dice
@@ -127,15 +129,34 @@ def _plan(units: Iterable[Unit]) -> RuntimePlan:
 
 
 def _alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
-    """Greta query by query: by pairs in windows as small as those of tests, by order, wide."""
-    plan = _plan(AloneUnit((query,)) for query in queries)
+    """Greta query by query: by pairs in windows as small as those of tests, by order, wide.
+
+    By order only what compares: all else never asks how trees are made.
+    """
+    different = _different(queries)
+    plan = _plan(AloneUnit((query,)) for query in different)
+    compared = _plan(AloneUnit((query,)) for query in different if _by_order(query))
     trees, wide = (ladder, "BY_ORDER", 1), (ladder, "_rung", _wide(ladder._rung))
     yield Way("greta", plan)
-    yield Way("greta by order", plan, constants=[trees])
-    yield Way("greta by order, sorted", plan, constants=[trees, (ladder, "DENSE", 0)])
-    yield Way("greta by order, wide as it goes", plan, constants=[trees, (ladder, "BY_ITSELF", 1)])
     yield Way("greta in 128 bits", plan, constants=[(ladder, "BY_ORDER", 10**9), wide])
-    yield Way("greta by order in 128 bits", plan, constants=[trees, wide])
+    yield Way("greta by order", compared, constants=[trees])
+    yield Way("greta by order, sorted", compared, constants=[trees, (ladder, "DENSE", 0)])
+    goes_on = [trees, (ladder, "BY_ITSELF", 1)]
+    yield Way("greta by order, wide as it goes", compared, constants=goes_on)
+    yield Way("greta by order in 128 bits", compared, constants=[trees, wide])
+
+
+def _different(queries: Sequence[BoundQuery]) -> list[BoundQuery]:
+    """The first of those that are the same but for their names: alone they are run alike."""
+    found: dict[str, BoundQuery] = {}
+    for query in queries:
+        found.setdefault(query.text.partition("\n")[2], query)
+    return list(found.values())
+
+
+def _by_order(query: BoundQuery) -> bool:
+    """Whether trees answer any of its transitions."""
+    return any(lay_out(template).orders for _, template in template_parts(query))
 
 
 def _wide(rung: Callable[..., Any]) -> Callable[..., Any]:
@@ -171,8 +192,12 @@ def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[W
     little = [(_RUN, "_ROWS", 3), (_RUN, "_OUTGROWN", 2)]
     fixed = [query for query in queries if not aseq_refusals(query)]
     for name in ("aseq", *("sharon at random",) * plans) if fixed else ():
-        shared = [] if name == "aseq" else random_plan(dice, fixed)
-        plan = _plan([SegmentsUnit.of(fixed, shared)])
+        unit = (
+            SegmentsUnit.of(_different(fixed), [])
+            if name == "aseq"
+            else SegmentsUnit.of(fixed, random_plan(dice, fixed))
+        )
+        plan = _plan([unit])
         yield Way(name, plan)
         yield Way(f"{name} with little room", plan, constants=little)
     swept = [query for query in queries if not sweep_refusals(query)]
