@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="module")
+def compiled_by_set_up() -> Iterator[None]:
+    """The tests of a module call no kernel for types that set-up does not compile it for.
+
+    Raises:
+        AssertionError: afterwards, with the kernels.
+    """
+    from elsinore.engine.compile_kernels import run_steps
+    from elsinore.kernels.compiled import compiled_kernels
+
+    run_steps()
+    before = compiled_kernels()
+    yield
+    later = {name: types - before.get(name, set()) for name, types in compiled_kernels().items()}
+    assert [name for name, types in later.items() if types] == []
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ from elsinore.template.support import aseq_refusals, greta_refusals
 from tests.golden_cases import GoldenCase, golden_cases, row_texts
 from tests.property.ways import ways
 
+pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
+
 CASES = golden_cases("twostep")
 
 #: The numbers that the papers give, each a golden case.

@@ -13,6 +13,8 @@ from tests.property.compare import EveryWay
 from tests.property.pairs import Tally, judge_pair, run_pairs
 from tests.property.random_cases import random_case
 
+pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
+
 PAIRS = draws(300, 1_000)
 #: How many of the pairs must hold each construct and have a result.
 ENOUGH = PAIRS // 40

@@ -14,6 +14,8 @@ from tests.draws import draws
 from tests.property.compare import judge_workload
 from tests.property.random_workloads import random_workload
 
+pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
+
 #: How many workloads of each kind, and by way how many queries must at least have rows; by
 #: `way: thing` how many things must have been shared.
 KINDS: dict[str, tuple[int, dict[str, float]]] = {

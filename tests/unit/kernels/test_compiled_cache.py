@@ -2,95 +2,85 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from elsinore import kernels
+from elsinore.kernels.entries import find_spans
 
-_SPANS = """
+_IMPORTED = """
 import json, sys
 import numpy as np
+from elsinore.kernels.compiled import compiled_kernels, kernel, load_kernels
 from elsinore.kernels.entries import fill_spans, find_spans
-found = find_spans(np.array([0, 3]), np.array([1, 4, 12]), 10, 10, 0, 5)
 """
 
 #: Spans by hand: window 0 is [0, 10) and holds entries 0 and 1, window 1 holds entry 2.
-_FOUND = [[0, 2, 0, 0], [2, 3, 0, 1]]
+_SPANS = """
+found = find_spans(np.array([0, 3]), np.array([1, 4, 12]), 10, 10, 0, 5).tolist()
+assert found == [[0, 2, 0, 0], [2, 3, 0, 1]]
+"""
 
 #: A kernel that no cache knows calls one that came from the cache.
 _COMPILED_AFTER = """
-from elsinore.kernels.compiled import kernel
-
 @kernel
 def twice(offsets, times, out):
     return 2 * fill_spans(offsets, times, 10, 10, 0, 5, out)
 
-count = twice(np.array([0, 3]), np.array([1, 4, 12]), np.empty((0, 4), np.int64))
+assert twice(np.array([0, 3]), np.array([1, 4, 12]), np.empty((0, 4), np.int64)) == 4
 """
 
 #: What a process has of all kernels that it has imported, after it has loaded them.
 _LOADED = """
-from elsinore.kernels.compiled import compiled_kernels, load_kernels
 load_kernels()
 print(json.dumps(sorted(name for name, found in compiled_kernels().items() if found)))
 """
 
 
-def _in_new_process(script: Path, text: str, told: str) -> dict[str, object]:
-    script.write_text(f"{_SPANS}{text}\nprint(json.dumps({told}))\n", encoding="utf-8")
-    done = subprocess.run([sys.executable, script], check=True, capture_output=True, text=True)
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+@pytest.fixture(scope="module")
+def compiled() -> None:
+    """Here, if never before."""
+    find_spans(np.array([0, 3]), np.array([1, 4, 12]), 10, 10, 0, 5)
 
 
+def _in_new_process(script: Path, text: str, **environment: str) -> subprocess.CompletedProcess:
+    script.write_text(_IMPORTED + text, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, script], check=True, capture_output=True, text=True,
+        env=os.environ | environment,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("compiled")
 def test_a_new_process_takes_a_kernel_from_the_cache_and_loads_no_compiler(tmp_path: Path) -> None:
     """Numba's registries bring SciPy's linear algebra and cost more than all else."""
-    script = tmp_path / "spans.py"
-    _in_new_process(script, "", "{}")  # compiled here if never before
-    told = "{'found': found.tolist(), 'misses': sum(fill_spans.stats.cache_misses.values()),"
-    told += " 'loaded': [n for n in ('scipy.linalg', 'numba.np.linalg') if n in sys.modules]}"
-    found = _in_new_process(script, "", told)
-    assert found == {"found": _FOUND, "misses": 0, "loaded": []}
+    told = "print(sum(fill_spans.stats.cache_misses.values()),"
+    told += " [n for n in ('scipy.linalg', 'numba.np.linalg') if n in sys.modules])"
+    assert _in_new_process(tmp_path / "spans.py", _SPANS + told).stdout == "0 []\n"
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_kernel_that_is_not_in_the_cache_is_compiled_around_one_that_was(tmp_path: Path) -> None:
-    script = tmp_path / "twice.py"
-    _in_new_process(script, "", "{}")
-    found = _in_new_process(script, _COMPILED_AFTER, "{'count': count}")
-    assert found == {"count": 2 * len(_FOUND)}
+    _in_new_process(tmp_path / "twice.py", _SPANS + _COMPILED_AFTER)
 
 
-def test_who_waits_for_the_first_compilation_is_told_once(tmp_path: Path) -> None:
-    script = tmp_path / "spans.py"
-    script.write_text(_SPANS, encoding="utf-8")
-    told = [
-        subprocess.run(
-            [sys.executable, script], check=True, capture_output=True, text=True,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-        ).stderr
-        for _ in range(2)
-    ]  # fmt: skip
-    assert told == ["elsinore: compiling kernels, once on this machine (some 10 to 60 s)\n", ""]
-
-
-def test_what_the_cache_holds_is_loaded_ahead_and_nothing_is_compiled(tmp_path: Path) -> None:
-    imported = _SPANS.split("found =", maxsplit=1)[0]
-    told = []
-    for program in (imported + _LOADED, _SPANS, imported + _LOADED):
-        done = subprocess.run(
-            [sys.executable, "-c", program], check=True, capture_output=True, text=True,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-        )  # fmt: skip
-        told.append((done.stdout.strip(), bool(done.stderr)))
-    before, _, after = told
-    assert before == ("[]", False)
-    assert after == ('["elsinore.kernels.entries.fill_spans"]', False)
+def test_an_empty_cache_is_filled_once_and_loaded_ahead_from_then_on(tmp_path: Path) -> None:
+    """Who waits for the first compilation is told; where all is loaded nothing is compiled."""
+    first, again, ahead = (
+        _in_new_process(tmp_path / "spans.py", text, NUMBA_CACHE_DIR=str(tmp_path))
+        for text in (_LOADED + _SPANS, _SPANS, _LOADED)
+    )
+    assert first.stdout == "[]\n"
+    assert first.stderr == "elsinore: compiling kernels, once on this machine (some 10 to 60 s)\n"
+    assert again.stderr == ""
+    assert ahead.stdout == '["elsinore.kernels.entries.fill_spans"]\n'
+    assert ahead.stderr == ""
 
 
 def test_the_folder_is_another_for_each_state_of_the_sources(
