@@ -15,9 +15,8 @@ from elsinore.generate.streams import (
     RidesharingOptions,
     StockOptions,
 )
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 
 #: No single comparison, as order statistics cannot answer it: slower, yet dearer.
 EDGE = "T.speed > NEXT(T).speed AND T.price < NEXT(T).price"
@@ -57,7 +56,7 @@ def first_workload(
                 f"QUERY q{number}{suffix} RETURN COUNT(*) PATTERN SEQ({begin} x, {travels}{end})"
                 f" {clause} WITHIN 1 minute;"
             )
-    return bind_workload(parse_workload("\n".join(texts)), RidesharingOptions.schema)
+    return read_workload("\n".join(texts), RidesharingOptions.schema)
 
 
 def _lengths(most: int) -> dict[str, str]:
@@ -102,7 +101,7 @@ def second_workload(queries: int) -> Workload:
             f"QUERY q{number} RETURN {group}, {aggregate} PATTERN {pattern} WHERE {where}"
             f" GROUP-BY {group} WITHIN {dice.choice((5, 10))} minutes;"
         )
-    return bind_workload(parse_workload("\n".join(texts)), StockOptions.schema)
+    return read_workload("\n".join(texts), StockOptions.schema)
 
 
 # ---- GRETA section 10.1: one of its queries and variations of it
@@ -125,7 +124,7 @@ def stock_variations(*, without: str = "") -> Workload:
             f"QUERY q{number} RETURN sector, COUNT(*) PATTERN {pattern} WHERE [company, sector]"
             f" AND {edge} GROUP-BY sector WITHIN 10 minutes SLIDE 1 minute;"
         )
-    return bind_workload(parse_workload("\n".join(texts)), StockOptions.schema)
+    return read_workload("\n".join(texts), StockOptions.schema)
 
 
 @cache
@@ -137,7 +136,7 @@ def road_variations() -> Workload:
         " GROUP-BY segment WITHIN 5 minutes SLIDE 1 minute;"
         for number, per_cent in enumerate((0, *_PER_CENT[:4]))
     ]
-    return bind_workload(parse_workload("\n".join(texts)), LinearRoadOptions.schema)
+    return read_workload("\n".join(texts), LinearRoadOptions.schema)
 
 
 @cache
@@ -150,7 +149,7 @@ def cluster_variations() -> Workload:
         " GROUP-BY mapper WITHIN 1 minute SLIDE 30 seconds;"
         for number in range(5)
     ]
-    return bind_workload(parse_workload("\n".join(texts)), ClusterOptions.schema)
+    return read_workload("\n".join(texts), ClusterOptions.schema)
 
 
 #: Items that are drawn for queries whose plan is looked for, so that they meet often enough.

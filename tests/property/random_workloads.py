@@ -10,9 +10,8 @@ from functools import cached_property
 
 from elsinore.errors import QueryError
 from elsinore.events import EventTable
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.query.print_query import print_query
 from elsinore.sharing.candidates import Segment, mine_candidates
 from elsinore.template.support import greta_refusals
@@ -83,7 +82,7 @@ def _repeated(mixed: RandomWorkload) -> RandomWorkload:
             every = lines[1] if "COUNT(*)" in lines[1] else f"{lines[1]}, COUNT(*)"
             returned = dice.pick([lines[1], "RETURN COUNT(*)", every])
             texts += [f"QUERY r{9 - copy}_{number}", returned, *lines[2:]]
-    return replace(mixed, workload=bind_workload(parse_workload("\n".join(texts)), SCHEMA))
+    return replace(mixed, workload=read_workload("\n".join(texts), SCHEMA))
 
 
 # ---- queries of fixed length with sub-patterns in common
@@ -100,7 +99,7 @@ def _fixed(name: str, number: str) -> RandomWorkload:
     while True:
         text = _draw_text(dice)
         try:
-            workload = bind_workload(parse_workload(text), SCHEMA)
+            workload = read_workload(text, SCHEMA)
         except QueryError:  # say, a key that no type of a pattern carries
             continue
         rows = with_signed(Dice(f"signed doubles of {number}"), _draw_stream(dice, workload))
@@ -263,7 +262,7 @@ def _kleene(name: str) -> RandomWorkload:
         clauses = _keys(dice), edges, _LINEAR if ordered else dice.choice((_RETURNS, _LINEAR))
         texts = [_query(dice, f"q{n}", kinds, *clauses) for n in range(dice.randint(2, 12))]
         try:
-            workload = bind_workload(parse_workload("".join(texts)), SCHEMA)
+            workload = read_workload("".join(texts), SCHEMA)
         except QueryError:
             continue
         rows = _events(dice, kinds, name.startswith("long"))

@@ -13,9 +13,8 @@ from elsinore.events import EventTable
 from elsinore.lake.sample import Check, Place
 from elsinore.lake.validate import ENUMERATED, Compared, compare
 from elsinore.library.results import answer
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import group_key, numbers_of
@@ -60,7 +59,7 @@ def workload(patterns: tuple[str, ...]) -> Workload:
     asked = "RETURN COUNT(*), SUM(A.y), AVG(A.y), SUM(B.y)"
     texts = [f"{asked} PATTERN {pattern} WITHIN 10;" for pattern in patterns for _ in "12"]
     named = (f"QUERY q{number} {text}" for number, text in enumerate(texts))
-    return bind_workload(parse_workload("".join(named)), SCHEMA)
+    return read_workload("".join(named), SCHEMA)
 
 
 @cache

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elsinore.engine.aggregate_ordered import lower_ordered
-from elsinore.query.bind_query import bind_workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.sharing.sharable import sharable_sets
 from tests.golden_cases import stream_schema
 
@@ -31,7 +30,7 @@ def test_columns(patterns: str, returned: str, backwards: bool, columns: int) ->
         f"QUERY q{number} RETURN {returned} PATTERN {pattern} WHERE B.x < NEXT(B).x WITHIN 9;"
         for number, pattern in enumerate(patterns.split("  "))
     )
-    queries = bind_workload(parse_workload("\n".join(texts)), SCHEMA).queries
+    queries = read_workload("\n".join(texts), SCHEMA).queries
     (found,) = sharable_sets(queries).sets
     lowered = lower_ordered(found)
     assert (lowered.backwards, lowered.lanes.columns) == (backwards, columns)

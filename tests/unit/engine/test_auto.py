@@ -12,9 +12,8 @@ from elsinore.engine.linear import sweep_refusals, sweep_sets
 from elsinore.engine.plan import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP, RuntimePlan, compile_plan
 from elsinore.engine.plan.alike import alike
 from elsinore.events import EventTable
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.sharable import sets_of
@@ -43,7 +42,7 @@ QUERY fourth RETURN COUNT(*) PATTERN SEQ(A, B+) {GENERAL} WITHIN 100;
 
 
 def _workload(text: str = QUERIES) -> Workload:
-    return bind_workload(parse_workload(text), SCHEMA)
+    return read_workload(text, SCHEMA)
 
 
 def _executors(plan: RuntimePlan) -> dict[str, str]:

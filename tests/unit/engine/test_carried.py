@@ -10,9 +10,8 @@ import pytest
 from elsinore.engine.finish import finish
 from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
 from elsinore.events import EventTable
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.results.row import ResultRow
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
@@ -26,7 +25,7 @@ Event = tuple[str, int, dict[str, object]]
 
 def workload(*clauses: str) -> Workload:
     texts = (f"QUERY q{n} RETURN {clause};" for n, clause in enumerate(clauses))
-    return bind_workload(parse_workload("\n".join(texts)), SCHEMA)
+    return read_workload("\n".join(texts), SCHEMA)
 
 
 def rows_of(asked: Workload, events: list[Event], owned: Interval, block: int) -> list[ResultRow]:

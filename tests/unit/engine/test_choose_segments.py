@@ -6,9 +6,8 @@ import pytest
 
 from elsinore.engine.linear.choose import SegmentCosts, choose_segments, planes_for, predict
 from elsinore.events import EventTable
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.observe import observe
 from elsinore.sharing.statistics import Statistics
@@ -24,7 +23,7 @@ def _workload(*patterns: str, window: str = "WITHIN 100") -> Workload:
         f"QUERY q{n} RETURN COUNT(*) PATTERN SEQ({', '.join(pattern)}) {window};"
         for n, pattern in enumerate(patterns)
     ]
-    return bind_workload(parse_workload("\n".join(texts)), LETTERS)
+    return read_workload("\n".join(texts), LETTERS)
 
 
 def _rates(**events: float) -> Statistics:
@@ -76,13 +75,7 @@ def test_planes_after_the_first_hold_28_bits_each(bits: float, planes: int) -> N
 
 
 def test_statistics_of_events_at_hand() -> None:
-    workload = bind_workload(
-        parse_workload(
-            "QUERY p RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [k] WITHIN 9;"
-            "QUERY q RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [k] WITHIN 9;"
-        ),
-        LETTERS,
-    )
+    workload = _workload("AB", "AB", window="WHERE [k] WITHIN 9")
     events = EventTable.of(
         LETTERS, [("A", 3, {"k": 1}), ("A", 4, {"k": 2}), ("B", 12, {"k": None}), ("C", 12, {})]
     )

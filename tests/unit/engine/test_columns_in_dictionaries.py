@@ -5,21 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.linear import aggregate_sweep, sweep_sets
 from elsinore.engine.plan import RuntimePlan
 from elsinore.events import EventTable, arrow_schema
-from elsinore.query.bind_query import bind_workload
-from elsinore.query.parse import parse_workload
-from elsinore.timeline import TimeUnit
+from elsinore.query.load_workload import read_workload
+from tests.golden_cases import stream_schema
 
-_ATTRIBUTES = (Attribute("zone", AttributeType.STRING), Attribute("x", AttributeType.LONG))
-SCHEMA = StreamSchema(
-    "s", "time", TimeUnit.INTEGER, "type", None,
-    (EventType("A", _ATTRIBUTES), EventType("B", _ATTRIBUTES)),
-)  # fmt: skip
+SCHEMA = stream_schema({kind: {"zone": "string", "x": "long"} for kind in "AB"})
 ZONES = ["b", None, "a", "b", "c", "a", None, "c"]
 
 
@@ -69,7 +63,7 @@ def test_queries_give_the_same_rows_alone_and_over_shared_columns() -> None:
         " GROUP-BY zone WITHIN 10;"
         for n, plus in enumerate(("", "+", "+"))
     )
-    queries = bind_workload(parse_workload(texts), SCHEMA).queries
+    queries = read_workload(texts, SCHEMA).queries
     expected = {(f"q{n}", f'["{zone}"]', "1", str(x)) for n in range(3)
                 for zone, x in (("a", 5), ("b", 3), ("c", 7))}  # fmt: skip
     for events in (as_strings(), in_dictionaries(), in_dictionaries(doubled=True)):

@@ -8,31 +8,22 @@ from itertools import product
 
 import pyarrow as pa
 
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish, finish_long
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.published import LONG_SCHEMA
 from elsinore.results.row import Value, nearest_double
 from elsinore.template.support import greta_refusals
-from elsinore.timeline import TimeUnit
 from tests.draws import draws
+from tests.golden_cases import stream_schema
 from tests.long_rows import to_long
 from tests.property.random_cases import CALENDAR, SCHEMA, random_case
 
 _ORDER = [(name, "ascending") for name in ("query", "group_key", "window_start", "aggregate")]
 
-NUMBERS = StreamSchema(
-    "numbers",
-    "time",
-    TimeUnit.INTEGER,
-    "type",
-    None,
-    (EventType("A", (Attribute("x", AttributeType.LONG), Attribute("y", AttributeType.DOUBLE))),),
-)
+NUMBERS = stream_schema({"A": {"x": "long", "y": "double"}})
 
 #: Mantissas and exponents, those of no double among them.
 SEEDS = draws(130, 400)
@@ -76,7 +67,7 @@ def test_integers_of_every_length_and_doubles_of_every_kind() -> None:
         "QUERY q RETURN COUNT(*), COUNT(A), SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x),"
         " SUM(A.y), AVG(A.y), MIN(A.y), MAX(A.y) PATTERN A+ WITHIN 10;"
     )
-    workload = bind_workload(parse_workload(text), NUMBERS)
+    workload = read_workload(text, NUMBERS)
     counts = ("1", "9" * 15, "1" + "0" * 15, "9" * 400)
     totals = ("0", "7", "-" + "9" * 14, "-1" + "0" * 15)
     states = list(product(counts, totals, DOUBLES))

@@ -13,9 +13,8 @@ from elsinore.engine.in_order import Aggregate, aggregate_in_order
 from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, EventTable
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.template.support import greta_refusals
@@ -125,7 +124,7 @@ def _some_interval(events: EventTable, dice: Dice) -> Interval | None:
 
 
 def _count(text: str) -> Workload:
-    return bind_workload(parse_workload(f"QUERY q RETURN COUNT(*) PATTERN {text};"), SCHEMA)
+    return read_workload(f"QUERY q RETURN COUNT(*) PATTERN {text};", SCHEMA)
 
 
 def _stream(times: Sequence[int]) -> pa.RecordBatch:

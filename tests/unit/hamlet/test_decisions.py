@@ -11,16 +11,15 @@ from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from tests.property.random_cases import SCHEMA
 from tests.property.random_cases.streams import Event
 
 
 def _workload(*texts: str) -> Workload:
     queries = "".join(f"QUERY q{n} RETURN COUNT(*) {text};" for n, text in enumerate(texts))
-    return bind_workload(parse_workload(queries), SCHEMA)
+    return read_workload(queries, SCHEMA)
 
 
 def _burst(xs: list[int], first: int) -> list[Event]:

@@ -11,8 +11,7 @@ import yaml
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import ALWAYS, EQUATION
 from elsinore.engine.hamlet.observe import Observer
-from elsinore.query.bind_query import bind_workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from tests.golden_cases import event_table, stream_schema
 
 CASES = yaml.safe_load(
@@ -27,7 +26,7 @@ GRAPHLETS, SNAPSHOTS = ("B3", "B6"), "xz"
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_the_run_has_the_papers_values(case: dict[str, Any]) -> None:
     texts = "".join(f"QUERY q{n} {text};" for n, text in enumerate(case["queries"], start=1))
-    queries = bind_workload(parse_workload(texts), SCHEMA).queries
+    queries = read_workload(texts, SCHEMA).queries
     events = event_table(case["events"], SCHEMA)
     observer = Observer()
     by = EQUATION if "decisions" in case else ALWAYS

@@ -7,15 +7,14 @@ import pytest
 from elsinore.engine.hamlet import aggregate_set
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
-from elsinore.query.bind_query import bind_workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.sharing.sharable import Sharing, sharable_sets
 from tests.property.random_cases import SCHEMA
 
 
 def _sharing(*texts: str) -> Sharing:
     queries = "".join(f"QUERY q{n} RETURN COUNT(*) {text};" for n, text in enumerate(texts))
-    return sharable_sets(bind_workload(parse_workload(queries), SCHEMA).queries)
+    return sharable_sets(read_workload(queries, SCHEMA).queries)
 
 
 def _names(sharing: Sharing) -> list[list[str]]:
@@ -78,6 +77,6 @@ def test_queries_that_are_no_set_are_refused() -> None:
     texts = (
         "QUERY a RETURN COUNT(*) PATTERN A+ WITHIN 9; QUERY b RETURN COUNT(*) PATTERN B+ WITHIN 9;"
     )
-    queries = bind_workload(parse_workload(texts), SCHEMA).queries
+    queries = read_workload(texts, SCHEMA).queries
     with pytest.raises(ParameterError):
         aggregate_set(queries, EventTable.of(SCHEMA, []))

@@ -9,15 +9,14 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.query.bind_query import bind_workload
+from elsinore.catalog.stream import StreamSchema
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import TimeUnit
+from tests.golden_cases import stream_schema
 
 _GOLDEN = Path(__file__).parents[2] / "golden"
-_LONG = AttributeType.LONG
 
 
 def golden(name: str) -> Any:
@@ -27,19 +26,15 @@ def golden(name: str) -> Any:
 
 def stream(types: Sequence[str], unit: TimeUnit = TimeUnit.INTEGER) -> StreamSchema:
     """A stream whose types have attributes x, k and m; A and D have g besides."""
-    common = tuple(Attribute(name, _LONG) for name in ("x", "k", "m"))
-    extra = (Attribute("g", _LONG, nullable=True),)
-    return StreamSchema(
-        "test", "time", unit, "type", None,
-        tuple(EventType(name, common + (extra if name in ("A", "D") else ())) for name in types),
-    )  # fmt: skip
+    names = {name: "xkmg" if name in ("A", "D") else "xkm" for name in types}
+    return stream_schema({name: dict.fromkeys(own, "long") for name, own in names.items()}, unit)
 
 
 def bind(queries: Sequence[str] | dict[str, str], types: Sequence[str] = "ABCD") -> Workload:
     """A workload of query bodies (`RETURN ...` without `;`), called q1, q2, ... unless named."""
     named = queries if isinstance(queries, dict) else {f"q{i}": q for i, q in enumerate(queries, 1)}
     text = "\n".join(f"QUERY {name} {body};" for name, body in named.items())
-    return bind_workload(parse_workload(text, "test.sase"), stream(types))
+    return read_workload(text, stream(types), "test.sase")
 
 
 def count_trends(parts: Sequence[str], rest: str = "WITHIN 10") -> str:

@@ -14,9 +14,8 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.engine.profile import SAMPLE, measure
 from elsinore.errors import PlanError
 from elsinore.events import EventTable
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.sharing.profile import Spread, StreamProfile
 from elsinore.timeline import Interval, parse_instant
 from tests import profile_case as case
@@ -35,7 +34,7 @@ def flights() -> tuple[Workload, EventTable]:
         for hour, minute, kind, carrier, aircraft, delay in case.FLIGHTS
     ]
     weather = ("Weather", case.RUN.start, {"origin": "JFK", "precip": 0.0, "visib": 10.0})
-    workload = bind_workload(parse_workload(case.QUERIES, "test"), _FLIGHTS)
+    workload = read_workload(case.QUERIES, _FLIGHTS, "test")
     return workload, EventTable.of(_FLIGHTS, [*events, weather])
 
 
