@@ -15,7 +15,7 @@ from benchmarks.results import Result, as_json, run_benchmark
 
 
 def run_alone(*benchmarks: Benchmark) -> None:
-    """What `python -m benchmarks.NAME [--json]` does; ends with 1 if an answer was wrong."""
+    """What a module does that takes more options; ends with 1 if an answer was wrong."""
     results = run_all(benchmarks, json_lines="--json" in sys.argv)
     sys.exit(any(result.figure is None for result in results))
 

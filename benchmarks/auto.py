@@ -1,7 +1,7 @@
 """What `auto` picks, against what is quicker: each set by greta, Hamlet, order trees, or swept.
 
 Every case is run all ways and as `auto` picks. The cases are those that could refute a rule of
-`engine.plan`. `python -m benchmarks.auto [--json]`.
+`engine.plan`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import (
     Way,
@@ -205,7 +204,3 @@ def measured(case: Case) -> dict[str, float | str]:
 
 def _run(plan: RuntimePlan, events: EventTable) -> list[pa.Table]:
     return list(plan.run(events))
-
-
-if __name__ == "__main__":
-    run_alone(picks)

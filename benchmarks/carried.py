@@ -28,9 +28,8 @@ from elsinore.lake.answered import Answered
 from elsinore.lake.kept_hours import FOLDER
 from elsinore.lake.provenance import STAGED
 from elsinore.lake.regions import Hours
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import merge_partials
 from elsinore.spark.aggregate import Aggregated, aggregate
 from elsinore.timeline import HOUR, Interval
@@ -80,7 +79,7 @@ def carried() -> Measured:
 
 def _workload(ground: Ground, window: str) -> Workload:
     texts = (query_text(n, "seller", window) for n in range(QUERIES))
-    return bind_workload(parse_workload("\n".join(texts)), ground.lake.stream)
+    return read_workload("\n".join(texts), ground.lake.stream)
 
 
 def _run(ground: Ground, workload: Workload, owned: Interval) -> Aggregated:

@@ -2,7 +2,7 @@
 
 Ten queries `SEQ(A, B, C)`, `SEQ(B, C, D)`, ... over 200,000 events of five types. The cases that
 the choice of `auto` stands on: windows that overlap, aggregates beside COUNT(*), counts that
-outgrow 64 bits. `python -m benchmarks.fixed_length [--json]`.
+outgrow 64 bits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import comparable, events_of, medians, stream_of, workload_of
 from elsinore.engine.plan import SWEEP, Executor, plan_for
@@ -97,7 +96,3 @@ def _events() -> EventTable:
     dice = np.random.default_rng(1)
     kinds = dice.integers(0, len(KINDS), EVENTS)
     return events_of(STREAM, kinds, k=dice.integers(0, 50, EVENTS), v=dice.integers(0, 100, EVENTS))
-
-
-if __name__ == "__main__":
-    run_alone(fixed_length)

@@ -36,9 +36,8 @@ from elsinore.lake.publish import Published, publish
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, note_metrics
 from elsinore.lake.tables import Lake
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import merge_partials
 from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
@@ -142,7 +141,7 @@ def prepare(
         landed = _hour(lake, hour, number)
         _land(lake, landed.sort_by("_time") if ordered else landed)
     text = text or "\n".join(query_text(n) for n in range(QUERIES))
-    workload = bind_workload(parse_workload(text), lake.stream)
+    workload = read_workload(text, lake.stream)
     plan = compile_plan(workload, observe(workload, events(_CHECKED)))
     return Ground(settings, spark, lake, workload, plan, events)
 

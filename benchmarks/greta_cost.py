@@ -1,7 +1,7 @@
 """What an event costs the greta executor: each construct against the plain case, in one run.
 
 The plain case is `A+` in tumbling windows of 50 events, whose counts fit 64 bits. Every answer is
-checked against its closed form. `python -m benchmarks.greta_cost [--json]`.
+checked against its closed form.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import events_of, medians, stream_of, workload_of
 from elsinore.engine.aggregate import aggregate_query
@@ -113,7 +112,3 @@ def _check(case: Case, rows: pa.Table) -> None:
     inside = [r for r in rows.to_pylist() if 0 <= r["window_start"] <= r["window_end"] <= last]
     assert inside, case.name
     assert all(row["counts"] == [str(case.trends)] for row in inside), case.name
-
-
-if __name__ == "__main__":
-    run_alone(cost_by_construct)

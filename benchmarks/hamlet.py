@@ -2,14 +2,10 @@
 
 Each query is `SEQ(Si, B+)` with a start type of its own; a burst of B follows one event of each
 start type. Every answer is checked against greta's.
-`python -m benchmarks.hamlet [--sweep] [--json]`; `--calibrate` prints the costs for
-`engine/hamlet/costs.json`.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
-from benchmarks.hamlet_calibrate import calibrated
 from benchmarks.hamlet_decisions import decision_seconds
 from benchmarks.streams import comparable, events_of, stream_of, workload_of
 from elsinore.engine.aggregate import aggregate_query
@@ -208,10 +202,3 @@ def prepared(case: Case) -> tuple[SharableSet, EventTable]:
     kinds = np.tile(cycle, case.bursts)
     values = {name: dice.integers(0, 1_000, kinds.size) for name in "xy"}
     return found, events_of(STREAM, kinds, **values)
-
-
-if __name__ == "__main__":
-    if "--calibrate" in sys.argv:
-        print(json.dumps(calibrated(), indent=2))
-    else:
-        run_alone(*([dynamic] if "--sweep" in sys.argv else [shared_edges, decisions]))

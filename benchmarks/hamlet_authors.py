@@ -1,8 +1,7 @@
 """The setting of Hamlet's authors: fifty queries with a common Kleene type over one wide window.
 
 `SEQ(x, y, Z+, ...)` of 3 to 10 types, a window of 50,000 events of 14 types in bursts of 5 to 7.
-About 6,600 events are Z, so counts have about 6,600 bits. `python -m benchmarks.hamlet_authors
-[--json]`.
+About 6,600 events are Z, so counts have about 6,600 bits.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import random
 
 import numpy as np
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import auto, counts_of, events_of, medians, stream_of, workload_of
 
@@ -89,7 +87,3 @@ def trends(types: list[int], kinds: list[int]) -> int:
         new = ends[n - 1] if n else 1
         ends[n] += new + ends[n] if kind == 0 else new
     return ends[-1]
-
-
-if __name__ == "__main__":
-    run_alone(authors_setting)

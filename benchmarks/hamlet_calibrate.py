@@ -4,10 +4,12 @@ Every window is a number of cycles, one event that starts trends and then a burs
 run with all queries sharing by snapshots and with all side by side; the processor time of the
 kernels alone is fitted as amounts times costs, what cycles and windows cost in any case beside them
 (`Amounts` in brackets are not kept). Relative errors count.
+`python -m benchmarks.hamlet_calibrate` prints the costs.
 """
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -75,7 +77,7 @@ def calibrated() -> dict[str, object]:
     wide = _fit(_wide_shapes(), _wide_amounts, range(2, 9))
     kept = {name: cost for name, cost in (plain | edges).items() if not name.startswith("(")}
     return {
-        "measured": f"python -m benchmarks.hamlet --calibrate, processor time of the kernels, "
+        "measured": f"python -m benchmarks.hamlet_calibrate, processor time of the kernels, "
         f"least of {ROUNDS} rounds, {platform.machine()}",
         "nanoseconds": kept,
         "wide": {name: cost for name, cost in wide.items() if not name.startswith("(")},
@@ -211,3 +213,7 @@ def _prepared(shape: Shape) -> tuple[SharableSet, EventTable]:
     x = np.tile(np.concatenate([[0], missed]), cycles)
     y = np.random.default_rng(5).integers(0, 1_000, kinds.size)
     return found, events_of(STREAM, kinds, x=x, y=y)
+
+
+if __name__ == "__main__":
+    print(json.dumps(calibrated(), indent=2))

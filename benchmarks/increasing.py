@@ -4,7 +4,6 @@
 of 1,000 values in random order, each block below the one before, so that trends stay inside a block
 and counts fit 128 bits. Where the full size would take too long, smaller windows are timed, and the
 time at the full size follows from their growth; the figure says so.
-`python -m benchmarks.increasing [--json]`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from math import log2
 
 import numpy as np
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Benchmark, Measured, benchmark
 from benchmarks.streams import auto, counts_of, events_of, medians, stream_of, workload_of
 
@@ -126,6 +124,3 @@ WIDE = _claimed(
     3.0,
     wide,
 )
-
-if __name__ == "__main__":
-    run_alone(NARROW, WIDE)

@@ -1,7 +1,6 @@
 """A million keys of ten events against a thousand keys of ten thousand.
 
 In each window 1,000 keys have ten events each: the same keys in all windows, or new ones in each.
-`python -m benchmarks.many_keys [--json]`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import auto, events_of, medians, stream_of, workload_of
 
@@ -60,7 +58,3 @@ def _check_groups(rows: pa.Table, keys: np.ndarray) -> None:
     wanted = keys.reshape(-1, OF_A_WINDOW)[:, : OF_A_WINDOW // OF_A_KEY]
     assert np.array_equal(found[order], np.sort(wanted, axis=1).ravel())
     assert np.array_equal(windows[order], np.repeat(np.arange(len(wanted)), wanted.shape[1]))
-
-
-if __name__ == "__main__":
-    run_alone(many_keys)

@@ -6,7 +6,7 @@ those of one query. Counts fit 64 bits, which bounds the events of a window; so 
 have trends in each window, the more of the work is writing rows: up to one for two events. The
 figures are those of one query a window; beside them stands what it is when all 50 have trends in
 all windows. Two more figures bound them: the kernel of the sweep alone, and a bare loop of 50
-counters side by side, event by event. `python -m benchmarks.many_queries [--json]`.
+counters side by side, event by event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, auto, events_of, medians, stream_of, workload_of
 from elsinore.engine.columns import EventColumns
@@ -181,7 +180,3 @@ def _check(rows: pa.Table, starts: np.ndarray, within: int, trends: Callable[[in
     assert rows.column("query").to_pylist() == list(names)
     assert rows.column("window_start").to_pylist() == list(begins)
     assert pc.list_flatten(rows.column("counts")).to_pylist() == list(counts)
-
-
-if __name__ == "__main__":
-    run_alone(bursts, alternating)

@@ -1,7 +1,6 @@
 """Memory against the size of the input, events coming in the order of time, batch by batch.
 
 Two processes read streams of different length and let go of them; their peaks are compared.
-`python -m benchmarks.memory [--json]`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow.compute as pc
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import batch_runner, events_of, peak_megabytes, stream_of, workload_of
 from elsinore.engine.in_order import aggregate_in_order
@@ -41,7 +39,7 @@ def memory() -> Measured:
     rows = []
     for size in SIZES:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.memory", "--size", str(size)],
+            [sys.executable, "-m", "benchmarks.memory", str(size)],
             check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1],
         )  # fmt: skip
         rows.append(json.loads(done.stdout))
@@ -83,7 +81,4 @@ def _events(first: int) -> EventTable:
 
 
 if __name__ == "__main__":
-    if "--size" in sys.argv:
-        print(json.dumps(aggregate(int(sys.argv[-1]))))
-    else:
-        run_alone(memory)
+    print(json.dumps(aggregate(int(sys.argv[1]))))

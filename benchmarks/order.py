@@ -7,8 +7,6 @@ random permutation, whose count of 2,851 bits must be that of the bare loop, and
 that of Python's integers. Then 20 queries under the same comparison beside one of them. Then what
 an event costs by pairs and by trees in windows of 16 to 256 events, from which
 `engine.climb.BY_ORDER` was chosen.
-
-`python -m benchmarks.order [--json]`.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ import pyarrow as pa
 from numba import njit
 
 import elsinore.engine.climb as ladder
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.increasing import BLOCK as NARROW_BLOCK
 from benchmarks.increasing import increasing_subsequences, narrow
@@ -265,7 +262,3 @@ def _small_windows(window: int) -> dict[str, float]:
     seconds = medians(ways, ROUNDS)
     ladder.BY_ORDER = chosen
     return {"window": window, **{name: s / WINDOW_EVENTS * 1e9 for name, s in seconds.items()}}
-
-
-if __name__ == "__main__":
-    run_alone(by_order, shared_order, pairs_or_trees)

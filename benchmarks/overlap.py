@@ -1,7 +1,7 @@
 """Windows that overlap 1,000 times against tumbling ones.
 
 `SEQ(A, B+)`, WITHIN 100,000, an event a tick, one in 2,500 a B: 40 B in a window, so that counts
-fit 64 bits, and 100 events a pane. `python -m benchmarks.overlap [--json]`.
+fit 64 bits, and 100 events a pane.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import auto, counts_of, events_of, medians, one_b_in, stream_of, workload_of
 
@@ -62,7 +61,3 @@ def check(rows: pa.Table, kinds: np.ndarray, slide: int) -> None:
         if count:
             wanted["q0", "[]", start] = count
     assert counts_of(rows) == wanted
-
-
-if __name__ == "__main__":
-    run_alone(overlapping)

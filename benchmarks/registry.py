@@ -1,4 +1,7 @@
-"""All benchmarks, in the order of the specification's table; those without a bar come last."""
+"""All benchmarks, in the order of the specification's table; those without a bar come last.
+
+Besides those that are run by their names alone, and stand on no page.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from benchmarks.memory import memory
 from benchmarks.overlap import overlapping
 from benchmarks.segment_costs import fitted
 from benchmarks.start_up import start_up
-from benchmarks.static_plan import STATIC_PLAN
+from benchmarks.static_plan import LARGEST, STATIC_PLAN
 from benchmarks.varpulis_shapes import shapes
 
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -44,3 +47,5 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     hamlet.decisions,
     order.by_order,
 )
+
+BY_NAME: tuple[Benchmark, ...] = (LARGEST, sharon.QUICK_CHOICE, order.pairs_or_trees)

@@ -20,7 +20,7 @@ _HEAD = """\
 # Benchmarks: what is claimed, and what was measured
 
 Written by `elsinore bench --keep` (`make bench`) from `docs/benchmarks.json`: change neither by
-hand. Each benchmark checks its answers, and is a module of `benchmarks/` that runs alone, too.
+hand. Each benchmark checks its answers; `elsinore bench NAME` runs one alone.
 A figure above 1 in the picture is better than its bar.
 
 ![How each figure stands to its bar](benchmarks.svg)

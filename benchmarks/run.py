@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchmarks.alone import bar_text, run_all
 from benchmarks.claim import Benchmark, number
-from benchmarks.registry import BENCHMARKS
+from benchmarks.registry import BENCHMARKS, BY_NAME
 from benchmarks.report import write_report
 from benchmarks.results import Result, as_json, load, save
 from elsinore.errors import ParameterError
@@ -27,7 +27,7 @@ def run(names: Sequence[str], *, as_lines: bool, keep: bool) -> bool:
     Raises:
         ParameterError: there is no benchmark of a name.
     """
-    by_name = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    by_name = {benchmark.name: benchmark for benchmark in (*BENCHMARKS, *BY_NAME)}
     for name in names:
         if name not in by_name:
             raise ParameterError(f"no benchmark {name}", hint=f"there are {', '.join(by_name)}")

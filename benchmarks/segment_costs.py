@@ -3,7 +3,7 @@
 A-Seq runs with 20 to 120 queries and windows that overlap 1 to 40 times; the time of its kernel per
 event is fitted, by least squares over the relative error, to `fixed + operations * operation +
 lanes * lane`. What a skipped operation costs is taken from a stream in which no prefix ever
-matches. `python -m benchmarks.segment_costs`.
+matches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.sharon import STREAM, WITHIN, Case, make_events, make_workload
 from elsinore.engine.columns import EventColumns
@@ -91,7 +90,3 @@ def _nanoseconds(lowered: Lowered, events: EventTable) -> float:
             pass
         best = min(best, time.process_time() - began)
     return best / len(events) * 1e9
-
-
-if __name__ == "__main__":
-    run_alone(fitted)

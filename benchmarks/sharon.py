@@ -12,20 +12,17 @@ all queries together, in one pass over the events; Sharon with GWMIN's plan and 
 checked to be the same. Two times are taken: of the executor proper (events to counts to rows of
 windows), and of the whole call, which also reads keys, sorts, and writes the rows as Arrow; both as
 CPU time, so that other work on the machine counts little.
-`python -m benchmarks.sharon [--quick] [--json]`.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
 from elsinore.engine.columns import EventColumns
@@ -213,9 +210,4 @@ OWN_CHOICE = benchmark(
     "times the quickest other",
     at_most=1.05,
 )(own_choice)
-
-if __name__ == "__main__":
-    quick = partial(own_choice, QUICK)
-    run_alone(
-        FEW, MANY, replace(OWN_CHOICE, measure=quick) if "--quick" in sys.argv else OWN_CHOICE
-    )
+QUICK_CHOICE = replace(OWN_CHOICE, name="sharon-choice-quick", measure=partial(own_choice, QUICK))

@@ -1,7 +1,4 @@
-"""The first query of a new process; its kernels and bytecode were compiled before by another one.
-
-`python -m benchmarks.start_up [--json]`.
-"""
+"""The first query of a new process; another one has compiled its kernels and bytecode before."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ import time
 from pathlib import Path
 from statistics import median
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 
 ROUNDS = 5
@@ -60,7 +56,3 @@ def _timed(executor: str) -> tuple[float, float]:
     assert row["values"] == {"COUNT(*)": 11, "AVG(T.speed)": 5.5}
     used = after.children_user + after.children_system
     return seconds, used - before.children_user - before.children_system
-
-
-if __name__ == "__main__":
-    run_alone(start_up)

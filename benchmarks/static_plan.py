@@ -5,12 +5,10 @@ drawn evenly and by Zipf's law (items bought together), and as routes through a 
 Rates are drawn around one event of a type in a window and partition, where many candidates pay and
 meet. Every plan is verified against its workload, and the scores are put in order: guaranteed
 weight, GWMIN, all subsets, bound. The time limit is 60 s.
-`python -m benchmarks.static_plan [--json] [--largest]`.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +17,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import peak_megabytes, stream_of, workload_of
 from elsinore.query.bound import Workload
@@ -128,7 +125,6 @@ STATIC_PLAN = benchmark(
     "s",
     at_most=10.0,
 )(measure)
-
-if __name__ == "__main__":
-    largest = partial(measure, (1_000, 10_000))
-    run_alone(replace(STATIC_PLAN, measure=largest) if "--largest" in sys.argv else STATIC_PLAN)
+LARGEST = replace(
+    STATIC_PLAN, name="static-plan-largest", measure=partial(measure, (1_000, 10_000))
+)

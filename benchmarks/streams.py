@@ -14,9 +14,8 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.engine.in_order import Aggregate
 from elsinore.engine.plan import Executor, Request, RuntimePlan, plan_for
 from elsinore.events import EventTable, arrow_schema
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import merge_partials
 from elsinore.timeline import Interval, TimeUnit
 
@@ -38,7 +37,7 @@ def workload_of(stream: StreamSchema, queries: Sequence[str]) -> Workload:
         f"QUERY q{number} {'' if text.startswith('RETURN') else 'RETURN COUNT(*) '}{text};"
         for number, text in enumerate(queries)
     )
-    return bind_workload(parse_workload("\n".join(texts)), stream)
+    return read_workload("\n".join(texts), stream)
 
 
 def events_of(

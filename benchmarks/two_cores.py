@@ -3,7 +3,7 @@
 Each process holds the events of its part, as a task does; what is timed is the call of the executor
 in all of them, from the word to begin until the last has its rows. Events are divided by key; those
 of a hot key by the windows that they end in, with what these look back to, as the pipeline's slices
-are. `python -m benchmarks.two_cores [--json]`.
+are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from statistics import median
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import (
     auto,
@@ -168,7 +167,3 @@ def _expected(keys: int) -> dict[tuple[str, str, int], int]:
         ("q0", f"[{owner // EVENTS}]", owner % EVENTS * WITHIN): trends
         for owner, trends in found.items()
     }
-
-
-if __name__ == "__main__":
-    run_alone(two_cores, hot_key)

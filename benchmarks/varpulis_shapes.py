@@ -2,7 +2,7 @@
 
 varpulis (`hamlet_zdd_benchmark`) runs queries `SEQ(Si, B+)` over one window: an event of each start
 type, then some B, again and again. Its counts wrap at 64 bits. Here each window is repeated to a
-million events. `python -m benchmarks.varpulis_shapes [--json]`.
+million events.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import auto, counts_of, events_of, medians, stream_of, workload_of
 
@@ -107,7 +106,3 @@ def trends(shape: Shape, start: int) -> int:
         for _ in range(shape.kleene):
             trends += trends + started
     return trends
-
-
-if __name__ == "__main__":
-    run_alone(shapes)

@@ -17,8 +17,8 @@ from elsinore.kernels.work import make_work, widened
 from elsinore.lowering.conditions import Order, Side
 
 #: Entries of a window from which on trees are quicker than pairs, by a fifth. CPU nanoseconds an
-#: event of `A+` under `A.v < NEXT(A).v`, random doubles, all of `aggregate_query` (`python -m
-#: benchmarks.order`): by pairs 342 at 24 entries, 354 at 32, 425 at 48, 487 at 64, 700 at 128; by
+#: event of `A+` under `A.v < NEXT(A).v`, random doubles, all of `aggregate_query` (`elsinore bench
+#: pairs-or-trees`): by pairs 342 at 24 entries, 354 at 32, 425 at 48, 487 at 64, 700 at 128; by
 #: trees 384, 359, 370, 391, 362.
 BY_ORDER = 64
 

@@ -1,6 +1,6 @@
 """How a run decides which queries share a burst, and the costs that it decides by.
 
-These are measured with `python -m benchmarks.hamlet --calibrate`.
+These are measured with `python -m benchmarks.hamlet_calibrate`.
 """
 
 from __future__ import annotations

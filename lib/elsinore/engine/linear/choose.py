@@ -1,6 +1,6 @@
 """What the work of segment programs costs on this engine, as measured, and what is shared by that.
 
-`python -m benchmarks.segment_costs` measures the constants again and prints them beside these;
+`elsinore bench segment-costs` measures the constants again and prints them beside these;
 docs/sharon.md has the measurement.
 """
 
