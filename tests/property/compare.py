@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,8 +22,6 @@ from elsinore.results.row import LOST_AT_EACH_EVENT, ResultRow, within
 from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.timeline import Interval
 from tests.property.random_cases import RandomCase
-from tests.property.random_cases.streams import Event
-from tests.property.random_workloads import RandomWorkload
 from tests.property.ways import Way, ways
 
 #: The only grounds on which greta may refuse a query of the language (spec section 1).
@@ -105,7 +104,7 @@ def _beside(events: EventTable, names: list[str]) -> EventTable:
 
 @dataclass
 class EveryWay:
-    """Judges cases by all ways to run them, and counts the cases that each has answered rightly."""
+    """Judges cases of one query by all ways, and counts the cases that each answered rightly."""
 
     ran: Counter[str] = field(default_factory=Counter)
 
@@ -116,37 +115,30 @@ class EveryWay:
 
         Raises:
             AssertionError: one gives other rows, or greta refuses on unstated grounds or answers
-                what is ambiguous; the message has the smallest stream that still shows it.
+                what is ambiguous.
         """
         try:
             reasons = tuple(_stated(reason) for reason in greta_refusals(case.query))
             assert reasons or expected is not None, "greta answers what is ambiguous"
         except AssertionError as error:
-            error.add_note(f"{case.name}: {described(case)}")
+            error.add_note(case.described())
             raise
-        twin = replace(case.query, source=replace(case.query.source, name="twin"))
-        both = Workload(case.schema, (case.query, twin))  # so that there is something to share
-        found = ways(both, case.events, case.name) if expected is not None else []
-        for way in found:
-            assert_answers(way, case, expected or [])
-        self.ran.update({way.name for way in found})
+        if expected is not None:
+            twin = replace(case.query, source=replace(case.query.source, name="twin"))
+            both = Workload(case.workload.schema, (case.query, twin))  # something to share
+            beside = [replace(row, query=twin.name) for row in expected]
+            rows = {case.query.name: expected, twin.name: beside}
+            found = ways(both, case.events, case.name)
+            assert_answers(replace(case, workload=both), found, rows)
+            self.ran.update({way.name for way in found})
         return reasons
 
     def __str__(self) -> str:
         return "compared: " + ", ".join(f"{name} {times}" for name, times in self.ran.items())
 
 
-def _answers(way: Way, case: RandomCase) -> list[list[ResultRow]]:
-    """The rows of each query, all under one name: those of the query, then those of its twin."""
-    rows = way.rows(case.shuffled())
-    return [
-        [replace(row, query=case.query.name) for row in rows if row.query == query.name]
-        for query in way.plan.queries
-    ]
-
-
 def judge_workload(
-    case: RandomWorkload, tally: Counter[str], owned: Interval | None = None, steps: int = 3_000
+    case: RandomCase, tally: Counter[str], owned: Interval | None = None, steps: int = 3_000
 ) -> None:
     """Compare all ways to run a workload, over the windows that end in an interval.
 
@@ -154,57 +146,56 @@ def judge_workload(
     windows alone are asked for. Counts, by way, the queries that have rows.
 
     Raises:
-        AssertionError: they differ; the message has queries and events.
+        AssertionError: they differ.
     """
     expected = {}
     for query in case.workload.queries:
         if not greta_refusals(query) or not aseq_refusals(query):
-            expected[query.name] = _expected(query, case, owned, steps, tally)
+            expected[query.name], by = _expected(query, case.events, owned, steps)
+            tally[by] += 1
             tally["answers"] += bool(expected[query.name])
     tally["workloads"] += 1
-    for way in ways(case.workload, case.events, case.name, plans=4):
-        try:
-            rows = way.rows(case.events, owned)
-            for query in way.plan.queries:
-                mine = [row for row in rows if row.query == query.name]
-                assert_same_rows(mine, expected[query.name])
-                tally[way.name] += bool(mine)
-        except Exception as error:
-            error.add_note(f"{way.name}: {case.described()}\n{way.shared()}")
-            raise
+    found = ways(case.workload, case.events, case.name, plans=4)
+    assert_answers(case, found, expected, owned)
+    for way in found:
+        tally[way.name] += sum(bool(expected[query.name]) for query in way.plan.queries)
         tally.update({f"{way.name}: {name}": n for name, n in way.shared().items() if n})
 
 
 def _expected(
-    query: BoundQuery, case: RandomWorkload, owned: Interval | None, steps: int, tally: Counter[str]
-) -> list[ResultRow]:
+    query: BoundQuery, events: EventTable, owned: Interval | None, steps: int = 4_000
+) -> tuple[list[ResultRow], str]:
+    """The rows of a query, and who says so."""
     if owned is None:
         try:
-            rows = two_step(query, case.events, budget=Budget(steps))
+            return two_step(query, events, budget=Budget(steps)), "against the reference"
         except BudgetError:
-            tally["beyond the reference"] += 1
-        else:
-            tally["against the reference"] += 1
-            return rows
-    return greta(query, case.events, owned)
+            return greta(query, events), "beyond the reference"
+    return greta(query, events, owned), "of an interval"
 
 
-def assert_answers(way: Way, case: RandomCase, expected: list[ResultRow]) -> None:
-    """Compare what is found with the rows of the reference.
+def assert_answers(
+    case: RandomCase,
+    found: Iterable[Way],
+    expected: Mapping[str, list[ResultRow]],
+    owned: Interval | None = None,
+) -> None:
+    """Compare ways to run the queries of a case with the rows expected, by query.
 
     Raises:
         AssertionError: they differ; the message has the smallest stream that still shows it.
     """
-    try:
-        if _differs(case, expected, way) is None:
-            return
-    except Exception as error:
-        error.add_note(f"{way.name}, {case.name}: {described(case)}")
-        raise
-    smallest = _shrunk(case, way)
-    raise AssertionError(
-        f"{way.name}, {case.name}: {_differs(smallest, None, way)}\n{described(smallest)}"
-    )
+    for way in found:
+        try:
+            if _differs(way, case, owned, expected) is None:
+                continue
+        except Exception as error:
+            error.add_note(f"{way.name}, {way.shared()}, {case.described()}")
+            raise
+        smallest = _shrunk(way, case, owned)
+        raise AssertionError(
+            f"{way.name}, {way.shared()}: {_differs(way, smallest, owned)}\n{smallest.described()}"
+        )
 
 
 def _stated(reason: str) -> str:
@@ -229,41 +220,36 @@ def assert_same_rows(found: list[ResultRow], expected: list[ResultRow]) -> None:
                 assert value == wanted, label
 
 
-def described(case: RandomCase) -> str:
-    """A case in the notation of the golden cases."""
-    events = " ".join(_event_text(event) for event in sorted(case.rows, key=lambda e: e[1]))
-    return f"{case.query.text}events: {events}"
-
-
-def _event_text(event: Event) -> str:
-    kind, time, values = event
-    inside = ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
-    return f"{kind.lower()}{time}" + (f"({inside})" if inside else "")
-
-
-def _differs(case: RandomCase, expected: list[ResultRow] | None, way: Way) -> str | None:
-    """How an executor, given the events in another order, differs from the reference."""
-    rows = two_step(case.query, case.events) if expected is None else expected
-    for found in _answers(way, case):
+def _differs(
+    way: Way,
+    case: RandomCase,
+    owned: Interval | None,
+    expected: Mapping[str, list[ResultRow]] | None = None,
+) -> str | None:
+    """How a way, given the events in another order, differs from what is expected."""
+    rows = way.rows(case.shuffled, owned)
+    for query in way.plan.queries:
+        if expected is None:
+            wanted, _ = _expected(query, case.events, owned)
+        else:
+            wanted = expected[query.name]
+        found = [row for row in rows if row.query == query.name]
         try:
-            assert_same_rows(found, rows)
+            assert_same_rows(found, wanted)
         except AssertionError:
-            mine, theirs = ([(row.key, row.values) for row in side] for side in (found, rows))
+            mine, theirs = ([(row.key, row.values) for row in side] for side in (found, wanted))
             return f"found {mine}, expected {theirs}"
     return None
 
 
-def _shrunk(case: RandomCase, way: Way) -> RandomCase:
+def _shrunk(way: Way, case: RandomCase, owned: Interval | None) -> RandomCase:
     """The case without all events that the difference does not need."""
-    left = list(case.rows)
     for event in case.rows:
-        fewer = RandomCase(
-            case.name, case.query, case.schema, tuple(e for e in left if e is not event)
-        )
+        fewer = replace(case, rows=tuple(e for e in case.rows if e is not event))
         try:
-            needless = _differs(fewer, None, way) is not None
+            needless = _differs(way, fewer, owned) is not None
         except UnsupportedQueryError:  # without an event of a NOT there may be more trends
             needless = False
         if needless:
-            left = list(fewer.rows)
-    return RandomCase(case.name, case.query, case.schema, tuple(left))
+            case = fewer
+    return case

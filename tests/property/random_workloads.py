@@ -5,46 +5,23 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 from elsinore.errors import QueryError
-from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.query.print_query import print_query
 from elsinore.sharing.candidates import Segment, mine_candidates
 from elsinore.template.support import greta_refusals
-from tests.property.random_cases import SCHEMA
+from tests.property.random_cases import SCHEMA, RandomCase
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import TYPES
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import VALUES, Event, draw_attributes
 
 
-@dataclass(frozen=True)
-class RandomWorkload:
-    """Queries and a stream; `random_workload(name)` draws them again, the same on every machine."""
-
-    name: str
-    workload: Workload
-    rows: tuple[Event, ...]
-
-    @cached_property
-    def events(self) -> EventTable:
-        """The events in an order of no meaning."""
-        rows = list(self.rows)
-        random.Random(f"order of {self.name}").shuffle(rows)
-        return EventTable.of(SCHEMA, rows)
-
-    def described(self) -> str:
-        """The queries and the events."""
-        texts = "".join(query.text for query in self.workload.queries)
-        return f"{self.name}:\n{texts}\n{sorted(self.rows, key=lambda event: event[1])}"
-
-
-def random_workload(name: str) -> RandomWorkload:
-    """The workload of a name, which is a kind and a number.
+def random_workload(name: str) -> RandomCase:
+    """The case of a name, which is a kind and a number: several queries over one stream.
 
     `fixed:7` has queries of fixed length. In `short:7` and, with a long stream, `long:7` queries
     share a Kleene type; in `ordered:7` and `long ordered:7` besides all conditions on pairs are
@@ -60,7 +37,7 @@ def random_workload(name: str) -> RandomWorkload:
     return _kleene(name)
 
 
-def _mixed(name: str, number: str) -> RandomWorkload:
+def _mixed(name: str, number: str) -> RandomCase:
     """A sharable workload beside one of fixed length, whose queries are called f0, f1, ..."""
     kleene, fixed = random_workload(f"short:{number}"), random_workload(f"fixed:{number}")
     named = (
@@ -69,10 +46,10 @@ def _mixed(name: str, number: str) -> RandomWorkload:
     )
     queries = [*(q for q in kleene.workload.queries if not greta_refusals(q)), *named]
     Dice(f"order {number}").shuffle(queries)
-    return RandomWorkload(name, Workload(SCHEMA, tuple(queries)), (*kleene.rows, *fixed.rows))
+    return RandomCase(name, Workload(SCHEMA, tuple(queries)), (*kleene.rows, *fixed.rows))
 
 
-def _repeated(mixed: RandomWorkload) -> RandomWorkload:
+def _repeated(mixed: RandomCase) -> RandomCase:
     """Each query several times, under other names; one returns what another does, or COUNT(*)."""
     dice = Dice(mixed.name)
     texts = []
@@ -94,7 +71,7 @@ _KEYS = (
 )
 
 
-def _fixed(name: str, number: str) -> RandomWorkload:
+def _fixed(name: str, number: str) -> RandomCase:
     dice = Dice(f"workload {number}")
     while True:
         text = _draw_text(dice)
@@ -103,7 +80,7 @@ def _fixed(name: str, number: str) -> RandomWorkload:
         except QueryError:  # say, a key that no type of a pattern carries
             continue
         rows = with_signed(Dice(f"signed doubles of {number}"), _draw_stream(dice, workload))
-        return RandomWorkload(name, workload, tuple(rows))
+        return RandomCase(name, workload, tuple(rows))
 
 
 def _draw_text(dice: Dice) -> str:
@@ -254,7 +231,7 @@ _CLOSE = {
 _ODD = {"x": (2**62, -(2**63), 5), "y": (float("nan"), float("inf"), 1e308)}
 
 
-def _kleene(name: str) -> RandomWorkload:
+def _kleene(name: str) -> RandomCase:
     dice, ordered = random.Random(name), "ordered" in name
     while True:
         kinds = dice.sample("ABC", 3)
@@ -267,7 +244,7 @@ def _kleene(name: str) -> RandomWorkload:
             continue
         rows = _events(dice, kinds, name.startswith("long"))
         rows = with_signed(Dice(f"signed doubles of {name}"), rows)
-        return RandomWorkload(name, workload, tuple(rows))
+        return RandomCase(name, workload, tuple(rows))
 
 
 def _keys(dice: random.Random) -> tuple[str, str]:

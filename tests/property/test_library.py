@@ -109,7 +109,7 @@ def drawn(number: int) -> tuple[str, StreamSchema, list[Event]]:
         texts = (print_query(query.source) for query in workload.workload.queries)
         return "\n".join(texts), SCHEMA, list(workload.rows)
     case = random_case(f"calendar time:{number}" if number % 8 == 0 else number)
-    return case.query.text, case.schema, list(case.rows)
+    return case.query.text, case.workload.schema, list(case.rows)
 
 
 @pytest.mark.parametrize("part", range(4))

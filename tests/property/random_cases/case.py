@@ -1,15 +1,15 @@
-"""One random case: a bound query and its events."""
+"""Random cases: bound queries and their events."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
-from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_query
-from elsinore.query.bound import BoundQuery
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Query
 from tests.property.random_cases.clauses import draw_returns, draw_semantics, draw_window
 from tests.property.random_cases.conditions import draw_where
@@ -26,37 +26,54 @@ _TRIES = 12
 
 @dataclass(frozen=True)
 class RandomCase:
-    """A query, its events in an order of no meaning, and which constructs they hold.
+    """Queries and a stream.
 
     Attributes:
-        name: `construct:seed` or `seed`; `random_case(name)` draws it again.
-        rows: the events as `(type, time, attributes)`.
+        name: by which `random_case` or `random_workload` draws it again, the same everywhere.
+        rows: the events as `(type, time, attributes)`, in an order of no meaning.
     """
 
     name: str
-    query: BoundQuery
-    schema: StreamSchema
+    workload: Workload
     rows: tuple[Event, ...]
+
+    @property
+    def query(self) -> BoundQuery:
+        """The query, of a case that has one."""
+        return self.workload.queries[0]
 
     @cached_property
     def constructs(self) -> frozenset[str]:
         """What the query and its stream hold, out of `CONSTRUCTS`."""
-        return constructs_of(self.query, self.schema, self.rows)
+        return constructs_of(self.query, self.workload.schema, self.rows)
 
     @cached_property
     def events(self) -> EventTable:
         """The rows as a table, in their order."""
-        return EventTable.of(self.schema, self.rows)
+        return EventTable.of(self.workload.schema, self.rows)
 
+    @cached_property
     def shuffled(self) -> EventTable:
         """The events in another order of arrival, equal times included."""
         rows = list(self.rows)
         Dice(f"order of {self.name}").shuffle(rows)
-        return EventTable.of(self.schema, rows)
+        return EventTable.of(self.workload.schema, rows)
+
+    def described(self) -> str:
+        """The case in the notation of the golden cases."""
+        texts = "".join(query.text for query in self.workload.queries)
+        events = " ".join(map(_event_text, sorted(self.rows, key=itemgetter(1))))
+        return f"{self.name}: {texts}events: {events}"
+
+
+def _event_text(event: Event) -> str:
+    kind, time, values = event
+    inside = ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+    return f"{kind.lower()}{time}" + (f"({inside})" if inside else "")
 
 
 def random_case(name: str | int) -> RandomCase:
-    """The case of a name; the same on every machine.
+    """The case of one query of a name; the same on every machine.
 
     A name `NOT leading:7` is aimed at a construct, and nearly always holds it; a bare number is
     aimed at nothing.
@@ -93,4 +110,4 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         return None
     rows = draw_events(dice, shape, int(within.amount))
     rows = with_signed(Dice(f"signed doubles of {name}", dice.aim), rows)
-    return RandomCase(name, bound, schema, tuple(rows))
+    return RandomCase(name, Workload(schema, (bound,)), tuple(rows))
