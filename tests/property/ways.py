@@ -111,7 +111,7 @@ def ways(workload: Workload, events: EventTable, name: str, plans: int = 1) -> l
     """
     dice = Dice(f"ways of {name}")
     able = [query for query in workload.queries if not greta_refusals(query)]
-    found = [*_alone(able), *_shared(able, zlib.crc32(name.encode()))]
+    found = [*alone(able), *_shared(able, zlib.crc32(name.encode()))]
     found += [*_linear(workload.queries, dice, plans)]
     fixed = [query for query in workload.queries if not aseq_refusals(query)]
     named = {Executor.HAMLET: able, Executor.HAMLET_STATIC: able, Executor.SHARON: fixed}
@@ -128,7 +128,7 @@ def _plan(units: Iterable[Unit]) -> RuntimePlan:
     return RuntimePlan(tuple(query for unit in made for query in unit.queries), (), made, ())
 
 
-def _alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
+def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
     """Greta query by query: by pairs in windows as small as those of tests, by order, wide.
 
     By order only what compares: all else never asks how trees are made.

@@ -1,0 +1,109 @@
+"""Queries whose templates have what random ones seldom have: greta by pairs, by order, and wide.
+
+What `kernels.propagate` takes beside this no query has: bars in NOT, and comparisons that trees
+answer beside ways out, closing transitions or the last event of a partition.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from elsinore.query.load_workload import read_workload
+from elsinore.reference.budget import Budget
+from elsinore.reference.two_step import two_step
+from tests.draws import draws
+from tests.property.compare import assert_answers
+from tests.property.random_cases import SCHEMA, RandomCase
+from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.shape import Shape
+from tests.property.random_cases.streams import draw_events
+from tests.property.ways import alone
+
+#: How many random streams of each query, one after the other.
+STREAMS = draws(40, 400)
+
+#: No N, or else no D, whatever else is there: two ways, each with a NOT of its own.
+EITHER = "(SEQ(NOT N n, B b?) OR SEQ(NOT D d, C c?))"
+OTHER = "(SEQ(NOT N m, A h?) OR SEQ(NOT D g, C j?))"
+
+SHAPES = (
+    # two ways past NOT: between events, at either end, within NOT, beside trees
+    f"SEQ(A a, {EITHER}, A z)",
+    f"SEQ({EITHER}, A z+)+ WHERE z.x <= NEXT(z).x",
+    f"SEQ({EITHER}, A z+, (SEQ(B e?, NOT N m) OR SEQ(C f?, NOT D g))) WHERE z.x <= NEXT(z).x",
+    f"SEQ({EITHER}, A e?, NOT A f, A g+, A h+)",
+    f"SEQ(A a, NOT SEQ(C f, {EITHER}), A z)",
+    f"SEQ(A a, NOT SEQ({EITHER}, B e, {OTHER}, C f), A z)",
+    f"SEQ(A a, NOT SEQ({EITHER}, B e, {OTHER}, C f), A z) WHERE e.x < NEXT(f).x",
+    f"SEQ(A a+, {EITHER}, A z+) WHERE a.x < NEXT(a).x",
+    f"SEQ(A a+, {EITHER}, B z) WHERE a.x < NEXT(a).x",
+    # several NOT at one place
+    "SEQ(NOT (C c OR N n), B b?, NOT B e, B f+, B g+, NOT N m, B h*)",
+    "SEQ(NOT (D d OR C c), A a+, A e?, NOT (B b OR D f), A g+, NOT (D h OR C j)) "
+    "WHERE a.x <= NEXT(a).x",
+    "SEQ(A a+, NOT N n, NOT SEQ(B b, D d), A e+) "
+    "WHERE NEXT(e).time - a.time > 1 AND a.s > NEXT(a).s",
+    "SEQ(A a+, NOT N n, NOT D d) WHERE a.x <= NEXT(a).x",
+    "SEQ(A a+, NOT N n, NOT SEQ(B b, D d), B e) WHERE a.s > NEXT(a).s",
+    "SEQ(A a+, NOT (N n OR N m), B b*, A e+) WHERE b.x <= NEXT(e).y",
+    "SEQ(NOT N n, B b*, NOT N m, B e+, D d+, NOT SEQ(C c+, C f)) WHERE e.s <= NEXT(e).s",
+    "SEQ(B b?, NOT N n+, B e+, NOT SEQ(C c+, D d)) WHERE b.x >= 0 AND e.x >= NEXT(e).x",
+    "SEQ(NOT N n, A a+, A e+)+ WHERE a.x <= NEXT(a).x",
+    # NOT within NOT
+    "SEQ(A a+, B b, NOT SEQ(N n, NOT N m, D d)) WHERE a.x < NEXT(b).x AND n.x <= NEXT(d).x",
+    "SEQ(NOT SEQ(C c, NOT N n, C e), B b+, A a) "
+    "WHERE b.x < NEXT(a).y AND b.y >= NEXT(b).y AND NEXT(e).x - c.x = 1",
+    "SEQ(NOT SEQ(NOT B b, N n), A a+, NOT SEQ(NOT N m, B e), B f, NOT SEQ(C c, NOT N h)) "
+    "WHERE a.x <= NEXT(f).x AND a.x <= NEXT(a).x",
+    "SEQ(NOT SEQ(B b, NOT D d, C c), B e, NOT B f) "
+    "WHERE (b.x <= NEXT(c).x AND b.y < NEXT(c).y) OR b.x = 1",
+    "SEQ(NOT B b, B e*, NOT SEQ(NOT N n, N m), A a, NOT B f, A g+) WHERE g.s < NEXT(g).s",
+    "SEQ(B b+, NOT SEQ(NOT D d, NOT N n, C c, NOT D e, NOT N m, C f, NOT D g, NOT N h), A a) "
+    "WHERE b.x < NEXT(b).x",
+)
+NEXT_MATCH = (
+    f"SEQ(A a+, {EITHER}, A z+) WHERE a.x < NEXT(a).x",
+    f"SEQ(A a+, {EITHER}, D z+)",
+    "SEQ(NOT B b, A a, NOT N n, A e, A f?, NOT B g, B h?, NOT SEQ(D d+, D j))+",
+    "SEQ(NOT (N n OR N m), C c+, NOT C d, C e) "
+    "WHERE (c.x <= NEXT(e).x AND c.y < NEXT(e).y) OR c.x = 1",
+    "SEQ(C c+, A a*, NOT SEQ(C d, NOT B b, C e), A f+) "
+    "WHERE NOT (d.y + NEXT(e).y <= 1 AND d.x % NEXT(e).x = 0)",
+    "SEQ(NOT N n, B b?, NOT N m, A a+, NOT SEQ(B e, NOT B f, N g), B h) "
+    "WHERE e.x * NEXT(g).x > 1 OR e.x IS NULL",
+    "SEQ(B b*, A a, B e+, A f*, NOT SEQ(N n, D d), A g)+ "
+    "WHERE (e.x * NEXT(g).x > 1 OR e.x IS NULL) AND e.x <= NEXT(g).x",
+    "SEQ(C c?, NOT SEQ(D d, NOT B b), C e?, NOT SEQ(N n, NOT B f), B g+) "
+    "WHERE ((g.x <= NEXT(g).x AND g.y < NEXT(g).y) OR g.x = 1) AND NEXT(e).time - c.time <= 4",
+    "SEQ(A a+, A e+, NOT SEQ(N n, NOT B b, D d), NOT SEQ(D f, NOT D g, C c), B h, A j+)+ "
+    "WHERE NOT (e.y + NEXT(h).y <= 1 AND e.x % NEXT(h).x = 0) AND j.x != NEXT(j).y",
+)
+CONTIGUOUS = (
+    f"SEQ(A a+, {EITHER}, A z+)",
+    "SEQ(NOT SEQ(N n, C c), B b?, NOT (N m OR D d), A a?, NOT D e, A f+)",
+)
+QUERIES = (
+    *(f"PATTERN {pattern} WITHIN 12" for pattern in SHAPES),
+    *(f"PATTERN {pattern} WITHIN 12 SEMANTICS skip-till-next-match" for pattern in NEXT_MATCH),
+    *(f"PATTERN {pattern} WITHIN 12 SEMANTICS contiguous" for pattern in CONTIGUOUS),
+)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_greta_equals_twostep(text: str) -> None:
+    workload = read_workload(f"QUERY q RETURN COUNT(*) {text};", SCHEMA)
+    shape = Shape(workload.queries[0].source.pattern)
+    kind = next((leaf.type for leaf in shape.positive if leaf.type in shape.types_once()), None)
+    if kind:
+        returned = f"COUNT(*), COUNT({kind}), SUM({kind}.x), MIN({kind}.x)"
+        workload = read_workload(f"QUERY q RETURN {returned} {text};", SCHEMA)
+    rows = [
+        (kind, time + 10_000 * number, values)
+        for number in range(STREAMS)
+        for kind, time, values in draw_events(Dice(f"{text} {number}"), shape, 12)
+    ]
+    case = RandomCase(text, workload, tuple(rows))
+    expected = two_step(case.query, case.events, budget=Budget(10**7))
+    assert len(expected) > STREAMS // 5
+    found = (way for way in alone(workload.queries) if way.plan.queries)
+    assert_answers(case, found, {"q": expected})
