@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 
 import elsinore.engine.climb as ladder
+from benchmarks.increasing import increasing_subsequences
 from elsinore.events import EventTable
 from elsinore.lowering.layout import lay_out
 from elsinore.query.bound import Workload
@@ -134,29 +134,21 @@ def test_several_transitions(pattern: str, condition: str) -> None:
         judge(query, stream(seed, 22, 40, "AAABN"), stream(seed, 200, 60, "AAABN"))
 
 
-def increasing(values: list[int]) -> int:
-    """The number of strictly increasing subsequences, by the definition, in Python's integers."""
-    counts: list[int] = []
-    for place, value in enumerate(values):
-        counts.append(1 + sum(counts[i] for i in range(place) if values[i] < value))
-    return sum(counts)
+ORDERINGS = (
+    random.Random(5).sample(range(900), 900),
+    random.Random(6).choices(range(40), k=900),
+    [*range(700)],
+    [*range(300, 0, -1), *range(500)],
+)
 
 
-def orderings() -> Iterator[list[int]]:
-    rng = random.Random(5)
-    yield rng.sample(range(900), 900)
-    yield [rng.randrange(40) for _ in range(900)]
-    yield list(range(700))
-    yield list(range(300, 0, -1)) + list(range(500))
-
-
-@pytest.mark.parametrize("values", list(orderings()), ids=len)
+@pytest.mark.parametrize("values", ORDERINGS, ids=len)
 def test_a_window_goes_on_with_wider_counts(values: list[int]) -> None:
     events = EventTable.of(SCHEMA, [("A", t, {"x": x}) for t, x in enumerate(values)])
     query = bound_query("RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 100000", SCHEMA)
     for way in ways(Workload(SCHEMA, (query,)), events, ""):
         (row,) = way.rows(events)
-        assert row.values == (("COUNT(*)", increasing(values)),)
+        assert row.values == (("COUNT(*)", increasing_subsequences(values)),)
 
 
 @pytest.mark.parametrize("condition", ["A.x <= NEXT(A).x", "A.x >= NEXT(A).x", "A.x = NEXT(A).x"])
