@@ -41,8 +41,7 @@ from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import merge_partials
 from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
-from elsinore.spark.aggregate import Aggregated, aggregate, aggregated
-from elsinore.spark.aggregate_route import Route
+from elsinore.spark.aggregate import Aggregated, aggregate
 from elsinore.spark.server import server_url, stop_server
 from elsinore.spark.session import connect
 from elsinore.timeline import DAY, HOUR, Interval
@@ -90,7 +89,6 @@ def from_events() -> Measured:
         ways: dict[str, Way] = {
             "aggregate": lambda: aggregate_day(ground),
             "publish": lambda: _publish(ground),
-            "by Spark's shuffle": lambda: _shuffled(ground),
             "Spark alone": lambda: _spark_alone(ground),
         }
         took = medians(ways, ROUNDS, time.perf_counter)
@@ -101,8 +99,7 @@ def from_events() -> Measured:
         f"every row of one hour ({_CHECKED}) with greta's over one table",
         tuple({"step": n, "seconds": s, "million events/s": number / s / 1e6}
               for n, s in took.items()),
-        f"{number:,} events, {done.rows:,} rows, {done.route}. By Spark's shuffle: the same rows,"
-        " not written.",
+        f"{number:,} events, {done.rows:,} rows, {done.route}.",
     )  # fmt: skip
 
 
@@ -229,15 +226,6 @@ def _spark_alone(ground: Ground) -> None:
     moved.write.format("noop").mode("overwrite").save()
     for name in _AS_SPARK_DOES:
         ground.spark.conf.unset(name)
-
-
-def _shuffled(ground: Ground) -> None:
-    lake = ground.lake
-    rows = aggregated(
-        ground.spark, lake, ground.workload, DAY_OF, lake.version("events"), Route((), "as asked"),
-        plan=ground.plan, parts=4,
-    )  # fmt: skip
-    rows.write.format("noop").mode("overwrite").save()
 
 
 def _read(ground: Ground, table: str) -> DataFrame:

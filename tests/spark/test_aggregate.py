@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,8 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import Finder
 from elsinore.sharing.sharable import sets_of
-from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, events_between, split_rows
-from elsinore.spark.aggregate_route import (
-    Route,
-    bucket_keys,
-    by_layout,
-    choose_route,
-    cut_into_parts,
-)
+from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, split_rows
+from elsinore.spark.aggregate_route import Route, bucket_keys, choose_routes, cut_into_parts
 from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import branches, common_keys
@@ -59,8 +53,6 @@ from tests.spark.results_lake import (
 
 pytestmark = pytest.mark.spark
 
-SHUFFLED = Route((), "as asked")
-
 
 @dataclass(frozen=True)
 class Ground:
@@ -76,18 +68,11 @@ class Ground:
         return aggregate(self.spark, [Answered("", self.lake, queries)], owned, parts=parts, **how)
 
     def by_route(
-        self,
-        queries: Workload,
-        owned: Interval,
-        route: Route,
-        parts: int,
-        plan: RuntimePlan | None = None,
+        self, queries: Workload, route: Route, parts: int, plan: RuntimePlan | None = None
     ) -> tuple[list[dict], dict[str, int]]:
         """The rows of one route, and what its tasks counted."""
-        version, plan = self.lake.version("events"), plan or RuntimePlan.of(queries.queries)
-        rows = aggregated(
-            self.spark, self.lake, queries, owned, version, route, plan=plan, parts=parts
-        )
+        plan = plan or RuntimePlan.of(queries.queries)
+        rows = aggregated(self.spark, queries, route, plan=plan, parts=parts)
         reports: list[Counts] = []
         parts_of = [part.drop_columns(["query_fingerprint"]) for part in split_rows(rows, reports)]
         found = sorted_results([row for part in parts_of for row in part.to_pylist()])
@@ -99,15 +84,13 @@ class Ground:
     def cut(
         self, queries: Workload, owned: Interval, parts: int, keys: tuple[str, ...] = ()
     ) -> Route:
-        """Files read directly in that many parts, whatever it costs."""
+        """Files read in that many parts, whatever it costs; by keys, where there are any."""
         reached = reach_of(queries.queries, owned)
         files = files_of(self.lake.path("events"), None, reached)
         windows = {query.window for query in queries.queries}
-        return Route(
-            cut_into_parts(
-                files, owned, windows, keys, most=parts, cores=parts if keys else 100 * parts
-            )
-        )
+        cores = parts if keys else 100 * parts
+        cut = cut_into_parts(files, owned, windows, keys, most=parts, cores=cores)
+        return Route(cut, merged=bool(set(keys) - {*bucket_keys(queries.queries)}))
 
 
 @pytest.fixture
@@ -172,13 +155,8 @@ def test_slices_give_what_one_run_gives(ground: Ground, events: EventTable) -> N
     assert staged(ground.lake, both) == computed(queries, events, both)
 
 
-@pytest.mark.parametrize("route", ["direct", "shuffled"])
-def test_staged_rows_are_a_file_a_day(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch, route: str
-) -> None:
+def test_staged_rows_are_a_file_a_day(ground: Ground) -> None:
     owned = Interval.parse("2013-02-07T19:00", "2013-02-08T08:00")
-    if route == "shuffled":
-        monkeypatch.setattr("elsinore.spark.aggregate.choose_route", lambda *_: SHUFFLED)
     before = set(ground.lake.log(STAGED).file_uris())
     done = ground.run(QUERIES, owned, parts=4)
     new = set(ground.lake.log(STAGED).file_uris()) - before
@@ -247,22 +225,16 @@ def test_branches_distribute_by_the_keys_that_every_position_carries(lake: Lake)
     assert chances.attributes == ("carrier", "dep_delay", "origin")
 
 
-def test_files_read_directly_give_what_the_shuffle_gives_in_any_number_of_parts(
-    ground: Ground, events: EventTable
-) -> None:
+def test_any_number_of_parts_gives_what_one_table_gives(ground: Ground, events: EventTable) -> None:
     queries, owned = workload(ground.lake, QUERIES), hours("14", "18")
     expected = computed(queries, events, owned)
     assert expected
     reached = reach_of(queries.queries, owned)
-    every = ground.spark.read.format("delta").load(str(ground.lake.path("events")))
-    types = {"Departure", "Weather", "Cancellation"}
-    number = events_between(every, reached, types).count()
+    number = count_of(events, reached, {"Departure", "Weather", "Cancellation"})
     for parts in (1, 3, 7):
-        direct, counts = ground.by_route(queries, owned, ground.cut(queries, owned, parts), parts)
-        assert direct == expected, parts
+        found, counts = ground.by_route(queries, ground.cut(queries, owned, parts), parts)
+        assert found == expected, parts
         assert counts[EVENTS] == number, "each once, though parts read them again"
-    for parts in (1, 5):
-        assert ground.by_route(queries, owned, SHUFFLED, parts)[0] == expected, parts
 
 
 def test_parts_cut_by_the_keys_of_all_groups_give_the_same(
@@ -274,9 +246,9 @@ def test_parts_cut_by_the_keys_of_all_groups_give_the_same(
     route = ground.cut(queries, owned, 3, bucket_keys(queries.queries))
     assert {part.owned for part in route.parts} == {owned}
     assert route.in_words() == "files read directly, in 3 parts, cut by key"
-    found, counts = ground.by_route(queries, owned, route, 3)
+    found, counts = ground.by_route(queries, route, 3)
     assert found == computed(queries, events, owned) != []
-    whole, once = ground.by_route(queries, owned, ground.cut(queries, owned, 1), 1)
+    whole, once = ground.by_route(queries, ground.cut(queries, owned, 1), 1)
     assert (found, counts[EVENTS]) == (whole, once[EVENTS])
     # Where one query has other groups, events of a group may lie anywhere.
     assert bucket_keys(workload(ground.lake, BY_CARRIER + QUERIES).queries) == ()
@@ -300,19 +272,24 @@ def test_a_lake_laid_out_by_buckets_gives_the_same(
     assert staged(lake, owned) == expected
     assert (done.rows, plain.rows) == (len(expected), len(expected))
     # Others carry the key by some types only; an event counts where it is read for the longest.
-    groups = by_layout(lake, queries.queries, owned, lake.version("events"))
+    routes = choose_routes(lake, queries.queries, owned, lake.version("events"), 2)
     number, counted = 0, frozenset[str]()
-    for group, words in zip(groups, done.route.split("; "), strict=True):
+    for (group, _), words in zip(routes, done.route.split("; "), strict=True):
         merged = ", their rows merged" if by == "tailnum" else ""
         if all(by in common_keys(query) for query in group):
             assert re.fullmatch(f"files read directly, in [2-8] parts, cut by key{merged}", words)
         else:
             assert "cut by key" not in words
         reach, types = reach_of(group, owned), types_read(queries, group)
-        codes = [events.schema.type_codes[name] for name in types - counted]
-        read = events.between(reach.start, reach.end).table[TYPE_COLUMN]
-        number, counted = number + pc.sum(pc.is_in(read, pa.array(codes))).as_py(), counted | types
+        number, counted = number + count_of(events, reach, types - counted), counted | types
     assert done.events == number
+
+
+def count_of(events: EventTable, interval: Interval, types: Collection[str]) -> int:
+    """How many events of some types there are in an interval."""
+    codes = pa.array([events.schema.type_codes[name] for name in types], pa.int32())
+    read = events.between(interval.start, interval.end).table[TYPE_COLUMN]
+    return pc.sum(pc.is_in(read, codes)).as_py() or 0
 
 
 BY_CARRIER = """
@@ -332,21 +309,22 @@ FEW_AND_MANY = """
 
 
 @pytest.mark.parametrize("executor", ["hamlet", "sweep"])
-def test_queries_that_share_give_the_rows_of_one_batch_by_both_routes(
+def test_queries_that_share_give_the_rows_of_one_batch_however_they_are_cut(
     ground: Ground, events: EventTable, executor: str
 ) -> None:
-    """In chunks of the tasks' events; swept windows overlap, and reach into the slice."""
+    """By time and by key, rows merged; swept windows overlap, and reach into the slice."""
     hamlet = executor == "hamlet"
     where = "WHERE D.dep_delay <= NEXT(D).dep_delay" if hamlet else "WHERE D.dep_delay > 10"
     slide = "" if hamlet else "SLIDE 20 minutes"
     queries = workload(ground.lake, FEW_AND_MANY.format(where, slide, where, slide))
     how = {"sets": sets_of(queries).sets} if hamlet else {"sweeps": [("few", "many")]}
     plan, owned = RuntimePlan.of(queries.queries, **how), hours("06", "16")
-    routes = ((ground.cut(queries, owned, 2), 2), (SHUFFLED, 2), (SHUFFLED, 1))
-    (direct, told), (shuffled, also), (whole, _) = (
-        ground.by_route(queries, owned, route, parts, plan) for route, parts in routes
+    by_key = Route(ground.cut(queries, owned, 2, ("origin",)).parts, merged=True)
+    (found, told), (other, also) = (
+        ground.by_route(queries, route, 2, plan)
+        for route in (ground.cut(queries, owned, 2), by_key)
     )
-    assert direct == shuffled == whole == computed(queries, events, owned) != []
+    assert found == other == computed(queries, events, owned) != []
     if hamlet:
         assert told["bursts"] == also["bursts"] > 0
         assert told["events in bursts"] == also["events in bursts"] > told["bursts"]
@@ -367,22 +345,15 @@ def test_files_of_other_times_are_not_read(lake: Lake, first: str, end: str, fil
     assert len(files_of(lake.path("events"), lake.version("events"), interval)) == files
 
 
-def test_a_table_with_features_that_change_files_is_shuffled(ground_of_its_own: Ground) -> None:
+def test_a_table_with_features_that_change_files_is_refused(ground_of_its_own: Ground) -> None:
     ground, owned = ground_of_its_own, hours("15", "18")
-    lake, queries = ground.lake, workload(ground.lake, QUERIES)
-    assert choose_route(lake, queries, owned, lake.version("events"), 2).direct
     ground.run(QUERIES, owned)
-    expected = staged(lake, owned)
+    staged_before = ground.lake.version(STAGED)
     option = "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-    by_hand(ground.spark, lake, f"ALTER TABLE {{}} {option}", "events")
-    by_hand(ground.spark, lake, "DELETE FROM {} WHERE event_type = 'Arrival'", "events")
-    route = choose_route(lake, queries, owned, lake.version("events"), 2)
-    assert "deletionVectors" in route.in_words()
-    done = ground.run(QUERIES, owned)
-    assert done.route == route.in_words()
-    assert staged(lake, owned) == expected != []
+    by_hand(ground.spark, ground.lake, f"ALTER TABLE {{}} {option}", "events")
     with pytest.raises(DataError, match=r"without Spark: its reader version is 3 .*deletion"):
-        files_of(lake.path("events"), None, owned)
+        ground.run(QUERIES, owned)
+    assert ground.lake.version(STAGED) == staged_before
 
 
 def test_a_file_that_is_removed_meanwhile_is_a_conflict(ground_of_its_own: Ground) -> None:
@@ -390,4 +361,4 @@ def test_a_file_that_is_removed_meanwhile_is_a_conflict(ground_of_its_own: Groun
     route = ground_of_its_own.cut(queries, owned, 2)
     Path(route.parts[0].files[0].path).unlink()
     with pytest.raises(ConflictError, match="removed meanwhile"), spark_failures():
-        ground_of_its_own.by_route(queries, owned, route, 2)
+        ground_of_its_own.by_route(queries, route, 2)

@@ -20,7 +20,7 @@ from elsinore.spark.aggregate_worker import Asked
 from elsinore.timeline import HOUR, Interval
 from tests.spark.conftest import NewHome
 from tests.spark.results_lake import computed, put_events, workload
-from tests.spark.test_aggregate import SHUFFLED, Ground
+from tests.spark.test_aggregate import Ground
 
 pytestmark = pytest.mark.spark
 
@@ -65,7 +65,7 @@ def stream(lake: Lake, flights: np.ndarray, seed: int = 1) -> EventTable:
         ("one group", np.zeros(24_000, np.int64)),  # Arrow batches have 10,000 rows at most
     ],
 )
-def test_any_shape_gives_the_rows_of_one_table_by_both_routes(
+def test_any_shape_gives_the_rows_of_one_table_by_time_and_by_key(
     spark: SparkSession, new_home: NewHome, shape: str, flights: np.ndarray
 ) -> None:
     del shape
@@ -76,8 +76,10 @@ def test_any_shape_gives_the_rows_of_one_table_by_both_routes(
     expected = computed(queries, events, OWNED)
     assert {row["query"] for row in expected} == {"pairs", "late", "later"}
     ground = Ground(spark, lake)
-    for route in (ground.cut(queries, OWNED, 2), SHUFFLED):
-        found, _ = ground.by_route(queries, OWNED, route, 2)
+    by_key = ground.cut(queries, OWNED, 2, ("flight",))
+    assert by_key.in_words() == "files read directly, in 2 parts, cut by key, their rows merged"
+    for route in (ground.cut(queries, OWNED, 2), by_key):
+        found, _ = ground.by_route(queries, route, 2)
         assert found == expected
 
 
@@ -99,5 +101,5 @@ def test_a_task_calls_the_executor_once_for_all_of_its_groups(
         events = stream(lake, np.arange(8_000) % groups).table.sort_by("_time")
         asked = Asked(lake.stream, plan, OWNED)
         batches = events.combine_chunks().to_batches(max_chunksize=1_000)
-        list(asked.partial_rows(batches, Counter(), ordered=True))
+        list(asked.partial_rows(batches, Counter()))
         assert calls == [8_000, 8_000], groups  # the queries with D+

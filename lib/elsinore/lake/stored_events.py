@@ -38,17 +38,13 @@ _PLAIN_READER = 1
 PROFILED = 100_000
 
 
-class NotPlainError(DataError):
-    """A table's log asks more of readers than to read Parquet files; `refusal` says what."""
-
-
 def files_of(root: Path, version: int | None, interval: Interval | None) -> tuple[EventFile, ...]:
     """The files of a table laid out like `events` that can hold events of an interval, or all.
 
     They are in the order of their first events. Without a version it is the latest.
 
     Raises:
-        NotPlainError: Arrow cannot read them.
+        DataError: its log asks more of readers than to read Parquet files.
     """
     table = open_table(root, version)
     protocol = table.protocol()
@@ -77,11 +73,10 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     return tuple(sorted(found, key=lambda file: (file.first, file.path)))
 
 
-def _not_plain(root: Path, refusal: str) -> NotPlainError:
-    return NotPlainError(
+def _not_plain(root: Path, refusal: str) -> DataError:
+    return DataError(
         f"the files of {root} cannot be read without Spark: {refusal}",
         hint="turn these features of the table off and have its files written anew",
-        refusal=refusal,
     )
 
 

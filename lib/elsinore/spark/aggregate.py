@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
@@ -12,21 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.plan import RuntimePlan
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.answered import Answered, joined, own_name
-from elsinore.lake.event_files import reach_of, types_read
+from elsinore.lake.event_files import types_read
 from elsinore.lake.provenance import STAGED, origin
-from elsinore.lake.regions import Hours, day_of
-from elsinore.lake.tables import Lake
+from elsinore.lake.regions import Hours
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.spark.aggregate_route import Route, by_layout, choose_route
+from elsinore.spark.aggregate_route import Route, choose_routes
 from elsinore.spark.aggregate_worker import (
     EVENTS,
     FINISHED_SCHEMA,
@@ -41,7 +37,7 @@ from elsinore.spark.aggregate_worker import (
 )
 from elsinore.spark.carry import Carrying, choose_carrying
 from elsinore.spark.failures import spark_failures
-from elsinore.spark.partitions import Branch, aggregate_partitions, finished_together
+from elsinore.spark.partitions import finished_together
 from elsinore.template.support import require
 from elsinore.timeline import Interval
 
@@ -112,17 +108,14 @@ def aggregate(
     notes = [origin(run, one.workload, static_plan, version, owned) for one in answered]
     with spark_failures():
         counted = frozenset[str]()
-        for queries in by_layout(lake, rest.queries, owned, version) if rest else ():
-            asked = replace(workload, queries=queries)
-            route = choose_route(lake, asked, owned, version, parts)
-            if route.parts or not route.direct:
+        routes = choose_routes(lake, rest.queries, owned, version, parts) if rest else ()
+        for queries, route in routes:
+            if route.parts:
                 own = plan.of_queries([query.name for query in queries])
+                asked = replace(workload, queries=queries)
                 frames.append(
-                    aggregated(
-                        spark, lake, asked, owned, version, route, plan=own, parts=parts,
-                        counted=counted,
-                    )
-                )  # fmt: skip
+                    aggregated(spark, asked, route, plan=own, parts=parts, counted=counted)
+                )
             counted |= types_read(workload, queries)
             words.append(route.in_words())
         if carrying:
@@ -203,10 +196,7 @@ def _with_short_names(rows: pa.Table, workload: str) -> pa.Table:
 
 def aggregated(
     spark: SparkSession,
-    lake: Lake,
     workload: Workload,
-    owned: Interval,
-    version: int,
     route: Route,
     *,
     plan: RuntimePlan,
@@ -217,20 +207,11 @@ def aggregated(
 
     Events of the types `counted` are counted elsewhere.
     """
-    if route.direct:
-        task = reading(workload, route.parts, plan, counted, merged=route.merged)
-        if not route.merged:
-            return _numbered(spark, len(route.parts), task)
-        rows = _numbered(spark, len(route.parts), task, PARTIAL_SCHEMA)
-        return finished_together(rows, workload, parts)
-    table = spark.read.format("delta").option("versionAsOf", version)
-    rows = table.load(str(lake.path("events")))
-
-    def events_of(branch: Branch) -> DataFrame:
-        events = events_between(rows, reach_of(branch.queries, owned), branch.types)
-        return events.select(*_engine_columns(workload.schema, branch.attributes))
-
-    return aggregate_partitions(workload, plan, events_of, counted, owned=owned, parts=parts)
+    task = reading(workload, route.parts, plan, counted, merged=route.merged)
+    if not route.merged:
+        return _numbered(spark, len(route.parts), task)
+    rows = _numbered(spark, len(route.parts), task, PARTIAL_SCHEMA)
+    return finished_together(rows, workload, parts)
 
 
 def split_rows(rows: DataFrame, counts: list[Counts]) -> Iterator[pa.Table]:
@@ -244,29 +225,3 @@ def split_rows(rows: DataFrame, counts: list[Counts]) -> Iterator[pa.Table]:
             counts.append(found)
             if results.num_rows:
                 yield results
-
-
-def events_between(events: DataFrame, interval: Interval, types: Collection[str]) -> DataFrame:
-    """Rows of the table `events` of some types in an interval."""
-    first, last = day_of(interval.start), day_of(interval.end - 1)
-    start, end = (F.timestamp_micros(F.lit(i)) for i in (interval.start, interval.end))
-    return events.where(
-        F.col("event_day").between(F.lit(first), F.lit(last))
-        & (F.col("event_time") >= start)
-        & (F.col("event_time") < end)
-        & F.col("event_type").isin(sorted(types))
-    )
-
-
-def _engine_columns(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
-    """`_time` in microseconds, `_type` as a code, and attributes with timestamps as integers."""
-    names = F.array(*(F.lit(event_type.name) for event_type in schema.types))
-    code = F.array_position(names, F.col("event_type")) - F.lit(1)
-    columns = [
-        F.unix_micros("event_time").alias(TIME_COLUMN),
-        code.cast("int").alias(TYPE_COLUMN),
-    ]
-    for name in attributes:
-        is_instant = schema.attributes[name] is AttributeType.TIMESTAMP
-        columns.append(F.unix_micros(name).alias(name) if is_instant else F.col(name))
-    return columns

@@ -1,9 +1,9 @@
-"""Chooses how the tasks of an aggregation come by their events: parts of the slice, or shuffles."""
+"""Chooses how the tasks of an aggregation come by their events: by parts of time, and by keys."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapreplace
 from itertools import pairwise, starmap
@@ -11,50 +11,39 @@ from itertools import pairwise, starmap
 import numpy as np
 
 from elsinore.lake.event_files import EventFile, Share, reach_of, shares
-from elsinore.lake.stored_events import NotPlainError, files_of
+from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
-from elsinore.places import is_here
-from elsinore.query.bound import BoundQuery, Workload
-from elsinore.spark.aggregate_worker import Part
-from elsinore.spark.partitions import branches, common_keys
+from elsinore.query.bound import BoundQuery
+from elsinore.spark.aggregate_worker import LET_GO, Part
+from elsinore.spark.partitions import common_keys
 from elsinore.timeline import Interval
 from elsinore.windows import Window, joint_reach
 
-#: Bytes of events (some two million of them) from which comparing pairs may cost more than a
-#: shuffle does.
+#: Bytes of events (some two million of them) from which it pays to cut by keys.
 MANY_BYTES = 50_000_000
 
-#: What it costs to read a byte of the table, shuffle it by key and hand it to a Python worker, in
-#: bytes that a task reads straight into Arrow and sorts. Measured with a million events and 20
-#: queries in CPU seconds of all processes: 6.1 against 1.8, of which the executor takes 1.4 either
-#: way, so 4.7 against 0.4; taken lower, since a part of the 4.7 is each job's whatever it moves.
-SHUFFLED_BYTE = 8.0
+#: Queries run apart where the busiest core then has less to do than this much of what it has where
+#: they run together: each group is a job of its own.
+APART = 0.8
+
+#: How often, at most, parts of time together read what their windows hold. Each holds as much of it
+#: as its longest windows do.
+MOST_READ = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How tasks come by their events: what each reads from files itself, or why Spark shuffles.
-
-    Where they are `merged`, several parts have rows of one group.
-    """
+    """The parts of a slice that tasks read; where `merged`, several have rows of one group."""
 
     parts: tuple[Part, ...]
-    why: str | None = None
     merged: bool = False
-
-    @property
-    def direct(self) -> bool:
-        """Whether tasks read files themselves."""
-        return self.why is None
 
     def in_words(self) -> str:
         """For people.
 
-        >>> Route((), "its files are not plain").in_words()
-        'shuffled: its files are not plain'
+        >>> Route(()).in_words()
+        'nothing read, since no window ends here'
         """
-        if self.why is not None:
-            return f"shuffled: {self.why}"
         if not self.parts:
             return "nothing read, since no window ends here"
         bucket = self.parts[0].bucket
@@ -64,71 +53,42 @@ class Route:
         return f"files read directly, in {number} part{'s' if number > 1 else ''}{by_key}"
 
 
-def by_layout(
-    lake: Lake, queries: Sequence[BoundQuery], owned: Interval, version: int
-) -> list[tuple[BoundQuery, ...]]:
-    """Queries whose events all carry the keys by which files are laid out, and the others.
+def choose_routes(
+    lake: Lake, queries: Sequence[BoundQuery], owned: Interval, version: int, parts: int
+) -> list[tuple[tuple[BoundQuery, ...], Route]]:
+    """Which queries run together, and by which parts, so many at most; the longest windows first.
 
-    Those that reach back furthest come first. Of few events they are not told apart.
+    Of few events all run together. Of many, those do whose events all carry the keys by which files
+    are laid out; the others by their common keys, where that keeps more cores busy.
     """
-    groups = [tuple(queries)]
-    if lake.stream.buckets is not None:
-        with suppress(NotPlainError):
-            files = files_of(lake.path("events"), version, reach_of(queries, owned))
-            if sum(file.size for file in files) > MANY_BYTES:
-                keyed = {query.name: bool(_laid_keys(files, [query])) for query in queries}
-                groups = [tuple(q for q in queries if keyed[q.name] is of) for of in (True, False)]
-    groups = [group for group in groups if group]
-    return sorted(groups, key=lambda group: -max(query.window.within for query in group))
+    files = files_of(lake.path("events"), version, reach_of(queries, owned))
+    is_large = sum(file.size for file in files) > MANY_BYTES
 
+    def route(together: Sequence[BoundQuery]) -> Route:
+        windows = {query.window for query in together}
+        if not any(window.ending_in(owned) for window in windows):
+            return Route(())
+        grouped = bucket_keys(together)
+        keys = _laid_keys(files, together) or grouped or _shared_keys(together)
+        cut = cut_into_parts(
+            files, owned, windows, keys if is_large else (), most=parts, cores=lake.cores
+        )
+        bucket = cut[0].bucket if cut else None
+        return Route(cut, merged=bucket is not None and not set(bucket.keys) <= set(grouped))
 
-def choose_route(
-    lake: Lake, workload: Workload, owned: Interval, version: int, parts: int
-) -> Route:
-    """The route that should be quickest, by the bytes that it moves; so many parts at most.
+    def work(together: Sequence[BoundQuery]) -> float:
+        return busiest(route(together).parts, lake.cores)
 
-    Spark has no jars for object stores: there tasks always read files themselves.
-
-    Raises:
-        NotPlainError: the files of such a lake cannot be read directly.
-    """
-    if not any(query.window.ending_in(owned) for query in workload.queries):
-        return Route(())
-    reached, in_spark = reach_of(workload.queries, owned), is_here(lake.path("events"))
-    try:
-        files = files_of(lake.path("events"), version, reached)
-    except NotPlainError as error:
-        if not in_spark:
-            raise
-        return Route((), f"files cannot be read directly, {error.fields['refusal']}")
-    cores, size = lake.cores, sum(file.size for file in files)
-    windows = {query.window for query in workload.queries}
-    keys = bucket_keys(workload.queries) if size > MANY_BYTES else ()
-    if size > MANY_BYTES and (laid := _laid_keys(files, workload.queries)):
-        cut = cut_into_parts(files, owned, windows, laid, most=parts, cores=cores)
-        return Route(cut, merged=not set(laid) <= set(keys))
-    few = compared_in_few_windows(workload, owned, cores) if size > MANY_BYTES else []
-    if few and in_spark:
-        return Route((), f"{', '.join(few)} compare pairs of events in fewer windows than cores")
-    cut = cut_into_parts(files, owned, windows, keys, most=parts, cores=cores)
-    shuffles = len(branches(workload))
-    if not in_spark or reads_directly(cut, size, shuffles, cores):
-        return Route(cut)
-    return Route((), "windows reach far beyond the parts that tasks could read by themselves")
-
-
-def compared_in_few_windows(workload: Workload, owned: Interval, cores: int) -> list[str]:
-    """The queries for which keys keep more cores busy than windows do.
-
-    Their edge predicates compare pairs of events, which costs more than it costs to move events,
-    and fewer of their windows end in the slice than there are cores.
-    """
-    return [
-        query.name
-        for query in workload.queries
-        if query.edge_predicates and common_keys(query)
-        if len(query.window.ending_in(owned)) < cores
-    ]
+    laid = [query for query in queries if is_large and _laid_keys(files, [query])]
+    rest = [query for query in queries if query not in laid]
+    apart = defaultdict(list)
+    for query in rest:
+        apart[common_keys(query) if is_large else ()].append(query)
+    # To read events costs each group the same, to aggregate them as many queries as it has.
+    costs = (work(of) * (LET_GO + (1 - LET_GO) * len(of) / len(rest)) for of in apart.values())
+    others = apart.values() if sum(costs) < APART * work(rest) else [rest]
+    found = [(tuple(of), route(of)) for of in (laid, *others) if of]
+    return sorted(found, key=lambda one: -max(query.window.within for query in one[0]))
 
 
 def cut_into_parts(
@@ -144,15 +104,17 @@ def cut_into_parts(
 
     More parts keep more cores busy, but each reads again what its windows can hold of the time
     before it; taken is the number for which the busiest core reads least, the smallest of those.
-    Files hold the events of the slice and of what its windows reach. A part is cut into as many
-    buckets as there are cores where that keeps more of them busy, and where `keys` are in the
-    groups of all queries (`bucket_keys`) or files are laid out by some of these.
+    Files hold the events of the slice and of what its windows reach. A part is cut by `keys` into
+    as many buckets as there are cores where that keeps more of them busy, or where files are laid
+    out by some of these.
     """
-    choices = [
-        _cut(files, owned, windows, number, cut)
-        for cut in (shares(files, keys, of) for of in sorted({1, min(cores, most) if keys else 1}))
-        for number in range(1, min(most // len(cut), owned.length) + 1)
-    ]
+    choices = []
+    for of in sorted({1, min(cores, most) if keys else 1}):
+        cut = shares(files, keys, of)
+        numbers = range(1, min(most // len(cut), owned.length) + 1)
+        found = [_cut(files, owned, windows, number, cut) for number in numbers]
+        read = [sum(part.size for part in parts) for parts in found]
+        choices += [p for p, size in zip(found, read, strict=True) if size <= MOST_READ * read[0]]
     return min(choices, key=lambda parts: (busiest(parts, cores), len(parts)))
 
 
@@ -168,11 +130,15 @@ def bucket_keys(queries: Iterable[BoundQuery]) -> tuple[str, ...]:
     return tuple(sorted(set.intersection(*shared)))
 
 
+def _shared_keys(queries: Iterable[BoundQuery]) -> tuple[str, ...]:
+    """The attributes that all events of all queries carry as keys."""
+    return tuple(sorted(set.intersection(*(set(common_keys(query)) for query in queries))))
+
+
 def _laid_keys(files: Sequence[EventFile], queries: Iterable[BoundQuery]) -> tuple[str, ...]:
     """The keys by which files are laid out, if all events of all queries carry them."""
     laid = files[0].bucket if files else None
-    common = set.intersection(*(set(common_keys(query)) for query in queries))
-    return laid.keys if laid and set(laid.keys) <= common else ()
+    return laid.keys if laid and set(laid.keys) <= set(_shared_keys(queries)) else ()
 
 
 def busiest(parts: Sequence[Part], cores: int) -> float:
@@ -181,14 +147,6 @@ def busiest(parts: Sequence[Part], cores: int) -> float:
     for part in parts:
         heapreplace(read, read[0] + part.size)
     return max(read)
-
-
-def reads_directly(parts: Sequence[Part], size: int, shuffles: int, cores: int) -> bool:
-    """Whether tasks should read the files of their parts, rather than Spark shuffle the events.
-
-    Spark would read and shuffle the files of the slice, of so many bytes, a number of times.
-    """
-    return busiest(parts, cores) <= SHUFFLED_BYTE * shuffles * size / cores
 
 
 def _cut(

@@ -83,16 +83,15 @@ class Asked:
     plan: RuntimePlan
     owned: Interval | None
 
-    def partial_rows(
-        self, batches: Batches, told: Counter[str], *, ordered: bool
-    ) -> Iterator[pa.Table]:
+    def partial_rows(self, batches: Batches, told: Counter[str]) -> Iterator[pa.Table]:
         """Partial rows from all events of some partitions.
 
+        No more events are held than the live windows need, and a table has all partial rows of the
+        windows that it has any of.
+
         Args:
-            batches: `_time`, `_type` and the attributes that the queries read.
+            batches: `_time`, which never falls, `_type` and the attributes that the queries read.
             told: is given the counts of what queries shared.
-            ordered: whether time never falls. Then no more events are held than the live windows
-                need, and a table has all partial rows of the windows that it has any of.
         """
         observer = Observer(room=0, details=False)
 
@@ -103,11 +102,8 @@ class Asked:
                 parts.append(found.cast(PARTIAL_SCHEMA))
             yield pa.concat_tables(parts)
 
-        if ordered:
-            reach = max(query.window.within for query in self.plan.queries)
-            yield from aggregate_in_order(batches, reach, aggregate, owned=self.owned)
-        elif held := [batch for batch in batches if batch.num_rows]:
-            yield from aggregate(pa.Table.from_batches(held), self.owned)
+        reach = max(query.window.within for query in self.plan.queries)
+        yield from aggregate_in_order(batches, reach, aggregate, owned=self.owned)
         told.update(observer.counts)
 
 
@@ -142,7 +138,7 @@ def reading(
         for files in Share(part.files, part.bucket).in_turn():
             events = events_in_order(files, part.reached, workload.schema, types, read, part.bucket)
             seen = counting(events, told, own)
-            for rows in asked.partial_rows(seen, told, ordered=True):
+            for rows in asked.partial_rows(seen, told):
                 yield from results_of(rows) if merged else finished(workload, rows, told)
         yield counts_of(PARTIAL_SCHEMA if merged else FINISHED_SCHEMA, told)
 
@@ -171,19 +167,12 @@ def counting(
         yield batch
 
 
-def aggregating(asked: Asked, counted: frozenset[str], *, ordered: bool) -> Task:
-    """A task that makes partial rows from all events of its partitions; see `Asked`.
-
-    It counts the events of some types.
-    """
+def aggregating(asked: Asked) -> Task:
+    """A task that makes partial rows from all events of its partitions; see `Asked`."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        told = Counter({EVENTS: 0})
-        codes = pa.array([asked.schema.type_codes[name] for name in counted], pa.int32())
-        seen = counting(batches, told, lambda batch: pc.is_in(batch[TYPE_COLUMN], codes))
-        for rows in asked.partial_rows(seen, told, ordered=ordered):
+        for rows in asked.partial_rows(batches, Counter()):
             yield from results_of(rows)
-        yield counts_of(PARTIAL_SCHEMA, told)
 
     return task
 

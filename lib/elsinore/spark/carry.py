@@ -31,7 +31,7 @@ from elsinore.lake.event_files import (
     types_read,
 )
 from elsinore.lake.kept_hours import KeptHours, read_kept
-from elsinore.lake.stored_events import NotPlainError, files_of
+from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.lowering.carriers import carriers_of
 from elsinore.places import state
@@ -203,10 +203,7 @@ def choose_carrying(
     if not queries:
         return None
     longest = max(query.window.within for query in queries)
-    try:
-        files = files_of(lake.path("events"), version, Interval(owned.start - longest, owned.end))
-    except NotPlainError:  # which Spark can read
-        return None
+    files = files_of(lake.path("events"), version, Interval(owned.start - longest, owned.end))
     before = Interval(owned.start - longest, owned.start)
     if sum(file.bytes_in(before) for file in files) < FEWEST_BYTES:
         return None

@@ -27,7 +27,6 @@ from elsinore.spark.aggregate_worker import (
     finishing,
     with_counts,
 )
-from elsinore.timeline import Interval
 
 _GROUP = ("query", "group", "window_start", "window_end")
 
@@ -36,9 +35,7 @@ def aggregate_partitions(
     workload: Workload,
     plan: RuntimePlan,
     events_of: Callable[[Branch], DataFrame],
-    counted: frozenset[str] = frozenset(),
     *,
-    owned: Interval | None,
     parts: int,
 ) -> DataFrame:
     """Finished rows and counts (`aggregate_worker.with_counts`) of a workload.
@@ -47,18 +44,12 @@ def aggregate_partitions(
         workload: the queries.
         plan: who runs which query.
         events_of: the events of a branch: `_time`, `_type` and the attributes that it reads.
-        counted: types whose events are counted elsewhere.
-        owned: the windows that end here, and no others; None: all.
         parts: tasks that the work is distributed over, at most.
     """
     partial = []
-    for branch in sorted(branches(workload), key=lambda branch: -branch.longest):
-        names = [query.name for query in branch.queries]
-        asked = Asked(workload.schema, plan.of_queries(names), owned)
-        # An event that several branches read counts where the longest windows read it.
-        fresh = branch.types - counted
-        partial.append(_partial(events_of(branch), branch, asked, parts, fresh))
-        counted |= branch.types
+    for branch in branches(workload):
+        asked = Asked(workload.schema, plan.of_queries([q.name for q in branch.queries]), None)
+        partial.append(_partial(events_of(branch), branch, asked, parts))
     together = reduce(lambda one, other: one.unionByName(other), partial)
     return finished_together(together, workload, parts)
 
@@ -70,20 +61,15 @@ def finished_together(together: DataFrame, workload: Workload, parts: int) -> Da
     return rows.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
 
 
-def _partial(
-    events: DataFrame, branch: Branch, asked: Asked, parts: int, counted: frozenset[str]
-) -> DataFrame:
-    """Partial rows of a branch, and counts of the events of some types."""
+def _partial(events: DataFrame, branch: Branch, asked: Asked, parts: int) -> DataFrame:
+    """Partial rows of a branch. In the order of time old events can be let go."""
     if branch.keys:
         columns = events.repartition(parts, *partition_keys(asked.schema, branch.keys))
     else:
         columns = events.repartition(1)
-    # In the order of time old events can be let go; worth a sort where there are such.
-    ordered = asked.owned is None or branch.longest < asked.owned.length
-    if ordered:
-        columns = columns.sortWithinPartitions(TIME_COLUMN)
-    task = aggregating(asked, counted, ordered=ordered)
-    return columns.mapInArrow(task, from_arrow_schema(with_counts(PARTIAL_SCHEMA)))
+    return columns.sortWithinPartitions(TIME_COLUMN).mapInArrow(
+        aggregating(asked), from_arrow_schema(with_counts(PARTIAL_SCHEMA))
+    )
 
 
 def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
@@ -116,11 +102,6 @@ class Branch:
     queries: tuple[BoundQuery, ...]
     types: frozenset[str]
     attributes: tuple[str, ...]
-
-    @property
-    def longest(self) -> int:
-        """The longest WITHIN of its queries."""
-        return max(query.window.within for query in self.queries)
 
 
 def branches(workload: Workload) -> tuple[Branch, ...]:

@@ -68,7 +68,7 @@ def run(
         return read.select(TIME_COLUMN, TYPE_COLUMN, *branch.attributes)
 
     parts = parts or int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    rows = aggregate_partitions(bound, compile_plan(bound), events_of, owned=None, parts=parts)
+    rows = aggregate_partitions(bound, compile_plan(bound), events_of, parts=parts)
     calendar = schema.time_unit.is_calendar
     bounds = [
         F.timestamp_micros(name).alias(name) if calendar else F.col(name)

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from unittest.mock import Mock
 
 import pytest
 
 from elsinore.lake.event_files import EventFile
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
-from elsinore.spark.aggregate_route import (
-    SHUFFLED_BYTE,
-    Route,
-    busiest,
-    compared_in_few_windows,
-    cut_into_parts,
-    reads_directly,
-)
+from elsinore.spark.aggregate_route import MOST_READ, busiest, choose_routes, cut_into_parts
 from elsinore.spark.aggregate_worker import add_up
 from elsinore.timeline import HOUR, Interval
 from elsinore.windows import Window
@@ -81,7 +75,6 @@ def test_a_large_file_is_read_by_several_tasks_a_row_group_more_each() -> None:
     file = EventFile("large", 10**9, 0, 3599)
     parts = cut_into_parts([file], Interval(0, 3600), {Window(60, 60)}, most=4, cores=4)
     assert [part.size for part in parts] == [2.5e8 + 2.5e7] * 4
-    assert reads_directly(parts, file.size, 1, cores=4)
 
 
 def test_long_windows_are_cut_little() -> None:
@@ -91,43 +84,67 @@ def test_long_windows_are_cut_little() -> None:
     assert len(alone) == 1
     two = cut_into_parts(files, Interval(1440, 1560), {Window(1440, 1)}, most=8, cores=2)
     assert [len(part.files) for part in two] == [25, 25]  # against 26 in one part
-    size = sum(file.size for file in files)
-    assert reads_directly(two, size, 1, cores=2)
-    cores = int(SHUFFLED_BYTE * 4)
-    many = cut_into_parts(files, Interval(1440, 1560), {Window(1440, 1)}, most=cores, cores=cores)
-    assert busiest(many, cores) > SHUFFLED_BYTE * size / cores
-    assert not reads_directly(many, size, 1, cores)
-    assert reads_directly(many, size, 4, cores)  # four shuffles cost more
+    # Each part holds the day in memory: there are not more than some.
+    files = hourly(26, 10**9)
+    many = cut_into_parts(files, Interval(1440, 1560), {Window(1440, 1)}, most=64, cores=64)
+    assert len(many) == MOST_READ
 
 
 def test_a_slice_without_files_has_parts_all_the_same() -> None:
     parts = cut_into_parts([], Interval(0, 100), {Window(10, 1)}, most=4, cores=4)
     assert [part.owned for part in parts] == [Interval(0, 100)]
-    assert reads_directly(parts, 0, 1, cores=4)
 
 
-def test_pairs_in_few_long_windows_are_better_spread_by_key() -> None:
-    texts = {
-        "long_pairs": "A+ WHERE [k] AND A.x < NEXT(A).x WITHIN 1 day",
-        "long_plain": "A+ WHERE [k] WITHIN 1 day",
-        "short_pairs": "A+ WHERE [k] AND A.x < NEXT(A).x WITHIN 1 hour",
-        "slid_pairs": "A+ WHERE [k] AND A.x < NEXT(A).x WITHIN 1 day SLIDE 1 hour",
-        "no_key": "A+ WHERE A.x < NEXT(A).x WITHIN 1 day",
-    }
-    text = "".join(f"QUERY {n} RETURN COUNT(*) PATTERN {t};" for n, t in texts.items())
-    workload = bind_workload(parse_workload(text), SCHEMA)
-    owned = Interval(0, 24 * HOUR)
-    # One window of a day ends in the day, 24 of an hour do, or of a day that slide by an hour.
-    assert compared_in_few_windows(workload, owned, cores=1) == []
-    assert compared_in_few_windows(workload, owned, cores=2) == ["long_pairs"]
-    assert compared_in_few_windows(workload, owned, cores=25) == [
-        "long_pairs", "short_pairs", "slid_pairs"
-    ]  # fmt: skip
+QUERIES = """
+QUERY pairs RETURN COUNT(*) PATTERN A+ WHERE [k] AND A.x < NEXT(A).x WITHIN 1 day;
+QUERY both RETURN COUNT(*) PATTERN SEQ(A a, A b) WHERE [k, x] WITHIN 1 day;
+QUERY other RETURN COUNT(*) PATTERN SEQ(A a, A b) WHERE [x] WITHIN 1 day;
+QUERY none RETURN COUNT(*) PATTERN SEQ(A a, A b) WITHIN 1 day;
+QUERY short RETURN COUNT(*) PATTERN SEQ(A a, A b) WITHIN 1 minute;
+"""
 
 
-def test_a_route_says_what_it_is() -> None:
-    assert Route(()).direct
-    assert Route((), "of a feature").in_words() == "shuffled: of a feature"
+@pytest.mark.parametrize(
+    ("names", "cores", "found"),
+    [
+        # One window of a day ends in the day: time keeps one core busy.
+        ("pairs both", 2, {"pairs both": "2 parts, cut by key, their rows merged"}),
+        ("none", 2, {"none": "1 part"}),
+        ("none", 16, {"none": "1 part"}),
+        ("short", 4, {"short": "4 parts"}),
+        # Without a common key they go apart, if that is worth a job for each.
+        (
+            "pairs other",
+            2,
+            {
+                "pairs": "2 parts, cut by key, their rows merged",
+                "other": "2 parts, cut by key, their rows merged",
+            },
+        ),
+        ("pairs other none", 2, {"pairs other none": "1 part"}),
+    ],
+)
+def test_keys_are_cut_by_where_time_keeps_too_few_cores_busy(
+    monkeypatch: pytest.MonkeyPatch, names: str, cores: int, found: dict[str, str]
+) -> None:
+    day = Interval(0, 24 * HOUR)
+    files = [EventFile(f"{n}", 10**9, n * HOUR, (n + 1) * HOUR - 1) for n in range(24)]
+    workload = bind_workload(parse_workload(QUERIES), SCHEMA)
+    asked = [workload.by_name[name] for name in names.split()]
+    lake = Mock(cores=cores)
+
+    def routes() -> dict[str, str]:
+        routes = choose_routes(lake, asked, day, 0, parts=cores)
+        start = "files read directly, in "
+        return {
+            " ".join(query.name for query in of): route.in_words().removeprefix(start)
+            for of, route in routes
+        }
+
+    monkeypatch.setattr("elsinore.spark.aggregate_route.files_of", lambda *_: files)
+    assert routes() == found
+    monkeypatch.setattr("elsinore.spark.aggregate_route.MANY_BYTES", 10**12)
+    assert list(routes()) == [names], "of few events all run together"
 
 
 def test_counts_of_tasks_are_added_and_sizes_compared() -> None:
