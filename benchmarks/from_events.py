@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,7 @@ from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.lake.answered import Answered
 from elsinore.lake.land import laid_out
 from elsinore.lake.provenance import PUBLISHED, STAGED
-from elsinore.lake.publish import Published, publish
+from elsinore.lake.publish import publish
 from elsinore.lake.regions import Hours
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, note_metrics
 from elsinore.lake.tables import Lake
@@ -84,7 +85,7 @@ def from_events() -> Measured:
         done = aggregate_day(ground)
         assert done.events == number
         published = _publish(ground)
-        assert published.rows == done.rows > 0
+        assert published["rows"] == done.rows > 0
         _check(ground)
         ways: dict[str, Way] = {
             "aggregate": lambda: aggregate_day(ground),
@@ -203,7 +204,7 @@ def _land(lake: Lake, events: pa.Table) -> None:
     write_deltalake(str(lake.path("events")), rows, mode="append", target_file_size=2**40)
 
 
-def _publish(ground: Ground) -> Published:
+def _publish(ground: Ground) -> dict[str, Any]:
     """Publish what is staged, of which it is recorded that it was validated."""
     validated = {STAGED_VERSION: str(ground.lake.version(STAGED))}
     note_metrics(ground.lake, ground.workload, DAY_OF, VALIDATE_STEP, validated)

@@ -23,7 +23,7 @@ from elsinore.timeline import Interval
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
-    """Land, and give the counts and what `Reopened.figures` says.
+    """Land, and give the counts and what `hours_to_reopen` says.
 
     Raises:
         DataError: no hour has a file, and files that nothing reads lie there.
@@ -44,7 +44,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     first = _refused_first(lake, workload, interval, figures)
     most, days = settings.reopen_hours, settings.late_days
     ours = [(one.lake.root, one.workload) for one in answered]
-    reopened = hours_to_reopen(ours, interval, most=most, days=days).figures(most)
+    reopened = hours_to_reopen(ours, interval, most=most, next_most=most, days=days)
     left = {"hours_left": reopened["hours_left"]}
     for one in answered:
         note_metrics(one.lake, one.workload, interval, LAND_STEP, figures | left)

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 
 from elsinore.lake.answered import answered_by
-from elsinore.lake.maintain import figures, maintain
+from elsinore.lake.maintain import maintain
 from elsinore.lake.retain import remove_old
 from elsinore.lake.run_metrics import MAINTAIN_STEP, note_metrics, record_metrics
 from elsinore.lake.tables import Lake
@@ -26,7 +26,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         removed = remove_old(lake, own, longest, until, run=arguments.run)
         if removed.get("reports_expired"):
             write_index(own.reports)
-        kept = figures(maintain(lake, keep_hours=own.keep_hours, run=arguments.run))
+        kept = maintain(lake, keep_hours=own.keep_hours, run=arguments.run)
         note_metrics(lake, None, arguments.interval, MAINTAIN_STEP, removed | kept)
         record_metrics(lake, arguments.run)  # those of runs that never came to their report, too
         done.update(removed | kept)

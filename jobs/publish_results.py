@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from elsinore.errors import ConflictError
 from elsinore.lake.provenance import RestagedError, standing
@@ -36,7 +36,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         behind = overtaken(settings.lake, workload, interval)
         if not behind:
             try:
-                published = publish(lake, workload, interval, run=arguments.run, name=name)
+                figures = publish(lake, workload, interval, run=arguments.run, name=name)
             except RestagedError:
                 validate_results(arguments, settings)
                 continue
@@ -49,6 +49,5 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         validate_results(arguments, settings)
     else:
         raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
-    figures = asdict(published)
     note_metrics(lake, workload, interval, PUBLISH_STEP, figures)
     return {**figures, **standing(settings.lake)}

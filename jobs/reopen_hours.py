@@ -12,5 +12,5 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     """For runs that catch up: nothing lands, and nothing but the interval is taken on."""
     answered = answered_by(settings, arguments.workloads)
     ours, days = [(one.lake.root, one.workload) for one in answered], settings.late_days
-    found = hours_to_reopen(ours, arguments.interval, most=0, days=days)
-    return found.figures(settings.reopen_hours)
+    most = settings.reopen_hours
+    return hours_to_reopen(ours, arguments.interval, most=0, next_most=most, days=days)

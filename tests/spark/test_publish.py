@@ -65,7 +65,8 @@ def prepared(lake: Lake, interval: Interval) -> None:
 
 
 def published(lake: Lake, interval: Interval) -> int:
-    return publish(lake, workload(lake, QUERIES), interval, run="run 7", name="three").rows
+    done = publish(lake, workload(lake, QUERIES), interval, run="run 7", name="three")
+    return int(done["rows"])
 
 
 def of(lake: Lake, interval: Interval) -> dict[str, Publication]:

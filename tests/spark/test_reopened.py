@@ -95,7 +95,8 @@ def published(
     spark: SparkSession, lake: Lake, queries: Workload, interval: Interval, run: str
 ) -> tuple[Interval, ...]:
     """Compute and publish an interval with what it re-opened, trusting the engine."""
-    reopened = hours_to_reopen([(lake.root, queries)], interval, most=100).taken
+    found = hours_to_reopen([(lake.root, queries)], interval, most=100)["reopened"]
+    reopened = tuple(Interval.parse(part["start"], part["end"]) for part in found)
     for part in (interval, *reopened):
         aggregate(spark, [Answered("", lake, queries)], part, static_plan="p", parts=1, run=run)
         validated = {STAGED_VERSION: str(lake.version(STAGED))}

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 
 import pyarrow.compute as pc
 from deltalake import CommitProperties
@@ -34,19 +32,12 @@ _NOTED = ("events", STAGED, PUBLISHED)
 _RETENTION = "delta.deletedFileRetentionDuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Maintained:
-    """What maintenance did to a table: files that its latest version named before and names now,
-    and those that VACUUM removed from the disk.
-    """
-
-    live_before: int
-    live: int
-    removed: int
-
-
-def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
+def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, int]:
     """OPTIMIZE each own table where that helps, VACUUM them, and keep what the logs say.
+
+    The answer has for each table the files that its latest version named before
+    (`<table>_live_before`) and names now (`_live`), and those that were removed from the disk
+    (`_removed`).
 
     Rows stay what they are. A concurrent writer of the same files makes this lose, or loses itself;
     either is tried again. A file is kept for `keep_hours` after no latest version names it, and the
@@ -61,19 +52,12 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, Maintained]:
             f"files must be kept for {LEAST_KEPT} hours at least, not {keep_hours}",
             hint="a version that a run reads must not go while it reads",
         )
-    done = {name: _maintain(lake, name, keep_hours, run) for name in lake.own}
+    done: dict[str, int] = {}
+    for table in lake.own:
+        done |= _maintain(lake, table, keep_hours, run)
     drop_kept_hours(lake.root, unused_since=time.time_ns() - keep_hours * 3600 * 10**9)
     _keep_history(lake, run)
     return done
-
-
-def figures(maintained: Mapping[str, Maintained]) -> dict[str, int]:
-    """As plain values, for metrics: `<table>_<figure>`."""
-    return {
-        f"{table}_{figure}": count
-        for table, counts in maintained.items()
-        for figure, count in asdict(counts).items()
-    }
 
 
 def is_worth_compacting(lake: Lake, table: str) -> bool:
@@ -89,7 +73,7 @@ def is_worth_compacting(lake: Lake, table: str) -> bool:
     return any(count > 1 for count in counts)
 
 
-def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
+def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> dict[str, int]:
     before = len(lake.log(table).file_uris())
     note = CommitProperties(custom_metadata={"run": run})
     with write_failures(table):
@@ -101,7 +85,8 @@ def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> Maintained:
         # Which files these are: a vacuum without any would write two commits about it.
         if stale := lake.log(table).vacuum(keep_hours, full=True):
             lake.log(table).vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
-    return Maintained(before, len(lake.log(table).file_uris()), len(stale))
+    live = len(lake.log(table).file_uris())
+    return {f"{table}_live_before": before, f"{table}_live": live, f"{table}_removed": len(stale)}
 
 
 def _new_retention(lake: Lake, table: str, keep_hours: int) -> dict[str, str]:

@@ -35,19 +35,13 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, hour_label, instant_of, parse_hour
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What was published: rows, the digest of their content, and how many hours are provisional."""
-
-    rows: int
-    digest: str
-    provisional: int
-
-
 def publish(
     lake: Lake, workload: Workload, interval: Interval, *, run: str, name: str = ""
-) -> Published:
+) -> dict[str, Any]:
     """Make the staged results of some hours the published ones, in one commit.
+
+    The answer is how many `rows` were published, the `digest` of their content, and how many hours
+    are `provisional`.
 
     A second commit says in `publications` where they come from. The first one carries the same in
     its note, so that what a killed process left between the two can be told
@@ -88,8 +82,11 @@ def publish(
     awaited = awaited_landings(lake.root, workload, map(parse_hour, origins))
     records = _records(lake, own, origins, contents, awaited)
     lake.record(PUBLICATIONS, [common | record for record in records], where=[hours], run=run)
-    total = sum(content.rows for content in found.values())
-    return Published(total, combine(found), sum(map(bool, awaited.values())))
+    return {
+        "rows": sum(content.rows for content in found.values()),
+        "digest": combine(found),
+        "provisional": sum(map(bool, awaited.values())),
+    }
 
 
 def _records(

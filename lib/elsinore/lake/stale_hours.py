@@ -52,31 +52,6 @@ class StaleHours:
         return stretches(hour for hour in own if interval.contains(hour))
 
 
-@dataclass(frozen=True, slots=True)
-class Reopened:
-    """Hours outside of a run's own that are stale or were missed.
-
-    The run computes those that are `taken`, each stretch by itself; the others are too many for it.
-    """
-
-    taken: tuple[Interval, ...]
-    left: tuple[Interval, ...]
-
-    def figures(self, most: int) -> dict[str, Any]:
-        """For JSON: the stretches, as `reopened`, how many hours they and those left are, and the
-        next stretch to catch up with, of some hours.
-        """
-        following = [
-            Interval(part.start, min(part.end, part.start + most * HOUR)) for part in self.left[:1]
-        ]
-        return {
-            "reopened": [_borders(part) for part in self.taken],
-            "reopened_hours": sum(part.length for part in self.taken) // HOUR,
-            "hours_left": sum(part.length for part in self.left) // HOUR,
-            "catch_up": [_borders(part) for part in following],
-        }
-
-
 def _borders(part: Interval) -> dict[str, str]:
     return {"start": format_instant(part.start), "end": format_instant(part.end)}
 
@@ -243,14 +218,24 @@ def touched_hours(lake: LakePath, versions: Mapping[int, int], until: int) -> se
 
 
 def hours_to_reopen(
-    answered: Iterable[tuple[LakePath, Workload]], interval: Interval, *, most: int, days: int = 0
-) -> Reopened:
-    """What a run is to compute beside its own hours.
+    answered: Iterable[tuple[LakePath, Workload]],
+    interval: Interval,
+    *,
+    most: int,
+    next_most: int = 0,
+    days: int = 0,
+) -> dict[str, Any]:
+    """What a run is to compute beside its own hours: those that are stale or were missed.
+
+    For JSON: the stretches that it takes on, each to be computed by itself, as `reopened`, how many
+    hours they are (`reopened_hours`) and how many are too many for it (`hours_left`), and of these
+    the next stretch to `catch_up` with.
 
     Args:
         answered: the workloads of the run, each with the folder of its tables.
         interval: the hours of the run.
         most: how many hours the run may take on beside its own.
+        next_most: how many hours to catch up with next.
         days: how many days before its own hours may have been missed.
     """
     hours = set[int]()
@@ -260,4 +245,11 @@ def hours_to_reopen(
     outside = sorted(hour for hour in hours if not interval.contains(hour))
     # The latest ones: catching up begins with the first.
     cut = max(len(outside) - most, 0)
-    return Reopened(stretches(outside[cut:]), stretches(outside[:cut]))
+    following = stretches(outside[:cut])[:1]
+    catch_up = [Interval(p.start, min(p.end, p.start + next_most * HOUR)) for p in following]
+    return {
+        "reopened": [_borders(part) for part in stretches(outside[cut:])],
+        "reopened_hours": len(outside) - cut,
+        "hours_left": cut,
+        "catch_up": [_borders(part) for part in catch_up],
+    }
