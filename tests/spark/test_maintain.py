@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import commits
-from elsinore.lake.maintain import LEAST_KEPT, is_worth_compacting, maintain
+from elsinore.lake.maintain import LEAST_KEPT, maintain
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
@@ -90,15 +90,12 @@ def test_small_files_of_a_partition_become_one_and_rows_stay(lake: Lake) -> None
     many_small_files(lake)
     before = {table: rows(lake, table) for table in SMALL}
     assert [len(live(lake, table)) for table in SMALL] == [3, 3]
-    assert all(is_worth_compacting(lake, table) for table in SMALL)
-    assert not is_worth_compacting(lake, "raw_events"), "one file in each partition"
 
     done = maintain(lake, keep_hours=LEAST_KEPT, run="night")
 
     assert [(done[f"{t}_live_before"], done[f"{t}_live"]) for t in SMALL] == [(3, 1)] * 2
     assert done["raw_events_live_before"] == done["raw_events_live"] == 3
     assert {table: rows(lake, table) for table in SMALL} == before
-    assert not any(is_worth_compacting(lake, table) for table in SMALL)
     for table in SMALL:
         history = deltalake.DeltaTable(str(lake.path(table))).history(1)
         assert (history[0]["operation"], history[0]["run"]) == ("OPTIMIZE", "night")

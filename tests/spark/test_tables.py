@@ -98,22 +98,20 @@ def departure_of(event: str, day: int) -> dict[str, Any]:
     return {"event_id": event, "event_type": "Departure", "event_time": at} | place
 
 
-def put_event(lake: Lake, event: str, day: int, *, seen: int, turn: int) -> None:
+def put_event(lake: Lake, event: str, day: int, *, seen: int) -> None:
     """Put a row into a day of `events`."""
     new = arrow_rows(lake, "events", departure_of(event, day))
     new = new.append_column("event_day", new["event_time"].cast(pa.date32()))
-    lake.change_rows("events", [new], days=None, seen=seen, turn=turn, note="{}")
+    lake.change_rows("events", [new], days=None, seen=seen, note="{}")
 
 
-def test_a_turn_is_taken_once(lake: Lake) -> None:
+def test_rows_are_changed_at_the_version_that_was_seen_alone(lake: Lake) -> None:
     """Also where another one writes other days, which is no conflict to Delta."""
-    assert lake.turn("events") == (0, 0)
-    put_event(lake, "a", 1, seen=0, turn=1)
-    assert lake.turn("events") == (1, 1)
+    put_event(lake, "a", 1, seen=0)
     with pytest.raises(ConflictError):
-        put_event(lake, "b", 2, seen=0, turn=1)
-    assert lake.turn("events") == (1, 1)
-    put_event(lake, "b", 2, seen=1, turn=2)
+        put_event(lake, "b", 2, seen=0)
+    assert lake.version("events") == 1
+    put_event(lake, "b", 2, seen=1)
     assert rows(lake, "events", "event_id") == ["a", "b"]
 
 

@@ -75,20 +75,19 @@ Figures = dict[str, int | float | str]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state of the tables that a landing is judged at: versions, and the turns of `events`.
+    """The versions of the tables that a landing is judged at.
 
-    `raw_events` holds at `raw` the lines of all landings which took these turns.
+    `raw_events` holds at `raw` the lines of all landings which `events` has.
     """
 
     events: int
-    turn: int
     raw: int
 
     @classmethod
     def of(cls, lake: Lake) -> Self:
-        """The latest one; a landing stores its lines before it takes its turn."""
-        events, turn = lake.turn("events")
-        return cls(events, turn, lake.version("raw_events"))
+        """The latest ones, in this order: a landing stores its lines before it changes `events`."""
+        events = lake.version("events")
+        return cls(events, lake.version("raw_events"))
 
     def require_alone(self, lake: Lake, *, stored: bool, merged: bool) -> None:
         """Refuse to go on where others have changed rows since.
@@ -167,9 +166,9 @@ def land(lake: Lake, settings: Settings, interval: Interval, *, run: str) -> Fig
     point is mended by the next one, of whichever hours. Where too much is bad, quarantine
     alone is written, so that it can be looked at.
 
-    Landings may overlap. Each stores its lines, then changes `events` in a turn of its own: where
-    another one took the turn for which it was judged, nothing is written and it is judged again. So
-    `events` is at any version what the landings before it make of the files.
+    Landings may overlap. Each stores its lines, then changes `events` at the version that it was
+    judged at: where there is another by now, nothing is written and it is judged again. So `events`
+    is at any version what the landings before it make of the files.
 
     Of the days before (`Settings.late_days`) it lands the hours that have files which came, or were
     changed, since somebody looked last. Such an hour never fails a run: where it cannot be read or
@@ -416,7 +415,7 @@ def _has_others(events: ds.Dataset, ours: Landings) -> bool:
 
 @dataclass
 class _Landing:
-    """A landing until it has got its turn.
+    """A landing until it has changed `events`.
 
     `allowed` is the share of lines that may be bad, `also` are other landings that it has written
     accounts of, and `listed` says that `landings` knows all of the files already.
@@ -519,7 +518,6 @@ def change_events(
         parts,
         days=days,
         seen=seen.events,
-        turn=seen.turn + 1,
         note=json.dumps({"run": run, "touched": counts.touched}),
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 
-import pyarrow.compute as pc
 from deltalake import CommitProperties
 
 from elsinore.errors import ParameterError
@@ -60,26 +59,11 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, int]:
     return done
 
 
-def is_worth_compacting(lake: Lake, table: str) -> bool:
-    """Whether any partition of a table has two small files or more; read from its log alone."""
-    adds = lake.log(table).files()
-    small = adds.filter(pc.less(adds["size_bytes"], _TARGET_BYTES))
-    keys = [f"partition.{column}" for column in lake.schema(table).partition_by]
-    counts = (
-        small.group_by(keys, use_threads=False)
-        .aggregate([([], "count_all")])["count_all"]
-        .to_pylist()
-    )
-    return any(count > 1 for count in counts)
-
-
 def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> dict[str, int]:
     before = len(lake.log(table).file_uris())
     note = CommitProperties(custom_metadata={"run": run})
     with write_failures(table):
-        if is_worth_compacting(lake, table):
-            compact = lake.log(table).optimize.compact
-            compact(target_size=_TARGET_BYTES, commit_properties=note)
+        lake.log(table).optimize.compact(target_size=_TARGET_BYTES, commit_properties=note)
         if new := _new_retention(lake, table, keep_hours):
             lake.log(table).alter.set_table_properties(new, commit_properties=note)
         # Which files these are: a vacuum without any would write two commits about it.

@@ -46,9 +46,6 @@ LOG_KEPT = {"delta.logRetentionDuration": "interval 90 days"}
 #: With a checkpoint a table opens in 3 ms, with the commits of some thirty runs and none in 20.
 _CHECKPOINTS = {"delta.checkpointInterval": "20"}
 
-#: Name of the application whose transactions are the turns of a table.
-TURN = "turn"
-
 
 @dataclass(frozen=True)
 class Lake:
@@ -207,12 +204,12 @@ class Lake:
 
     def change_rows(
         self, table: str, parts: Iterable[pa.Table], *, days: Collection[date] | None, seen: int,
-        turn: int, note: str,
+        note: str,
     ) -> None:  # fmt: skip
         """Add rows to a table of data, or make them the only ones of some days, in one commit.
 
-        `seen` is the version that was read to decide what to write, and `turn` one more than the
-        turns that it had seen. `note` is written into the table's history beside the commit.
+        `seen` is the version that was read to decide what to write. `note` is written into the
+        table's history beside the commit.
 
         Raises:
             ConflictError: there is another version by now.
@@ -223,11 +220,7 @@ class Lake:
             listed = ", ".join(f"DATE'{day}'" for day in sorted(days))
             by = self.schema(table).partition_by[0]
             how = {"mode": "overwrite", "predicate": f"{by} IN ({listed})"}
-        commit = {
-            "custom_metadata": {"userMetadata": note},
-            "app_transactions": [deltalake.Transaction(TURN, turn)],
-            "max_commit_retries": 0,
-        }
+        commit = {"custom_metadata": {"userMetadata": note}, "max_commit_retries": 0}
         self._stream(table, parts, commit, seen=seen, how=how)
 
     def _stream(
@@ -339,11 +332,6 @@ class Lake:
             wanted = self.stream.buckets or "no buckets"
             others = [f"it has {laid or 'no buckets'}, and {wanted} in its declaration"]
         return Difference(tuple(new), tuple(sorted(others)))
-
-    def turn(self, table: str) -> tuple[int, int]:
-        """The latest version of a table, and how many turns it has seen (`change_rows`)."""
-        log = self.log(table)
-        return int(log.version()), int(log.transaction_version(TURN) or 0)
 
     def log(self, table: str, version: int | None = None) -> OpenTable:
         """A table, the latest or a pinned version; DataError: it has not been created.
