@@ -6,8 +6,7 @@ import time
 from collections import Counter
 
 from elsinore.lake.answered import answered_by
-from elsinore.lake.maintain import maintain
-from elsinore.lake.retain import remove_old
+from elsinore.lake.maintain import maintain, remove_old
 from elsinore.lake.run_metrics import MAINTAIN_STEP, note_metrics, record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures

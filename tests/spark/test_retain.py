@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from elsinore.errors import DataError, ParameterError, SchemaError
+from elsinore.lake.maintain import remove_old
 from elsinore.lake.provenance import read_publications
-from elsinore.lake.retain import remove_old
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
