@@ -1,7 +1,7 @@
 """The parts of tables that a run may rewrite, as typed values.
 
-A predicate is SQL text to Delta, so that a quote in it can reach beyond its literal. These values
-are made from intervals alone, never from text, and spell their literals themselves.
+Each says its conditions once: any of some conjunctions. Arrow takes them as an expression, Delta as
+SQL text, in which a quote can reach beyond its literal: `sql` alone writes it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyarrow.parquet import filters_to_expression
 
 from elsinore.errors import EngineError
 from elsinore.timeline import DAY, EPOCH, Interval, hour_label, hours_of, require_whole_hours
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
-_IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
+#: Texts that hours, runs, steps and workloads are named by.
+_PLAIN = re.compile(r"[A-Za-z0-9_-]*")
+
+#: A column, an operator, and a value.
+Condition = tuple[str, str, str | date]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,38 +69,32 @@ class _HourRange:
                 file.to_table(table.schema, columns and list(columns), where) for file in found[day]
             )
 
-    def predicate(self, *, by_day: bool = False) -> str:
-        """The condition as SQL.
+    def conditions(self, *, by_day: bool = False) -> list[list[Condition]]:
+        """Any of these conjunctions.
 
-        Of a table by day it names the days as well, as conflict checks need, and nothing else where
-        the hours are whole days.
+        Of a table by day they name the days as well, as conflict checks need, and nothing else
+        where the hours are whole days: other days' files are not opened.
         """
-        return _any_of(self._range(interval, by_day) for interval in self.intervals)
-
-    def _range(self, interval: Interval, by_day: bool) -> str:
-        first, last = hour_label(interval.start), hour_label(interval.end - 1)
-        hours = f"{self.column} >= '{first}' AND {self.column} <= '{last}'"
-        if not by_day:
-            return hours
-        start, end = day_of(interval.start), day_of(interval.end - 1)
-        days = f"{self.day} >= DATE'{start}' AND {self.day} <= DATE'{end}'"
-        whole = interval.start % DAY == 0 and interval.end % DAY == 0
-        return days if whole else f"{days} AND {hours}"
-
-    def expression(self, *, by_day: bool) -> pc.Expression:
-        """The condition for Arrow; of a table by day other days' files are not opened."""
-        found = pc.scalar(False)
+        found = []
         for interval in self.intervals:
             first, last = interval.start, interval.end - 1
-            inside = _between(self.column, hour_label(first), hour_label(last))
-            if by_day:
-                inside = inside & _between(self.day, day_of(first), day_of(last))
-            found = found | inside
+            days = _between(self.day, day_of(first), day_of(last)) if by_day else []
+            is_whole = interval.start % DAY == 0 and interval.end % DAY == 0
+            hours = _between(self.column, hour_label(first), hour_label(last))
+            found.append(days if days and is_whole else days + hours)
         return found
 
+    def predicate(self, *, by_day: bool = False) -> str:
+        """The conditions as SQL."""
+        return sql(self.conditions(by_day=by_day))
 
-def _between(column: str, first: str | date, last: str | date) -> pc.Expression:
-    return (pc.field(column) >= pc.scalar(first)) & (pc.field(column) <= pc.scalar(last))
+    def expression(self, *, by_day: bool) -> pc.Expression:
+        """The conditions for Arrow."""
+        return filters_to_expression(self.conditions(by_day=by_day))
+
+
+def _between(column: str, first: str | date, last: str | date) -> list[Condition]:
+    return [(column, ">=", first), (column, "<=", last)]
 
 
 class Hours(_HourRange):
@@ -113,35 +111,24 @@ class Landings(_HourRange):
 
 @dataclass(frozen=True, slots=True)
 class OfWorkload:
-    """What is said of the results of some hours for one workload, by its fingerprint.
-
-    Raises:
-        EngineError: that is no fingerprint.
-    """
+    """What is said of the results of some hours for one workload, by its fingerprint."""
 
     hours: Hours
     workload: str
 
-    def __post_init__(self) -> None:
-        _require_fingerprint(self.workload)
-
-    def predicate(self) -> str:
-        """The condition as SQL."""
-        return f"({self.hours.predicate()}) AND workload_fingerprint = '{self.workload}'"
+    def conditions(self) -> list[list[Condition]]:
+        """Any of these conjunctions."""
+        own: Condition = ("workload_fingerprint", "=", self.workload)
+        return [[*hours, own] for hours in self.hours.conditions()]
 
     def expression(self) -> pc.Expression:
-        """The condition for Arrow."""
-        of_workload = pc.field("workload_fingerprint") == self.workload
-        return self.hours.expression(by_day=False) & of_workload
+        """The conditions for Arrow."""
+        return filters_to_expression(self.conditions())
 
 
 @dataclass(frozen=True, slots=True)
 class RunStep:
-    """The figures of one step of a run, for the workload of a fingerprint or, if empty, for none.
-
-    Raises:
-        EngineError: the step's name is no plain identifier, or that is no fingerprint.
-    """
+    """The figures of one step of a run, for the workload of a fingerprint, or for none if empty."""
 
     interval: Interval
     step: str
@@ -149,35 +136,32 @@ class RunStep:
 
     def __post_init__(self) -> None:
         require_whole_hours(self.interval)
-        if not _IDENTIFIER.fullmatch(self.step):
-            raise EngineError(f"{self.step!r} cannot name a step")
-        if self.workload:
-            _require_fingerprint(self.workload)
 
-    def predicate(self) -> str:
-        """The condition as SQL."""
-        return (
-            f"run_key = '{run_key(self.interval)}' AND step = '{self.step}' "
-            f"AND workload_fingerprint = '{self.workload}'"
-        )
+    def conditions(self) -> list[list[Condition]]:
+        """One conjunction."""
+        named = {"run_key": run_key(self.interval), "step": self.step}
+        own = named | {"workload_fingerprint": self.workload}
+        return [[(column, "=", value) for column, value in own.items()]]
 
 
 Region = Hours | Landings | OfWorkload | RunStep
 
 
-def predicate_of(regions: Iterable[Region]) -> str:
-    """The condition of all of some regions as SQL."""
-    return _any_of(region.predicate() for region in regions)
+def sql(conditions: Iterable[Iterable[Condition]]) -> str:
+    """Any of some conjunctions as SQL; EngineError: a text could reach beyond its literal."""
+    every = [
+        " AND ".join(f"{column} {operator} {_literal(value)}" for column, operator, value in part)
+        for part in conditions
+    ]
+    return every[0] if len(every) == 1 else " OR ".join(f"({part})" for part in every)
 
 
-def _any_of(conditions: Iterable[str]) -> str:
-    every = list(conditions)
-    return every[0] if len(every) == 1 else " OR ".join(f"({condition})" for condition in every)
-
-
-def _require_fingerprint(text: str) -> None:
-    if not _FINGERPRINT.fullmatch(text):
-        raise EngineError(f"{text!r} is no fingerprint")
+def _literal(value: str | date) -> str:
+    if isinstance(value, date):
+        return f"DATE'{value}'"
+    if not _PLAIN.fullmatch(value):
+        raise EngineError(f"{value!r} cannot stand in a condition")
+    return f"'{value}'"
 
 
 def day_of(instant: int) -> date:

@@ -26,7 +26,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
 from elsinore.lake.delta_log import BUCKET, OpenTable, buckets_of, open_table, write_failures
-from elsinore.lake.regions import Hours, Landings, Region, predicate_of
+from elsinore.lake.regions import Hours, Landings, Region, sql
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
 from elsinore.wording import suggest
@@ -127,7 +127,8 @@ class Lake:
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """
-        self._record(table, rows, run, mode="overwrite", predicate=predicate_of(where))
+        parts = [part for region in where for part in region.conditions()]
+        self._record(table, rows, run, mode="overwrite", predicate=sql(parts))
 
     def amend(
         self, table: str, column: str, values: Mapping[str, Any], *, where: Landings, run: str
