@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from elsinore.engine.plan import compile_plan
 from elsinore.lake.answered import answered_by, joined
 from elsinore.lake.plans import load_plan, load_statistics
@@ -24,7 +22,6 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         static_plan = load_plan(lake, workload, slice_)
         statistics = load_statistics(lake, static_plan.statistics_fingerprint)
         plan = compile_plan(workload, statistics, static_plan=static_plan)
-        begun = time.perf_counter()
         aggregated = aggregate(
             spark,
             answered,
@@ -34,8 +31,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
             parts=settings.shuffle_partitions,
             run=arguments.run,
         )
-        seconds = round(time.perf_counter() - begun, 3)
-    figures = {**aggregated.figures(), "seconds": seconds}
+    figures = aggregated.figures()
     shared = sharing_metrics(plan, aggregated.counts)
     for one in answered:
         own = {"rows": aggregated.rows_of.get(one.name, 0)}

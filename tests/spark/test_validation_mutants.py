@@ -8,7 +8,7 @@ from elsinore.errors import ValidationError
 from elsinore.events import EventTable
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.publish import publish
-from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, VALIDATE_STEP, note_metrics
+from elsinore.lake.run_metrics import VALIDATE_STEP, note_metrics
 from elsinore.lake.sample import SampleSize
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import Validation, require_no_mismatch, validate
@@ -167,8 +167,8 @@ def test_a_sample_catches_what_is_wrong_in_every_second_result(
     assert max(shares.values(), default=0) < 1 / 2
     # Queries take turns: each has its even share of the 200, or all of its results are checked.
     results, checked = (
-        {q.name: int(figures.get(f"{of}{q.name}", 0)) for q in asked.queries}
-        for of in (RESULTS_OF, CHECKED_OF)
+        {q.name: sum(n for (name, _), n in of.items() if name == q.name) for q in asked.queries}
+        for of in (validation.strata, validation.covered)
     )
     share = 200 // sum(number > 0 for number in results.values())
     assert share == 4

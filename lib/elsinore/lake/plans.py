@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
 from elsinore.lake.kept_hours import KeptHours, read_kept
-from elsinore.lake.run_metrics import Metric, note_metrics, text_metrics
+from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
@@ -33,9 +33,8 @@ FEWEST_BYTES = 50_000_000
 #: To be raised where what is kept of hours comes to mean something else.
 _MEANING = 1
 
-#: Metrics of the step `plan`: fingerprints of a run's plan, and of the profile that it was found
-#: with.
-PLAN_FINGERPRINT, PROFILE_FINGERPRINT = "plan_fingerprint", "profile_fingerprint"
+#: The metric of planning that names a run's plan.
+PLAN_FINGERPRINT = "plan_fingerprint"
 
 _Row = dict[str, str]
 

@@ -45,8 +45,8 @@ UNREAD = "unread_files"
 #: The metric of validation that publishing looks for.
 STAGED_VERSION = "staged_version"
 
-#: How metrics begin that count a query's results, and those of them that were checked.
-RESULTS_OF, CHECKED_OF = "results of ", "checked of "
+#: The metric of planning that names the profile of a run's stream.
+PROFILE_FINGERPRINT = "profile_fingerprint"
 
 _CHOICE = "executor of "
 _SET = "hamlet set "
@@ -153,15 +153,6 @@ def find_text(
 ) -> str | None:
     """A metric that is a text, of the run over exactly this interval; None where it has none."""
     return text_metrics(lake, workload, step, metric, interval).get(run_key(interval))
-
-
-def is_of_coverage(metric: str) -> bool:
-    """Whether a metric counts the results of one query.
-
-    >>> is_of_coverage("checked of cascades"), is_of_coverage("checked_results")
-    (True, False)
-    """
-    return metric.startswith((RESULTS_OF, CHECKED_OF))
 
 
 def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:

@@ -18,7 +18,7 @@ from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.lake.event_files import attributes_read, event_table, events_in_order, types_read
 from elsinore.lake.provenance import STAGED, RestagedError
 from elsinore.lake.regions import Hours, OfWorkload
-from elsinore.lake.run_metrics import CHECKED_OF, RESULTS_OF, STAGED_VERSION
+from elsinore.lake.run_metrics import STAGED_VERSION
 from elsinore.lake.sample import (
     EVERY_GROUP,
     MAX_GROUPS,
@@ -154,10 +154,10 @@ class Validation:
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; without any check, `outcome` is `not validated`.
 
-        `results_of_sample` and those `of <query>` count results that are staged; `checked_results`
-        also places where nothing is. `searched_windows` are those in which every group was looked
-        for that should have a result; `skipped_windows` could not be searched, and the rows of
-        `validations` say why.
+        `results_of_sample` counts results that are staged; `checked_results` also places where
+        nothing is. `searched_windows` are those in which every group was looked for that should
+        have a result; `skipped_windows` could not be searched, and the rows of `validations` say
+        why.
         """
         windows = [item for item in self.compared if item.whole]
         results = [item for item in self.compared if not item.whole]
@@ -179,16 +179,7 @@ class Validation:
             "mismatches": len(self.mismatches),
             "queries_checked": len({item.query for item in self.compared if item.checked}),
             STAGED_VERSION: str(self.staged_version),
-            **self._by_query(),
         }
-
-    def _by_query(self) -> dict[str, int]:
-        """Results and checked results of each query that has any."""
-        figures: Counter[str] = Counter()
-        for name, stratum in sorted(self.strata):
-            figures[f"{RESULTS_OF}{name}"] += self.strata[name, stratum]
-            figures[f"{CHECKED_OF}{name}"] += self.covered.get((name, stratum), 0)
-        return figures
 
     def _outcome(self) -> str:
         if self.mismatches:

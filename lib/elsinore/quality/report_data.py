@@ -30,11 +30,11 @@ from elsinore.lake.provenance import (
 from elsinore.lake.regions import Hours, Landings, cover, run_key
 from elsinore.lake.run_metrics import (
     LAND_STEP,
+    PROFILE_FINGERPRINT,
     PUBLISH_STEP,
     UNREAD,
     VALIDATE_STEP,
     RunTime,
-    is_of_coverage,
     is_of_sharing,
     read_metrics,
     run_time_sharing,
@@ -49,13 +49,8 @@ from elsinore.sharing.profile import StreamProfile
 from elsinore.step_clock import BEGAN, ENDED
 from elsinore.timeline import DAY, Interval, format_instant, hour_label, hours_of
 
-#: The metric that says what a slice shared.
-SHARING = "sharing"
-#: The metric that names the profile of a run's stream.
-PROFILE_FINGERPRINT = "profile_fingerprint"
 #: Texts among the figures are mostly fingerprints; this many characters tell them apart.
 _TEXT = 24
-_TIMES = (BEGAN, ENDED, "seconds")
 _SENTENCE = 120
 #: How the names of the pipeline's steps begin, in their order.
 _STEPS = ("land", "plan", "list", "aggregate", "validate", "publish", "report")
@@ -347,10 +342,10 @@ class ReportData:
         """Those within the interval that validated results, by what they reported.
 
         By their hours: `key`, the first hour and the end hour; `outcome` of the validation, in
-        words; numbers of `results` that were staged, of those that were `checked`, and of values
-        that differ, `mismatches`; `strata`, classes of results by query and size, and
-        `strata_covered`, those with a check; `page`, the name of its report, None where there is
-        none. None in all on the page of a single run.
+        words; numbers of `results` that were staged, and of those that were `checked`; `strata`,
+        classes of results by query and size, and `strata_covered`, those with a check; `page`, the
+        name of its report, None where there is none. None in all on the page of a single run. One
+        whose values differ is stopped before it reports.
         """
         pages = self.pages
         if pages is None:
@@ -363,7 +358,7 @@ class ReportData:
         )
         texts = rows[rows["metric"] == "outcome"].set_index("run_key")["detail"]
         keys = sorted(rows["run_key"].unique())
-        columns = ["results", "results_of_sample", "mismatches", "strata", "strata_covered"]
+        columns = ["results", "results_of_sample", "strata", "strata_covered"]
         runs = numbers.reindex(index=keys, columns=columns).fillna(0).astype("int64").assign(
             key=keys,
             outcome=texts.reindex(keys).fillna("unknown"),
@@ -389,11 +384,6 @@ class ReportData:
         rows = read_rows(self.lake, "plans", kind=["profile"], fingerprint=named)
         bodies = rows["body"].to_pylist()
         return StreamProfile.from_json(bodies[0]) if bodies else None
-
-    @property
-    def sharing(self) -> tuple[str, ...]:
-        """What was shared at run time, in words."""
-        return self._details(SHARING)
 
     @property
     def unread(self) -> str:
@@ -425,8 +415,8 @@ class ReportData:
     def steps(self) -> tuple[Step, ...]:
         """In the order of the pipeline, those that it does not know last."""
         metrics = self._metrics
-        beside = metrics["metric"].map(lambda name: is_of_sharing(name) or is_of_coverage(name))
-        shown = metrics[~beside.astype(bool) & ~metrics["metric"].isin(_TIMES)]
+        beside = metrics["metric"].map(lambda name: is_of_sharing(name) or name in (BEGAN, ENDED))
+        shown = metrics[~beside.astype(bool)]
         found = []
         for name in sorted(metrics["step"].unique(), key=_place):
             own, seconds = shown[shown["step"] == name], _seconds(metrics[metrics["step"] == name])
@@ -494,9 +484,8 @@ def _place(step: str) -> tuple[int, str]:
 def _seconds(metrics: pd.DataFrame) -> float | None:
     """How long a step took, from its start to its record; of several slices, together."""
     by_run = metrics.pivot_table(index="run_key", columns="metric", values="value")
-    if {BEGAN, ENDED} <= set(by_run.columns):
-        return float((by_run[ENDED] - by_run[BEGAN]).sum())
-    return float(by_run["seconds"].sum()) if "seconds" in by_run.columns else None
+    known = {BEGAN, ENDED} <= set(by_run.columns)
+    return float((by_run[ENDED] - by_run[BEGAN]).sum()) if known else None
 
 
 def _cut_off(text: str, longest: int) -> str:

@@ -163,9 +163,11 @@ def healthy() -> dict[str, list[Row]]:
         ],
         "publications": [published(hour) for hour in HOURS],
         "run_metrics": [
-            metric("land", "seconds", 12.5),
+            metric("land", "began_at", 1000.0),
+            metric("land", "ended_at", 1012.5),
             metric("land", "events", 6.0),
-            metric("aggregate", "seconds", 20.0),
+            metric("aggregate", "began_at", 1020.0),
+            metric("aggregate", "ended_at", 1040.0),
             metric("aggregate", "events", 6.0),
         ],
     }  # fmt: skip
