@@ -5,7 +5,7 @@ Nothing here knows a lake: the events are a DataFrame of anybody's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.plan import RuntimePlan
-from elsinore.events import TIME_COLUMN
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import attributes_read, types_read
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Semantics
@@ -32,24 +32,15 @@ _GROUP = ("query", "group", "window_start", "window_end")
 
 
 def aggregate_partitions(
-    workload: Workload,
-    plan: RuntimePlan,
-    events_of: Callable[[Branch], DataFrame],
-    *,
-    parts: int,
+    workload: Workload, plan: RuntimePlan, events: DataFrame, *, parts: int
 ) -> DataFrame:
     """Finished rows and counts (`aggregate_worker.with_counts`) of a workload.
 
-    Args:
-        workload: the queries.
-        plan: who runs which query.
-        events_of: the events of a branch: `_time`, `_type` and the attributes that it reads.
-        parts: tasks that the work is distributed over, at most.
+    Events have `_time`, `_type` and the attributes that the queries read; `parts` are tasks that
+    the work is distributed over, at most.
     """
-    partial = []
-    for branch in branches(workload):
-        asked = Asked(workload.schema, plan.of_queries([q.name for q in branch.queries]), None)
-        partial.append(_partial(events_of(branch), branch, asked, parts))
+    schema = workload.schema
+    partial = [_partial(events, branch, schema, plan, parts) for branch in branches(workload)]
     together = reduce(lambda one, other: one.unionByName(other), partial)
     return finished_together(together, workload, parts)
 
@@ -61,15 +52,17 @@ def finished_together(together: DataFrame, workload: Workload, parts: int) -> Da
     return rows.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
 
 
-def _partial(events: DataFrame, branch: Branch, asked: Asked, parts: int) -> DataFrame:
+def _partial(
+    events: DataFrame, branch: Branch, schema: StreamSchema, plan: RuntimePlan, parts: int
+) -> DataFrame:
     """Partial rows of a branch. In the order of time old events can be let go."""
-    if branch.keys:
-        columns = events.repartition(parts, *partition_keys(asked.schema, branch.keys))
-    else:
-        columns = events.repartition(1)
-    return columns.sortWithinPartitions(TIME_COLUMN).mapInArrow(
-        aggregating(asked), from_arrow_schema(with_counts(PARTIAL_SCHEMA))
-    )
+    codes = [schema.type_codes[name] for name in sorted(branch.types)]
+    read = events.where(F.col(TYPE_COLUMN).isin(codes))
+    read = read.select(TIME_COLUMN, TYPE_COLUMN, *branch.attributes)
+    by = partition_keys(schema, branch.keys)
+    ordered = read.repartition(parts if by else 1, *by).sortWithinPartitions(TIME_COLUMN)
+    asked = Asked(schema, plan.of_queries([query.name for query in branch.queries]), None)
+    return ordered.mapInArrow(aggregating(asked), from_arrow_schema(with_counts(PARTIAL_SCHEMA)))
 
 
 def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:

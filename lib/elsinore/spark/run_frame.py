@@ -12,13 +12,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import DataError
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.read_lines import column_problem
 from elsinore.files.records import ArrowRecords
 from elsinore.files.type_records import decoded_schema, type_records
 from elsinore.library.workload import Workload
 from elsinore.spark.aggregate_worker import TASK_COUNTS, Batches, Task
-from elsinore.spark.partitions import Branch, aggregate_partitions
+from elsinore.spark.partitions import aggregate_partitions
 from elsinore.template.support import require
 
 _POSITION, _REASON = "position", "reason"
@@ -62,13 +61,8 @@ def run(
         events = events.withColumn("last", F.max(_POSITION).over(same))
         events = events.where(F.col(_POSITION) == F.col("last"))
 
-    def events_of(branch: Branch) -> DataFrame:
-        codes = [schema.type_codes[name] for name in sorted(branch.types)]
-        read = events.where(F.col(TYPE_COLUMN).isin(codes))
-        return read.select(TIME_COLUMN, TYPE_COLUMN, *branch.attributes)
-
     parts = parts or int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    rows = aggregate_partitions(bound, compile_plan(bound), events_of, parts=parts)
+    rows = aggregate_partitions(bound, compile_plan(bound), events, parts=parts)
     calendar = schema.time_unit.is_calendar
     bounds = [
         F.timestamp_micros(name).alias(name) if calendar else F.col(name)
