@@ -151,7 +151,8 @@ class Settings(BaseSettings):
         spark_java_options: for that JVM and those of executors.
         spark_slots: how many tasks may run Spark at once; Airflow's pool gets as many at set-up.
             One machine has room for one.
-        shuffle_partitions: parts that Spark shuffles into.
+        shuffle_partitions: parts of a slice that tasks read, and that Spark shuffles rows into, at
+            most.
         slices: time slices of a run that are aggregated as tasks of their own; by default as many
             as there are slots.
         landing_bytes: of raw lines that are landed at once, in some 25 times as much memory; more
