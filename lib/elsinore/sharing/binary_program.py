@@ -9,7 +9,6 @@ on the whole program spends minutes in its presolve, past its time limit; the re
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -58,21 +57,13 @@ _SMALL = 500
 #: How many rows away from a fraction variables are free when a first good vector is looked for.
 _ROWS_AWAY = 2
 
-Improve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
 
 def solve(
-    program: BinaryProgram,
-    *,
-    start: NDArray[np.float64],
-    improve: Improve,
-    bound: float,
-    time_limit: float,
+    program: BinaryProgram, *, start: NDArray[np.float64], bound: float, time_limit: float
 ) -> BinarySolution:
     """The best vector that can be found in time; never worse than `start`, which is feasible.
 
-    `improve` makes a good feasible vector of any vector between 0 and 1; `bound` is known already.
-    The relaxation may overrun the time limit, in seconds, a little.
+    `bound` is known already. The relaxation may overrun the time limit, in seconds, a little.
     """
     ends = monotonic() + time_limit
     incumbent = BinarySolution(start, float(program.gains @ start), bound)
@@ -88,7 +79,7 @@ def solve(
     # Gains that cancel out leave some 1e-18 of the largest, which is nothing.
     best = -relaxed.fun if abs(relaxed.fun) > TOLERANCE else 0.0
     bound = min(bound, best * scale)
-    for attempt in (np.rint, improve, lambda x: _near_relaxed(program, x, ends)):
+    for attempt in (np.rint, lambda x: _near_relaxed(program, x, ends)):
         incumbent = _better(program, incumbent, attempt(relaxed.x), bound)
         if incumbent.proven:
             return incumbent
