@@ -84,7 +84,8 @@ _RENAMED = {
 }
 #: What is wanted where a type of error begins with a word.
 _WANTED = {"string": "text", "bool": "true or false", "int": "a whole number", "float": "a number",
-           "dict": "a mapping", "list": "a list", "tuple": "a list", "json": "JSON"}  # fmt: skip
+           "finite": "a number", "dict": "a mapping", "list": "a list", "tuple": "a list",
+           "json": "JSON"}  # fmt: skip
 _LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 

@@ -154,7 +154,7 @@ WHERE [origin] GROUP-BY carrier WITHIN 50 minutes;
 
 def test_without_events_there_are_statistics_all_the_same(lake: Lake) -> None:
     counted = stored(lake, bound(lake), hours(11, 12)).statistics()
-    assert counted.by_type == {"Departure": 0, "Arrival": 0, "Cancellation": 0}
+    assert counted.events == {"Departure": 0, "Arrival": 0, "Cancellation": 0}
     assert counted.by_keys == {}
 
 
@@ -162,7 +162,7 @@ def test_a_lakes_table_can_be_counted_by_a_command(landed: Lake) -> None:
     table = landed.path("events")
     statistics, events = read_statistics(None, [table], bound(landed))
     assert statistics is not None
-    assert statistics.by_type == {"Departure": 4, "Arrival": 2, "Cancellation": 1}
+    assert statistics.events == {"Departure": 4, "Arrival": 2, "Cancellation": 1}
     assert events is not None
     assert len(events) == 7
     with pytest.raises(ParameterError, match="one table of events, or files"):
@@ -313,8 +313,8 @@ def test_counts_are_of_one_version(flights: Lake, settings: Settings) -> None:
     land(flights, settings, hours(11, 12))
     pinned = StoredEvents.of(flights.path("events"), workload, case.OBSERVED, version=version)
     assert pinned == before
-    assert pinned.statistics().by_type["Departure"] == 9
-    assert stored(flights, workload, case.OBSERVED).statistics().by_type["Departure"] == 10
+    assert pinned.statistics().events["Departure"] == 9
+    assert stored(flights, workload, case.OBSERVED).statistics().events["Departure"] == 10
 
 
 def test_a_stream_without_events_has_a_profile(lake: Lake) -> None:

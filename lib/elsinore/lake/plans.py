@@ -94,7 +94,7 @@ def plan_run(
         figures["bound"] = plan.bound
     if (profile := _profile_of(lake, plan)) is not None:
         figures[PROFILE_FINGERPRINT] = profile
-    figures |= {f"events_{name}": number for name, number in statistics.events}
+    figures |= {f"events_{name}": number for name, number in statistics.events.items()}
     note_metrics(lake, workload, interval, PLAN, figures)
     return FoundPlan(plan, stored is not None, figures)
 
@@ -212,10 +212,10 @@ def _plan_in_force(
     }
     names = ("fingerprint", "workload_fingerprint", "statistics_fingerprint")
     before = [
-        (row["workload_fingerprint"] == own, observed.end, observed.length, row["fingerprint"])
+        (row["workload_fingerprint"] == own, observed[1], found.per, row["fingerprint"])
         for row in _rows(lake, *names, kind=PLAN, finder=Finder.OPTIMAL)
         if (found := counted.get(row["statistics_fingerprint"])) is not None
-        if (observed := found.observed) is not None and observed.end <= end
+        if (observed := found.observed) is not None and observed[1] <= end
     ]
     if not before:
         return None, None

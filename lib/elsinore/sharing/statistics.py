@@ -3,62 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import pydantic
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
-from elsinore.errors import (
-    AuthorError,
-    Diagnostic,
-    Location,
-    ParameterError,
-    PlanError,
-    SchemaError,
-)
-from elsinore.sharing.fingerprints import Part, canonical_json, fingerprint
+from elsinore.errors import AuthorError, Diagnostic, Location, ParameterError, SchemaError
+from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.timeline import NUMBER_LENGTHS, UNITS, Interval, TimeUnit
 
+Rate = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
 PartitionCounts = Mapping[tuple[str, ...], int]
 
 
-@dataclass(frozen=True)
-class Statistics:
+class PartitionCount(Part):
+    """Number of distinct values of a set of key attributes, which stand in alphabetical order."""
+
+    keys: tuple[str, ...] = pydantic.Field(min_length=1)
+    count: pydantic.PositiveInt
+
+
+class Statistics(Artifact):
     """Mean numbers of events, as `Rate(E)` of the Sharon paper (section 3.2) is read from.
 
     Made by `Statistics.given` or `Statistics.counted`.
 
     Attributes:
         per: the span that `events` refers to, in ticks.
-        events: mean number of events in `per` ticks, all partitions together, by event type in
-            alphabetical order; where they were observed, the events counted.
-        observed: the interval in which events were counted, `per` ticks long; None where the rates
-            were given by a person.
-        partitions: number of distinct values of sets of key attributes (each set and the whole in
-            alphabetical order); sets that are not listed were not counted.
+        events: mean number of events in `per` ticks, all partitions together, by event type; where
+            they were observed, the events counted.
+        observed: start and end of the interval in which events were counted, `per` ticks long; None
+            where the rates were given by a person.
+        partitions: sets of key attributes in alphabetical order; those that are not listed were not
+            counted.
     """
 
-    per: int
-    events: tuple[tuple[str, float], ...]
-    observed: Interval | None
-    partitions: tuple[tuple[tuple[str, ...], int], ...]
+    CALLED = "record of statistics"
+    UNSIGNED: ClassVar[bool] = True
+    version: Literal[1] = 1
+    per: pydantic.PositiveInt
+    events: dict[str, Rate]
+    observed: tuple[int, int] | None
+    partitions: tuple[PartitionCount, ...]
 
-    def __post_init__(self) -> None:
-        if self.per <= 0:
-            raise ParameterError("rates must refer to a positive span of time")
-        if self.observed is not None and self.observed.length != self.per:
-            raise ParameterError("observed events must refer to the whole observed interval")
-        for name, number in self.events:
-            if not (isfinite(number) and number >= 0):
-                raise ParameterError(f"the rate of {name} must be a number from 0 on: {number}")
-        for keys, count in self.partitions:
-            if count < 1 or not keys:
-                raise ParameterError(f"a number of partitions must be 1 or more: {keys}: {count}")
+    @pydantic.model_validator(mode="after")
+    def _of_the_whole(self) -> Self:
+        if self.observed is not None and self.observed[1] - self.observed[0] != self.per:
+            raise ValueError("observed events must refer to the whole observed interval")
+        return self
 
     @classmethod
     def given(
@@ -71,11 +66,15 @@ class Statistics:
         """Rates as a person states them: mean number of events of each type in `per` ticks.
 
         Raises:
-            ParameterError: a rate is negative or not finite, or a span or count is not positive.
+            ValueError: a rate is negative or not finite, or a span or count is not positive.
         """
-        rates = sorted((name, float(number)) for name, number in events.items())
         counts = sorted((tuple(sorted(set(k))), count) for k, count in (partitions or {}).items())
-        return cls(per, tuple(rates), observed, tuple(counts))
+        return cls(
+            per=per,
+            events=dict(events),
+            observed=None if observed is None else (observed.start, observed.end),
+            partitions=tuple(PartitionCount(keys=keys, count=count) for keys, count in counts),
+        )
 
     @classmethod
     def counted(
@@ -84,22 +83,13 @@ class Statistics:
         events: Mapping[str, int],
         partitions: PartitionCounts | None = None,
     ) -> Statistics:
-        """Rates from the events counted in an interval; a type that is not named had none.
-
-        Raises:
-            ParameterError: a count is negative, or a number of partitions is not positive.
-        """
+        """Rates from the events counted in an interval; a type that is not named had none."""
         return cls.given(observed.length, events, partitions, observed)
-
-    @cached_property
-    def by_type(self) -> dict[str, float]:
-        """Mean number of events in `per` ticks by event type."""
-        return dict(self.events)
 
     @cached_property
     def by_keys(self) -> dict[tuple[str, ...], int]:
         """Number of distinct values by set of key attributes, alphabetical."""
-        return dict(self.partitions)
+        return {found.keys: found.count for found in self.partitions}
 
     def rate(self, event_type: str, length: int, attributes: Collection[str] = ()) -> float:
         """Mean number of events of a type in `length` ticks and one partition by some attributes.
@@ -107,7 +97,7 @@ class Statistics:
         Raises:
             ParameterError: the rates were given by a person and leave this type out.
         """
-        number = self.by_type.get(event_type, 0.0 if self.observed else None)
+        number = self.events.get(event_type, 0.0 if self.observed else None)
         if number is None:
             raise ParameterError(
                 f"no rate is given for {event_type}", hint="name every type of the workload"
@@ -118,64 +108,18 @@ class Statistics:
         """Number of partitions by some key attributes; 1 where it was not counted."""
         return self.by_keys.get(tuple(sorted(set(attributes))), 1)
 
-    def to_json(self) -> str:
-        """The canonical JSON text; `from_json` reads it back."""
-        return canonical_json(self._document())
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """sha256 of the canonical JSON."""
-        return fingerprint(self._document())
-
-    def _document(self) -> dict[str, object]:
-        observed = self.observed and [self.observed.start, self.observed.end]
-        return {
-            "version": 1,
-            "per": self.per,
-            "events": dict(self.events),
-            "observed": observed,
-            "partitions": [{"keys": list(k), "count": n} for k, n in self.partitions],
-        }
-
-    @classmethod
-    def from_json(cls, text: str) -> Statistics:
-        """Statistics from their JSON text; PlanError: it is none of this version."""
-        try:
-            document = _Document.model_validate_json(text, strict=True)
-        except pydantic.ValidationError as error:
-            raise PlanError(f"these are no statistics of version 1: {error}") from error
-        counts = {p.keys: p.count for p in document.partitions}
-        try:
-            observed = document.observed and Interval(*document.observed)
-            return cls.given(document.per, document.events, counts, observed)
-        except ParameterError as error:
-            raise PlanError(f"these statistics are damaged: {error}") from error
-
-
-class _Partitions(Part):
-    keys: tuple[str, ...]
-    count: int
-
-
-class _Document(Part):
-    version: Literal[1]
-    per: int
-    events: dict[str, float]
-    observed: tuple[int, int] | None
-    partitions: tuple[_Partitions, ...]
-
 
 # ---- stated by a person
 
 
 class _StatedPartitions(Strict):
-    keys: list[str]
-    count: int
+    keys: list[str] = pydantic.Field(min_length=1)
+    count: pydantic.PositiveInt
 
 
 class _RatesFile(Strict):
     per: str | int
-    rates: dict[str, float]
+    rates: dict[str, Rate]
     partitions: tuple[_StatedPartitions, ...] = pydantic.Field((), strict=False)
 
 
@@ -205,10 +149,10 @@ def load_rates(path: Path, schema: StreamSchema) -> Statistics:
         raise _refuse(path, *(f"{fault} of {schema.name}" for fault in faults))
     try:
         per = _ticks(stated.per, schema.time_unit)
-        counts = {tuple(each.keys): each.count for each in stated.partitions}
-        return Statistics.given(per, stated.rates, counts)
-    except (ParameterError, OverflowError) as error:
+    except ParameterError as error:
         raise _refuse(path, str(error)) from error
+    counts = {tuple(each.keys): each.count for each in stated.partitions}
+    return Statistics.given(per, stated.rates, counts)
 
 
 def _ticks(per: str | int, unit: TimeUnit) -> int:
@@ -216,6 +160,8 @@ def _ticks(per: str | int, unit: TimeUnit) -> int:
     if isinstance(per, int):
         if unit not in NUMBER_LENGTHS:
             raise ParameterError("per: needs a unit, as in minute")
+        if per <= 0:
+            raise ParameterError("per: must be a positive span of time")
         return per * NUMBER_LENGTHS[unit]
     if unit is TimeUnit.INTEGER:
         raise ParameterError("per: this stream's time has no unit; write a bare number")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -196,7 +195,7 @@ def test_queries_of_fixed_length_are_swept_where_that_is_quicker_by_rule() -> No
 
 def test_queries_by_other_keys_are_swept_apart() -> None:
     keyed = "QUERY keyed RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 100;"
-    statistics = replace(STATISTICS, partitions=((("k",), 10),))
+    statistics = Statistics.given(STATISTICS.per, STATISTICS.events, {("k",): 10})
     plan = compile_plan(_workload(COLLAPSED + keyed), statistics)
     assert sorted(plan.sweeps) == [("first", "second"), ("keyed",)]
 
