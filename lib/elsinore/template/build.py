@@ -15,22 +15,19 @@ from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery, Key, of_query
 from elsinore.query.expressions import Applied, BoundExpression, Field
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics, shape_of
-from elsinore.template.subsets import NotUnambiguous, is_ambiguous, overlap, subset_machine
+from elsinore.template.subsets import NotUnambiguous, is_ambiguous, overlap, subset_template
 from elsinore.template.template import (
     NOTHING,
-    Floor,
     Holds,
-    Machine,
     Pairs,
     Reaches,
     Template,
     Transition,
     accept_by,
     every,
-    floor_of,
     guards_of,
     leading_to,
-    position_machine,
+    position_template,
     reachable,
 )
 
@@ -50,7 +47,7 @@ class Conjoined:
 
 @of_query
 def build_templates(query: BoundQuery) -> Templates:
-    """The templates of a query without AND; NotUnambiguous: see `subsets.subset_machine`."""
+    """The templates of a query without AND; NotUnambiguous: see `subsets.subset_template`."""
     types = [position.type for position in query.positions if not position.negated]
     if len(set(types)) < len(types):  # local predicates may tell its positions apart
         return _Builder(query).templates(query.pattern)
@@ -74,7 +71,7 @@ def _built(shaped: _Shaped) -> Templates:
 
 @of_query
 def build_conjoined(query: BoundQuery) -> Conjoined:
-    """The templates of an AND of two patterns; NotUnambiguous: see `subsets.subset_machine`."""
+    """The templates of an AND of two patterns; NotUnambiguous: see `subsets.subset_template`."""
     assert isinstance(query.pattern, Conjunction)
     left, right = query.pattern.parts
     return Conjoined(
@@ -87,17 +84,15 @@ def build_conjoined(query: BoundQuery) -> Conjoined:
 @dataclass
 class _Builder:
     query: BoundQuery
-    guards: list[Machine] = field(default_factory=list)
+    guards: list[Template] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
 
     def templates(self, pattern: Pattern) -> Templates:
         found = self._automaton(pattern)
         pairs = Pairs(self.query, found, self.query.semantics)
         if is_ambiguous(found, self.query):
-            machine = subset_machine(pairs, accept_by(found))
-        else:
-            machine = position_machine(pairs)
-        return self._assembled(machine)
+            return self._assembled(subset_template(pairs, accept_by(found)))
+        return self._assembled(position_template(pairs))
 
     def of_both(self, left: Pattern, right: Pattern) -> Templates:
         """Trends that two patterns match: the subsets that hold an END position of each."""
@@ -111,8 +106,8 @@ class _Builder:
             one.empty | other.empty,
         )
         pairs = Pairs(self.query, together, self.query.semantics)
-        machine = subset_machine(pairs, accept_by(one, other))
-        return self._assembled(machine) if machine.ends else ()
+        trends = subset_template(pairs, accept_by(one, other))
+        return self._assembled(trends) if trends.ends else ()
 
     def _automaton(self, pattern: Pattern) -> Automaton:
         places = self.query.by_alias
@@ -124,49 +119,45 @@ class _Builder:
         if place not in self._numbers:
             pairs = Pairs(self.query, self._automaton(negation.body), Semantics.ANY)
             number = len(self.guards)
-            self.guards.append(position_machine(pairs, number))
+            self.guards.append(position_template(pairs, number))
             self._numbers[place] = number
         return self._numbers[place]
 
-    def _assembled(self, machine: Machine) -> Templates:
-        return tuple(
-            _assemble(keys, part, self._guards(part, keys)) for keys, part in split_by_keys(machine)
-        )
+    def _assembled(self, trends: Template) -> Templates:
+        return tuple(_assemble(part, self._guards(part)) for part in split_by_keys(trends))
 
-    def _guards(self, trends: Machine, keys: frozenset[int]) -> list[Machine]:
+    def _guards(self, trends: Template) -> list[Template]:
         """The NOT that trends may meet, and those inside of them; nothing in the others' places."""
         met = self._and_inside(trends)
         return [
             bind_guard_keys(
-                self.query, guard, [self.guards[n] for n in self._and_inside(guard)], keys
+                self.query, guard, [self.guards[n] for n in self._and_inside(guard)], trends.keys
             )
             if number in met
             else NOTHING
             for number, guard in enumerate(self.guards)
         ]
 
-    def _and_inside(self, machine: Machine) -> set[int]:
-        """The NOT that a machine's ways pass, and those inside of them."""
-        met = set(guards_of(machine))
+    def _and_inside(self, template: Template) -> set[int]:
+        """The NOT that a template's ways pass, and those inside of them."""
+        met = set(guards_of(template))
         for number in reversed(range(len(self.guards))):
             if number in met:
                 met |= guards_of(self.guards[number])
         return met
 
 
-def _assemble(keys: frozenset[int], trends: Machine, guards: list[Machine]) -> Template:
-    machines = [trends, *guards]
-    offsets = [sum(len(other.states) for other in machines[:n]) for n in range(len(machines))]
-    placed = list(zip(machines, offsets, strict=True))
-    arrows = [a for machine, offset in placed for a in _moved(machine.arrows, offset.__add__)]
-    return Template(
-        keys=keys,
-        states=tuple(state for machine in machines for state in machine.states),
+def _assemble(trends: Template, guards: list[Template]) -> Template:
+    parts = [trends, *guards]
+    offsets = [sum(len(other.states) for other in parts[:n]) for n in range(len(parts))]
+    placed = list(zip(parts, offsets, strict=True))
+    arrows = [a for part, offset in placed for a in _moved(part.transitions, offset.__add__)]
+    return replace(
+        trends,
+        states=tuple(state for part in parts for state in part.states),
         transitions=tuple(sorted(arrows, key=lambda arrow: (arrow.later, arrow.earlier))),
-        starts={n + o: floor_of(w) for m, o in placed for n, w in m.starts.items()},
-        bars={n: Floor(ways) for n, ways in trends.bars.items()},
-        ends={n + o: floor_of(w) for m, o in placed for n, w in m.ends.items()},
-        ways_out=trends.ways_out,
+        starts={n + o: floor for part, o in placed for n, floor in part.starts.items()},
+        ends={n + o: floor for part, o in placed for n, floor in part.ends.items()},
         guards=len(guards),
     )
 
@@ -196,36 +187,36 @@ def carried_keys(query: BoundQuery, template: Template) -> list[str]:
 Keys = frozenset[int]
 
 
-def split_by_keys(machine: Machine) -> Iterator[tuple[Keys, Machine]]:
-    """The machine of the trends that carry exactly each set of keys.
+def split_by_keys(trends: Template) -> Iterator[Template]:
+    """The template of the trends that carry exactly each set of keys.
 
     Where all trends carry the same, the states stay as they are. Else they are doubled by the
     keys carried so far; states that lead to other sets of keys stay as ends without a way on, since
     under skip-till-next-match their events matter.
     """
-    carried = _carried(machine)
-    finals = sorted({keys for state, keys in carried if state in machine.ends}, key=sorted)
+    carried = _carried(trends)
+    finals = sorted({keys for state, keys in carried if state in trends.ends}, key=sorted)
     if len(finals) == 1:
-        yield finals[0], _kept(machine)
+        yield replace(_kept(trends), keys=finals[0])
         return
     for keys in finals:
-        yield keys, _machine_of(machine, carried, keys)
+        yield replace(_kept(_doubled(trends, carried, keys)), keys=keys)
 
 
-def _carried(machine: Machine) -> list[tuple[int, Keys]]:
+def _carried(trends: Template) -> list[tuple[int, Keys]]:
     """Every state with every set of keys that a trend may carry when it gets there."""
 
     def onwards(place: tuple[int, Keys]) -> list[tuple[int, Keys]]:
-        later = [arrow.later for arrow in machine.arrows if arrow.earlier == place[0]]
-        return [(state, place[1] | machine.states[state].keys) for state in later]
+        later = [arrow.later for arrow in trends.transitions if arrow.earlier == place[0]]
+        return [(state, place[1] | trends.states[state].keys) for state in later]
 
-    begin = [(state, machine.states[state].keys) for state in machine.starts]
+    begin = [(state, trends.states[state].keys) for state in trends.starts]
     return sorted(reachable(begin, onwards), key=lambda place: (place[0], sorted(place[1])))
 
 
-def _machine_of(machine: Machine, carried: list[tuple[int, Keys]], keys: Keys) -> Machine:
+def _doubled(trends: Template, carried: list[tuple[int, Keys]], keys: Keys) -> Template:
     number = {place: index for index, place in enumerate(carried)}
-    first = {state: number[state, machine.states[state].keys] for state in machine.starts}
+    first = {state: number[state, trends.states[state].keys] for state in trends.starts}
 
     def doubled(arrows: tuple[Transition, ...]) -> tuple[Transition, ...]:
         return tuple(
@@ -233,38 +224,39 @@ def _machine_of(machine: Machine, carried: list[tuple[int, Keys]], keys: Keys) -
             for (state, held), index in number.items()
             for arrow in arrows
             if arrow.earlier == state
-            for found in [machine.states[arrow.later]]
+            for found in [trends.states[arrow.later]]
         )
 
-    whole = Machine(
-        tuple(machine.states[state] for state, _ in carried),
-        {first[state]: ways for state, ways in machine.starts.items()},
-        {first[state]: ways for state, ways in machine.bars.items()},
-        {number[s, keys]: ways for s, ways in machine.ends.items() if (s, keys) in number},
-        doubled(machine.arrows),
-        doubled(machine.ways_out),
+    return replace(
+        trends,
+        states=tuple(trends.states[state] for state, _ in carried),
+        transitions=doubled(trends.transitions),
+        starts={first[state]: floor for state, floor in trends.starts.items()},
+        ends={number[s, keys]: f for s, f in trends.ends.items() if (s, keys) in number},
+        bars={first[state]: floor for state, floor in trends.bars.items()},
+        ways_out=doubled(trends.ways_out),
     )
-    return _kept(whole)
 
 
-def _kept(machine: Machine) -> Machine:
+def _kept(trends: Template) -> Template:
     """The states that lead to an end, and those whose events close one of them."""
-    useful = leading_to(machine.ends, ((a.earlier, a.later) for a in machine.arrows))
+    useful = leading_to(trends.ends, ((a.earlier, a.later) for a in trends.transitions))
     arrows = tuple(
         arrow
-        for arrow in machine.arrows
+        for arrow in trends.transitions
         if arrow.earlier in useful and (arrow.later in useful or arrow.closes)
     )
-    outs = [out for out in machine.ways_out if out.earlier in useful]
+    outs = [out for out in trends.ways_out if out.earlier in useful]
     kept = sorted(useful | {a.later for a in arrows} | {out.later for out in outs})
     number = {state: index for index, state in enumerate(kept)}
-    return Machine(
-        tuple(machine.states[state] for state in kept),
-        {number[s]: ways for s, ways in machine.starts.items() if s in useful},
-        {number[s]: ways for s, ways in machine.bars.items() if s in useful},
-        {number[s]: ways for s, ways in machine.ends.items()},
-        _moved(arrows, number.__getitem__),
-        _moved(outs, number.__getitem__),
+    return replace(
+        trends,
+        states=tuple(trends.states[state] for state in kept),
+        transitions=_moved(arrows, number.__getitem__),
+        starts={number[s]: floor for s, floor in trends.starts.items() if s in useful},
+        ends={number[s]: floor for s, floor in trends.ends.items()},
+        bars={number[s]: floor for s, floor in trends.bars.items() if s in useful},
+        ways_out=_moved(outs, number.__getitem__),
     )
 
 
@@ -277,12 +269,12 @@ def _moved(arrows: Iterable[Transition], number: Callable[[int], int]) -> tuple[
 
 
 def bind_guard_keys(
-    query: BoundQuery, guard: Machine, inside: Iterable[Machine], carried: frozenset[int]
-) -> Machine:
-    """A NOT's machine for trends that carry some keys; the events of its match agree in the others.
+    query: BoundQuery, guard: Template, inside: Iterable[Template], carried: frozenset[int]
+) -> Template:
+    """A NOT's template beside trends that carry some keys; its events agree in the others.
 
     Partitions see to the keys that the trends carry (`carried`, their numbers). Those that only the
-    events of NOT carry are compared from one event to the next. `inside` are the machines of the
+    events of NOT carry are compared from one event to the next. `inside` are the templates of the
     NOT inside of it.
 
     Raises:
@@ -290,10 +282,10 @@ def bind_guard_keys(
             events of a match with those of a NOT inside of it.
     """
     bound = guard
-    deeper = {n for machine in inside for state in machine.states for n in state.keys}
+    deeper = {n for part in inside for state in part.states for n in state.keys}
     for number in sorted({n for state in guard.states for n in state.keys} - carried):
         carriers = [n for n, state in enumerate(guard.states) if number in state.keys]
-        alone = len(carriers) == 1 and all(a.earlier not in carriers for a in guard.arrows)
+        alone = len(carriers) == 1 and all(a.earlier not in carriers for a in guard.transitions)
         if alone and number not in deeper:
             continue
         if len(carriers) < len(guard.states) or number in deeper:
@@ -303,15 +295,15 @@ def bind_guard_keys(
     return bound
 
 
-def _agreeing(query: BoundQuery, guard: Machine, key: Key) -> Machine:
+def _agreeing(query: BoundQuery, guard: Template, key: Key) -> Template:
     arrows = []
-    for arrow in guard.arrows:
+    for arrow in guard.transitions:
         ends = (min(guard.states[n].positions) for n in (arrow.earlier, arrow.later))
         agree = Holds(_same(key, *ends))
         floor = [Reaches(arrow.floor)] if arrow.floor and not arrow.condition else []
         before = [arrow.condition] if arrow.condition else []
         arrows.append(replace(arrow, condition=every(*before, *floor, agree)))
-    return replace(guard, arrows=tuple(arrows))
+    return replace(guard, transitions=tuple(arrows))
 
 
 def _same(key: Key, earlier: int, later: int) -> BoundExpression:

@@ -19,7 +19,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple, TypeVar
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query.automaton import OPEN_WAY, Automaton, Pair, Ways, one_after_another
+from elsinore.query.automaton import OPEN_WAY, Automaton, Pair, one_after_another
 from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.expressions import Applied, BoundExpression, Constant
 from elsinore.query.syntax import Semantics
@@ -27,14 +27,16 @@ from elsinore.template.template import (
     ALWAYS,
     Accept,
     Condition,
-    Machine,
+    Floor,
     Never,
     Open,
     Pairs,
     State,
+    Template,
     Transition,
     any_way,
     every,
+    floor_of,
     keys_at,
     leading_to,
     some,
@@ -68,8 +70,8 @@ class _Subsets:
     pairs: Pairs
     symbols: tuple[Symbol, ...]
     numbers: dict[State, int] = field(default_factory=dict)
-    starts: dict[int, Ways] = field(default_factory=dict)
-    bars: dict[int, Ways] = field(default_factory=dict)
+    starts: dict[int, Floor | None] = field(default_factory=dict)
+    bars: dict[int, Floor] = field(default_factory=dict)
     arrows: list[Transition] = field(default_factory=list)
     ways_out: list[Transition] = field(default_factory=list)
     pending: list[State] = field(default_factory=list)
@@ -88,8 +90,8 @@ class _Subsets:
         return self.numbers[state]
 
 
-def subset_machine(pairs: Pairs, accept: Accept) -> Machine:
-    """The unambiguous machine of an automaton.
+def subset_template(pairs: Pairs, accept: Accept) -> Template:
+    """The unambiguous template of an automaton.
 
     Raises:
         NotUnambiguous: its ways to match one trend differ in their results.
@@ -102,8 +104,14 @@ def subset_machine(pairs: Pairs, accept: Accept) -> Machine:
     states = list(found.numbers)
     _add_ways_out(found, states)
     ends = {n: ways for n, state in enumerate(states) if (ways := accept(state.positions))}
-    return Machine(
-        tuple(states), found.starts, found.bars, ends, tuple(found.arrows), tuple(found.ways_out)
+    return Template(
+        keys=frozenset(),
+        states=tuple(states),
+        transitions=tuple(found.arrows),
+        starts=found.starts,
+        ends={number: floor_of(ways) for number, ways in ends.items()},
+        bars=found.bars,
+        ways_out=tuple(found.ways_out),
     )
 
 
@@ -114,9 +122,9 @@ def _add_starts(found: _Subsets) -> None:
         ways = {q: first[q] for q in sorted(frozenset(first) & symbol.meets)}
         for entered, passed, barred in _entered(ways, OPEN_WAY):
             number = found.number(entered, symbol)
-            found.starts[number] = reduce(one_after_another, passed, OPEN_WAY)
+            found.starts[number] = floor_of(reduce(one_after_another, passed, OPEN_WAY))
             if barred:
-                found.bars[number] = any_way(barred)
+                found.bars[number] = Floor(any_way(barred))
 
 
 def _entered(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.query.bound import BoundQuery, of_query
-from elsinore.query.syntax import Conjunction, EventPattern, Semantics, Sequence
-from elsinore.template.build import build_conjoined, build_templates
+from elsinore.query.syntax import EventPattern, Semantics, Sequence
+from elsinore.template.build import template_parts
 from elsinore.template.subsets import NotUnambiguous
 
 
@@ -15,10 +15,7 @@ from elsinore.template.subsets import NotUnambiguous
 def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Why the greta executor cannot run a query; empty if it can."""
     try:
-        if isinstance(query.pattern, Conjunction):
-            build_conjoined(query)
-        else:
-            build_templates(query)
+        template_parts(query)
     except NotUnambiguous as reason:
         return (str(reason),)
     return ()

@@ -173,6 +173,9 @@ class Transition:
 class Template:
     """The states of trends that carry the same keys, then those of the NOT that can bar them.
 
+    A pattern, or what a NOT forbids, has one of its own before keys and NOT are put in their places
+    (`elsinore.template.build`).
+
     Attributes:
         keys: numbers of the query's keys that every trend carries: they partition the trends.
         states: those of trends first, then those of each NOT; the inner NOT of a NOT comes first.
@@ -214,37 +217,18 @@ class Template:
         return tuple(t for t in self.transitions if t.later == state)
 
 
-# ---- states and arrows of one pattern before keys and NOT are put in their places
-
+#: What matches nothing.
+NOTHING = Template(frozenset(), (), (), {}, {})
 
 Node = TypeVar("Node", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class Machine:
-    """States by number; ways to START states and on from END states; arrows in between.
-
-    `bars` are ways that must all be shut for an event to start a trend at a state.
-    """
-
-    states: tuple[State, ...]
-    starts: Mapping[int, Ways]
-    bars: Mapping[int, Ways]
-    ends: Mapping[int, Ways]
-    arrows: tuple[Transition, ...]
-    ways_out: tuple[Transition, ...]
-
-
-#: A machine that matches nothing.
-NOTHING = Machine((), {}, {}, {}, (), ())
-
-
-def guards_of(machine: Machine) -> frozenset[int]:
-    """Numbers of the NOT that a machine's ways pass."""
-    ways = [*machine.starts.values(), *machine.bars.values(), *machine.ends.values()]
-    asked = machine.arrows + machine.ways_out
-    ways += [floor.ways for arrow in asked for floor in arrow.floors()]
-    return frozenset(guard for each in ways for way in each for guard in way)
+def guards_of(template: Template) -> frozenset[int]:
+    """Numbers of the NOT that a template's ways pass."""
+    floors = [*template.starts.values(), *template.bars.values(), *template.ends.values()]
+    asked = template.transitions + template.ways_out
+    floors += [floor for arrow in asked for floor in arrow.floors()]
+    return frozenset(guard for floor in floors if floor for way in floor.ways for guard in way)
 
 
 def keys_at(query: BoundQuery, position: int) -> frozenset[int]:
@@ -294,7 +278,7 @@ def transition(
     return Transition(earlier, later, condition=condition, slot=slot)
 
 
-def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
+def position_template(pairs: Pairs, guard: int = TREND) -> Template:
     """One state for each position: for patterns that match a trend in one way only, and for NOT."""
     query, found = pairs.query, pairs.automaton
     positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
@@ -313,13 +297,13 @@ def position_machine(pairs: Pairs, guard: int = TREND) -> Machine:
         else:
             closes = pairs.semantics is Semantics.NEXT
             arrows.append(transition(*ends, condition, closes=closes))
-    return Machine(
-        states,
-        {number[p]: ways for p, ways in found.first.items()},
-        {},
-        {number[p]: ways for p, ways in found.last.items()},
-        tuple(arrows),
-        tuple(outs),
+    return Template(
+        keys=frozenset(),
+        states=states,
+        transitions=tuple(arrows),
+        starts={number[p]: floor_of(ways) for p, ways in found.first.items()},
+        ends={number[p]: floor_of(ways) for p, ways in found.last.items()},
+        ways_out=tuple(outs),
     )
 
 
