@@ -63,18 +63,11 @@ def measure(events: EventTable, workload: Workload, observed: Interval) -> Strea
     )
 
 
-def _spread(values: np.ndarray, zeros: int = 0) -> Spread:
-    """The spread of positive numbers and of so many zeros."""
-    distinct, times = np.unique(values, return_counts=True)
-    histogram = dict(zip(distinct.tolist(), times.tolist(), strict=True))
-    return Spread.of(histogram | ({0: zeros} if zeros else {}))
-
-
 def _rate(columns: EventColumns, name: str, pane: int, observed: Interval) -> TypeRate:
     times = columns.times[columns.rows_of(name)]
     sizes = np.unique(times // pane, return_counts=True)[1]
     panes = (observed.end - 1) // pane - observed.start // pane + 1
-    return TypeRate(event_type=name, events=_spread(sizes, panes - sizes.size))
+    return TypeRate(event_type=name, events=Spread.of(sizes, panes - sizes.size))
 
 
 def _partitions(columns: EventColumns, workload: Workload) -> Iterator[PartitionSkew]:
@@ -86,7 +79,7 @@ def _partitions(columns: EventColumns, workload: Workload) -> Iterator[Partition
         numbers = combined([each.values[known] for each in codes], int(known.sum()))
         if numbers.size:
             sizes = np.unique(numbers, return_counts=True)[1]
-            yield PartitionSkew(keys=keys, sizes=_spread(sizes))
+            yield PartitionSkew(keys=keys, sizes=Spread.of(sizes))
 
 
 # ---- events that pass, and the groups that no trend leaves
@@ -149,7 +142,7 @@ def _bursts(columns: EventColumns, found: SharableSet) -> Iterator[BurstLengths]
                 queries=tuple(query.name for query in found.queries),
                 keys=tuple(keys),
                 pane=found.pane,
-                lengths=_spread(own),
+                lengths=Spread.of(own),
             )
 
 

@@ -27,17 +27,6 @@ class SharonGraph:
     adjacency: Any
 
     @classmethod
-    def of(cls, weights: Mapping[str, float], edges: Iterable[tuple[str, str]]) -> SharonGraph:
-        """The graph with the given vertices and the edges among them; other edges are dropped."""
-        places: dict[str, list[Hashable]] = {vertex: [] for vertex in weights}
-        for number, (left, right) in enumerate(edges):
-            assert left != right
-            if left in places and right in places:
-                places[left].append(number)
-                places[right].append(number)
-        return cls.meeting(weights, places)
-
-    @classmethod
     def meeting(
         cls, weights: Mapping[str, float], places: Mapping[str, Iterable[Hashable]]
     ) -> SharonGraph:
@@ -77,10 +66,6 @@ class SharonGraph:
         ]
         return near
 
-    def neighbours(self, vertex: str) -> frozenset[str]:
-        """The vertices that a vertex is in conflict with."""
-        return frozenset(self.vertices[n] for n in self.near(self.number[vertex]).tolist())
-
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
         """Number of conflicts of each vertex, int64 [V]."""
@@ -117,7 +102,7 @@ def build_graph(candidates: tuple[Candidate, ...], benefits: Mapping[str, float]
 def guaranteed_weight(graph: SharonGraph) -> float:
     """Equation 10: no independent set that GWMIN returns weighs less.
 
-    >>> guaranteed_weight(SharonGraph.of({"a": 3.0, "b": 4.0}, [("a", "b")]))
+    >>> guaranteed_weight(SharonGraph.meeting({"a": 3.0, "b": 4.0}, {"a": ["ab"], "b": ["ab"]}))
     3.5
     """
     return fsum((graph.values / (graph.degrees + 1)).tolist())

@@ -1,17 +1,16 @@
 """What a stream looked like to a workload: rates, bursts, selectivities, skew.
 
-A plan is found from `Statistics`. From here come the burst lengths and selectivities by which it
-says what its Kleene sets will cost; whether a stored plan still stands does not depend on them.
+For people to read, and stored beside the plan: a plan is found from `Statistics` alone, and whether
+a stored one still stands does not depend on a profile.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping
-from itertools import accumulate
 from typing import Literal
 
+import numpy as np
 import pydantic
+from numpy.typing import ArrayLike
 
 from elsinore.sharing.fingerprints import Artifact, Part
 
@@ -26,19 +25,21 @@ class Spread(Part):
     most: int
 
     @classmethod
-    def of(cls, histogram: Mapping[int, int]) -> Spread:
-        """The spread of numbers of which each occurs so many times (1 or more).
+    def of(cls, values: ArrayLike, zeros: int = 0) -> Spread:
+        """The spread of whole numbers above zero, and of so many zeros.
 
-        >>> Spread.of({1: 2, 4: 1, 9: 1})
+        >>> Spread.of([1, 9, 1, 4])
         Spread(number=4, total=15, least=1, median=2.5, most=9)
         """
-        values = sorted(histogram)
-        up_to = list(accumulate(histogram[value] for value in values))
-        number = up_to[-1]
-        middle = [values[bisect_right(up_to, at)] for at in ((number - 1) // 2, number // 2)]
-        total = sum(value * times for value, times in histogram.items())
+        ordered = np.sort(values).tolist()
+        number = zeros + len(ordered)
+        middle = [ordered[n - zeros] if n >= zeros else 0 for n in ((number - 1) // 2, number // 2)]
         return cls(
-            number=number, total=total, least=values[0], median=sum(middle) / 2, most=values[-1]
+            number=number,
+            total=sum(ordered),
+            least=0 if zeros else ordered[0],
+            median=sum(middle) / 2,
+            most=max(ordered, default=0),
         )
 
     @property

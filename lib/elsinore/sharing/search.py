@@ -182,7 +182,8 @@ def exhaustive(graph: SharonGraph) -> tuple[str, ...]:
     Raises:
         BudgetError: the graph has more than 24 vertices.
 
-    >>> exhaustive(SharonGraph.of({"a": 2, "b": 3, "c": 2}, [("a", "b"), ("b", "c")]))
+    >>> meetings = {"a": ["ab"], "b": ["ab", "bc"], "c": ["bc"]}
+    >>> exhaustive(SharonGraph.meeting({"a": 2, "b": 3, "c": 2}, meetings))
     ('a', 'c')
     """
     size = len(graph.vertices)

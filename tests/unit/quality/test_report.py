@@ -185,7 +185,7 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
 
 def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -> None:
     assert "The stream of this run was not measured." in _page(tmp_path / "a", rows, _judgement())
-    spread = Spread.of({0: 1, 3: 1, 1234: 1})
+    spread = Spread.of([3, 1234], 1)
     profile = StreamProfile(
         workload_fingerprint="c" * 64,
         observed=(lake.INTERVAL.start - HOUR, lake.INTERVAL.end),
@@ -193,11 +193,11 @@ def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -
         rates=(TypeRate(event_type="A", events=spread),),
         bursts=(
             BurstLengths(event_type="A", kleene="A", queries=("one", SCRIPT), keys=("carrier",),
-                         pane=2 * HOUR, lengths=Spread.of({1: 3, 2: 1})),
+                         pane=2 * HOUR, lengths=Spread.of([1, 1, 1, 2])),
         ),
         local=(),
         edges=(),
-        partitions=(PartitionSkew(keys=("carrier",), sizes=Spread.of({1: 3, 5: 1})),),
+        partitions=(PartitionSkew(keys=("carrier",), sizes=Spread.of([1, 1, 1, 5])),),
     )  # fmt: skip
     names = ("kind", "fingerprint", "workload_fingerprint", "statistics_fingerprint", "body",
              "finder")  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from elsinore.catalog.stream import StreamSchema
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
+from elsinore.sharing.graph import SharonGraph
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import TimeUnit
 from tests.golden_cases import stream_schema
@@ -57,3 +58,14 @@ def traffic() -> tuple[Workload, Statistics]:
     rates = golden("traffic_rates")
     named = {name: count_trends(pattern) for name, pattern in rates["patterns"].items()}
     return bind(named, sorted(rates["rates"])), Statistics.given(10, rates["rates"])
+
+
+def graph_of(weights: Mapping[str, float], edges: Collection[tuple[str, str]]) -> SharonGraph:
+    """The graph with these vertices and edges."""
+    places = {vertex: [edge for edge in edges if vertex in edge] for vertex in weights}
+    return SharonGraph.meeting(weights, places)
+
+
+def neighbours(graph: SharonGraph, vertex: str) -> frozenset[str]:
+    """The vertices that a vertex is in conflict with."""
+    return frozenset(graph.vertices[n] for n in graph.near(graph.number[vertex]).tolist())
