@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from elsinore.results.published import LONG_SCHEMA, group_key, numbers_of
+from elsinore.results.published import LONG_SCHEMA, group_text, numbers_of
 from elsinore.results.row import ResultRow
 from elsinore.timeline import Instant, hour_label
 
@@ -16,7 +16,7 @@ def to_long(rows: Iterable[ResultRow]) -> pa.Table:
     """What `engine.finish` makes of partial rows, made of result rows one by one."""
     columns: dict[str, list[Any]] = {name: [] for name in LONG_SCHEMA.names}
     for row in rows:
-        group = group_key(row)
+        group = group_text(row.group)
         hour = hour_label(row.window_end - 1) if isinstance(row.window_end, Instant) else ""
         for label, value in row.values:
             fields = (

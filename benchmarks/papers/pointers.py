@@ -9,6 +9,7 @@ stand on the platform of the online ones.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,7 +21,6 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import Entries, EntryColumns, at_symbols, key_codes, make_entries
 from elsinore.engine.evaluate import evaluate
-from elsinore.engine.finish import group_of
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
@@ -138,7 +138,7 @@ class Partitions:
         sums = np.cumsum(totals, axis=1)[:, :-1]
         codes = key_codes(query, self.columns)
         texts = self.entries.group_texts(query, codes).to_pylist()
-        known = {text: group_of(query, text) for text in set(texts)}
+        known = {text: query.labelled(json.loads(text)) for text in set(texts)}
         found: dict[tuple[Group, int], np.ndarray] = {}
         for partition, window in np.argwhere(sums[:, :, 0] > 0).tolist():
             key = known[texts[partition]], window + self.base

@@ -17,7 +17,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
-from elsinore.results.published import group_key, numbers_of
+from elsinore.results.published import group_text, numbers_of
 from elsinore.results.row import ResultRow
 from tests.golden_cases import bound_query, event_table, stream_schema
 from tests.property.compare import assert_same_rows, greta
@@ -85,7 +85,7 @@ def judged(rows: list[ResultRow], patterns: tuple[str, ...]) -> Iterator[Compare
         row, query = found[expected.key], queries[expected.query]
         numbers = {label: numbers_of(value) for label, value in row.values}
         published = {label: (exact, value) for label, (value, exact, _) in numbers.items()}
-        place = Place(row.query, group_key(row), row.window_start // 10)
+        place = Place(row.query, group_text(row.group), row.window_start // 10)
         check = Check(place, 0, False, 0, published)
         yield from compare(query, check, [expected], ENUMERATED)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from elsinore.errors import ParameterError
 from elsinore.query.print_query import count_of
-from elsinore.results.published import exact_integers, group_key, numbers_of, shorten_count
+from elsinore.results.published import exact_integers, group_text, numbers_of, shorten_count
 from elsinore.results.row import ResultRow, encode_row, plain_value
 from elsinore.timeline import Instant
 
@@ -239,7 +239,7 @@ def long_table(rows: Iterable[ResultRow], *, text: bool) -> pa.Table:
     return pa.table(
         {
             "query": pa.array([row.query for row, _, _ in flat], pa.string()),
-            "group_key": pa.array([group_key(row) for row, _, _ in flat], pa.string()),
+            "group_key": pa.array([group_text(row.group) for row, _, _ in flat], pa.string()),
             "window_start": pa.array([int(row.window_start) for row, _, _ in flat], time),
             "window_end": pa.array([int(row.window_end) for row, _, _ in flat], time),
             "aggregate": pa.array([label for _, label, _ in flat], pa.string()),

@@ -19,8 +19,7 @@ from elsinore.errors import ParameterError
 from elsinore.files.read_events import read_events
 from elsinore.library.results import answer, process_cores
 from elsinore.query.load_workload import load_workload
-from elsinore.results.published import to_double
-from elsinore.results.row import ResultRow
+from elsinore.results.row import ResultRow, nearest_double
 from elsinore.timeline import Instant, parse_instant
 
 #: Changes that a table shows if nobody says how many.
@@ -141,5 +140,5 @@ def _compare(
 
 def _difference(one: int | float, other: int | float) -> float:
     if isinstance(one, int) and isinstance(other, int):
-        return to_double(other - one)
-    return to_double(other) - to_double(one)
+        return nearest_double(other - one)
+    return nearest_double(other) - nearest_double(one)

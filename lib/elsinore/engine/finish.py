@@ -21,8 +21,8 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.lowering.carriers import Carrier, Carriers, Weight, carrier_of, carriers_of
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
 from elsinore.results.partial import decimal_texts, decode_extreme, integers_of
-from elsinore.results.published import LONG_SCHEMA, group_text, to_double
-from elsinore.results.row import ResultRow, Value, sorted_rows
+from elsinore.results.published import LONG_SCHEMA, group_text
+from elsinore.results.row import ResultRow, Value, nearest_double, sorted_rows
 from elsinore.timeline import Instant, hour_label
 
 #: Characters of a short count or integer sum; any such number is less than 2**53.
@@ -53,7 +53,7 @@ def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
     rows = []
     for query, part in by_query(workload, partial):
         texts = part["group"].to_pylist()
-        groups = {text: group_of(query, text) for text in set(texts)}
+        groups = {text: query.labelled(json.loads(text)) for text in set(texts)}
         bounds = (map(time, part[name].to_pylist()) for name in ("window_start", "window_end"))
         labels, columns = zip(*finish_columns(query, part), strict=True)
         values = zip(*(column.to_list() for column in columns), strict=True)
@@ -70,16 +70,6 @@ def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery
     for number, name in enumerate(names.dictionary.to_pylist()):
         rows = partial.take(pa.array(np.flatnonzero(numbers == number)))
         yield workload.by_name[name], rows
-
-
-def group_of(query: BoundQuery, text: str) -> tuple[tuple[str, Value], ...]:
-    """The group of a partial row, with labels, from its JSON array of values."""
-    group = []
-    for key, value in zip(query.group_keys, json.loads(text), strict=True):
-        if key.type is AttributeType.TIMESTAMP and value is not None:
-            value = Instant(value)
-        group.append((str(key.group_label), value))
-    return tuple(group)
 
 
 def finish_columns(query: BoundQuery, rows: pa.Table) -> Iterator[tuple[str, Values]]:
@@ -196,7 +186,7 @@ def _numbers(values: Values) -> dict[str, pa.Array]:
     sizes[sized] = [log2(abs(number)) for number in numbers[sized].tolist()]  # NumPy's differ
     doubles, exact = numbers, pa.nulls(numbers.size, pa.string())
     if numbers.dtype == object:
-        doubles = np.array(list(map(to_double, numbers.tolist())))
+        doubles = np.array(list(map(nearest_double, numbers.tolist())))
         exact = pa.array(np.array(decimal_texts(numbers.tolist()), object), mask=unknown)
     elif numbers.dtype == np.int64:
         doubles = numbers.astype(np.float64)
@@ -219,7 +209,7 @@ def _keys(query: BoundQuery, rows: pa.Table, *, calendar: bool) -> dict[str, pa.
     return {
         "owned_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
         "query": _repeated(query.name, len(ends)),
-        "group_key": _each_once(groups, lambda text: group_text(group_of(query, text))),
+        "group_key": _each_once(groups, lambda text: group_text(query.labelled(json.loads(text)))),
         "window_start": starts,
         "window_end": ends,
     }

@@ -23,7 +23,7 @@ from pyarrow import types
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES
 from elsinore.files.rejection import Fault, Reason, shown
-from elsinore.results.published import to_double
+from elsinore.results.row import nearest_double
 from elsinore.timeline import (
     DAY,
     MAX_INSTANT,
@@ -419,7 +419,7 @@ def _long(value: Any) -> int | Fault:
 
 
 def _double(value: Any) -> float | Fault:
-    return to_double(value) if _is_number(value) else _no_number(value, "double")
+    return nearest_double(value) if _is_number(value) else _no_number(value, "double")
 
 
 def _boolean(value: Any) -> bool | Fault:

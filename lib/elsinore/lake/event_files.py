@@ -23,7 +23,6 @@ from elsinore.engine.sorting import ascending
 from elsinore.errors import ConflictError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.expressions import TIME, fields_of
 from elsinore.query.syntax import Semantics
 from elsinore.timeline import MAX_INSTANT, Interval, instant_of
 from elsinore.windows import joint_reach
@@ -318,14 +317,7 @@ def types_read(workload: Workload, queries: Iterable[BoundQuery]) -> frozenset[s
 
 def attributes_read(queries: Iterable[BoundQuery]) -> list[str]:
     """The attributes that keys, predicates and aggregates of some queries read, in order."""
-    read: set[str] = set()
-    for query in queries:
-        conditions = [predicate.condition for predicate in query.local_predicates]
-        conditions += [predicate.condition for predicate in query.edge_predicates]
-        read.update(field.attribute for each in conditions for field in fields_of(each))
-        read.update(key.attribute for key in query.keys)
-        read.update(item.attribute for item in query.aggregates if item.attribute is not None)
-    return sorted(read - {TIME})
+    return sorted(frozenset().union(*(query.attributes_read for query in queries)))
 
 
 def event_table(schema: StreamSchema, table: pa.Table) -> EventTable:

@@ -39,7 +39,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget, Meter
 from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
-from elsinore.results.published import group_key, numbers_of
+from elsinore.results.published import group_text, numbers_of
 from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, format_instant, hour_label, parse_instant
@@ -386,7 +386,7 @@ def compare(
     In a whole window, each group that the reference alone finds is a mismatch; the groups of both
     are compared by checks of their own.
     """
-    found = {group_key(row): _answers(row) for row in reference}
+    found = {group_text(row.group): _answers(row) for row in reference}
     place = check.place
     if not place.whole:
         return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)

@@ -17,9 +17,7 @@ from elsinore.library.shown import Shown
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.query.syntax import Conjunction
-from elsinore.reference.event import columns_read
 from elsinore.reference.trends import Trend, list_trends
-from elsinore.reference.two_step import labelled
 from elsinore.results.published import group_text, same_group
 from elsinore.timeline import Interval, format_instant, instant_of, parse_instant
 
@@ -68,7 +66,7 @@ class Why(Shown):
         inside = events.between(at.start, at.end)
         found, self.reason = list_trends(
             bound, inside, at,
-            lambda held: same_group(group_text(labelled(bound, held)), wanted),
+            lambda held: same_group(group_text(bound.labelled(held)), wanted),
         )  # fmt: skip
         self.count = len(found) if self.reason is None else None
         times = inside.table[TIME_COLUMN].to_numpy()
@@ -130,7 +128,7 @@ def told_trends(
         n for n, kind in events.schema.attributes.items() if kind is AttributeType.TIMESTAMP
     }
     instants |= {TIME_COLUMN} if events.schema.time_unit.is_calendar else set()
-    names = [TYPE_COLUMN, TIME_COLUMN, *sorted(columns_read(query))]
+    names = [TYPE_COLUMN, TIME_COLUMN, *sorted(query.attributes_read)]
     taken = events.table.select(names).take(pa.array(rows, pa.int64())).to_pylist()
     told = {}
     for row, values in zip(rows, taken, strict=True):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, wraps
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
-from elsinore.query.expressions import BoundExpression
+from elsinore.query.expressions import TIME, BoundExpression, fields_of
 from elsinore.query.syntax import Pattern, Query, Semantics
+from elsinore.timeline import Instant
 from elsinore.windows import Window
 
 
@@ -164,6 +165,24 @@ class BoundQuery:
             uses[key.attribute] += 1
             found[f"key {uses[key.attribute]} {key.attribute}"] = key
         return found
+
+    def labelled(self, values: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
+        """The values of a group with their labels, as in result rows."""
+        named = []
+        for key, value in zip(self.group_keys, values, strict=True):
+            is_instant = key.type is AttributeType.TIMESTAMP and value is not None
+            named.append((str(key.group_label), Instant(value) if is_instant else value))
+        return tuple(named)
+
+    @cached_property
+    def attributes_read(self) -> frozenset[str]:
+        """The attributes that conditions, keys and aggregates read."""
+        conditions = [predicate.condition for predicate in self.local_predicates]
+        conditions += [predicate.condition for predicate in self.edge_predicates]
+        read = {field.attribute for each in conditions for field in fields_of(each)}
+        read.update(key.attribute for key in self.keys)
+        read.update(item.attribute for item in self.aggregates if item.attribute is not None)
+        return frozenset(read - {TIME})
 
     @cached_property
     def event_types(self) -> frozenset[str]:

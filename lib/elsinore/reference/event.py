@@ -8,7 +8,7 @@ from typing import Any
 
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import TIME, fields_of
+from elsinore.query.expressions import TIME
 from elsinore.query.syntax import Semantics
 
 
@@ -35,8 +35,9 @@ def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
     Those are the events of the pattern's types; under `contiguous` those of every type, since
     whatever lies between two events parts them.
     """
-    names = sorted(columns_read(query))
-    rows = events.table.select([TIME_COLUMN, TYPE_COLUMN, *names]).to_pylist()
+    rows = events.table.select(
+        [TIME_COLUMN, TYPE_COLUMN, *sorted(query.attributes_read)]
+    ).to_pylist()
     types = [event_type.name for event_type in events.schema.types]
     every = query.semantics is Semantics.CONTIGUOUS
     found = [
@@ -45,13 +46,3 @@ def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
         if every or types[row[TYPE_COLUMN]] in query.event_types
     ]
     return sorted(found, key=lambda event: event.time)
-
-
-def columns_read(query: BoundQuery) -> set[str]:
-    """The attributes that conditions, keys and aggregates of a query read."""
-    conditions = [predicate.condition for predicate in query.local_predicates]
-    conditions += [predicate.condition for predicate in query.edge_predicates]
-    read = {field.attribute for condition in conditions for field in fields_of(condition)}
-    read |= {key.attribute for key in query.keys}
-    read |= {item.attribute for item in query.aggregates if item.attribute is not None}
-    return read - {TIME}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from elsinore.results.row import ResultRow, Value
+from elsinore.results.row import Value, nearest_double
 from elsinore.timeline import Instant
 
 #: One row per (query, group, window, aggregate). `owned_hour` is the hour of the window's last
@@ -31,17 +31,12 @@ LONG_SCHEMA = pa.schema(
 )
 
 
-def group_key(row: ResultRow) -> str:
-    """Canonical JSON object of a row's group; labels in the order of GROUP-BY.
+def group_text(group: tuple[tuple[str, Value], ...]) -> str:
+    """The column `group_key`: a group as canonical JSON, labels in the order of GROUP-BY.
 
-    >>> group_key(ResultRow("q", (("carrier", "UA"), ("hub", None)), 0, 1, ()))
+    >>> group_text((("carrier", "UA"), ("hub", None)))
     '{"carrier": "UA", "hub": null}'
     """
-    return group_text(row.group)
-
-
-def group_text(group: tuple[tuple[str, Value], ...]) -> str:
-    """`group_key` of a group by itself."""
     texts = {name: str(v) if isinstance(v, Instant) else v for name, v in group}
     return json.dumps(texts, ensure_ascii=False)
 
@@ -69,15 +64,7 @@ def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:
     assert isinstance(value, int | float)
     exact = str(int(value)) if isinstance(value, int) else None
     log2 = math.log2(abs(value)) if value and value == value else None
-    return to_double(value), exact, log2
-
-
-def to_double(value: int | float) -> float:
-    """The nearest double; infinite beyond the largest."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    return value if isinstance(value, float) else nearest_double(value), exact, log2
 
 
 def exact_integers(values: Sequence[int | None]) -> pa.Array:

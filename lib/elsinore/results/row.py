@@ -42,7 +42,7 @@ def within(found: float, bounds: Bounds) -> bool:
     return low <= found <= high or (found != found and low != low)
 
 
-def nearest_double(value: Fraction) -> float:
+def nearest_double(value: int | float | Fraction) -> float:
     """The nearest double; beyond the largest it is infinite. Zero has no sign."""
     try:
         return float(value) + 0.0
