@@ -90,30 +90,19 @@ class _AttributeEntry(Strict):
     field: FieldName | None = None
 
     @model_validator(mode="after")
-    def _limits_fit_the_type(self) -> Self:
-        for limit in (self.min, self.max):
-            if limit is not None:
-                _typed(limit, self.type)
-                if self.type in (AttributeType.STRING, AttributeType.BOOLEAN):
-                    raise ValueError(f"min and max do not apply to a {self.type}")
-        if self.min is not None and self.max is not None:
-            low, high = _typed(self.min, self.type), _typed(self.max, self.type)
-            if not _number(low) <= _number(high):
-                raise ValueError(f"min {self.min} is above max {self.max}")
-        for value in self.allowed or ():
-            _typed(value, self.type)
+    def _is_an_attribute(self) -> Self:
+        self.to_attribute("")
         return self
 
     def to_attribute(self, name: str) -> Attribute:
+        low, high = (
+            None if limit is None else _limit(limit, self.type) for limit in (self.min, self.max)
+        )
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"min {self.min} is above max {self.max}")
         allowed = tuple(_typed(value, self.type) for value in self.allowed or ())
         return Attribute(
-            name,
-            self.type,
-            self.nullable,
-            None if self.min is None else _number(_typed(self.min, self.type)),
-            None if self.max is None else _number(_typed(self.max, self.type)),
-            allowed or None,
-            self.field or "",
+            name, self.type, self.nullable, low, high, allowed or None, self.field or ""
         )
 
 
@@ -138,10 +127,11 @@ def _typed(value: Scalar, kind: AttributeType) -> Scalar:
     raise ValueError(f"{value!r} is no {kind}")
 
 
-def _number(value: Scalar) -> int | float:
-    if isinstance(value, str):
-        raise ValueError(f"{value!r} is no number")
-    return value
+def _limit(value: Scalar, kind: AttributeType) -> int | float:
+    typed = _typed(value, kind)
+    if isinstance(typed, str | bool):
+        raise ValueError(f"min and max do not apply to a {kind}")
+    return typed
 
 
 def _entry(value: Any) -> Any:

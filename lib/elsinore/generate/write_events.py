@@ -99,23 +99,19 @@ def _iso(times: pa.ChunkedArray) -> pa.Array:
 
 
 def _write_parquet(events: EventTable, out: BinaryIO, on_written: OnWritten | None) -> None:
-    schema = events.schema
-    names = pa.array([kind.name for kind in schema.types])
-    fields = [
-        pa.field(str(schema.id_field), pa.int64()),
-        pa.field(schema.time_field, pa.timestamp("us", "UTC")),
-        pa.field(str(schema.type_field), pa.string()),
-        *(events.table.schema.field(name) for name in schema.attributes),
-    ]
-    with pq.ParquetWriter(out, pa.schema(fields), compression="zstd") as writer:
+    schema, names = events.schema, pa.array([kind.name for kind in events.schema.types])
+
+    def piece(begin: int) -> pa.Table:
+        table = events.table.slice(begin, _AT_ONCE)
+        columns = {
+            str(schema.id_field): pa.array(np.arange(begin + 1, begin + 1 + table.num_rows)),
+            schema.time_field: table[TIME_COLUMN].cast(pa.timestamp("us", "UTC")),
+            str(schema.type_field): names.take(table[TYPE_COLUMN].combine_chunks()),
+        }
+        return pa.table(columns | {name: table[name] for name in schema.attributes})
+
+    with pq.ParquetWriter(out, piece(0).schema, compression="zstd") as writer:
         for begin in range(0, len(events), _AT_ONCE):
-            table = events.table.slice(begin, _AT_ONCE)
-            columns = [
-                pa.array(np.arange(begin + 1, begin + 1 + table.num_rows)),
-                table[TIME_COLUMN].cast(pa.timestamp("us", "UTC")),
-                names.take(table[TYPE_COLUMN].combine_chunks()),
-                *(table[name] for name in schema.attributes),
-            ]
-            writer.write_table(pa.table(columns, schema=pa.schema(fields)))
+            writer.write_table(table := piece(begin))
             if on_written is not None:
                 on_written(begin + table.num_rows)
