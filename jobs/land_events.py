@@ -17,9 +17,9 @@ from elsinore.lake.stale_hours import hours_to_reopen, silent_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
-from elsinore.query.print_query import name_some
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
+from elsinore.wording import some_of
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
@@ -35,7 +35,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     for other in answered[1:]:
         other.lake.create_all()
     rules = lake.stream.sources
-    unread = name_some(unread_files(settings.landing, interval, rules))
+    unread = some_of(unread_files(settings.landing, interval, rules))
     unread_first = ""
     if unread:
         figures[UNREAD] = unread

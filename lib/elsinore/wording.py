@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from itertools import islice
 from typing import Any
-
-_SHOWN = 10
 
 
 def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
@@ -42,14 +39,15 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def some_of(names: Iterable[str]) -> str:
-    """The first names of what may be many, for one line.
+def some_of(names: Iterable[str], most: int = 10) -> str:
+    """The first of what may be many names, for one line, and how many more there are.
 
-    >>> some_of(f"d{n}" for n in range(100))
-    'd0, d1, d2, d3, d4, d5, d6, d7, d8, d9, ...'
+    >>> some_of(("a", "b", "c"), 2)
+    'a, b and 1 more'
     """
-    shown = list(islice(names, _SHOWN + 1))
-    return ", ".join(shown if len(shown) <= _SHOWN else [*shown[:_SHOWN], "..."])
+    every = list(names)
+    rest = len(every) - most
+    return ", ".join(every[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 # ---- what pydantic finds

@@ -26,7 +26,7 @@ from elsinore.files.rejection import write_rejected
 from elsinore.library.results import BUDGET, answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
-from elsinore.query.print_query import count_of, name_some, print_bound
+from elsinore.query.print_query import count_of, print_bound
 from elsinore.query.syntax import (
     Disjunction,
     EventPattern,
@@ -40,7 +40,7 @@ from elsinore.reference.budget import Budget
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.replan import load_plan
 from elsinore.template.support import greta_refusals
-from elsinore.wording import listed
+from elsinore.wording import listed, some_of
 
 if TYPE_CHECKING:
     from elsinore.cli.report_decisions import DecisionsReport
@@ -197,7 +197,7 @@ def _set_aside(report: ReadReport, target: Path | None) -> None:
         with opened(target) as out, TextIOWrapper(out, encoding="utf-8") as text:
             write_rejected(report.rejected, text)
     if report.passed_over:
-        names = name_some([path.name for path in report.passed_over], _NAMED)
+        names = some_of((path.name for path in report.passed_over), _NAMED)
         _say(f"{count_of(len(report.passed_over), 'file')} passed over, no events by name: {names}")
     if report.rejected.num_rows:
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.by_reason.items())

@@ -30,14 +30,14 @@ from elsinore.lake.validate import MAX_EVENTS, Wanted
 from elsinore.library.why import event_words, told_trends
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
-from elsinore.query.print_query import name_some, print_length
+from elsinore.query.print_query import print_length
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.trends import list_trends
 from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
 from elsinore.timeline import EPOCH, Interval, format_instant, instant_of, parse_instant
-from elsinore.wording import suggest
+from elsinore.wording import some_of, suggest
 
 #: Columns that the titles of lines take.
 _MARGIN = 11
@@ -209,7 +209,7 @@ def _rows(
     found = [row for row in rows if same_group(row["group_key"], group)]
     if not found:
         groups = sorted({row["group_key"] for row in rows})
-        named = name_some(groups, _NAMED) or "none of the query at all"
+        named = some_of(groups, _NAMED) or "none of the query at all"
         raise DataError(
             f"nothing is published of query {query} for this group in the window",
             hint=_no_such(workload, query, window_start) or f"published in this window: {named}",
@@ -221,7 +221,7 @@ def _no_such(workload: Workload, query: str, start: int) -> str | None:
     """What is wrong with the name of a query, or with the start of a window of its."""
     known = workload.by_name
     if query not in known:
-        return suggest(query, known) or f"queries are {name_some(list(known))}"
+        return suggest(query, known) or f"queries are {some_of(known)}"
     slide = known[query].window.slide
     if before := start % slide:
         nearest = (format_instant(start - before + step)[:19] for step in (0, slide))

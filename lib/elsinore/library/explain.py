@@ -13,7 +13,7 @@ from rich.text import Text
 from elsinore.engine.plan import RuntimePlan
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.print_query import name_some, print_length
+from elsinore.query.print_query import print_length
 from elsinore.sharing.candidates import shared_kleene
 from elsinore.sharing.explain import (
     Cut,
@@ -26,6 +26,7 @@ from elsinore.sharing.explain import (
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.sharable import SharableSet, Sharing, sets_of
 from elsinore.sharing.statistics import Statistics
+from elsinore.wording import some_of
 
 #: Rows of what is not shared that are printed; JSON holds them all.
 _MOST_ROWS = 40
@@ -350,7 +351,7 @@ def _kleene_lines(found: dict[str, Any]) -> Iterator[Text]:
             f" panes of {each['pane_text']} from {', '.join(each['windows'])}"
         )
         run = "; ".join(
-            f"{name_some(names, _MOST_NAMES)} by {who}" for who, names in each["run_by"].items()
+            f"{some_of(names, _MOST_NAMES)} by {who}" for who, names in each["run_by"].items()
         )
         yield Text(f"    run: {run}")
         for arrow in each["transitions"]:
@@ -364,7 +365,7 @@ def _executor_lines(queries: list[dict[str, Any]]) -> Iterator[Text]:
         alike.setdefault((query["executor"], query["why"]), []).append(query["query"])
     for (executor, why), names in alike.items():
         line = Text(f"  {executor}: ", "bold")
-        line.append(f"{name_some(names, _MOST_NAMES)}: {why}", style="not bold")
+        line.append(f"{some_of(names, _MOST_NAMES)}: {why}", style="not bold")
         yield line
 
 
@@ -372,6 +373,6 @@ def _arrow(found: dict[str, Any], arrow: dict[str, Any]) -> str:
     """A transition of the merged template with the queries that have it."""
     earlier, later = (found["states"][arrow[end]]["type"] for end in ("earlier", "later"))
     names = arrow["queries"]
-    queries = "all" if len(names) == len(found["queries"]) else name_some(names, _MOST_NAMES)
+    queries = "all" if len(names) == len(found["queries"]) else some_of(names, _MOST_NAMES)
     condition = ", with an edge predicate" if arrow["conditional"] else ""
     return f"{earlier} -> {later}: {queries}{condition}"

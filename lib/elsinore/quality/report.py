@@ -32,10 +32,11 @@ from elsinore.quality.judge import Judgement, Severity
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import MOST_HOURS, Bar, Story
 from elsinore.query.bound import Workload
-from elsinore.query.print_query import count_of, name_some, print_length
+from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import shorten_count
 from elsinore.settings import LakePath
 from elsinore.timeline import Interval, hour_label
+from elsinore.wording import some_of
 
 #: Counts of Hamlet's observers that are parts of each other.
 _PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
@@ -308,11 +309,11 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
         f"no query has a result: {why_nothing(data)}": not any(q.aggregates for q in data.queries),
         "no aggregate was compared with the reference": not any(q.checked for q in data.queries),
         f"{len(missing)} of {count_of(data.publishing.hours, 'hour')} are not published: "
-        f"{name_some(missing)}": missing,
-        f"a run ended between two commits, publish again: {name_some(unsettled)}": unsettled,
+        f"{some_of(missing)}": missing,
+        f"a run ended between two commits, publish again: {some_of(unsettled)}": unsettled,
         f"provisional, for raw files within reach of their windows are missing: "
-        f"{name_some(provisional)}": provisional,
-        f"no result was checked of: {name_some(unchecked)}": unchecked and others,
+        f"{some_of(provisional)}": provisional,
+        f"no result was checked of: {some_of(unchecked)}": unchecked and others,
         "no expectations were judged for this run": judgement is None,
     }
     return [text for text, is_so in doubts.items() if is_so]

@@ -6,7 +6,7 @@ A query is printed in its canonical spelling: what is printed parses to an equal
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query import syntax
@@ -230,13 +230,3 @@ def count_of(number: int, noun: str) -> str:
         ending = "es" if noun.endswith("ch") else "s"
         noun = re.sub("(?<![aeiou])y$", "ie", noun) + ending
     return f"{number:,} {noun}"
-
-
-def name_some(names: Sequence[str], most: int = 6) -> str:
-    """A few of some names, and how many more there are.
-
-    >>> name_some(("a", "b", "c"), 2)
-    'a, b and 1 more'
-    """
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
