@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,13 +19,14 @@ from elsinore.query.print_query import print_length
 from elsinore.sharing.candidates import shared_kleene
 from elsinore.sharing.explain import (
     Cut,
-    ExplainedSavings,
+    SharedCandidate,
+    UnsharedCandidate,
     explain_cuts,
     explain_savings,
     figure_text,
     reason,
 )
-from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.plan import PlannedSet, StaticPlan
 from elsinore.sharing.sharable import SharableSet, Sharing, sets_of
 from elsinore.sharing.statistics import Statistics
 from elsinore.wording import some_of
@@ -88,11 +91,15 @@ class Explained(Drawn):
                 _query(query, cut, calendar) | {"executor": choice.executor, "why": choice.why}
                 for query, cut, choice in chosen
             ],
-            "shared": _shared(self._savings),
-            "not_shared": _unshared(self._savings, plan.guaranteed_weight),
+            "shared": [_told(c, "id", "pattern", "shared_by") for c in self._savings.shared],
+            "not_shared": [
+                _told(c, "id", "pattern", "queries", "benefit", "fate")
+                | {"why": reason(c, plan.guaranteed_weight)}
+                for c in self._savings.unshared
+            ],
             "kleene": _kleene(workload, self._sharing),
             "sets": [
-                _set(f"s{number}", found, self._runtime, calendar)
+                _set(PlannedSet.of(number, found), found, self._runtime, calendar)
                 for number, found in enumerate(self._sharing.sets, 1)
             ],
         }
@@ -143,34 +150,12 @@ def _window(query: BoundQuery, *, calendar: bool) -> str:
     return f"WITHIN {within}" if within == slide else f"WITHIN {within} SLIDE {slide}"
 
 
-def _shared(savings: ExplainedSavings) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": each.candidate.id,
-            "pattern": list(each.candidate.pattern),
-            "shared_by": list(each.candidate.shared_by),
-            "gains": None if each.gains is None else dict(each.gains),
-            "once": each.once,
-            "net": each.net,
-            "left_out": {name: list(taken) for name, taken in each.left_out.items()},
-        }
-        for each in savings.shared
-    ]
-
-
-def _unshared(savings: ExplainedSavings, guaranteed: float) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": each.candidate.id,
-            "pattern": list(each.candidate.pattern),
-            "queries": list(each.candidate.queries),
-            "benefit": each.candidate.benefit,
-            "fate": str(each.candidate.fate),
-            "meets": {name: list(queries) for name, queries in each.meets.items()},
-            "why": reason(each, guaranteed),
-        }
-        for each in savings.unshared
-    ]
+def _told(found: SharedCandidate | UnsharedCandidate, *of_candidate: str) -> dict[str, Any]:
+    """Some of what the plan says of a candidate, and all that was found of it."""
+    own = [item.name for item in fields(found) if item.name != "candidate"]
+    told = {name: getattr(found.candidate, name) for name in of_candidate}
+    plain: dict[str, Any] = to_jsonable_python(told | {name: getattr(found, name) for name in own})
+    return plain
 
 
 def _kleene(workload: Workload, sharing: Sharing) -> list[dict[str, Any]]:
@@ -215,37 +200,32 @@ def _sharers(found: SharableSet) -> dict[str, list[str]]:
     return sharers
 
 
-def _set(name: str, found: SharableSet, runtime: RuntimePlan, calendar: bool) -> dict[str, Any]:
+def _set(
+    planned: PlannedSet, found: SharableSet, runtime: RuntimePlan, calendar: bool
+) -> dict[str, Any]:
     def names(numbers: Iterable[int]) -> list[str]:
-        return [found.queries[number].name for number in numbers]
+        return [planned.queries[number] for number in numbers]
 
-    every = [query.name for query in found.queries]
     return {
-        "id": name,
-        "run_by": runtime.executors_of(every),
+        "id": planned.id,
+        "run_by": runtime.executors_of(planned.queries),
         "types": list(_sharers(found)),
-        "queries": every,
+        "queries": list(planned.queries),
         "keys": _keys(found.queries[0]),
         "windows": list(dict.fromkeys(_window(q, calendar=calendar) for q in found.queries)),
-        "pane": found.pane,
-        "pane_text": print_length(found.pane, calendar=calendar),
+        "pane": planned.pane,
+        "pane_text": print_length(planned.pane, calendar=calendar),
         "states": [
             {
-                "type": state.type,
-                "queries": names(sorted(state.members)),
-                "starts": names(sorted(found.merged.starts(at))),
-                "ends": names(sorted(found.merged.ends(at))),
+                "type": state.event_type,
+                "queries": names(state.queries),
+                "starts": names(state.starts),
+                "ends": names(state.ends),
             }
-            for at, state in enumerate(found.merged.states)
+            for state in planned.states
         ],
         "transitions": [
-            {
-                "earlier": link.earlier,
-                "later": link.later,
-                "queries": names(link.queries),
-                "conditional": link.condition is not None,
-            }
-            for link in found.merged.links
+            link.model_dump() | {"queries": names(link.queries)} for link in planned.transitions
         ],
     }
 
