@@ -65,14 +65,14 @@ def plan(
         Finder,
         typer.Option(
             help="gwmin is greedy; sharon and exhaustive are the paper's, for small workloads;"
-            " whole and optimal use a solver, without and with subsets of queries."
+            " optimal uses a solver over all subsets of queries."
         ),
     ] = Finder.OPTIMAL,
     time_limit: Annotated[
         float, typer.Option(help="Seconds for the finder, but for gwmin and exhaustive.")
     ] = TIME_LIMIT,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the Sharon graph into this .svg file.")
+        Path | None, typer.Option(help="Also draw the Sharon graph: a .svg or .png file.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole artifact.")] = False,
 ) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from elsinore.errors import SetupError
+from elsinore.plot import require_picture
+from elsinore.plot.ink import save
 from elsinore.sharing.candidates import Place
 from elsinore.sharing.plan import Fate, PlannedCandidate, StaticPlan
 
@@ -34,14 +34,15 @@ _LABEL = {
 
 
 def draw_plan(plan: StaticPlan, path: Path) -> None:
-    """Write the plan's Sharon graph as SVG, or as what the file's suffix says.
+    """Draw the plan's Sharon graph in a .svg or .png file.
 
     The vertices, the beneficial candidates, stand around a circle in the order of mining; their
     area follows their benefit. The 120 of largest benefit are drawn; a line says how many are not.
 
     Raises:
-        SetupError: the file cannot be written.
+        ParameterError: another ending, or the file cannot be written.
     """
+    require_picture(path)
     vertices = [c for c in plan.candidates if c.degree is not None or c.fate is Fate.CHOSEN]
     largest = sorted(vertices, key=lambda c: -_benefit(c))[:_MOST]
     drawn = [candidate for candidate in vertices if candidate in largest]
@@ -67,11 +68,7 @@ def draw_plan(plan: StaticPlan, path: Path) -> None:
         _write_legend(figure, plan)
     else:
         axes.text(0.5, 0.5, "There is nothing to share.", ha="center", fontsize=_TYPE)
-    try:
-        with mpl.rc_context({"svg.hashsalt": "elsinore", "svg.fonttype": "none"}):
-            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    except (OSError, ValueError) as error:
-        raise SetupError(f"the picture {path} cannot be written: {error}") from error
+    save(figure, path)
 
 
 def _room(drawn: list[PlannedCandidate], *, many: bool) -> tuple[float, float]:
