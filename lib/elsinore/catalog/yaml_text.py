@@ -57,11 +57,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def read_yaml(path: Path) -> Any:
-    """The one document of a YAML file.
-
-    Raises:
-        SchemaError: the file is missing, too large or no plain YAML; with line and column.
-    """
+    """The one document of a YAML file; SchemaError: it is missing, too large or no plain YAML."""
     return parse_yaml(_read(path, None), str(path))
 
 

@@ -66,11 +66,7 @@ class Frame(NamedTuple):
 
 
 def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
-    """Typed events of a frame, as `read_parquet` reads files.
-
-    Raises:
-        DataError: a column is missing, or there twice, or the frame cannot be read.
-    """
+    """Typed events of a frame; DataError: a column is missing or twice, or it cannot be read."""
     try:
         table = pa.table(frame.data)
     except (pa.ArrowException, TypeError, ValueError) as error:

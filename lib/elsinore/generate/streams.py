@@ -175,11 +175,7 @@ class ClusterOptions(StreamOptions):
     )
 
     def __post_init__(self) -> None:
-        """Refuse what no stream can have.
-
-        Raises:
-            ParameterError: a value is out of range.
-        """
+        """Refuse what no stream can have; ParameterError: a value is out of range."""
         super().__post_init__()
         require_range("mappers times jobs", self.mappers * self.jobs, 1, MOST_KEYS)
 

@@ -35,11 +35,7 @@ class Drawn(Shown):
 
     @abstractmethod
     def draw(self, path: Path) -> None:
-        """Draw it into a file whose name ends in .svg or .png.
-
-        Raises:
-            ParameterError: another ending, or the file cannot be written.
-        """
+        """Draw it into a .svg or .png file; ParameterError: the file cannot be written."""
 
     def _repr_svg_(self) -> str:
         with TemporaryDirectory() as folder:

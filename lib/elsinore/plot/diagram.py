@@ -542,11 +542,7 @@ _LEGEND = (
 
 
 def save_templates(queries: Iterable[BoundQuery], path: pathlib.Path) -> None:
-    """Draw the templates of queries, each below its name and pattern, in a .svg or .png file.
-
-    Raises:
-        ParameterError: another ending, or the file cannot be written.
-    """
+    """Draw templates of queries in a .svg or .png file; ParameterError: it cannot be written."""
     require_picture(path)
     sheets = ink.flow(_drawn(sheet_of(query)) for query in queries)
     legend = ink.label(_LEGEND, colour=ink.FAINT)

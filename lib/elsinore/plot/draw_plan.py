@@ -34,13 +34,10 @@ _LABEL = {
 
 
 def draw_plan(plan: StaticPlan, path: Path) -> None:
-    """Draw the plan's Sharon graph in a .svg or .png file.
+    """Draw the plan's Sharon graph in a .svg or .png file; ParameterError: it cannot be written.
 
     The vertices, the beneficial candidates, stand around a circle in the order of mining; their
     area follows their benefit. The 120 of largest benefit are drawn; a line says how many are not.
-
-    Raises:
-        ParameterError: another ending, or the file cannot be written.
     """
     require_picture(path)
     vertices = [c for c in plan.candidates if c.degree is not None or c.fate is Fate.CHOSEN]

@@ -16,11 +16,7 @@ _MAX_BYTES = 4 * MAX_TEXT
 
 
 def load_workload(path: Path, schema: StreamSchema) -> Workload:
-    """The workload in a file, bound to a schema.
-
-    Raises:
-        QueryError: the file cannot be read, or every fault of its text, as `read_workload`.
-    """
+    """The workload in a file, bound to a schema; QueryError: its faults, or it cannot be read."""
     try:
         with path.open("rb") as file:
             raw = file.read(_MAX_BYTES + 1)  # whatever the file is, and however large

@@ -248,10 +248,7 @@ def _parser() -> Lark:
 
 
 def parse_workload(text: str, file: str = "<text>") -> tuple[Query, ...]:
-    """The queries of a workload text, in order.
-
-    Raises:
-        QueryError: with every syntax fault of the text, each with file, line and column.
+    """The queries of a workload text, in order; QueryError: every syntax fault, with its place.
 
     >>> parse_workload("QUERY q RETURN COUNT(*) PATTERN A+ WITHIN 10;")[0].name
     'q'
@@ -408,12 +405,7 @@ class SyntaxBuilder:
         self._locate = locate
 
     def build(self, tree: Tree[Token]) -> syntax.Query:
-        """The query of a `start` tree.
-
-        Raises:
-            BuildFault: it is nested too deep, a clause occurs twice, or a number is beyond all
-                doubles.
-        """
+        """The query of a `start` tree; BuildFault: too deep, a clause twice, too large a number."""
         too_deep = find_too_deep(tree)
         if too_deep is not None:
             self._refuse(f"nested deeper than {MAX_NESTING} levels", too_deep)

@@ -93,11 +93,7 @@ class Scope:
         return found
 
     def named(self, name: str, at: Location) -> tuple[Position, ...]:
-        """The positions of an alias, or of a type that the pattern names.
-
-        Raises:
-            BindFault: there is none, or one of them is unclear.
-        """
+        """The positions of an alias or type of the pattern; BindFault: none, or one is unclear."""
         found = tuple(p for p in self.positions if p.alias == name)
         found = found or tuple(p for p in self.positions if p.type == name)
         if not found:

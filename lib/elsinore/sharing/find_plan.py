@@ -178,10 +178,7 @@ def find_plans(
 ) -> Iterator[StaticPlan]:
     """The optimal plan; where it takes longer than `PATIENCE`, first GWMIN's.
 
-    The last one is the best: the optimal one, or the best that was found in time.
-
-    Raises:
-        ParameterError: as `find_plan`.
+    The last one is the best that was found in time. Raises as `find_plan`.
     """
     quick = min(PATIENCE, time_limit)
     problem = _problem(workload, statistics, quick)

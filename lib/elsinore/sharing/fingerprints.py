@@ -69,20 +69,12 @@ class Artifact(Part):
 
     @classmethod
     def is_current(cls, text: str) -> bool:
-        """Whether a JSON text claims to be of the version that this build reads.
-
-        Raises:
-            PlanError: the text is no JSON object.
-        """
+        """Whether a text claims to be of the version read here; PlanError: it is no JSON object."""
         return bool(cls._parsed(text).get("version") == cls.model_fields["version"].default)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The value of a JSON text.
-
-        Raises:
-            PlanError: the text is none, of another version, or not what was written.
-        """
+        """The value of a JSON text; PlanError: of another version, or not what was written."""
         document = cls._parsed(text)
         version, current = document.get("version"), cls.model_fields["version"].default
         if version != current:

@@ -174,13 +174,10 @@ _MOST_VERTICES = 24
 
 
 def exhaustive(graph: SharonGraph) -> tuple[str, ...]:
-    """The best of all 2^|V| plans (Equation 13), in the graph's order; for small graphs only.
+    """The best of all 2^|V| plans (Equation 13), in the graph's order; BudgetError: |V| > 24.
 
     Plans are numbered by their vertices' bits. Those with vertex v as their last are those below
     2^v with v added: valid if the rest is and holds no neighbour of v.
-
-    Raises:
-        BudgetError: the graph has more than 24 vertices.
 
     >>> meetings = {"a": ["ab"], "b": ["ab", "bc"], "c": ["bc"]}
     >>> exhaustive(SharonGraph.meeting({"a": 2, "b": 3, "c": 2}, meetings))
