@@ -22,7 +22,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.stream import AttributeType
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import EventFile, events_in_order, reach_of, row_hashes
 from elsinore.lake.provenance import STAGED, staged_origins
@@ -31,8 +30,7 @@ from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_text
-from elsinore.results.row import Value
-from elsinore.timeline import HOUR, Instant, Interval, hour_label
+from elsinore.timeline import HOUR, Interval, hour_label
 
 #: The group of a check of a whole window.
 EVERY_GROUP = "*"
@@ -395,13 +393,4 @@ def _tells_group(query: BoundQuery, kind: str) -> bool:
 
 def group_json(query: BoundQuery, values: Iterable[Any]) -> str:
     """A group as in the tables, from the values of its keys; timestamps as integers."""
-    keys = zip(query.group_keys, values, strict=True)
-    return group_text(tuple((str(key.group_label), _value(key.type, v)) for key, v in keys))
-
-
-def _value(kind: AttributeType, value: Any) -> Value:
-    if value is None:
-        return None
-    if kind is AttributeType.TIMESTAMP:
-        return Instant(value)
-    return value + 0.0 if kind is AttributeType.DOUBLE else value
+    return group_text(query.labelled(v + 0.0 if isinstance(v, float) else v for v in values))
