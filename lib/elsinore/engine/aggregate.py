@@ -13,7 +13,7 @@ import pyarrow as pa
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.partial_rows import exact, partial_rows
+from elsinore.engine.partial_rows import Reading, exact, partial_tables
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
 from elsinore.lowering.carriers import carriers_of
@@ -44,7 +44,9 @@ def aggregate_query(
     for template in build_templates(query):
         found = run_template(query, template, carriers, codes, columns, owned)
         groups = found.entries.group_texts(query, codes)
-        tables += partial_rows(query, carriers, groups, found.extremes, found.rungs)
+        reading = Reading.in_order(query, groups, carriers, found.extremes)
+        for rows in found.rungs:
+            tables += partial_tables(rows, [reading])
     return merge_partials(pa.concat_tables(tables))
 
 
@@ -90,10 +92,9 @@ def _counts(
     for template in templates:
         propagated = run_template(query, template, carriers_of(query), codes, columns, owned)
         keys = {name: found.tolist() for name, found in sorted(propagated.entries.keys.items())}
-        for totals in propagated.rungs:
-            owners, windows = totals.spans[:, 2].tolist(), totals.spans[:, 3].tolist()
-            trends = exact(totals.rows.counts)[:, 0].tolist()
-            for owner, window, count in zip(owners, windows, trends, strict=True):
+        for rows in propagated.rungs:
+            trends = exact(rows.counts)[:, 0].tolist()
+            for (owner, window, _), count in zip(rows.keys.tolist(), trends, strict=True):
                 found[window][tuple((name, keys[name][owner]) for name in keys)] = count
     return found
 

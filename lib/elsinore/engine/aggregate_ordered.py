@@ -8,21 +8,21 @@ trends differ up to there.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.engine.climb import Totals, climb
+from elsinore.engine.climb import climb
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
-from elsinore.engine.partial_rows import partial_rows
+from elsinore.engine.partial_rows import Reading, partial_tables
 from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.weights import NO_RANK, weigh_events
 from elsinore.kernels.graph import Graph, Lanes
-from elsinore.kernels.rows import Rows
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import is_comparison
 from elsinore.lowering.layout import Layout, lay_out
@@ -240,9 +240,15 @@ def aggregate_ordered(
         placed, spans = _turned(placed, spans)
     graph = _graph(lowered, columns, placed)
     groups = entries.group_texts(merged.queries[0], codes)
+    readings = [
+        Reading.in_order(query, groups, carriers, [])
+        for query, carriers in zip(merged.queries, lowered.carriers, strict=True)
+    ]
     parts = [PARTIAL_SCHEMA.empty_table()]
-    for totals in climb(graph, spans, lowered.layout.orders):
-        parts += _rows(lowered, groups, totals)
+    for rows in climb(graph, spans, lowered.layout.orders):
+        for reading, (low, high) in zip(readings, pairwise(lowered.first.tolist()), strict=True):
+            own = replace(rows, counts=rows.counts[:, low:high])
+            parts += partial_tables(own.with_trend(), [reading])
     return merge_partials(pa.concat_tables(parts))
 
 
@@ -279,13 +285,3 @@ def _graph(lowered: OrderedSet, columns: EventColumns, entries: StateEntries) ->
         lanes=lowered.lanes,
         **lowered.layout.arrays,
     )
-
-
-def _rows(lowered: OrderedSet, groups: pa.Array, totals: Totals) -> Iterator[pa.Table]:
-    """Partial rows of each query that has trends in these windows."""
-    for q, query in enumerate(lowered.found.merged.queries):
-        low, high = lowered.first[q : q + 2]
-        rows = Rows(totals.rows.counts[:, low:high], *totals.rows[1:])
-        own = Totals(totals.spans, rows).with_trend()
-        if len(own.spans):
-            yield from partial_rows(query, lowered.carriers[q], groups, [], [own])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 
+from elsinore.engine.partial_rows import WindowRows
 from elsinore.engine.sorting import ascending
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Domains, Orders, fill_dense, fill_domains, fill_ranks
@@ -30,36 +30,14 @@ BY_ITSELF = 4_096
 ROOM = 2**29
 
 
-@dataclass(frozen=True)
-class Totals:
-    """The carriers of R windows, all worked out with counts of one width."""
-
-    spans: np.ndarray  #: int64[R, 4], see `kernels.entries`
-    rows: Rows  #: one row for each window
-
-    @property
-    def limbs(self) -> int:
-        """Width of the counts in 64-bit limbs."""
-        return 1 if self.rows.counts.ndim == 2 else int(self.rows.counts.shape[2])
-
-    def where(self, chosen: np.ndarray) -> Totals:
-        """The windows that are chosen by number or by a bool[R]."""
-        return Totals(self.spans[chosen], Rows(*(column[chosen] for column in self.rows)))
-
-    def with_trend(self) -> Totals:
-        """The windows that have a trend of any query."""
-        counts = self.rows.counts
-        return self.where(np.flatnonzero(counts.any(axis=tuple(range(1, counts.ndim)))))
-
-
 def climb(
     graph: Graph, spans: np.ndarray, ordered: tuple[tuple[int, Order], ...] = ()
-) -> list[Totals]:
+) -> list[WindowRows]:
     """Aggregate every window on the lowest rung that holds it; those without a trend are left out.
 
-    `spans` is int64[R, 4] in the order of `kernels.entries.fill_spans`. The `ordered` transitions
-    are answered by order statistics in all but small windows of a single query, where pairs are
-    quicker.
+    The rows of a rung are together, all of query number 0. `spans` is int64[R, 4] in the order of
+    `kernels.entries.fill_spans`. The `ordered` transitions are answered by order statistics in all
+    but small windows of a single query, where pairs are quicker.
     """
     if not ordered:
         return _rungs(graph, spans, None)
@@ -78,13 +56,13 @@ def climb(
     return rungs
 
 
-def _rungs(graph: Graph, spans: np.ndarray, orders: Orders | None) -> list[Totals]:
+def _rungs(graph: Graph, spans: np.ndarray, orders: Orders | None) -> list[WindowRows]:
     """Only windows that outgrew a rung take the next: a hot window costs the others nothing."""
     rungs = []
     limbs = 1
     while spans.shape[0]:
-        totals, outgrown = _rung(graph, spans, limbs, orders)
-        rungs.append(totals.where(~outgrown).with_trend())
+        rows, outgrown = _rung(graph, spans, limbs, orders)
+        rungs.append(rows.where(~outgrown).with_trend())
         spans = spans[outgrown]
         orders = None if orders is None else orders.where(outgrown)
         limbs *= 2
@@ -93,17 +71,23 @@ def _rungs(graph: Graph, spans: np.ndarray, orders: Orders | None) -> list[Total
 
 def _rung(
     graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None
-) -> tuple[Totals, np.ndarray]:
+) -> tuple[WindowRows, np.ndarray]:
     rows = totals_for(graph, spans.shape[0], limbs)
     outgrown = np.zeros(spans.shape[0], np.bool_)
     work = make_work(graph, spans, limbs, orders)
     propagate(graph, spans, work, rows, outgrown)
     if limbs == 1:  # plain doubles overflow; the sums of the next rung have wide exponents
         outgrown |= ~np.isfinite(rows.sums).all(axis=1)
-    return Totals(spans, rows), outgrown
+    return _of_windows(spans, rows), outgrown
 
 
-def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> Totals:
+def _of_windows(spans: np.ndarray, rows: Rows) -> WindowRows:
+    keys = np.zeros((spans.shape[0], 3), np.int64)
+    keys[:, :2] = spans[:, 2:]
+    return WindowRows(keys, *rows)
+
+
+def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> WindowRows:
     """One window of a plain graph: where its counts outgrow a rung it goes on with the next."""
     work, rows = make_work(graph, span, 1, orders), totals_for(graph, 1, 1)
     outgrown = np.zeros(1, np.bool_)
@@ -119,7 +103,7 @@ def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> Totals:
             limbs = _wider(limbs, float(passed), work.trees.rows.ranks.shape[0])
             work, rows = widened(graph, work, limbs), widened_rows(rows, limbs)
         else:
-            return Totals(span, rows)
+            return _of_windows(span, rows)
 
 
 def _wider(limbs: int, passed: float, nodes: int) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.engine.climb import Totals
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.kernels.decimals import make_scratch, write_decimals
@@ -39,6 +38,11 @@ class WindowRows:
     def where(self, chosen: np.ndarray) -> WindowRows:
         """Some rows, by number or by a bool[R]."""
         return WindowRows(*(column[chosen] for column in self._columns))
+
+    def with_trend(self) -> WindowRows:
+        """The rows that count any trend, also if it is another query's."""
+        counts = self.counts
+        return self.where(np.flatnonzero(counts.any(axis=tuple(range(1, counts.ndim)))))
 
     @classmethod
     def joined(cls, parts: Sequence[WindowRows]) -> WindowRows:
@@ -89,29 +93,6 @@ class Reading:
         ranks = (tuple(place for place, _ in side) for side in (self.minima, self.maxima))
         window = self.query.window
         return id(self.groups), window.within, window.slide, self.counts, self.sums, *ranks
-
-
-def partial_rows(
-    query: BoundQuery,
-    carriers: Carriers,
-    groups: pa.Array,
-    extremes: Sequence[Extremes],
-    rungs: Iterable[Totals],
-) -> list[pa.Table]:
-    """Rows of `results.partial`, a table for each width of counts.
-
-    `groups` are text[P], the JSON array of group values of each partition; `extremes` say what the
-    ranks of MIN and MAX stand for; `rungs` are the windows that have a trend, by width.
-    """
-    reading = Reading.in_order(query, groups, carriers, extremes)
-    tables = []
-    for totals in rungs:
-        keys = np.zeros((totals.spans.shape[0], 3), np.int64)
-        keys[:, :2] = totals.spans[:, 2:4]
-        sums, exponents, ranks = totals.rows.sums, totals.rows.exponents, totals.rows.ranks
-        rows = WindowRows(keys, totals.rows.counts, sums, exponents, ranks)
-        tables += partial_tables(rows, [reading])
-    return tables
 
 
 def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Table]:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.engine.climb import Totals, climb
+from elsinore.engine.climb import climb
 from elsinore.engine.columns import EventColumns, in_one_dictionary
 from elsinore.engine.entries import Entries, StateEntries, at_states, make_entries
 from elsinore.engine.evaluate import evaluate
 from elsinore.engine.key_codes import KeyCodes, combined
+from elsinore.engine.partial_rows import WindowRows
 from elsinore.engine.weights import NO_RANK, Extremes, weigh_events
 from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph
@@ -33,7 +34,7 @@ class Propagated:
 
     entries: Entries[tuple[int, int]]  #: the events, by partition
     extremes: list[Extremes]  #: the meaning of the extremes' ranks
-    rungs: list[Totals]  #: the windows that have a trend, by the width of their counts
+    rungs: list[WindowRows]  #: the windows that have a trend, by the width of their counts
 
 
 def run_template(

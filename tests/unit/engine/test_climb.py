@@ -33,7 +33,8 @@ def rungs(
     columns = EventColumns(EventTable.of(SCHEMA, [*stream, ("N", -1, {})]))
     (template,) = build_templates(query)
     found = run_template(query, template, carriers_of(query), {}, columns, None)
-    return {totals.limbs: len(totals.spans) for totals in found.rungs if len(totals.spans)}
+    shapes = (rows.counts.shape for rows in found.rungs)
+    return {wide[0] if wide else 1: windows for windows, _, *wide in shapes if windows}
 
 
 @pytest.mark.parametrize("pattern", ["A+", "SEQ(NOT N, A+)", "(SEQ(A, NOT N))+", "SEQ(N?, A+)"])

@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.climb import Totals
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer, run_observed
 from elsinore.engine.hamlet.tables import Tables, make_tables
-from elsinore.engine.partial_rows import partial_rows
+from elsinore.engine.partial_rows import Reading, WindowRows, partial_tables
 from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
@@ -25,7 +24,6 @@ from elsinore.kernels.hamlet_extent import measure
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
 from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_work import Output, bytes_of_members
-from elsinore.kernels.rows import Rows
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.sharable import SharableSet, sharable_set
@@ -84,20 +82,24 @@ def run_set(
     groups = entries.group_texts(merged.queries[0], codes)
     if observer is not None:
         observer.times, observer.groups = placed.times, groups.to_pylist()
+    readings = [
+        Reading.in_order(query, groups, carriers, prepared.weights.meanings(carriers))
+        for query, carriers in zip(merged.queries, tables.carriers, strict=True)
+    ]
     parts = [PARTIAL_SCHEMA.empty_table()]
-    for window, output in _climb(prepared, decisions, observer):
-        if output is None:
+    for rows in _climb(prepared, decisions, observer):
+        if rows is None:
             return pa.concat_tables(
                 [aggregate_query(query, columns, owned=owned) for query in found.queries]
             )
-        parts += _rows(tables, groups, prepared, window, output)
+        parts += partial_tables(rows, readings)
     return merge_partials(pa.concat_tables(parts))
 
 
 def _climb(
     prepared: Prepared, decisions: Decisions, observer: Observer | None
-) -> Iterator[tuple[np.ndarray, Output | None]]:
-    """Windows by number, with their carriers, rung by rung; None for those that take too much."""
+) -> Iterator[WindowRows | None]:
+    """The rows of windows that have a trend, rung by rung; None where they take too much."""
     graph, limbs = prepared.graph, 1
     reach = int(graph.queries["within"].max())
     states = graph.kinds.size - 1
@@ -106,25 +108,21 @@ def _climb(
     while left.size:
         part = _with_windows(prepared, left)
         if bytes_of_members(part, extent, limbs) > LARGEST_SCRATCH:
-            yield left, None
+            yield None
             return
         output = _output(part, limbs)
         run_observed(part, output, decisions.policy(graph, limbs), (extent, limbs), observer)
-        kept = ~output.outgrown
-        lanes = type(output.lanes)(*(column[kept] for column in output.lanes))
-        yield left[kept], Output(lanes, output.outgrown[kept])
+        rows = WindowRows(prepared.keys[left], *output.lanes)
+        yield rows.where(~output.outgrown).with_trend()
         left, limbs = left[output.outgrown], 2 * limbs
 
 
 def _with_windows(prepared: Prepared, chosen: np.ndarray) -> MergedGraph:
     graph = prepared.graph
-    queries = graph.queries.size - 1
-    cells = np.bincount(
-        prepared.window_owner[chosen] * queries + prepared.window_query[chosen],
-        minlength=graph.window_start.size - 1,
-    )
-    starts = np.concatenate([[0], np.cumsum(cells)]).astype(np.int64)
-    return graph._replace(windows=graph.windows[chosen], window_start=starts)
+    owners, _, queries = prepared.keys[chosen].T
+    places = owners * (graph.queries.size - 1) + queries
+    cells = np.bincount(places, minlength=graph.window_start.size - 1)
+    return graph._replace(windows=graph.windows[chosen], window_start=_offsets(cells))
 
 
 def _output(graph: MergedGraph, limbs: int) -> Output:
@@ -138,34 +136,6 @@ def _output(graph: MergedGraph, limbs: int) -> Output:
     )
 
 
-def _rows(
-    tables: Tables, groups: pa.Array, prepared: Prepared, windows: np.ndarray, output: Output
-) -> Iterator[pa.Table]:
-    """Partial rows of all queries from the windows of one rung."""
-    lanes, graph = output.lanes, prepared.graph
-    owners = prepared.window_owner[windows]
-    asking = prepared.window_query[windows]
-    trends = lanes.longs[:, 0] != 0
-    trends = trends if trends.ndim == 1 else trends.any(axis=1)
-    for q, query in enumerate(tables.found.merged.queries):
-        rows = np.flatnonzero((asking == q) & trends)
-        spans = np.zeros((rows.size, 4), np.int64)
-        spans[:, 2], spans[:, 3] = owners[rows], graph.windows[windows[rows]]
-        carriers, sizes = tables.carriers[q], graph.queries[q]
-        totals = Totals(
-            spans,
-            Rows(
-                lanes.longs[rows, : sizes["longs_of"]],
-                lanes.doubles[rows, : sizes["doubles_of"]],
-                lanes.exponents[rows, : sizes["doubles_of"]],
-                lanes.ranks[rows, : sizes["ranks_of"]],
-            ),
-        )
-        if rows.size:
-            meanings = prepared.weights.meanings(carriers)
-            yield from partial_rows(query, carriers, groups, meanings, [totals])
-
-
 # ---- the arrays that the kernels read
 
 
@@ -175,9 +145,7 @@ class Prepared:
 
     graph: MergedGraph  #: the arrays
     weights: EventWeights  #: of the events
-    #: int64[R], partition and query of each window of the graph.
-    window_owner: np.ndarray
-    window_query: np.ndarray
+    keys: np.ndarray  #: int64[R, 3], of each window of the graph, see `WindowRows`
 
 
 def prepare(
@@ -186,11 +154,11 @@ def prepare(
     """The graph of a set over its entries, with all windows that hold any."""
     queries, partitions = tables.found.merged.queries, entries.offsets.size - 1
     found = [spans_of(query.window, entries.offsets, entries.times, owned) for query in queries]
-    owner = np.concatenate([spans[:, 2] for spans in found])
-    number = np.concatenate([spans[:, 3] for spans in found])
     query = np.repeat(np.arange(len(queries)), [len(spans) for spans in found])
-    order = ascending(owner, query)
-    cells = np.bincount(owner * len(queries) + query, minlength=partitions * len(queries))
+    keys = np.column_stack([np.concatenate(found)[:, 2:], query])
+    keys = keys[ascending(keys[:, 0], query)]
+    places = keys[:, 0] * len(queries) + keys[:, 2]
+    cells = np.bincount(places, minlength=partitions * len(queries))
     within = np.array([q.window.within for q in queries], np.int64)
     slide = np.array([q.window.slide for q in queries], np.int64)
     most = cells.reshape(partitions, len(queries)).max(axis=0)
@@ -205,7 +173,7 @@ def prepare(
         accepts=entries.accepts,
         offsets=entries.offsets,
         window_start=_offsets(cells),
-        windows=number[order],
+        windows=keys[:, 1].copy(),
         slots_l=longs,
         slots_d=doubles,
         known=known,
@@ -216,7 +184,7 @@ def prepare(
         ranks=weights.ranks,
         **tables.arrays,
     )
-    return Prepared(graph, weights, owner[order], query[order])
+    return Prepared(graph, weights, keys)
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
