@@ -20,9 +20,9 @@ from elsinore.engine.climb import climb
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.partial_rows import Reading, partial_tables
-from elsinore.engine.run_template import fill_slots, spans_of
-from elsinore.engine.weights import NO_RANK, weigh_events
-from elsinore.kernels.graph import Graph, Lanes
+from elsinore.engine.run_template import build_graph, spans_of
+from elsinore.engine.weights import weigh_events
+from elsinore.kernels.graph import Lanes
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import is_comparison
 from elsinore.lowering.layout import Layout, lay_out
@@ -238,7 +238,9 @@ def aggregate_ordered(
     spans = spans_of(merged.queries[0].window, placed.offsets, placed.times, owned)
     if lowered.backwards:
         placed, spans = _turned(placed, spans)
-    graph = _graph(lowered, columns, placed)
+    weights = weigh_events(lowered.weights, columns, placed.rows)
+    last = np.empty(0, np.int64)
+    graph = build_graph(lowered.layout, columns, placed, weights, last, lowered.lanes)
     groups = entries.group_texts(merged.queries[0], codes)
     readings = [
         Reading.in_order(query, groups, carriers, [])
@@ -264,24 +266,3 @@ def _turned(entries: StateEntries, spans: np.ndarray) -> tuple[StateEntries, np.
         accepts=entries.accepts[::-1].copy(),
         offsets=size - entries.offsets[::-1],
     ), turned
-
-
-def _graph(lowered: OrderedSet, columns: EventColumns, entries: StateEntries) -> Graph:
-    size = entries.rows.size
-    slots = fill_slots(lowered.layout.slots, columns, entries.rows, entries.states)
-    longs, doubles, known = slots
-    weights = weigh_events(lowered.weights, columns, entries.rows)
-    return Graph(
-        times=entries.times,
-        states=entries.states,
-        slots_l=longs,
-        slots_d=doubles,
-        known=known,
-        count_weights=weights.longs,
-        sum_weights=np.empty((0, size)),
-        ranks=np.empty((0, size), np.int64),
-        no_rank=NO_RANK,
-        base=np.empty(0, np.int64),
-        lanes=lowered.lanes,
-        **lowered.layout.arrays,
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from elsinore.engine.entries import Entries, StateEntries, at_states, make_entri
 from elsinore.engine.evaluate import evaluate
 from elsinore.engine.key_codes import KeyCodes, combined
 from elsinore.engine.partial_rows import WindowRows
-from elsinore.engine.weights import NO_RANK, Extremes, weigh_events
+from elsinore.engine.weights import NO_RANK, EventWeights, Extremes, weigh_events
 from elsinore.kernels.entries import find_spans
-from elsinore.kernels.graph import Graph
+from elsinore.kernels.graph import Graph, Lanes
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns
 from elsinore.lowering.conditions import Slot
 from elsinore.lowering.layout import Layout, lay_out
@@ -57,9 +57,10 @@ def run_template(
     if template.contiguous:
         last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)
     layout = lay_out(template)
-    graph, extremes = build_graph(template, layout, carriers, columns, placed, last)
+    weights = weigh_at_states(template, carriers, columns, placed)
+    graph = build_graph(layout, columns, placed, weights, last)
     spans = spans_of(query.window, placed.offsets, placed.times, owned)
-    return Propagated(entries, extremes, climb(graph, spans, layout.orders))
+    return Propagated(entries, weights.meanings(carriers), climb(graph, spans, layout.orders))
 
 
 def spans_of(
@@ -162,18 +163,10 @@ def _parts(query: BoundQuery, key: Key) -> bool:
 # ---- the graph: arrays that the propagation kernels read
 
 
-def build_graph(
-    template: Template,
-    layout: Layout,
-    carriers: Carriers,
-    columns: EventColumns,
-    entries: StateEntries,
-    last_events: np.ndarray,
-) -> tuple[Graph, list[Extremes]]:
-    """The graph of a template over its entries; with it the meaning of the extremes' ranks.
-
-    `last_events` is int64[N] where a floor is contiguous, else empty.
-    """
+def weigh_at_states(
+    template: Template, carriers: Carriers, columns: EventColumns, entries: StateEntries
+) -> EventWeights:
+    """What entries add to the carriers, where their states count, in the order of the carriers."""
     asked = WeightColumns()
     longs, doubles, ranked = (
         [asked.number(kind, *each) for each in found] for kind, found in enumerate(carriers.kinds)
@@ -186,22 +179,42 @@ def build_graph(
         at_state = np.array(counts, np.bool_).reshape(-1, len(template.states))
         return np.where(at_state[:, entries.states], weights, nothing)
 
+    return replace(
+        weights,
+        longs=counted(weights.longs[longs], carriers.counts, 0),
+        doubles=counted(weights.doubles[doubles], carriers.sums, 0.0),
+        ranks=counted(weights.ranks[ranked], (c for c, _ in carriers.extremes), NO_RANK),
+    )
+
+
+def build_graph(
+    layout: Layout,
+    columns: EventColumns,
+    entries: StateEntries,
+    weights: EventWeights,
+    last_events: np.ndarray,
+    lanes: Lanes | None = None,
+) -> Graph:
+    """The graph of a template over its entries.
+
+    `last_events` is int64[N] where a floor is contiguous, else empty; `lanes` are for the template
+    of several queries.
+    """
     slots_l, slots_d, known = fill_slots(layout.slots, columns, entries.rows, entries.states)
-    graph = Graph(
+    return Graph(
         times=entries.times,
         states=entries.states,
         slots_l=slots_l,
         slots_d=slots_d,
         known=known,
-        count_weights=counted(weights.longs[longs], carriers.counts, 0),
-        sum_weights=counted(weights.doubles[doubles], carriers.sums, 0.0),
-        ranks=counted(weights.ranks[ranked], (c for c, _ in carriers.extremes), NO_RANK),
+        count_weights=weights.longs,
+        sum_weights=weights.doubles,
+        ranks=weights.ranks,
         no_rank=NO_RANK,
         base=last_events,
-        lanes=None,
+        lanes=lanes,
         **layout.arrays,
     )
-    return graph, weights.meanings(carriers)
 
 
 # ---- the columns that pair programs read, as the kernels want them

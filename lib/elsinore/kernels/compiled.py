@@ -102,13 +102,13 @@ class Brief(Lean):
     simd = False
 
 
-class FragmentCompiler(Compiler):
-    """Compiles to a `Fragment`."""
+class _LeanPipeline(Compiler):
+    """Compiles to a kind of library, without the needless passes."""
 
-    library: type[JITCodeLibrary] = Fragment
+    library: type[JITCodeLibrary]
 
     def define_pipelines(self) -> Any:
-        """Numba's, into that library."""
+        """Numba's, but for these."""
         codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
         self.state.library = self.library(codegen, name)
         self.state.library.enable_object_caching()
@@ -121,28 +121,9 @@ class FragmentCompiler(Compiler):
         return [lean]
 
 
-class WholeCompiler(FragmentCompiler):
-    """Compiles to a `Whole` library."""
-
-    library = Whole
-
-
-class LeanCompiler(FragmentCompiler):
-    """Compiles to a `Lean` kernel."""
-
-    library = Lean
-
-
-class OnceCompiler(FragmentCompiler):
-    """Compiles to a `Once` kernel."""
-
-    library = Once
-
-
-class BriefCompiler(FragmentCompiler):
-    """Compiles to a `Brief` kernel."""
-
-    library = Brief
+def compiler_to(library: type[JITCodeLibrary]) -> type[Compiler]:
+    """A compiler to that kind of library."""
+    return type(f"{library.__name__}Compiler", (_LeanPipeline,), {"library": library})
 
 
 class Helper(CPUDispatcher):
@@ -213,9 +194,9 @@ def load_kernels() -> None:
             each.compile(signature)
 
 
-def kernel(function: Any, **options: Any) -> Any:
+def kernel(function: Any, *, library: type[JITCodeLibrary] = Lean, nogil: bool = False) -> Any:
     """A kernel of its own, called from Python."""
-    options = {"pipeline_class": LeanCompiler, **options}
+    options = {"pipeline_class": compiler_to(library), "nogil": nogil}
     compiled: Any = njit(cache=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
     if not config.DISABLE_JIT:  # then it is the function itself
         compiled._cache = QuickCache(function)
@@ -228,7 +209,7 @@ def by_address(function: Any, arguments: tuple[Any, ...], result: Any) -> int:
 
     Not a lean one: Hamlet's run over blocks and many lanes, and took a quarter longer so.
     """
-    compiled: Any = CFunc(function, (arguments, result), {}, {"_nrt": False}, OnceCompiler)
+    compiled: Any = CFunc(function, (arguments, result), {}, {"_nrt": False}, compiler_to(Once))
     compiled._cache = QuickCache(function)
     compiled.compile()
     _BY_ADDRESS.append(compiled)  # which keeps its code
@@ -236,7 +217,7 @@ def by_address(function: Any, arguments: tuple[Any, ...], result: Any) -> int:
 
 
 def helper(
-    function: Any, *, pipeline_class: type[Compiler] = FragmentCompiler, forceinline: bool = True
+    function: Any, *, library: type[JITCodeLibrary] = Fragment, forceinline: bool = True
 ) -> Any:
     """A part of kernels, called by them alone."""
     if config.DISABLE_JIT:
@@ -245,17 +226,17 @@ def helper(
         "nopython": True, "_nrt": False, "forceinline": forceinline,
         "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
     }  # fmt: skip
-    return Helper(function, targetoptions=options, pipeline_class=pipeline_class)
+    return Helper(function, targetoptions=options, pipeline_class=compiler_to(library))
 
 
 #: A kernel that threads may run side by side: it lets go of Python's lock.
 unlocked = partial(kernel, nogil=True)
 
 #: A kernel of loops that are too short for SIMD.
-brief = partial(kernel, pipeline_class=BriefCompiler)
+brief = partial(kernel, library=Brief)
 
 #: A small helper of loops that become SIMD only if they are optimised before they are inlined.
-ripened = partial(helper, pipeline_class=WholeCompiler)
+ripened = partial(helper, library=Whole)
 
 #: A helper that is too long to be compiled into each place that calls it. What is not said here it
 #: takes over from its callers: it would be compiled into each place that an inlined one calls it.

@@ -16,16 +16,16 @@ from elsinore.kernels.compiled import inlined, kernel
 from elsinore.kernels.hamlet_block import scan
 from elsinore.kernels.hamlet_coefficients import share_coefficients
 from elsinore.kernels.hamlet_collapsed import share_collapsed, step_collapsed
-from elsinore.kernels.hamlet_decide import Policy, decide, plan_burst
+from elsinore.kernels.hamlet_decide import decide, plan_burst
 from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_lanes import add_lanes, any_lane, clear_lanes
-from elsinore.kernels.hamlet_log import COEFFICIENTS, VALUES, Log
+from elsinore.kernels.hamlet_log import COEFFICIENTS, VALUES
 from elsinore.kernels.hamlet_sets import add_members
 from elsinore.kernels.hamlet_steps import enter, enter_burst, enter_event, own, repeat, settle
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.kernels.hamlet_windows import begin_partition, close_all, pass_border
-from elsinore.kernels.hamlet_work import LONGEST_BURST, Ledger, Output, Work, make_work
+from elsinore.kernels.hamlet_work import LONGEST_BURST, Ledger, Work, make_work
 
 #: Bursts for which snapshots are not tried again after there were too many; then twice as many.
 _PATIENCE, _LONGEST_PATIENCE = 16, 1 << 12
@@ -72,13 +72,6 @@ def addresses_for(*tuples: NamedTuple) -> Addresses:
     )
 
 
-def share_propagation(
-    graph: MergedGraph, work: Work, output: Output, policy: Policy, log: Log
-) -> None:
-    """Aggregate the trends of each window of `graph.windows`; `work` is from `prepare_work`."""
-    _partitions(graph, work, output, policy, log, addresses_for(graph, work, output, policy, log))
-
-
 @inlined
 def _end_of_instant(times, first, end):
     after = first + 1
@@ -105,7 +98,11 @@ def _end_of_burst(graph, first, end, border):
 
 
 @kernel
-def _partitions(in_graph, in_work, in_output, in_policy, in_log, apart):
+def share_propagation(in_graph, in_work, in_output, in_policy, in_log, apart):
+    """Aggregate the trends of each window of `graph.windows`.
+
+    `in_work` is from `prepare_work`, `apart` from `addresses_for` all the others.
+    """
     graph, work, output = borrow(in_graph), borrow(in_work), borrow(in_output)
     policy, log = borrow(in_policy), borrow(in_log)
     queries = work.cursors.size
@@ -191,10 +188,9 @@ def _by_snapshots(apart, graph, work, log, s, first, after):
     for i in range(begin, begin + work.stores[s]["parts"]):
         if work.parts[i]["way"] == SHARED and not graph.runs[work.parts[i]["run"]]["linear"]:
             return np.int64(0)
-    outside = work.stores[s]["tail"] > work.stores[s]["head"]
-    skips = work.stores[s]["skips_outside"] if outside else work.stores[s]["skips"]
-    if skips > 0:
-        _wait(work, s, outside, skips - 1)
+    outside = np.int64(work.stores[s]["tail"] > work.stores[s]["head"])
+    if work.skips[s, outside] > 0:
+        work.skips[s, outside] -= 1
         return np.int64(0)
     values, coefficients = log.used[VALUES], log.used[COEFFICIENTS]
     used = call(apart.share_coefficients, (graph, work, log, s, first, after))
@@ -202,28 +198,12 @@ def _by_snapshots(apart, graph, work, log, s, first, after):
         work.ledger[Ledger.EVENT_SNAPSHOTS] += used - 1
         if outside:
             work.stores[s]["used"] = used
-            work.stores[s]["wait_outside"] = 0
-        else:
-            work.stores[s]["wait"] = 0
+        work.waits[s, outside] = 0
         return used
     log.used[VALUES], log.used[COEFFICIENTS] = values, coefficients
-    before = work.stores[s]["wait_outside"] if outside else work.stores[s]["wait"]
-    longer = min(max(2 * before, _PATIENCE), _LONGEST_PATIENCE)
-    if outside:
-        work.stores[s]["wait_outside"] = longer
-    else:
-        work.stores[s]["wait"] = longer
-    _wait(work, s, outside, longer)
+    longer = min(max(2 * work.waits[s, outside], _PATIENCE), _LONGEST_PATIENCE)
+    work.skips[s, outside] = work.waits[s, outside] = longer
     return used
-
-
-@inlined
-def _wait(work, s, outside, bursts):
-    """Try no snapshots for so many bursts, by whether members lie before them."""
-    if outside:
-        work.stores[s]["skips_outside"] = bursts
-    else:
-        work.stores[s]["skips"] = bursts
 
 
 # ---- the members of a state: events that a predicate may ask for, each with a row of lanes

@@ -212,13 +212,9 @@ def plan_with_edges(graph, work, policy, s, first, after):
     work.stores[s]["low"], work.stores[s]["high"] = np.int64(0), turn
     if b < turn:
         return 0.0, 0.0
-    outside = work.stores[s]["tail"] > work.stores[s]["head"]
-    if outside:
-        if work.stores[s]["skips_outside"] > 0:
-            work.stores[s]["skips_outside"] -= 1
-            return 0.0, 0.0
-    elif work.stores[s]["skips"] > 0:
-        work.stores[s]["skips"] -= 1
+    outside = np.int64(work.stores[s]["tail"] > work.stores[s]["head"])
+    if work.skips[s, outside] > 0:
+        work.skips[s, outside] -= 1
         return 0.0, 0.0
     return _judge(graph, work, policy.costs, s, first, after, outside)
 

@@ -34,12 +34,11 @@ PART_OF_PLAN = table("way", "run", "low", "high")
 #: Members: the first of an open window, the end; the first row of lanes and the first place in
 #: `Block.entries`, and how many there may be. The plan of the last burst: its parts, how many
 #: queries share in all and by snapshots, for which lengths of bursts it holds. Pairs that programs
-#: looked at and found. Bursts to pass before coefficients are tried again, and how many to pass
-#: next time: in a burst without members before it, and with.
+#: looked at and found. The snapshots that a burst took last, with members before it.
 STORE = table(
     *("head", "tail", "base", "start", "room"),
     *("part_start", "parts", "sharing", "by_snapshots", "low", "high"),
-    *("looked", "found", "used", "skips", "wait", "skips_outside", "wait_outside"),
+    *("looked", "found", "used"),
 )
 
 #: How many members a program has found, and had for the burst's first event.
@@ -76,6 +75,8 @@ class Work(NamedTuple):
         snapshots: the first row of snapshots' values.
         over: bool[V], long lanes that outgrew the rung.
         cursors, stores, tallies: `CURSOR`[k], `STORE`[S], `TALLY`[programs + 1].
+        skips, waits: int64[S, 2], bursts to pass before coefficients are tried again, and how many
+            were to be last time: in a burst without members before it, and with.
         ways: int8[S, k], how each query does the present burst, see `hamlet_decide`.
         parts: `PART_OF_PLAN`[*], the same by state, in runs.
         coefficients: int64[*, MAX_SNAPSHOTS]; weighted: int64[*, *, MAX_SNAPSHOTS], by column.
@@ -96,6 +97,8 @@ class Work(NamedTuple):
     cursors: np.ndarray
     stores: np.ndarray
     tallies: np.ndarray
+    skips: np.ndarray
+    waits: np.ndarray
     ways: np.ndarray
     parts: np.ndarray
     coefficients: np.ndarray
@@ -181,6 +184,8 @@ def make_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
         cursors=np.zeros(queries, CURSOR),
         stores=stores,
         tallies=np.zeros(graph.program_start.size, TALLY),
+        skips=np.zeros((states, 2), np.int64),
+        waits=np.zeros((states, 2), np.int64),
         ways=np.zeros((states, queries), np.int8),
         parts=np.zeros(int(sizes.sum()), PART_OF_PLAN),
         coefficients=np.zeros((deep, MAX_SNAPSHOTS), np.int64),

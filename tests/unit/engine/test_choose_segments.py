@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from elsinore.engine.linear import choose
 from elsinore.engine.linear.choose import SegmentCosts, choose_segments, planes_for, predict
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
@@ -14,8 +15,17 @@ from elsinore.sharing.statistics import Statistics
 from tests.golden_cases import stream_schema
 
 LETTERS = stream_schema({letter: {"k": "long"} for letter in "ABCDEF"})
-#: One ns an operation, 0.01 a lane, nothing for a skipped one.
-COSTS = SegmentCosts(operation=1.0, lane=0.01, skipped=0.0)
+
+
+@pytest.fixture(autouse=True)
+def _costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One ns an operation, 0.01 a lane, nothing for a skipped one."""
+    _set_lane(monkeypatch, 0.01)
+
+
+def _set_lane(monkeypatch: pytest.MonkeyPatch, lane: float) -> None:
+    costs = SegmentCosts(operation=1.0, lane=lane, skipped=0.0)
+    monkeypatch.setattr(choose, "MEASURED", costs)
 
 
 def _workload(*patterns: str, window: str = "WITHIN 100") -> Workload:
@@ -30,43 +40,45 @@ def _rates(**events: float) -> Statistics:
     return Statistics.given(1, dict.fromkeys("ABCDEF", 10.0) | events)
 
 
-def test_a_common_head_is_worked_out_once() -> None:
+def test_a_common_head_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """ABC is 3 operations of 10 events each, D and E one each: 50 against 80, lanes apart."""
     workload = _workload("ABCD", "ABCE")
-    (places,) = choose_segments(workload, _rates(), costs=COSTS)
+    (places,) = choose_segments(workload, _rates())
     assert places == [Segment(name, 0, ("A", "B", "C")) for name in ("q0", "q1")]
-    costs = SegmentCosts(operation=1.0, lane=0.0, skipped=0.0)
-    assert predict(workload, [places], _rates(), costs) == pytest.approx(50.0)
-    assert predict(workload, [], _rates(), costs) == pytest.approx(80.0)
+    _set_lane(monkeypatch, 0.0)
+    assert predict(workload, [places], _rates()) == pytest.approx(50.0)
+    assert predict(workload, [], _rates()) == pytest.approx(80.0)
 
 
 def test_a_common_middle_shares_operations_but_no_lanes() -> None:
     """CD after A and after B: the two operations of CD once, its 2 lanes (2 queries) remain."""
     workload = _workload("ACD", "BCD")
     shared = [[Segment(name, 1, ("C", "D")) for name in ("q0", "q1")]]
-    alone, together = (predict(workload, plan, _rates(), COSTS) for plan in ([], shared))
+    alone, together = (predict(workload, plan, _rates()) for plan in ([], shared))
     assert alone - together == pytest.approx(20.0)
 
 
-def test_a_segment_behind_a_prefix_that_hardly_ever_matches_does_not_pay() -> None:
+def test_a_segment_behind_a_prefix_that_hardly_ever_matches_does_not_pay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """By itself a query skips CD until an A has come; in the shared row it adds its lanes."""
     workload = _workload("ACD", "BCD", window="WITHIN 100 SLIDE 1")
     shared = [[Segment(name, 1, ("C", "D")) for name in ("q0", "q1")]]
     rare = _rates(A=1e-6)
-    costs = SegmentCosts(operation=1.0, lane=0.1, skipped=0.0)
-    assert predict(workload, shared, rare, costs) > predict(workload, [], rare, costs)
-    assert choose_segments(workload, rare, shared, costs=costs) == []
-    assert choose_segments(workload, rare, costs=costs) == []
+    _set_lane(monkeypatch, 0.1)
+    assert predict(workload, shared, rare) > predict(workload, [], rare)
+    assert choose_segments(workload, rare, shared) == []
+    assert choose_segments(workload, rare) == []
 
 
 def test_the_choice_is_never_worse_than_a_plan_that_is_given() -> None:
     workload = _workload("ABCDE", "ABCDF", "FABCD", "EABCD", "CDABE")
     given = [[Segment("q0", 0, ("A", "B")), Segment("q1", 0, ("A", "B"))]]
     for plan in (given, None):
-        chosen = choose_segments(workload, _rates(), plan, costs=COSTS)
-        best = predict(workload, chosen, _rates(), COSTS)
-        assert best <= predict(workload, given, _rates(), COSTS)
-        assert best < predict(workload, [], _rates(), COSTS)
+        chosen = choose_segments(workload, _rates(), plan)
+        best = predict(workload, chosen, _rates())
+        assert best <= predict(workload, given, _rates())
+        assert best < predict(workload, [], _rates())
 
 
 @pytest.mark.parametrize(("bits", "planes"), [(0, 1), (60, 1), (61, 2), (88, 2), (89, 3)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,21 +13,21 @@ from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
-from elsinore.engine.hamlet.observe import Observer, run_observed
+from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import Tables, make_tables
 from elsinore.engine.partial_rows import Reading, WindowRows, partial_tables
 from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
-from elsinore.errors import ParameterError
 from elsinore.events import EventTable
+from elsinore.kernels.hamlet import addresses_for, prepare_work, share_propagation
 from elsinore.kernels.hamlet_extent import measure
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
 from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_work import Output, bytes_of_members
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
-from elsinore.sharing.sharable import SharableSet, sharable_set
+from elsinore.sharing.sharable import SharableSet
 from elsinore.timeline import Interval
 
 #: Bytes that the members of open windows may take.
@@ -34,7 +35,7 @@ LARGEST_SCRATCH = 2**30
 
 
 def aggregate_set(
-    queries: Sequence[BoundQuery] | SharableSet,
+    queries: Tables | SharableSet | Sequence[BoundQuery],
     events: EventTable | EventColumns,
     *,
     owned: Interval | None = None,
@@ -47,7 +48,7 @@ def aggregate_set(
     take more than `LARGEST_SCRATCH`, every query is run by greta instead.
 
     Args:
-        queries: one sharable set.
+        queries: one sharable set, or its tables.
         events: in any order; all partitions together.
         owned: only the windows that end in this interval; None for every window.
         decisions: which queries share a burst.
@@ -56,22 +57,8 @@ def aggregate_set(
     Raises:
         ParameterError: the queries are not one sharable set.
     """
-    found = queries if isinstance(queries, SharableSet) else sharable_set(queries)
-    if found is None:
-        raise ParameterError("the queries are not one sharable set")
     columns = EventColumns.of(events)
-    return run_set(make_tables(found), columns, owned=owned, decisions=decisions, observer=observer)
-
-
-def run_set(
-    tables: Tables,
-    columns: EventColumns,
-    *,
-    owned: Interval | None = None,
-    decisions: Decisions = DYNAMIC,
-    observer: Observer | None = None,
-) -> pa.Table:
-    """Runs a set; see `aggregate_set`."""
+    tables = queries if isinstance(queries, Tables) else make_tables(queries)
     found, merged = tables.found, tables.found.merged
     codes = key_codes(merged.queries[0], columns)
     entries = make_entries(merged.standings, codes, columns)
@@ -87,7 +74,7 @@ def run_set(
         for query, carriers in zip(merged.queries, tables.carriers, strict=True)
     ]
     parts = [PARTIAL_SCHEMA.empty_table()]
-    for rows in _climb(prepared, decisions, observer):
+    for rows in _climb(prepared, decisions, observer or Observer(room=0)):
         if rows is None:
             return pa.concat_tables(
                 [aggregate_query(query, columns, owned=owned) for query in found.queries]
@@ -97,7 +84,7 @@ def run_set(
 
 
 def _climb(
-    prepared: Prepared, decisions: Decisions, observer: Observer | None
+    prepared: Prepared, decisions: Decisions, observer: Observer
 ) -> Iterator[WindowRows | None]:
     """The rows of windows that have a trend, rung by rung; None where they take too much."""
     graph, limbs = prepared.graph, 1
@@ -110,8 +97,13 @@ def _climb(
         if bytes_of_members(part, extent, limbs) > LARGEST_SCRATCH:
             yield None
             return
-        output = _output(part, limbs)
-        run_observed(part, output, decisions.policy(graph, limbs), (extent, limbs), observer)
+        work, output = prepare_work(part, extent, limbs), _output(part, limbs)
+        arguments = part, work, output, decisions.policy(graph, limbs), observer.log(part, limbs)
+        began = time.thread_time()
+        share_propagation(*arguments, addresses_for(*arguments))
+        observer.seconds[limbs] = time.thread_time() - began
+        if limbs == 1:
+            observer.take(arguments[-1], work)
         rows = WindowRows(prepared.keys[left], *output.lanes)
         yield rows.where(~output.outgrown).with_trend()
         left, limbs = left[output.outgrown], 2 * limbs

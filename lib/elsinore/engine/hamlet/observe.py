@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from elsinore.kernels.hamlet import prepare_work, share_propagation
-from elsinore.kernels.hamlet_decide import Policy
-from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_log import Log, make_log
-from elsinore.kernels.hamlet_work import Ledger, Output, Work
+from elsinore.kernels.hamlet_work import Ledger, Work
 
 #: What a row of `Log.decisions` says, in this order.
 NUMBERS = ("burst", "partition", "state", "entry", "b", "n", "s_p", "s_c", "k", "g", "t")
@@ -74,8 +70,13 @@ class Observer:
     times: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     groups: Sequence[str] = ()
 
-    def take(self, log: Log, ledger: np.ndarray) -> None:
-        """Take over what a log holds."""
+    def log(self, graph: MergedGraph, limbs: int) -> Log:
+        """A log for a rung; without room on all but the first."""
+        room = self.room if limbs == 1 else 0
+        return make_log(graph.queries.size - 1, room, room if self.details else 0)
+
+    def take(self, log: Log, work: Work) -> None:
+        """Take over what a log holds, and what was counted."""
         wanted, value_rows, coefficient_rows = log.used.tolist()
         rows = max(wanted, value_rows, coefficient_rows) if self.details else wanted
         self.complete &= rows <= self.room
@@ -105,32 +106,8 @@ class Observer:
             "pairs": Ledger.PAIRS,
         }
         for name, place in names.items():
-            self.counts[name] = self.counts.get(name, 0) + int(ledger[place])
-
-
-def run_observed(
-    graph: MergedGraph,
-    output: Output,
-    policy: Policy,
-    sizes: tuple[Extent, int],
-    observer: Observer | None,
-) -> None:
-    """Run the kernels, and tell the observer if there is one.
-
-    `sizes` are how much of a partition there is at once, and the limbs of the rung.
-    """
-    work = prepare_work(graph, *sizes)
-    watched = observer is not None and sizes[1] == 1
-    room = observer.room if observer is not None and watched else 0
-    details = observer is not None and observer.details
-    log = make_log(graph.queries.size - 1, room, room if details else 0)
-    began = time.thread_time()
-    share_propagation(graph, work, output, policy, log)
-    if observer is not None:
-        observer.seconds[sizes[1]] = time.thread_time() - began
-    if observer is not None and watched:
-        observer.take(log, work.ledger)
-        observer.counts["bytes"] = max(observer.counts.get("bytes", 0), _bytes_of(work))
+            self.counts[name] = self.counts.get(name, 0) + int(work.ledger[place])
+        self.counts["bytes"] = max(self.counts.get("bytes", 0), _bytes_of(work))
 
 
 def _bytes_of(work: Work) -> int:

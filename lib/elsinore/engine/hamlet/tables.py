@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from elsinore.errors import ParameterError
 from elsinore.kernels.hamlet_graph import (
     BEGIN,
     DOUBLE,
@@ -22,8 +23,9 @@ from elsinore.kernels.hamlet_graph import (
 )
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Programs
+from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import MergedTemplate
-from elsinore.sharing.sharable import SharableSet
+from elsinore.sharing.sharable import SharableSet, sharable_set
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,16 @@ class Tables:
     programs: Programs  #: conditions on pairs
 
 
-def make_tables(found: SharableSet) -> Tables:
-    """A set's tables; UnsupportedQueryError: a condition nests deeper than the kernels' stack."""
+def make_tables(queries: SharableSet | Sequence[BoundQuery]) -> Tables:
+    """The tables of one sharable set.
+
+    Raises:
+        ParameterError: the queries are not one sharable set.
+        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
+    """
+    found = queries if isinstance(queries, SharableSet) else sharable_set(queries)
+    if found is None:
+        raise ParameterError("the queries are not one sharable set")
     merged = found.merged
     class_of, carriers = merged.class_of, tuple(carriers_of(query) for query in merged.queries)
     programs, columns = Programs(), WeightColumns()

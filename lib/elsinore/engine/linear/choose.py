@@ -48,12 +48,7 @@ TIME_LIMIT = 10.0
 _FIRST_PLANE = 60
 
 
-def calibrated_savings(
-    candidate: Candidate,
-    workload: Workload,
-    statistics: Statistics,
-    costs: SegmentCosts = MEASURED,
-) -> Savings:
+def calibrated_savings(candidate: Candidate, workload: Workload, statistics: Statistics) -> Savings:
     """What sharing a candidate saves on this engine, in nanoseconds per tick of the stream.
 
     By itself a query pays for each event of the segment one operation and the addition of its
@@ -66,12 +61,12 @@ def calibrated_savings(
     gains, once = {}, {}
     for place in candidate.occurrences:
         query = workload.by_name[place.query]
-        gains[query.name], once[query.name] = _gain_and_once(query, place, statistics, costs)
+        gains[query.name], once[query.name] = _gain_and_once(query, place, statistics)
     return Savings(gains, once)
 
 
 def _gain_and_once(
-    query: BoundQuery, place: Segment, statistics: Statistics, costs: SegmentCosts
+    query: BoundQuery, place: Segment, statistics: Statistics
 ) -> tuple[float, float]:
     lanes = ceil(query.window.within / query.window.slide) * (
         1 + sum(not aggregate.counts_trends for aggregate in query.aggregates)
@@ -83,14 +78,14 @@ def _gain_and_once(
         live = 1.0
         for before in rates[:position]:
             live *= 1.0 - exp(-before)
-        added = costs.lane * lanes * _planes(rates[:position])
-        alone = live * (costs.operation + added) + (1.0 - live) * costs.skipped
+        added = MEASURED.lane * lanes * _planes(rates[:position])
+        alone = live * (MEASURED.operation + added) + (1.0 - live) * MEASURED.skipped
         if place.start == 0:
             gain += often * alone
             once += often * alone
         else:
             gain += often * (alone - added)
-            once += often * costs.operation
+            once += often * MEASURED.operation
     return gain, once
 
 
@@ -115,30 +110,27 @@ def planes_for(bits: float) -> int:
 
 
 def predict(
-    workload: Workload,
-    shared: Sequence[Sequence[Segment]],
-    statistics: Statistics,
-    costs: SegmentCosts = MEASURED,
+    workload: Workload, shared: Sequence[Sequence[Segment]], statistics: Statistics
 ) -> float:
     """Nanoseconds per tick of the stream that a workload takes under some shared segments.
 
     Left out is what no plan changes: reading, sorting, closing windows.
     """
     return sum(
-        _program_cost(lower_segments(queries, shared), statistics, costs)
+        _program_cost(lower_segments(queries, shared), statistics)
         for queries in passes(workload.queries)
     )
 
 
-def _program_cost(lowered: Lowered, statistics: Statistics, costs: SegmentCosts) -> float:
+def _program_cost(lowered: Lowered, statistics: Statistics) -> float:
     """Each operation in proportion to its events; rows that nothing has reached yet are skipped."""
     ops, owners = lowered.program.ops, lowered.symbol_of
     often = np.array([statistics.rate(s.type, 1) for s in lowered.symbols])[owners]
     rates = np.array([_window_rate(s.query, s.position, statistics) for s in lowered.symbols])
     live, planes = _rows_reached(lowered, rates[owners])
     reached, lanes = live[ops[:, Op.SOURCE_ROW]], ops[:, Op.WIDTH] * planes[ops[:, Op.SOURCE_ROW]]
-    each = costs.operation + costs.lane * lanes
-    return float((often * (reached * each + (1.0 - reached) * costs.skipped)).sum())
+    each = MEASURED.operation + MEASURED.lane * lanes
+    return float((often * (reached * each + (1.0 - reached) * MEASURED.skipped)).sum())
 
 
 def _rows_reached(lowered: Lowered, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -163,8 +155,6 @@ def choose_segments(
     workload: Workload,
     statistics: Statistics,
     planned: Sequence[Sequence[Segment]] | None = None,
-    *,
-    costs: SegmentCosts = MEASURED,
 ) -> list[list[Segment]]:
     """The segments with which a workload should be quickest by measured costs.
 
@@ -176,26 +166,26 @@ def choose_segments(
         ParameterError: the statistics lack a type of the workload.
     """
     if planned is None:
-        kept = _solved(workload, statistics, costs)
+        kept = _solved(workload, statistics)
     else:
-        kept = _paying(planned, workload, statistics, costs)
-    best = predict(workload, kept, statistics, costs)
+        kept = _paying(planned, workload, statistics)
+    best = predict(workload, kept, statistics)
     for places in list(kept):
         others = [other for other in kept if other is not places]
-        cost = predict(workload, others, statistics, costs)
+        cost = predict(workload, others, statistics)
         if cost < best:
             kept, best = others, cost
     return kept
 
 
-def _solved(workload: Workload, statistics: Statistics, costs: SegmentCosts) -> list[list[Segment]]:
+def _solved(workload: Workload, statistics: Statistics) -> list[list[Segment]]:
     """What the static plan's solver chooses by measured savings instead of the paper's benefit."""
     candidates = mine_candidates(workload)
     if not candidates:
         return []
     from elsinore.sharing.find_plan import Problem, choose  # the solver takes its time to load
 
-    savings = {c.id: calibrated_savings(c, workload, statistics, costs) for c in candidates}
+    savings = {c.id: calibrated_savings(c, workload, statistics) for c in candidates}
     chosen = choose(Problem(candidates, savings, TIME_LIMIT), Finder.OPTIMAL)
     return [
         [place for place in option.candidate.occurrences if place.query in option.queries]
@@ -204,16 +194,13 @@ def _solved(workload: Workload, statistics: Statistics, costs: SegmentCosts) -> 
 
 
 def _paying(
-    planned: Sequence[Sequence[Segment]],
-    workload: Workload,
-    statistics: Statistics,
-    costs: SegmentCosts,
+    planned: Sequence[Sequence[Segment]], workload: Workload, statistics: Statistics
 ) -> list[list[Segment]]:
     """A plan's segments, without the queries and segments that lose by measured costs."""
     kept = []
     for places in planned:
         candidate = Candidate("p", places[0].types, tuple(places))
-        savings = calibrated_savings(candidate, workload, statistics, costs)
+        savings = calibrated_savings(candidate, workload, statistics)
         gaining = [place for place in places if savings.gains[place.query] > 0]
         if len(gaining) > 1 and savings.benefit([place.query for place in gaining]) > 0:
             kept.append(gaining)

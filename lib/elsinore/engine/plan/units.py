@@ -12,7 +12,7 @@ import pyarrow as pa
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.hamlet.aggregate_set import run_set
+from elsinore.engine.hamlet import aggregate_set
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import Tables, make_tables
@@ -156,7 +156,7 @@ class HamletUnit(Unit):
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
         """As `Unit.run`."""
         observer = request.observe(self.lowered.found) if request.observe else None
-        return run_set(
+        return aggregate_set(
             self.lowered, columns,
             owned=request.owned, decisions=self.decisions, observer=observer,
         )  # fmt: skip
