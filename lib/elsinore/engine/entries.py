@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from elsinore.engine.columns import EventColumns, plain_values
 from elsinore.engine.evaluate import admitted
-from elsinore.engine.key_codes import Columns, KeyCodes, combined, join_keys, joined_texts
+from elsinore.engine.key_codes import Columns, KeyCodes, join_keys, joined_texts, numbered
 from elsinore.engine.sorting import ascending
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.kernels.entries import count_owners, group_events, is_sorted
@@ -27,8 +27,8 @@ from elsinore.sharing.merged import Admission, Kind, Place, Standings
 _OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()
 #: Admissions that are told apart by the bits of one word.
 _WORD = 62
-#: Words below this are numbered by a table.
-_FEW = 4096
+#: Admissions up to which words are numbered by a table.
+_FEW = 12
 
 
 @dataclass(frozen=True)
@@ -108,30 +108,14 @@ def _times(columns: EventColumns) -> np.ndarray:
     return plain_values(columns.events.table[TIME_COLUMN], np.int64)
 
 
-def _owners(keys: Mapping[str, KeyCodes]) -> tuple[np.ndarray, dict[str, np.ndarray], int]:
+def _owners(keys: Mapping[str, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
     """The partition of each event, the partitions' codes, and how many partitions there are."""
     if len(keys) == 1:
         ((name, key),) = keys.items()
         return key.values, {name: np.arange(key.size)}, key.size
-    first_key, *others = keys.values()
-    owners, size = first_key.values.astype(np.int64), first_key.size
-    for key in others:  # dense again after each key, so that no product outgrows int64
-        owners, size = _dense(owners * key.size + key.values, size * key.size)
-    first = np.zeros(size, np.int64)
-    first[owners] = np.arange(owners.size)
-    return owners, {name: key.values[first] for name, key in keys.items()}, size
-
-
-def _dense(values: np.ndarray, bound: int) -> tuple[np.ndarray, int]:
-    """The same values below `bound` numbered without gaps, and how many there are."""
-    if bound <= 4 * values.size + 1024:
-        present = np.zeros(bound, np.bool_)
-        present[values] = True
-        if present.all():
-            return values, bound
-        return (np.cumsum(present) - 1)[values], int(present.sum())
-    distinct, numbers = np.unique(values, return_inverse=True)
-    return numbers, distinct.size
+    columns = {name: key.values for name, key in keys.items()}
+    owners, rows = numbered(columns.values(), next(iter(columns.values())).size)
+    return owners, {name: codes[rows] for name, codes in columns.items()}, rows.size
 
 
 # ---- event classes
@@ -168,37 +152,19 @@ def _code_events(
                 for name in needed:
                     met &= codes_of[name].usable[rows]
                 words[n // _WORD] |= met.astype(np.int64) << (n % _WORD)
-            found, masks = _numbered(words)
+            few = len(asked) <= _FEW
+            found, of_each = numbered(words if few else map(_hashed, words), rows.size)
             codes[rows] = found + len(classes)
-            for mask in masks:
+            for mask in zip(*(word[of_each].tolist() for word in words), strict=True):
                 bits = enumerate(asked.values())
                 met_by = [each for n, each in bits if mask[n // _WORD] >> (n % _WORD) & 1]
                 classes.append(frozenset().union(*met_by))
     return codes, tuple(classes)
 
 
-def _numbered(words: list[np.ndarray]) -> tuple[np.ndarray, list[list[int]]]:
-    """A number for each event by its words, and the words of each number.
-
-    By hashing: sorting them took more than half of the time from files to rows.
-    """
-    if len(words) == 1 and words[0].max(initial=0) < _FEW:
-        there = np.bincount(words[0]) > 0
-        return (np.cumsum(there) - 1)[words[0]], [[n] for n in np.flatnonzero(there).tolist()]
-    numbers, distinct = _factored(words[0])
-    masks = [[word] for word in distinct]
-    for each in words[1:]:
-        found, distinct = _factored(each)
-        numbers, pairs = _factored(numbers * len(distinct) + found)
-        places = (divmod(pair, len(distinct)) for pair in pairs)
-        masks = [[*masks[before], distinct[own]] for before, own in places]
-    return numbers, masks
-
-
-def _factored(values: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """int64: the distinct value that stands at each place, by its number; these values."""
-    encoded = pa.array(values).dictionary_encode()
-    return np.asarray(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
+def _hashed(words: np.ndarray) -> np.ndarray:
+    """A number for each word. Sorting them took more than half of the time from files to rows."""
+    return np.asarray(pa.array(words).dictionary_encode().indices)
 
 
 # ---- where some events lack some keys: such an event is in every partition that it fits
@@ -272,9 +238,8 @@ def _find_partitions(standings: Standings[Place], carried: Sequence[Columns]) ->
 def _distinct(carried: list[Columns], keys: Iterable[str]) -> Columns:
     """The combinations of some keys that events carry, each once."""
     together = {n: np.concatenate([codes[n] for codes in carried]) for n in sorted(keys)}
-    numbers = combined(together.values(), next(iter(together.values())).size)
-    first = np.unique(numbers, return_index=True)[1]
-    return {name: codes[first] for name, codes in together.items()}
+    _, rows = numbered(together.values(), next(iter(together.values())).size)
+    return {name: codes[rows] for name, codes in together.items()}
 
 
 # ---- entries at single places

@@ -102,7 +102,8 @@ def join_keys(left: Columns, right: Columns) -> dict[str, np.ndarray]:
     """
     shared = [name for name in right if name in left]
     size, more = (next(iter(columns.values())).size for columns in (left, right))
-    together = combined([np.concatenate([left[n], right[n]]) for n in shared], size + more)
+    both = [np.concatenate([left[n], right[n]]) for n in shared]
+    together = numbered(both, size + more)[0]
     ours, theirs = together[:size], together[size:]
     order = ascending(theirs)
     first = np.searchsorted(theirs[order], ours, "left")
@@ -114,17 +115,37 @@ def join_keys(left: Columns, right: Columns) -> dict[str, np.ndarray]:
     return found | {n: column[rights] for n, column in right.items() if n not in shared}
 
 
-def combined(columns: Iterable[np.ndarray], size: int) -> np.ndarray:
-    """int64[size]: a number for each combination of values, in their order; all are 0 of none.
+def numbered(columns: Iterable[np.ndarray], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """int64[size], a number for each combination of integers; int64[*], a row of each combination.
 
-    >>> combined([np.array([0, 1, 1]), np.array([4, 0, 4])], 3)
-    array([4, 5, 9])
+    Numbers are in the order of combinations, without gaps; all rows are one combination of none.
+
+    >>> numbered([np.array([0, 1, 1, 0]), np.array([4, 0, 4, 4])], 4)
+    (array([0, 1, 2, 0]), array([3, 1, 2]))
     """
     numbers, bound = np.zeros(size, np.int64), 1
     for column in columns:
-        most = int(column.max(initial=0)) + 1
-        if bound * most > _LARGEST:  # without gaps neither is larger than `size`
-            numbers, column = (np.unique(n, return_inverse=True)[1] for n in (numbers, column))
-            bound, most = (int(n.max(initial=0)) + 1 for n in (numbers, column))
-        numbers, bound = numbers * most + column, bound * most
-    return numbers
+        low = int(column.min(initial=0))
+        most = int(column.max(initial=0)) - low + 1
+        if bound * most > _LARGEST // max(size, 1):  # without gaps neither is larger than `size`
+            numbers, column = _without_gaps(numbers, bound)[0], _without_gaps(column, _LARGEST)[0]
+            low, (bound, most) = 0, (int(n.max(initial=0)) + 1 for n in (numbers, column))
+        column = column - low if low else column
+        numbers = numbers * most + column if bound > 1 else column.astype(np.int64, copy=False)
+        bound *= most
+    return _without_gaps(numbers, bound)
+
+
+def _without_gaps(values: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
+    """The values below `bound` numbered in their order, and a row of each; by a table if small."""
+    if bound <= 4 * values.size + 1024:
+        rows = np.full(bound, -1)
+        rows[values] = np.arange(values.size)
+        there = rows >= 0
+        return (values if there.all() else (np.cumsum(there) - 1)[values]), rows[there]
+    order = ascending(values)
+    ranked = values[order]
+    begins = np.append(True, ranked[1:] != ranked[:-1])
+    numbers = np.empty_like(order)
+    numbers[order] = np.cumsum(begins) - 1
+    return numbers, order[begins]

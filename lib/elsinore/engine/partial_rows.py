@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.engine.sorting import ascending
+from elsinore.engine.key_codes import numbered
 from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.kernels.decimals import make_scratch, write_decimals
 from elsinore.lowering.carriers import Carriers
@@ -195,30 +194,12 @@ def combine_groups(
     for texts, numbers in shared.items():
         mine = np.array([id(reading.groups) == texts for reading in readings])[rows.keys[:, 2]]
         mixed[mine] = numbers[rows.keys[mine, 0]]
-    places = _places(rows.keys[:, 2], rows.keys[:, 1], mixed)
+    places, _ = numbered([rows.keys[:, 2], rows.keys[:, 1], mixed], mixed.size)
     return [_added_up(rows, places) if places.size else rows]
 
 
-def _places(*columns: np.ndarray) -> np.ndarray:
-    """The same number for rows that agree in all columns; some numbers may be of no row."""
-    if not columns[0].size:
-        return columns[0]
-    lows = [int(column.min()) for column in columns]
-    widths = [int(column.max()) - low + 1 for column, low in zip(columns, lows, strict=True)]
-    if prod(widths) <= 4 * columns[0].size + 1024:
-        places = np.zeros(columns[0].size, np.int64)
-        for column, low, width in zip(columns, lows, widths, strict=True):
-            places = places * width + (column - low)
-        return places
-    order = ascending(*columns)
-    together = np.stack(columns)[:, order]
-    places = np.empty(order.size, np.int64)
-    places[order] = np.cumsum((np.diff(together, prepend=together[:, :1]) != 0).any(axis=0))
-    return places
-
-
 def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
-    """The totals of the rows of each place that has one."""
+    """The totals of the rows of each place."""
     size = int(places.max()) + 1
     counts, keys = exact(rows.counts), np.zeros((size, 3), np.int64)
     keys[places] = rows.keys
@@ -231,14 +212,13 @@ def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
     highest = _total(np.maximum, exponents, places, np.iinfo(np.int32).min)
     below = np.maximum(exponents - highest[places], -(2**20)).astype(np.int32)
     sums = _total(np.add, np.ldexp(sums, below), places, 0.0)
-    added = WindowRows(
+    return WindowRows(
         keys,
         _total(np.add, counts, places, 0),
         sums,
         np.where(sums == 0.0, 0, highest),
         _total(np.minimum, rows.ranks, places, NO_RANK),
     )
-    return added.where(np.bincount(places) > 0)
 
 
 def _total(combine: np.ufunc, values: np.ndarray, places: np.ndarray, begin: float) -> np.ndarray:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.evaluate import admitted, work_out
-from elsinore.engine.key_codes import KeyCodes, combined
+from elsinore.engine.key_codes import KeyCodes, numbered
 from elsinore.engine.sorting import ascending
 from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
@@ -76,10 +76,9 @@ def _partitions(columns: EventColumns, workload: Workload) -> Iterator[Partition
         kinds = columns.events.schema.attributes
         codes = [KeyCodes.of(Key(name, kinds[name], frozenset()), columns) for name in keys]
         known = np.logical_and.reduce([each.usable for each in codes])
-        numbers = combined([each.values[known] for each in codes], int(known.sum()))
+        numbers, _ = numbered([each.values[known] for each in codes], int(known.sum()))
         if numbers.size:
-            sizes = np.unique(numbers, return_counts=True)[1]
-            yield PartitionSkew(keys=keys, sizes=Spread.of(sizes))
+            yield PartitionSkew(keys=keys, sizes=Spread.of(np.bincount(numbers)))
 
 
 # ---- events that pass, and the groups that no trend leaves
@@ -100,14 +99,13 @@ def _grouped(columns: EventColumns, keys: Iterable[Key], span: int, rows: np.nda
     -1 where a missing value of an equivalence key keeps the event out of all trends.
     """
     usable = np.ones(rows.size, np.bool_)
-    found = [np.unique(columns.times[rows] // span, return_inverse=True)[1]]
+    found = [columns.times[rows] // span]
     for key in keys:
         codes = KeyCodes.of(key, columns)
         if key.equivalence:
             usable &= codes.usable[rows]
         found.append(codes.values[rows])
-    groups = np.unique(combined(found, rows.size), return_inverse=True)[1]
-    return np.where(usable, groups, -1)
+    return np.where(usable, numbered(found, rows.size)[0], -1)
 
 
 def _carried(query: BoundQuery, positions: Iterable[int]) -> dict[str, Key]:

@@ -12,7 +12,7 @@ from elsinore.engine.climb import climb
 from elsinore.engine.columns import EventColumns, in_one_dictionary
 from elsinore.engine.entries import Entries, StateEntries, at_states, make_entries
 from elsinore.engine.evaluate import evaluate
-from elsinore.engine.key_codes import KeyCodes, combined
+from elsinore.engine.key_codes import KeyCodes, numbered
 from elsinore.engine.partial_rows import WindowRows
 from elsinore.engine.weights import NO_RANK, EventWeights, Extremes, weigh_events
 from elsinore.kernels.entries import find_spans
@@ -104,8 +104,7 @@ def last_events(
         if not rows.size:
             continue
         shared = [(codes[name].values[rows], keys[name]) for name in names if name in keys]
-        together = combined(map(np.concatenate, shared), rows.size + sizes.size)
-        numbers = np.unique(together, return_inverse=True)[1]
+        numbers, _ = numbered(map(np.concatenate, shared), rows.size + sizes.size)
         of_event, of_partition = numbers[: rows.size], numbers[rows.size :]
         placed = np.unique(of_event * distinct.size + ranks[rows])
         sought = np.repeat(of_partition, sizes) * distinct.size + ranks[entries.rows]
