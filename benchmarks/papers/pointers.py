@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.papers import kernels
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import Entries, EntryColumns, at_symbols, key_codes, make_entries
+from elsinore.engine.entries import Entries, StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.evaluate import evaluate
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
@@ -27,7 +27,7 @@ from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression, sides_of
 from elsinore.query.syntax import Semantics
 from elsinore.results.row import ResultRow, Value, sorted_rows
-from elsinore.sharing.merged import standings_of
+from elsinore.sharing.merged import Standings, standings_of
 from elsinore.template.build import build_templates
 from elsinore.template.template import TREND, Every, Floor, Holds, Reaches, Template, leaves_of
 from elsinore.timeline import Instant
@@ -88,6 +88,7 @@ class Partitions:
 
     queries: tuple[BoundQuery, ...]
     templates: tuple[Template, ...]
+    standings: Standings[tuple[int, int]]
     entries: Entries[tuple[int, int]]
     columns: EventColumns
     base: int
@@ -107,30 +108,24 @@ class Partitions:
             refuse(query, system, [] if alike else ["other keys or another window than the rest"])
         columns, window = EventColumns(events), first.window
         codes = {name: found for q in queries for name, found in key_codes(q, columns).items()}
-        entries = make_entries(standings_of(queries, templates), codes, columns)
+        standings = standings_of(queries, templates)
+        entries = make_entries(standings, codes, columns)
         numbers = [0, -1]
         if len(events):
             times = columns.times
             numbers = [window.indices(int(times.min()))[0], window.indices(int(times.max()))[-1]]
-        return cls(
-            tuple(queries), templates, entries, columns, numbers[0], numbers[1] - numbers[0] + 1
-        )
+        base, windows = numbers[0], numbers[1] - numbers[0] + 1
+        return cls(tuple(queries), templates, standings, entries, columns, base, windows)
 
     def totals(self, number: int) -> np.ndarray:
         """int64[P, W + 1, C + 1] of zeros: by partition and window, as differences to the next."""
         partitions, aggregates = self.entries.offsets.size - 1, _weighed(self.queries[number])
         return np.zeros((partitions, self.windows + 1, len(aggregates) + 1), np.int64)
 
-    def entries_of(self, number: int, kept: frozenset[int]) -> EntryColumns:
-        """The entries of one query at some states; their symbols are its states."""
-        found, mine = self.entries, []
-        wanted = {(number, state) for state in kept}
-        for places in found.classes:
-            mine.append(frozenset(state for _, state in places & wanted))
-        classes = tuple(mine)
-        return at_symbols(
-            Entries(found.times, found.codes, classes, found.rows, found.offsets, found.keys)
-        )
+    def entries_of(self, number: int, kept: frozenset[int]) -> StateEntries:
+        """The entries of one query at some states."""
+        places = {(number, state): (state, 0) for state in kept}
+        return at_states(self.entries, self.standings, places)
 
     def rows(self, number: int, totals: np.ndarray) -> list[ResultRow]:
         """The rows of one query, of what its trends added to `totals`."""
@@ -169,7 +164,7 @@ def make_stacks(
     nots = np.array([state.guard != TREND for state in template.states])
     kept = (every if kept is None else kept) | frozenset(np.flatnonzero(nots).tolist())
     found = parts.entries_of(number, kept)
-    times, states = found.times, found.symbols.astype(np.int32)
+    times, states = found.times, found.states
     before, after = np.full(times.size, NEVER), np.full(times.size, FOREVER)
     kernels.find_nots(times, states, found.offsets, nots, before, after)
     arrows, guarded = _arrows(template)
@@ -337,13 +332,13 @@ def _weighed(query: BoundQuery) -> list[BoundAggregate]:
     return [aggregate for aggregate in query.aggregates if not aggregate.counts_trends]
 
 
-def _weights(parts: Partitions, number: int, found: EntryColumns) -> np.ndarray:
+def _weights(parts: Partitions, number: int, found: StateEntries) -> np.ndarray:
     query, states = parts.queries[number], parts.templates[number].states
     aggregates = _weighed(query)
     weights = np.zeros((len(aggregates), found.rows.size), np.int64)
     for row, aggregate in zip(weights, aggregates, strict=True):
         counted = np.array([state.positions <= aggregate.positions for state in states])
-        mine = counted[found.symbols]
+        mine = counted[found.states]
         row[mine] = 1
         if aggregate.attribute is not None:
             column = parts.columns.column(aggregate.attribute).take(found.rows[mine])

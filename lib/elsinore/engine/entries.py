@@ -245,42 +245,6 @@ def _distinct(carried: list[Columns], keys: Iterable[str]) -> Columns:
 # ---- entries at single places
 
 
-class EntryColumns(NamedTuple):
-    """M entries in the order of partition and time.
-
-    Attributes:
-        times: int64[M]; rows: int64[M], the event of each; symbols: int32[M].
-        offsets: int64[P + 1], where each partition begins.
-    """
-
-    times: np.ndarray
-    rows: np.ndarray
-    symbols: np.ndarray
-    offsets: np.ndarray
-
-
-def at_symbols(entries: Entries[int]) -> EntryColumns:
-    """An entry for each symbol at which an event may stand."""
-    size = entries.codes.size
-    rows = np.arange(size) if entries.rows is None else entries.rows
-    amounts = np.array([len(each) for each in entries.classes], np.int64)
-    symbols = np.array([n for each in entries.classes for n in sorted(each)], np.int32)
-    first = np.cumsum(amounts) - amounts
-    if (amounts == 1)[entries.codes].all():
-        numbers = np.append(symbols, np.int32(0))[first][entries.codes]
-        return EntryColumns(entries.times, rows, numbers, entries.offsets)
-    each = amounts[entries.codes]
-    if each.max(initial=0) <= 1:
-        taken = np.flatnonzero(each)
-        place = first[entries.codes[taken]]
-    else:
-        taken = np.repeat(np.arange(size), each)
-        begins = np.cumsum(each) - each
-        place = first[entries.codes[taken]] + np.arange(taken.size) - begins[taken]
-    offsets = np.searchsorted(taken, entries.offsets).astype(np.int64)
-    return EntryColumns(entries.times[taken], rows[taken], symbols[place], offsets)
-
-
 class StateEntries(NamedTuple):
     """N entries in the order of partition, time and state.
 
@@ -300,7 +264,7 @@ class StateEntries(NamedTuple):
 def at_states(
     entries: Entries[Place], standings: Standings[Place], state_of: Mapping[Place, tuple[int, int]]
 ) -> StateEntries:
-    """An entry for each state at which an event may stand, given state and class of each place.
+    """An entry for each state at which an event may stand, given state and class of some places.
 
     There are none where no trend can exist for want of events.
     """
@@ -308,20 +272,27 @@ def at_states(
     if not standings.leads_through(frozenset[Place]().union(*filled)):
         none, offsets = np.empty(0, np.int64), np.zeros_like(entries.offsets)
         return StateEntries(none, none, none.astype(np.int32), none, offsets)
-    found: list[dict[int, int]] = []
+    stands: list[list[tuple[int, int]]] = []
     for places in entries.classes:
         taken: dict[int, int] = {}
-        for state, bit in map(state_of.__getitem__, places):
+        for state, bit in (state_of[place] for place in places if place in state_of):
             taken[state] = taken.get(state, 0) | 1 << bit
-        found.append(taken)
-    pairs = sorted({pair for taken in found for pair in taken.items()})
-    number = {pair: n for n, pair in enumerate(pairs)}
-    classes = tuple(frozenset(number[pair] for pair in taken.items()) for taken in found)
-    times, rows, symbols, offsets = at_symbols(
-        Entries(entries.times, entries.codes, classes, entries.rows, entries.offsets, entries.keys)
-    )
-    states, accepts = np.array(pairs, np.int64).reshape(-1, 2).T
-    made = StateEntries(times, rows, states.astype(np.int32)[symbols], accepts[symbols], offsets)
+        stands.append(sorted(taken.items()))
+    pairs = np.array([pair for each in stands for pair in each], np.int64).reshape(-1, 2)
+    amounts = np.array([len(each) for each in stands], np.int64)
+    times, offsets, size = entries.times, entries.offsets, entries.codes.size
+    rows = np.arange(size) if entries.rows is None else entries.rows
+    each, stand = amounts[entries.codes], (np.cumsum(amounts) - amounts)[entries.codes]
+    if not (each == 1).all():
+        several = each.max() > 1
+        events = np.repeat(np.arange(size), each) if several else np.flatnonzero(each)
+        stand = stand[events]
+        if several:
+            stand += np.arange(events.size) - (np.cumsum(each) - each)[events]
+        times, rows = times[events], rows[events]
+        offsets = np.searchsorted(events, offsets).astype(np.int64)
+    states, accepts = pairs[:, 0].astype(np.int32)[stand], pairs[stand, 1]
+    made = StateEntries(times, rows, states, accepts, offsets)
     if ((made.states[1:] < made.states[:-1]) & (times[1:] == times[:-1])).any():
         owners = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
         order = ascending(owners, times, made.states)
