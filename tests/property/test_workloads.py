@@ -25,7 +25,7 @@ KINDS: dict[str, tuple[int, dict[str, float]]] = {
     }),
     "short": (draws(20, 90), {
         "greta in 128 bits": 1, "hamlet, dynamic": 1, "hamlet, always": 1, "hamlet, never": 1,
-        "hamlet, equation": 1, "hamlet, random": 1, "hamlet, side by side": 1, "hamlet": 1,
+        "hamlet, random": 1, "hamlet, side by side": 1, "hamlet": 1,
         "hamlet-static": 1, "hamlet without room": 1, "sweep": 1, "against the reference": 3,
     }),
     "long": (draws(10, 45), {

@@ -18,7 +18,7 @@ import elsinore.engine.climb as ladder
 from elsinore.engine.aggregate_ordered import lower_ordered, only_compares, ordered_sets
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.finish import finish
-from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, EQUATION, NEVER, Decisions
+from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, NEVER, Decisions
 from elsinore.engine.linear import aggregate_sweep, sweep_refusals, sweep_sets
 from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
 from elsinore.engine.plan import AloneUnit, Executor, HamletUnit, Request, RuntimePlan, plan_for
@@ -175,7 +175,7 @@ def _shared(queries: Sequence[BoundQuery], seed: int) -> Iterator[Way]:
         yield Way(f"greta, shared trees, {name}", _plan(units))
     beside = [HamletUnit.of(each, Decisions.of(((BESIDE,) * len(each.queries),))) for each in sets]
     yield Way("hamlet, side by side", _plan(beside))
-    decided = {"dynamic": DYNAMIC, "always": ALWAYS, "never": NEVER, "equation": EQUATION}
+    decided = {"dynamic": DYNAMIC, "always": ALWAYS, "never": NEVER}
     for name, by in (decided | {"random": Decisions.random(seed)}).items():
         yield Way(f"hamlet, {name}", _plan(HamletUnit.of(each, by) for each in sets))
     no_room = [(_SETS, "LARGEST_SCRATCH", 0)]

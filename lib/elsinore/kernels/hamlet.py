@@ -148,7 +148,6 @@ def _plain_burst(apart, graph, work, log, s, first, after):
             done = call(apart.share_collapsed, (graph, work, log, s, r, first, after, a, b))
         if done == 0:
             call(apart.step_collapsed, (graph, work, s, first, after, a, b))
-    work.ledger[Ledger.GRAPHLET_SNAPSHOTS] += 1
 
 
 @inlined

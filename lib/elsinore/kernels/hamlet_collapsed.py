@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined
-from elsinore.kernels.hamlet_graph import DOUBLE, FREE_LOOP, LONG
+from elsinore.kernels.hamlet_graph import FREE_LOOP
 from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, counts_any
 from elsinore.kernels.hamlet_log import log_coefficient, log_values
 from elsinore.kernels.hamlet_steps import (
@@ -24,12 +24,7 @@ from elsinore.kernels.hamlet_steps import (
     settle,
     takes,
 )
-from elsinore.kernels.hamlet_weights import (
-    lower_ranks,
-    multiply_longs,
-    weigh_doubles,
-    weigh_longs,
-)
+from elsinore.kernels.hamlet_weights import add_weighted, multiply_longs
 
 #: Columns of `Work.long_sums` and `Work.double_sums`: of the burst so far, of the present instant.
 _BURST, _INSTANT = range(2)
@@ -101,8 +96,8 @@ def _reset(work):
     _reset_long(work)
     for d in range(work.double_sums.shape[0]):
         work.double_sums[d, _BURST] = 0.0
-    for x in range(work.lowest.size):
-        work.lowest[x] = np.iinfo(np.int64).max
+    for x in range(work.lowest.shape[0]):
+        work.lowest[x, _BURST] = np.iinfo(np.int64).max
 
 
 @inlined
@@ -128,8 +123,8 @@ def _instant(graph, work, begin, after, bit):
                 work.heavy[c] += abs(np.float64(graph.long_weights[c, end]))
             for d in range(work.double_sums.shape[0]):
                 work.double_sums[d, _INSTANT] += graph.double_weights[d, end]
-            for x in range(work.lowest.size):
-                work.lowest[x] = min(work.lowest[x], graph.ranks[x, end])
+            for x in range(work.lowest.shape[0]):
+                work.lowest[x, _BURST] = min(work.lowest[x, _BURST], graph.ranks[x, end])
         end += 1
     return end, taken
 
@@ -176,30 +171,9 @@ def _add_burst(graph, work, s, factor, loops, low, high):
     for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
         lanes.ranks[more, x] = lanes.ranks[now, x]
     for o in range(graph.kinds[s]["own_start"], graph.kinds[s + 1]["own_start"]):
-        q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
-        if q < low or q >= high:
-            continue
-        counts, width, kind = (
-            graph.queries[q]["long_start"],
-            graph.queries[q]["width"],
-            graph.owns[o]["kind"],
-        )
-        if kind == LONG:
-            weigh_longs(
-                lanes.longs, more, counts + j * width, lanes.longs, now, counts, width,
-                work.long_sums[column, _BURST], work.over, work.limbs,
-            )  # fmt: skip
-        elif kind == DOUBLE:
-            place = graph.queries[q]["double_start"] + j * width
-            weigh_doubles(
-                lanes.doubles, lanes.exponents, more, place, lanes.longs, now, counts, width,
-                work.double_sums[column, _BURST],
-            )  # fmt: skip
-        else:
-            place = graph.queries[q]["rank_start"] + j * width
-            lower_ranks(
-                lanes.ranks, more, place, lanes.longs, now, counts, width, work.lowest[column]
-            )
+        if low <= graph.owns[o]["query"] and graph.owns[o]["query"] < high:
+            weights = work.long_sums, work.double_sums, work.lowest
+            add_weighted(graph, o, weights, _BURST, lanes, more, now, work.over, work.limbs)
     if factor == 1:
         _forget_ranks(graph, lanes, more, low, high)
     add_lanes(graph, lanes, all_of_it, lanes, more, low, high, work.over)

@@ -5,9 +5,9 @@ graphlet, k queries of t types, s_c snapshots created and s_p propagated:
 
     Shared = b n s_p + s_c k g t        NonShared = k b n
 
-`EQUATION` is the paper's own count of steps, `MEASURED` the same terms as this engine pays for
-them. A plan by measured costs is kept for a state as long as bursts are of lengths for which it
-holds, so that most decisions are two comparisons.
+`MEASURED` are the same terms as this engine pays for them. A plan by measured costs is kept for a
+state as long as bursts are of lengths for which it holds, so that most decisions are two
+comparisons.
 
 The query set follows Theorems 4.3 and 4.5: queries that bring no snapshot of their own share; each
 other is judged by itself against all the rest (levels 1 and 2 of Figure 7, m + 1 plans).
@@ -26,7 +26,39 @@ from elsinore.kernels.hamlet_steps import takes
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED, lay_parts, set_all, set_run
 from elsinore.kernels.hamlet_work import MAX_SNAPSHOTS, Ledger
 
-NEVER, ALWAYS, MEASURED, EQUATION, GIVEN = range(5)
+NEVER, ALWAYS, MEASURED, GIVEN = range(4)
+
+
+class Costs(NamedTuple):
+    """Nanoseconds, with counts of 64 bits unless said otherwise.
+
+    Attributes:
+        burst: to share one run of queries without predicates, its snapshot.
+        coefficient: of an event's coefficients.
+        product: of a lane of the snapshot and of the burst's sum.
+        step, addition: of an event for a run of queries without predicates; of a lane of it.
+        pair, pair_lane: of a program on a pair; of a lane of an adjacent pair.
+        arrival, arrival_lane: of an event for queries with predicates, side by side; of a lane.
+        hit: of an adjacent pair, beside its lanes.
+        expression, term: of an event as an expression over snapshots; of an adjacent pair there.
+        value: of a lane of a snapshot in an event's value.
+        snapshot: of a snapshot.
+    """
+
+    burst: float
+    coefficient: float
+    product: float
+    step: float
+    addition: float
+    pair: float
+    pair_lane: float
+    arrival: float
+    arrival_lane: float
+    hit: float
+    expression: float
+    term: float
+    value: float
+    snapshot: float
 
 
 class Policy(NamedTuple):
@@ -34,13 +66,13 @@ class Policy(NamedTuple):
 
     Attributes:
         mode: one of the above.
-        costs: float64[COSTS], nanoseconds by place.
+        costs: what work takes.
         given: int8[*, k], for `GIVEN` the queries' ways, burst by burst and over again.
         turns: int64[runs], the shortest burst that may pay by snapshots.
     """
 
     mode: int
-    costs: np.ndarray
+    costs: Costs
     given: np.ndarray
     turns: np.ndarray
 
@@ -78,8 +110,8 @@ def plan_burst(graph, work, policy, log, p, s, first, after):
     g = work.ledger[Ledger.GRAPHLET_EVENTS] + b if grown else b
     propagated = created = np.int64(0)
     shared = alone = 0.0
-    if policy.mode == EQUATION or log.decisions.shape[0] > 0:
-        events = _count_differing(graph, work, s, first, after)
+    if log.decisions.shape[0] > 0:
+        events = _count_differing(graph, work, s, first, after, False)
         created = events if grown else events + 1
         propagated = (work.ledger[Ledger.GRAPHLET_LIVE] if grown else 1) + events
     if policy.mode == MEASURED:
@@ -87,8 +119,6 @@ def plan_burst(graph, work, policy, log, p, s, first, after):
             shared, alone = plan_by_length(graph, work, policy, s, b)
         else:
             shared, alone = plan_with_edges(graph, work, policy, s, first, after)
-    elif policy.mode == EQUATION:
-        shared, alone = plan_by_equation(graph, work, s, b, n, propagated, created, g)
     elif policy.mode == GIVEN:
         row = work.ledger[Ledger.BURSTS] % policy.given.shape[0]
         for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
@@ -105,20 +135,25 @@ def plan_burst(graph, work, policy, log, p, s, first, after):
 
 
 @inlined
-def _count_differing(graph, work, s, first, after):
-    """Events that some queries take and some do not; `Work.seen` those that each class takes."""
-    classes = mask = np.int64(0)
+def _count_differing(graph, work, s, first, after, sharing):
+    """Events that only some queries take; `Work.seen` are those of each class.
+
+    Of all queries of the state, or of those that are sharing.
+    """
+    mask = classes = np.int64(0)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-        mask |= np.int64(1) << graph.runs[r]["class"]
-        classes = max(classes, graph.runs[r]["class"] + 1)
-    for c in range(classes):
-        work.seen[c] = 0
+        if not sharing or _shares(graph, work, s, r):
+            mask |= np.int64(1) << graph.runs[r]["class"]
+            classes = max(classes, graph.runs[r]["class"] + 1)
+            work.seen[graph.runs[r]["class"]] = after - first
     differing = 0
     for entry in range(first, after):
-        accepts = graph.accepts[entry]
-        differing += 1 if accepts & mask != mask else 0
+        accepts = graph.accepts[entry] & mask
+        if accepts == mask:
+            continue
+        differing += 1 if accepts != 0 else 0
         for c in range(classes):
-            work.seen[c] += 1 if takes(accepts, c) else 0
+            work.seen[c] -= 1 if takes(mask & ~accepts, c) else 0
     return differing
 
 
@@ -152,25 +187,6 @@ def _note(graph, work, log, numbers, shared, alone):
 # share is counted as the run goes on; s_p is known before the burst, as far as it comes of
 # predicates on single events, and else what it came to last time.
 
-#: Places in the table of costs, nanoseconds each.
-(
-    BURST,  # sharing one run of queries without predicates: its snapshot
-    COEFFICIENT,  # an event's coefficients
-    PRODUCT,  # a lane of the snapshot and of the burst's sum
-    STEP,  # an event for a run of queries without predicates
-    ADDITION,  # a lane of such an event
-    PAIR,  # a program on a pair
-    PAIR_LANE,  # a lane of an adjacent pair
-    ARRIVAL,  # an event for queries with predicates, side by side
-    ARRIVAL_LANE,  # a lane of such an event
-    HIT,  # an adjacent pair, beside its lanes
-    EXPRESSION,  # an event as an expression over snapshots
-    TERM,  # an adjacent pair in expressions
-    VALUE,  # a lane of a snapshot in an event's value
-    SNAPSHOT,  # a snapshot
-) = range(14)
-COSTS = 14
-
 _FOREVER = np.iinfo(np.int64).max
 
 
@@ -185,9 +201,9 @@ def plan_by_length(graph, work, policy, s, b):
     shared = alone = 0.0
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
         turn = policy.turns[r]
-        once = policy.costs[BURST] + _lanes(graph, r) * policy.costs[PRODUCT]
-        shared += once + b * policy.costs[COEFFICIENT]
-        alone += b * (once / turn + policy.costs[COEFFICIENT])
+        once = policy.costs.burst + _lanes(graph, r) * policy.costs.product
+        shared += once + b * policy.costs.coefficient
+        alone += b * (once / turn + policy.costs.coefficient)
         if b >= turn:
             low = max(low, turn)
             set_run(graph, work, s, r, SHARED)
@@ -234,14 +250,14 @@ def _judge(graph, work, costs, s, first, after, outside):
     lanes = _lanes_that_share(graph, work, s)
     values = _by_values(costs, b, adjacent, lanes)
     if rest:  # the others' events arrive in any case
-        values -= b * costs[ARRIVAL]
+        values -= b * costs.arrival
     most = MAX_SNAPSHOTS - 1
-    differing = _count_differing_among(graph, work, s, first, after)
+    differing = _count_differing(graph, work, s, first, after, True)
     while differing > most and _leave_out(graph, work, s, b):
-        differing = _count_differing_among(graph, work, s, first, after)
+        differing = _count_differing(graph, work, s, first, after, True)
     snapshots = np.float64(max(1 + differing, work.stores[s]["used"] if outside else 0))
     kept = _lanes_that_share(graph, work, s)
-    apart = _by_values(costs, b, adjacent, lanes - kept) + pairs * costs[PAIR]
+    apart = _by_values(costs, b, adjacent, lanes - kept) + pairs * costs.pair
     if kept == lanes:
         apart = 0.0
     shared = apart + _by_snapshots(costs, b, adjacent, kept, snapshots)
@@ -249,7 +265,7 @@ def _judge(graph, work, costs, s, first, after, outside):
         missed, own = b - work.seen[graph.runs[r]["class"]], _lanes(graph, r)
         if not _shares(graph, work, s, r) or graph.runs[r]["largest"] or missed == 0:
             continue  # Theorem 4.3
-        beside = apart + _by_values(costs, b, adjacent, own) + pairs * costs[PAIR]
+        beside = apart + _by_values(costs, b, adjacent, own) + pairs * costs.pair
         fewer = max(snapshots - missed, 1.0)
         left = beside + _by_snapshots(costs, b, adjacent, kept - own, fewer)
         if left < shared:  # Theorem 4.5
@@ -296,68 +312,18 @@ def _lanes(graph, r):
 
 @inlined
 def _by_values(costs, b, adjacent, lanes):
-    return b * (costs[ARRIVAL] + lanes * costs[ARRIVAL_LANE]) + adjacent * (
-        costs[HIT] + lanes * costs[PAIR_LANE]
+    return b * (costs.arrival + lanes * costs.arrival_lane) + adjacent * (
+        costs.hit + lanes * costs.pair_lane
     )
 
 
 @inlined
 def _by_snapshots(costs, b, adjacent, lanes, snapshots):
     return (
-        b * (costs[EXPRESSION] + snapshots * lanes * costs[VALUE])
-        + adjacent * costs[TERM]
-        + snapshots * costs[SNAPSHOT]
+        b * (costs.expression + snapshots * lanes * costs.value)
+        + adjacent * costs.term
+        + snapshots * costs.snapshot
     )
-
-
-@inlined
-def _count_differing_among(graph, work, s, first, after):
-    """Events that only some of the sharing queries take; `Work.seen` are those of each class."""
-    mask = classes = np.int64(0)
-    for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-        if _shares(graph, work, s, r):
-            mask |= np.int64(1) << graph.runs[r]["class"]
-            classes = max(classes, graph.runs[r]["class"] + 1)
-            work.seen[graph.runs[r]["class"]] = after - first
-    differing = 0
-    for entry in range(first, after):
-        accepts = graph.accepts[entry] & mask
-        if accepts == mask:
-            continue
-        differing += 1 if accepts != 0 else 0
-        for c in range(classes):
-            work.seen[c] -= 1 if takes(mask & ~accepts, c) else 0
-    return differing
-
-
-# ---- Equation 7 with the paper's own count of steps (Hamlet section 4)
-
-
-@inlined
-def plan_by_equation(graph, work, s, b, n, propagated, created, g):
-    """Choose at levels 1 and 2 of Figure 7; the costs of sharing among all and among none.
-
-    `Work.seen` has the events of the burst by class. Theorem 4.3: who brings no snapshot shares;
-    Theorem 4.5: each other run is judged by itself against all the rest.
-    """
-    set_all(graph, work, s, SHARED)
-    k, t = queries_of(graph, s)
-    shared = np.float64(b * n * propagated + created * k * g * t)
-    alone = np.float64(k * b * n)
-    kept = k
-    for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
-        missed = b - work.seen[graph.runs[r]["class"]]
-        if graph.runs[r]["largest"] or missed == 0:
-            continue  # Theorem 4.3
-        left = np.float64(
-            b * n * (propagated - missed) + (created - missed) * (k - 1) * g * t + b * n
-        )
-        if left < shared:  # Theorem 4.5
-            set_run(graph, work, s, r, ALONE)
-            kept -= graph.runs[r]["high"] - graph.runs[r]["low"]
-    if (shared > alone and kept == k) or kept < 2:
-        set_all(graph, work, s, ALONE)
-    return shared, alone
 
 
 @inlined

@@ -10,7 +10,7 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, set_one
-from elsinore.kernels.hamlet_weights import own_value
+from elsinore.kernels.hamlet_weights import add_weighted
 
 _ONE = np.int64(1)
 
@@ -98,7 +98,8 @@ def own(graph, work, s, entry, accepts, row, a, b):
     for o in range(graph.kinds[s]["own_start"], graph.kinds[s + 1]["own_start"]):
         q = graph.owns[o]["query"]
         if a <= q and q < b and takes(accepts, graph.owns[o]["class"]):
-            own_value(graph, o, entry, work.lanes, row, work.over, work.limbs)
+            weights = graph.long_weights, graph.double_weights, graph.ranks
+            add_weighted(graph, o, weights, entry, work.lanes, row, row, work.over, work.limbs)
 
 
 @inlined

@@ -60,8 +60,12 @@ def lower_ranks(ranks, trow, place, source, srow, counts, width, rank):
 
 
 @inlined
-def own_value(graph, o, entry, lanes, row, over, limbs):
-    """Add what an entry itself contributes by row `o` of the `own_*` tables."""
+def add_weighted(graph, o, weights, place, lanes, row, source, over, limbs):
+    """Add to row `row` what the trends of row `source` gain by row `o` of the `own_*` tables.
+
+    `weights` are by column and `place`: integers, doubles and ranks.
+    """
+    longs, doubles, ranks = weights
     q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
     counts, width, kind = (
         graph.queries[q]["long_start"],
@@ -69,23 +73,20 @@ def own_value(graph, o, entry, lanes, row, over, limbs):
         graph.owns[o]["kind"],
     )
     if kind == LONG:
-        weight = graph.long_weights[column, entry]
+        weight, lane = longs[column, place], counts + j * width
         if weight != 0:
-            place = counts + j * width
             weigh_longs(
-                lanes.longs, row, place, lanes.longs, row, counts, width, weight, over, limbs
+                lanes.longs, row, lane, lanes.longs, source, counts, width, weight, over, limbs
             )
     elif kind == DOUBLE:
-        value = graph.double_weights[column, entry]
+        value, lane = doubles[column, place], graph.queries[q]["double_start"] + j * width
         if value != 0.0:
-            place = graph.queries[q]["double_start"] + j * width
             weigh_doubles(
-                lanes.doubles, lanes.exponents, row, place, lanes.longs, row, counts, width, value
+                lanes.doubles, lanes.exponents, row, lane, lanes.longs, source, counts, width, value
             )
     else:
-        place = graph.queries[q]["rank_start"] + j * width
-        rank = graph.ranks[column, entry]
-        lower_ranks(lanes.ranks, row, place, lanes.longs, row, counts, width, rank)
+        rank, lane = ranks[column, place], graph.queries[q]["rank_start"] + j * width
+        lower_ranks(lanes.ranks, row, lane, lanes.longs, source, counts, width, rank)
 
 
 @outlined

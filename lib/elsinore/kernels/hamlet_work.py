@@ -80,8 +80,8 @@ class Work(NamedTuple):
         ways: int8[S, k], how each query does the present burst, see `hamlet_decide`.
         parts: `PART_OF_PLAN`[*], the same by state, in runs.
         coefficients: int64[*, MAX_SNAPSHOTS]; weighted: int64[*, *, MAX_SNAPSHOTS], by column.
-        long_sums, heavy, double_sums, lowest: int64[*, 2], float64[*], float64[*, 2], int64[*]: by
-            column, see `hamlet_collapsed`.
+        long_sums, heavy, double_sums, lowest: int64[*, 2], float64[*], float64[*, 2], int64[*, 1]:
+            by column, see `hamlet_collapsed`.
         seen: int64[64], entries of a burst by class.
         limbs: uint64[L].
         ledger: int64[*], see `Ledger`.
@@ -121,9 +121,9 @@ class Ledger(IntEnum):
     open, and how many windows are.
     """
 
-    BURSTS, SHARED, SPLIT, MERGED, GRAPHLET_SNAPSHOTS, EVENT_SNAPSHOTS = range(6)
-    EVENTS, SHARED_EVENTS, SINGLE, PAIRS = range(6, 10)
-    GRAPHLET_STATE, GRAPHLET_EVENTS, GRAPHLET_LIVE, LAST_SHARED, LOW, OPEN = range(10, 16)
+    BURSTS, SHARED, SPLIT, MERGED, EVENT_SNAPSHOTS = range(5)
+    EVENTS, SHARED_EVENTS, SINGLE, PAIRS = range(5, 9)
+    GRAPHLET_STATE, GRAPHLET_EVENTS, GRAPHLET_LIVE, LAST_SHARED, LOW, OPEN = range(9, 15)
 
 
 class Output(NamedTuple):
@@ -193,7 +193,7 @@ def make_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
         long_sums=np.zeros((columns, 2), np.int64),
         heavy=np.zeros(columns),
         double_sums=np.zeros((graph.double_weights.shape[0], 2)),
-        lowest=np.zeros(graph.ranks.shape[0], np.int64),
+        lowest=np.zeros((graph.ranks.shape[0], 1), np.int64),
         seen=np.zeros(64, np.int64),
         limbs=np.empty(limbs, np.uint64),
         ledger=np.zeros(len(Ledger), np.int64),

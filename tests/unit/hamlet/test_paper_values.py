@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.decisions import ALWAYS, EQUATION
+from elsinore.engine.hamlet.decisions import ALWAYS, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.query.load_workload import read_workload
 from tests.golden_cases import event_table, stream_schema
@@ -29,8 +29,7 @@ def test_the_run_has_the_papers_values(case: dict[str, Any]) -> None:
     queries = read_workload(texts, SCHEMA).queries
     events = event_table(case["events"], SCHEMA)
     observer = Observer()
-    by = EQUATION if "decisions" in case else ALWAYS
-    aggregate_set(queries, events, decisions=by, observer=observer)
+    aggregate_set(queries, events, decisions=ALWAYS, observer=observer)
     assert observer.complete
     shared = _shared_bursts(observer)
     for name, wanted in case.get("values", {}).items():
@@ -49,6 +48,10 @@ def test_the_run_has_the_papers_values(case: dict[str, Any]) -> None:
         found_sums = {SNAPSHOTS[s]: c for (b, s), c in observer.sums.items() if b == burst}
         assert found_sums == sums
     if "decisions" in case:
+        share = {n: d["share"] for n, d in zip(shared, case["decisions"], strict=True)}
+        given = ((share.get(n, False),) * len(queries) for n in range(max(share) + 1))
+        observer, by = Observer(), Decisions.of(tuple(given))
+        aggregate_set(queries, events, decisions=by, observer=observer)
         _check_decisions(case, observer)
 
 
@@ -68,15 +71,18 @@ def _coefficients(observer: Observer, burst: int) -> list[dict[str, int]]:
 
 
 def _check_decisions(case: dict[str, Any], observer: Observer) -> None:
-    made = [decision for decision in observer.decisions if decision.k == 2]
-    found = [
-        {
-            "b": d.b, "n": d.n, "s_p": d.s_p, "s_c": d.s_c, "k": d.k, "g": d.g, "t": d.t,
-            "shared": d.shared, "alone": d.alone, "benefit": d.benefit,
-            "share": len(d.queries) == 2,
-        }
-        for d in made
-    ]  # fmt: skip
+    """Decisions by Equation 7 with the paper's own count of steps, from what the run logs."""
+    found = []
+    for d in (decision for decision in observer.decisions if decision.k == 2):
+        shared, alone = d.b * d.n * d.s_p + d.s_c * d.k * d.g * d.t, d.k * d.b * d.n
+        assert (len(d.queries) == 2) == (shared <= alone)
+        found.append(
+            {
+                "b": d.b, "n": d.n, "s_p": d.s_p, "s_c": d.s_c, "k": d.k, "g": d.g, "t": d.t,
+                "shared": shared, "alone": alone, "benefit": alone - shared,
+                "share": shared <= alone,
+            }
+        )  # fmt: skip
     assert found == case["decisions"]
     assert observer.counts["split"] == case["split"]
     assert observer.counts["merged"] == case["merged"]

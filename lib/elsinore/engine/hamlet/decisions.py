@@ -14,36 +14,27 @@ import numpy as np
 
 from elsinore.errors import ParameterError
 from elsinore.kernels import hamlet_decide
-from elsinore.kernels.hamlet_decide import Policy
+from elsinore.kernels.hamlet_decide import Costs, Policy
 from elsinore.kernels.hamlet_graph import MergedGraph
-
-#: Names of the costs in the order of `kernels.hamlet_decide`.
-NAMES = (
-    *("burst", "coefficient", "product", "step"),
-    *("addition", "pair", "pair_lane", "arrival"),
-    *("arrival_lane", "hit", "expression", "term", "value", "snapshot"),
-)
 
 #: Costs that a lane has for each limb, where counts are wide.
 WIDE_NAMES = ("product", "addition")
 
 
 @cache
-def load_costs() -> np.ndarray:
-    """float64[14], nanoseconds with counts of 64 bits, from `costs.json` beside this module."""
-    found = _load()["nanoseconds"]
-    return np.array([found[name] for name in NAMES], np.float64)
+def load_costs() -> Costs:
+    """With counts of 64 bits, from `costs.json` beside this module."""
+    return Costs(**_load()["nanoseconds"])
 
 
 @cache
-def load_wide_costs(limbs: int) -> np.ndarray:
+def load_wide_costs(limbs: int) -> Costs:
     """The same for bursts without edge predicates on the rung of so many limbs, above one."""
-    costs, found = load_costs().copy(), _load()["wide"]
-    for name in ("burst", "coefficient", "step"):
-        costs[NAMES.index(name)] = found[name]
+    found = _load()["wide"]
+    costs = {name: found[name] for name in ("burst", "coefficient", "step")}
     for name in WIDE_NAMES:
-        costs[NAMES.index(name)] = found[name] + limbs * found[f"{name}_limb"]
-    return costs
+        costs[name] = found[name] + limbs * found[f"{name}_limb"]
+    return load_costs()._replace(**costs)
 
 
 @cache
@@ -99,40 +90,37 @@ DYNAMIC = Decisions(hamlet_decide.MEASURED)
 ALWAYS = Decisions(hamlet_decide.ALWAYS)
 #: No burst is shared.
 NEVER = Decisions(hamlet_decide.NEVER)
-#: Burst by burst, by Equation 7 with the paper's count of steps.
-EQUATION = Decisions(hamlet_decide.EQUATION)
 
 
 # ---- the length of a burst at which sharing it by snapshots begins to pay, for each run of queries
 
 
-def _turns(graph: MergedGraph, costs: np.ndarray, limbs: int) -> np.ndarray:
+def _turns(graph: MergedGraph, costs: Costs, limbs: int) -> np.ndarray:
     """int64[runs], the shortest burst that pays, or may pay, by snapshots.
 
     Without edge predicates, for a run of queries that take a share f of the events and have l
     lanes, `burst + b coefficient + l product` is weighed against `b f (step + l addition)`. With
     them, a burst whose pairs are all adjacent, the best there is, says when it is worth a look:
     `b expression + b l value + b^2 / 2 term + snapshot` against
-    `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`. `costs` are nanoseconds by
-    `NAMES`; expressions over snapshots are for counts of one limb.
+    `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`. Expressions over snapshots are
+    for counts of one limb.
     """
-    cost = dict(zip(NAMES, costs.tolist(), strict=True))
     starts = graph.queries["long_start"]
     runs = graph.runs
     lanes = (starts[runs["high"]] - starts[runs["low"]]).astype(np.float64)
     states = np.repeat(np.arange(graph.kinds.size - 1), np.diff(graph.kinds["run_start"]))
     plain = graph.kinds["plain"][states] != 0
-    saved = _shares(graph, states) * (cost["step"] + lanes * cost["addition"])
-    per_event = saved - cost["coefficient"]
+    saved = _shares(graph, states) * (costs.step + lanes * costs.addition)
+    per_event = saved - costs.coefficient
     turns = np.full(runs.size, _NO_BURST)
     pays = plain & (per_event > 0)
-    shared = cost["burst"] + lanes * cost["product"]
+    shared = costs.burst + lanes * costs.product
     turns[pays] = np.ceil(np.minimum(shared[pays] / per_event[pays], 2.0**62)).astype(np.int64)
     if limbs == 1:
         common = np.bincount(states, lanes * runs["common"], graph.kinds.size - 1)
         able = (graph.kinds["plain"] == 0) & (graph.kinds["foreign"] == 0)
         for state in np.flatnonzero(able[:-1] & (common > 0)):
-            turns[states == state] = _turn_with_edges(cost, float(common[state]))
+            turns[states == state] = _turn_with_edges(costs, float(common[state]))
     return np.maximum(turns, 1)
 
 
@@ -150,10 +138,10 @@ def _shares(graph: MergedGraph, states: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _turn_with_edges(cost: dict[str, float], lanes: float) -> int:
+def _turn_with_edges(costs: Costs, lanes: float) -> int:
     """The positive root of a b^2 + c b = snapshot; `_NO_BURST` if there is none."""
-    a = (cost["hit"] + lanes * cost["pair_lane"] - cost["term"]) / 2.0
-    c = cost["arrival"] + lanes * cost["arrival_lane"] - cost["expression"] - lanes * cost["value"]
+    a = (costs.hit + lanes * costs.pair_lane - costs.term) / 2.0
+    c = costs.arrival + lanes * costs.arrival_lane - costs.expression - lanes * costs.value
     if a <= 0.0:
-        return int(np.ceil(cost["snapshot"] / c)) if c > 0.0 else _NO_BURST
-    return int(np.ceil((-c + np.sqrt(c * c + 4.0 * a * cost["snapshot"])) / (2.0 * a)))
+        return int(np.ceil(costs.snapshot / c)) if c > 0.0 else _NO_BURST
+    return int(np.ceil((-c + np.sqrt(c * c + 4.0 * a * costs.snapshot)) / (2.0 * a)))
