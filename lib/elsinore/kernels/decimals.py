@@ -64,13 +64,10 @@ def _fill_powers(powers):
 
 @unlocked
 def write_decimals(integers, scratch, text, ends):
-    """Write the decimal text of integers, one after another.
+    """Write the decimal text of integers, one after another, and where each ends.
 
-    Args:
-        integers: uint64[R, L], none of them negative, the lowest limb first.
-        scratch: a `Scratch` for L limbs.
-        text: uint8[*] to write to, with room for all places.
-        ends: int32[R + 1], whose first is 0; the others say where each text ends.
+    They are uint64[R, L], none of them negative, the lowest limb first; `ends`, int32[R + 1], has
+    its 0 already.
     """
     at, last = 0, integers.shape[0] - 1
     for row in range(0, integers.shape[0], 2):  # two read the table once: a quarter less

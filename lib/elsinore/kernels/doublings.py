@@ -137,18 +137,9 @@ class Counts(NamedTuple):
 def double_windows(program, events, windows, within, slide, work, counts, found):
     """Count the trends of some windows, as far as there is room.
 
-    Args:
-        program: a `Doublings`.
-        events: all entries, see `sweep_program.Events`.
-        windows: int64[W, 5], each of one window, see `sweep_program.WindowRun`.
-        within: length of a window.
-        slide: distance of the windows.
-        work: a `Sums`.
-        counts: what is written.
-        found: see `sweep_program.Found`; windows in which a cell may outgrow 52 bits are left.
-
-    Returns:
-        Whether all windows are done; if not, go on with room to spare.
+    `windows` are int64[W, 5], each of one window, see `sweep_program.WindowRun`. `found` gets those
+    in which a cell may outgrow 52 bits. Returns whether all windows are done; if not, go on with
+    room to spare.
     """
     queries, rows, outgrown = program.totals.shape[0], np.int64(0), np.int64(0)
     for w in range(found.state[State.RUN], windows.shape[0]):

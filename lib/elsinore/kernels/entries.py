@@ -25,18 +25,10 @@ def count_owners(owners, codes, meant, counts):
 
 @kernel
 def group_events(owners, codes, times, meant, order, heads, rows, grouped_codes, grouped_times):
-    """Lay out the events that mean anything by partition, in the order given.
+    """Lay out the events that mean anything by partition: their rows, codes and times.
 
-    Args:
-        owners: int32 or int64[N], the partition of each event.
-        codes: int32[N].
-        times: int64[N].
-        meant: int64[C], 1 for codes that mean anything, else 0.
-        order: int64[N], events in the order of time; empty if they are.
-        heads: int64[P], where each partition begins; moved on to where it ends.
-        rows: int64[M] to write to, the events' rows.
-        grouped_codes: int32[M] to write to.
-        grouped_times: int64[M] to write to.
+    `meant` is 1 for codes that mean anything, else 0; `order` are the events in the order of time,
+    empty if they are; `heads` are where partitions begin, moved on to where they end.
     """
     for i in range(owners.size):
         row = order[i] if order.size else i

@@ -149,17 +149,10 @@ def _settle(graph, upkeep, guards, members, member_count, entry, low):
 
 @inlined
 def fill_floors(graph, upkeep, fired, floors, level, low, high):
-    """Fill the floors that need just the guards before number `level`.
+    """Fill the floors, int64[F, W + 1], that need just the guards before number `level`.
 
-    Args:
-        graph: a `Graph`.
-        upkeep: its `Upkeep`.
-        fired: int64[G, W + 1], the highest ts of each guard's firings strictly before each entry,
-            and after the last entry those of the whole window.
-        floors: int64[F, W + 1] to write to, by floor and place in the window.
-        level: see above.
-        low: number of the window's first entry.
-        high: number after its last one.
+    `fired` are int64[G, W + 1], the highest ts of each guard's firings strictly before each entry,
+    and after the last entry those of the whole window.
     """
     size = high - low
     for floor in range(upkeep.floor_level.size):

@@ -28,17 +28,9 @@ _ADD_D, _SUBTRACT_D, _MULTIPLY_D = int(Op.ADD_D), int(Op.SUBTRACT_D), int(Op.MUL
 def scan(graph, block, number, start, first, last, later, into):
     """Write the places of members for which a program is true; how many they are.
 
-    Compiled apart (`apart`), once for all rungs.
-
-    Args:
-        graph: a `MergedGraph`.
-        block: a `Block`.
-        number: the program's number; it has no `Op.REACHES` and `Op.OPEN`.
-        start: where in `block.entries` the earlier state's members begin.
-        first: place of the first member looked at; members of no trend are left out.
-        last: place after the last one.
-        later: the later entry.
-        into: the row of `block.sets` to write to.
+    Compiled apart (`apart`), once for all rungs. The program, of that number, has no `Op.REACHES`
+    and `Op.OPEN`; it is run on the members at places `first` to `last - 1` from `start` on in
+    `block.entries` but for those of no trend, and writes to row `into` of `block.sets`.
     """
     program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
     slots_l, slots_d, known = graph.slots_l, graph.slots_d, graph.known

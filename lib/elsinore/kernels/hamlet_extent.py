@@ -47,14 +47,9 @@ def _measure(offsets, times, states, reach, count, live, out):
 def measure(
     offsets: np.ndarray, times: np.ndarray, states: np.ndarray, size: int, reach: int
 ) -> Extent:
-    """The extent of partitions.
+    """The extent of partitions, see `hamlet_graph.MergedGraph`, of so many states.
 
-    Args:
-        offsets: see `hamlet_graph.MergedGraph`, as for the next two.
-        times: of the entries.
-        states: of the entries.
-        size: number of states.
-        reach: the length of the longest window.
+    `reach` is the length of the longest window.
     """
     live, found = np.zeros(size, np.int64), np.zeros(2, np.int64)
     _measure(offsets, times, states, reach, np.zeros(size, np.int64), live, found)

@@ -17,17 +17,9 @@ _NONE = -9
 def find_sets(graph, work, s, entry, ahead, is_first):
     """Find an event's predecessors by each program of the sharing queries, into `Block.sets`.
 
-    Args:
-        graph: a `MergedGraph`.
-        work: a `Work`.
-        s: the state.
-        entry: the entry.
-        ahead: events of the burst before the entry's instant.
-        is_first: whether the entry is the burst's first one that any query takes.
-
-    Returns:
-        Whether all sharing queries have the same predecessors in the burst, and the burst's first
-        event had the same ones before the burst.
+    Returns whether all sharing queries have the same predecessors in the burst, and the burst's
+    first event (`is_first`) had the same ones before it. `ahead` are the events of the burst before
+    the entry's instant.
     """
     alike, before = True, _NONE
     start = work.stores[s]["part_start"]
@@ -99,16 +91,9 @@ def _inside(work, s, loop, number):
 
 @inlined
 def find_members(graph, work, number, state, last, later, into):
-    """Write the places of the members for which a program is true; how many they are.
+    """Write the places below `last` of the members for which a program is true; how many they are.
 
-    Args:
-        graph: a `MergedGraph`.
-        work: a `Work`.
-        number: the program's number.
-        state: the earlier state.
-        last: place after the last member looked at.
-        later: the later entry.
-        into: the row of `Block.sets` to write to.
+    They go to row `into` of `Block.sets`.
     """
     first = work.stores[state]["head"]
     found = call(
@@ -126,16 +111,7 @@ def add_members(graph, work, s, entry, ahead, row, a, b):
     """Add to a row what its entry at state `s` gets over transitions with a program.
 
     A program is run once for all queries that have it, whether or not they take the same entries.
-
-    Args:
-        graph: a `MergedGraph`.
-        work: a `Work`.
-        s: the state.
-        entry: the entry.
-        ahead: members behind the tail of state `s` that come before the entry's instant.
-        row: the row of `Work.lanes`.
-        a: the first query.
-        b: the query after the last one.
+    `ahead` are the members behind the tail of state `s` that come before the entry's instant.
     """
     accepts, into = graph.accepts[entry], work.block.sets.shape[0] - 1
     number, source, found = -1, -1, 0

@@ -78,14 +78,9 @@ class Domains(NamedTuple):
 def fill_domains(spans, spread, domain_of, domains):
     """Join spans to domains: a new one begins where the old would outgrow its shortest span.
 
-    Args:
-        spans: int64[R, 4], see `entries.fill_spans`, in its order.
-        spread: how many times longer than its shortest span a domain may be.
-        domain_of: int64[R] to write to.
-        domains: int64[R, 2] to write the first entry of each domain, and the one after its last.
-
-    Returns:
-        The number of domains.
+    Writes the domain of each span, in the order of `entries.fill_spans`, and the first entry of
+    each domain and the one after its last; returns how many there are. A domain may be `spread`
+    times longer than its shortest span.
     """
     count = 0
     shortest = 0
@@ -107,16 +102,10 @@ def fill_domains(spans, spread, domain_of, domains):
 def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, domains):
     """Write the ranks of one tree's entries and the bounds of those that come after them.
 
-    Args:
-        values: float64[n] or int64[n], in the order of the ranks.
-        entries: int64[n], the entry of each value.
-        kinds: int32[n], -1 for a value of an earlier event, else the row of `bounds` that asks
-            with it; of size 0 where all are of earlier events.
-        exact: whether bounds are the rank of an equal value.
-        strict: bool[B], whether a bound leaves out values equal to it.
-        ranks: int32[*] to write to.
-        bounds: int32[B, *] to write to.
-        domains: where they lie; the highest rank of each is left in `tops`, zeros before.
+    Values are in the order of the ranks; `kinds` is -1 for one of an earlier event, else the row of
+    `bounds` that asks with it, and of size 0 where all are of earlier events. Bounds are the rank
+    of an equal value (`exact`), or may leave out equal ones (`strict`, bool[B]). The highest rank
+    of each domain is left in `tops`, zeros before.
     """
     firsts, lows, starts, tops, seen = domains
     first = 0
@@ -152,14 +141,8 @@ def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, domains):
 def fill_dense(values, entries, first, sign, less, target, domains):
     """Write ranks, or bounds, of integers that lie close together: their distances from the first.
 
-    Args:
-        values: int64[n].
-        entries: int64[n], the entry of each value.
-        first: the value of rank 1.
-        sign: 1 if ranks rise with the values, else -1.
-        less: whether the rank before is meant.
-        target: int32[*] to write to.
-        domains: where they lie.
+    `first` is the value of rank 1, `sign` 1 if ranks rise with the values, else -1; `less` says
+    whether the rank before is meant.
     """
     for n in range(values.size):
         entry = entries[n]

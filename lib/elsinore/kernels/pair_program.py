@@ -121,15 +121,9 @@ class Columns(NamedTuple):
 
 @inlined
 def pair_holds(program, columns, stack, earlier, later, low):
-    """Whether a program is *true* for entries `earlier` and `later`.
+    """Whether a program, int64[n, 2] of `Op` and its argument, is *true* for two entries.
 
-    Args:
-        program: int64[n, 2], of `Op` and its argument.
-        columns: what it reads.
-        stack: `MAX_STACK` places.
-        earlier: number of the earlier entry.
-        later: number of the later entry.
-        low: number of the window's first entry.
+    `low` is the window's first entry.
     """
     longs, doubles, sure = stack
     top = 0

@@ -43,14 +43,7 @@ def make_pairs(graph: Graph, buffer: int) -> Pairs:
 def find_pairs(graph, pairs, number, candidates, count, later, low):
     """Write the earlier entries for which a program is true to `pairs.hits`; how many they are.
 
-    Args:
-        graph: a `Graph`.
-        pairs: a `Pairs`.
-        number: the program's number.
-        candidates: int64[*], earlier entries, of which the first `count` are looked at.
-        count: see `candidates`.
-        later: the later entry.
-        low: the window's first entry.
+    The first `count` of `candidates`, int64[*], are looked at.
     """
     program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
     columns = Columns(

@@ -149,17 +149,9 @@ class Program(NamedTuple):
 def run_lanes(program, lanes, events, offsets, clocks, weighed, found):
     """Write the rows of all windows of all partitions, as far as there is room.
 
-    Args:
-        program: what events do.
-        lanes: the state, clear at first and in the end.
-        events: see `sweep_program`.
-        offsets: int64[P + 1], where each partition begins.
-        clocks: int64[W + 1, 3], see `Clock`; the last one stands still.
-        weighed: scratch.
-        found: what is written.
-
-    Returns:
-        Whether all is done; if not, go on with rows to spare.
+    `lanes` are clear at first and in the end; `offsets` are where partitions begin; the last of the
+    `clocks`, int64[W + 1, 3], stands still. Returns whether all is done; if not, go on with rows to
+    spare.
     """
     state, rows = found.state, np.int64(0)
     partition, i = state[State.RUN], state[State.ENTRY]

@@ -27,15 +27,9 @@ _TALL = 2**56
 
 @outlined
 def settle(counts, starts, limbs, bounds, row, tall):
-    """Carry a row over, so that its bound is true again; its last plane stays below `tall`.
+    """Carry a row over, so that its bound is true again; see `segments.Lanes` for the arrays.
 
-    Args:
-        counts: int64[planes, lanes].
-        starts: int64[R + 1], where each row's lanes begin.
-        limbs: int64[R], planes taken by each row.
-        bounds: float64[R], no lane of any plane of a row is larger.
-        row: which row.
-        tall: a last plane with a larger lane is carried into one more plane, if there is one.
+    A last plane with a lane larger than `tall` is carried into one more plane, if there is one.
     """
     low, high = starts[row], starts[row + 1]
     top = limbs[row] - 1
@@ -146,14 +140,8 @@ def digits_for(planes: int) -> int:
 def add_up(counts, base, limbs, lanes, first, last, number):
     """Write the sum of lanes to a clear number (`sweep_numbers`), two planes to a digit.
 
-    Args:
-        counts: int64[planes, lanes].
-        base: the first lane of a column.
-        limbs: planes that its row has taken.
-        lanes: how many lanes the column has.
-        first: the first window to add up; window w has the lane `w % lanes`.
-        last: the last one.
-        number: int64[1 + D], see `digits_for`.
+    A column has `lanes` lanes from `base` on, and window w the lane `w % lanes`; windows `first` to
+    `last` are added up, of `limbs` planes. The digits of `number` are told by `digits_for`.
     """
     carried = np.int64(0)
     for plane in range(limbs + 3):

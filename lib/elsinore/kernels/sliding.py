@@ -69,16 +69,8 @@ def push(upkeep, slides, state, entries, place):
 def add_reaching(graph, slides, slide, floor, members, count, entries, low, place):
     """Add the rows of the members that reach a floor to row `place`; True if outgrown.
 
-    Args:
-        graph: a `Graph`.
-        slides: the `Slides`.
-        slide: number of the slide.
-        floor: the time to reach, never lower than at the last call of the window.
-        members: int64[*], entries of the slide's state in time order, the first `count` of them.
-        count: see `members`.
-        entries: `Rows` of the window's entries.
-        low: the window's first entry.
-        place: row to add to.
+    They are the first `count` of `members`, int64[*], entries of the slide's state in time order;
+    `floor` is the time to reach, never lower than at the last call of the window.
     """
     head, split = slides.head[slide], slides.split[slide]
     over = False

@@ -84,18 +84,8 @@ LARGEST_SUM = 2.0**62
 def sweep(program, events, runs, within, slide, work, no_rank, found):
     """Write the rows of all windows of some runs of windows, as far as there is room.
 
-    Args:
-        program: see `sweep_program`, also for `events`, `work` and `found`.
-        events: all entries.
-        runs: int64[*, 5], see `sweep_program.WindowRun`.
-        within: length of a window.
-        slide: distance of the windows.
-        work: scratch; the type of its numbers decides how wide they are.
-        no_rank: the rank of "no value".
-        found: what is written.
-
-    Returns:
-        Whether all runs are done; if not, go on with rows to spare.
+    `runs` are int64[*, 5], see `sweep_program.WindowRun`. The type of the numbers of `work` decides
+    how wide they are. Returns whether all runs are done; if not, go on with rows to spare.
     """
     queries = program.totals.shape[0]
     n, low, number = found.state[State.RUN], found.state[State.ENTRY], found.state[State.NUMBER]
@@ -490,14 +480,9 @@ def _write_rows(program, work, found, rows, run, number):
 
 @kernel
 def count_classes(events, windows, within, slide, counts):
-    """Count the events of each class in windows.
+    """Write the number of events of each class to `counts`, int64[W, Y].
 
-    Args:
-        events: see `sweep_program`.
-        windows: int64[W, 5], see `sweep_program.WindowRun`, each of one window.
-        within: length of a window.
-        slide: distance of the windows.
-        counts: int64[W, Y] to write to.
+    `windows` are int64[W, 5], see `sweep_program.WindowRun`, each of one window.
     """
     for w in range(windows.shape[0]):
         end = windows[w, WindowRun.NUMBER] * slide + within

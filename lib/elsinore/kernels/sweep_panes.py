@@ -142,19 +142,10 @@ def multiply(products, left, right, out):
 
 @unlocked
 def slide_panes(products, panes, run, spread, step, stacks, found):
-    """Write the rows of all windows of one partition.
+    """Write the rows of all windows of one partition; whether all are done.
 
-    Args:
-        products: how matrices multiply.
-        panes: the partition's panes.
-        run: int64[5], its entries and windows, see `sweep_program.WindowRun`.
-        spread: panes of a window.
-        step: panes from a window to the next.
-        stacks: scratch.
-        found: what is written, and where to go on.
-
-    Returns:
-        Whether all windows are done.
+    `run` are int64[5], its entries and windows, see `sweep_program.WindowRun`; a window has
+    `spread` panes, and the next one begins `step` panes later. `found` says where to go on.
     """
     queries, high = products.totals.shape[0], panes.numbers.size
     suffixes, fits, newer, spare = stacks

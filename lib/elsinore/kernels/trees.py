@@ -119,16 +119,9 @@ def empty_trees(graph, orders, trees, carriers, row):
 
 @inlined
 def add_predecessors(graph, orders, trees, transition, place, entries, row):
-    """Add a transition's predecessors to row `row` of `entries`; True if outgrown.
+    """Add the predecessors over a transition to row `row` of `entries`; True if outgrown.
 
-    Args:
-        graph: the `Graph`.
-        orders: the `Orders`.
-        trees: the `Trees`.
-        transition: one that a tree answers.
-        place: the later entry's place in the domains.
-        entries: the rows to add to.
-        row: see there.
+    `place` is that of the later entry in the domains.
     """
     tree = orders.transition_tree[transition]
     base, exact = tree * trees.nodes, orders.exact[tree]
@@ -217,17 +210,8 @@ def _add_path(cells, carrier, base, bound, exact, row, scratch, target):
 def enter_trees(orders, trees, state, place, size, entries, row):
     """Add row `row` of `entries`, of an event at `state`, to all trees of its state.
 
-    Args:
-        orders: the `Orders`.
-        trees: the `Trees`.
-        state: the event's state.
-        place: the event's place in the domains.
-        size: the highest rank in the domain.
-        entries: the rows to read from.
-        row: see there.
-
-    Returns:
-        Whether a node is outgrown; it is still right then, but may be added to no more.
+    `place` is that of the event in the domains, `size` the highest rank of its domain. Returns
+    whether a node is outgrown; it is still right then, but may be added to no more.
     """
     over = False
     for tree in range(orders.tree_start[state], orders.tree_start[state + 1]):

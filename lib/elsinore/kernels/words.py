@@ -59,13 +59,7 @@ class Cells(NamedTuple):
 def sum_path(cells, carrier, base, place, exact, row):
     """Write the sum of one carrier over the nodes of a prefix to `row`; its number of blocks.
 
-    Args:
-        cells: the nodes.
-        carrier: which of their carriers.
-        base: the tree's node 0.
-        place: the prefix's last rank.
-        exact: whether only that rank is meant.
-        row: int64[width] or more to write to.
+    The prefix ends with rank `place`, or is that alone (`exact`); `base` is the tree's node 0.
     """
     words, used, width = cells.words, cells.used, cells.width
     blocks = 1
