@@ -27,8 +27,8 @@ from elsinore.sharing.merged import Admission, Kind, Place, Standings
 _OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()
 #: Admissions that are told apart by the bits of one word.
 _WORD = 62
-#: Admissions up to which words are numbered by a table.
-_FEW = 12
+#: Words below this are numbered by a table.
+_FEW = 4096
 
 
 @dataclass(frozen=True)
@@ -152,19 +152,38 @@ def _code_events(
                 for name in needed:
                     met &= codes_of[name].usable[rows]
                 words[n // _WORD] |= met.astype(np.int64) << (n % _WORD)
-            few = len(asked) <= _FEW
-            found, of_each = numbered(words if few else map(_hashed, words), rows.size)
+            found, masks = _number_words(words)
             codes[rows] = found + len(classes)
-            for mask in zip(*(word[of_each].tolist() for word in words), strict=True):
+            for mask in masks:
                 bits = enumerate(asked.values())
                 met_by = [each for n, each in bits if mask[n // _WORD] >> (n % _WORD) & 1]
                 classes.append(frozenset().union(*met_by))
     return codes, tuple(classes)
 
 
-def _hashed(words: np.ndarray) -> np.ndarray:
-    """A number for each word. Sorting them took more than half of the time from files to rows."""
-    return np.asarray(pa.array(words).dictionary_encode().indices)
+def _number_words(words: list[np.ndarray]) -> tuple[np.ndarray, list[list[int]]]:
+    """A number for each event by its words, and the words of each number.
+
+    By hashing: sorting them took more than half of the time from files to rows. `numbered` finds a
+    row of each, too, which takes as long again.
+    """
+    if len(words) == 1 and words[0].max(initial=0) < _FEW:
+        there = np.bincount(words[0]) > 0
+        return (np.cumsum(there) - 1)[words[0]], [[n] for n in np.flatnonzero(there).tolist()]
+    numbers, distinct = _factored(words[0])
+    masks = [[word] for word in distinct]
+    for each in words[1:]:
+        found, distinct = _factored(each)
+        numbers, pairs = _factored(numbers * len(distinct) + found)
+        places = (divmod(pair, len(distinct)) for pair in pairs)
+        masks = [[*masks[before], distinct[own]] for before, own in places]
+    return numbers, masks
+
+
+def _factored(values: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """int64: the distinct value that stands at each place, by its number; these values."""
+    encoded = pa.array(values).dictionary_encode()
+    return np.asarray(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
 
 
 # ---- where some events lack some keys: such an event is in every partition that it fits
