@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection
 
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
@@ -16,7 +16,7 @@ from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
 from elsinore.reference.totals import Total, totals
 from elsinore.reference.trends import Group, count_pairs, trends_by_group
-from elsinore.results.row import ResultRow, Value, sorted_rows
+from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.timeline import Instant, Interval
 
 
@@ -109,7 +109,7 @@ def _rows(
     return [
         ResultRow(
             query.name,
-            labelled(query, group),
+            query.labelled(group),
             Instant(bounds.start) if calendar else bounds.start,
             Instant(bounds.end) if calendar else bounds.end,
             tuple((label, found.value) for label, found in zip(labels, totals, strict=True)),
@@ -117,13 +117,3 @@ def _rows(
         )
         for group, totals in found.items()
     ]
-
-
-def labelled(query: BoundQuery, group: Group) -> tuple[tuple[str, Value], ...]:
-    """The values of a group with their labels, as in result rows."""
-    found: list[tuple[str, Value]] = []
-    for key, value in zip(query.group_keys, group, strict=True):
-        assert key.group_label is not None
-        instant = key.type is AttributeType.TIMESTAMP and value is not None
-        found.append((key.group_label, Instant(value) if instant else value))
-    return tuple(found)
