@@ -37,6 +37,8 @@ _ODD_NUMBER = re.compile(r"[:,\[]\s*(?:-NaN|-?Inf)")
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one that is no JSON slows down no more than these. (To look for it by halves took longer.)
 _AT_ONCE = 8_192
+#: Lines whose keys are looked at before those of all others.
+_LOOK = 256
 
 
 def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Decoded:
@@ -273,9 +275,11 @@ def _others_are_sound(lines: pa.Array, texts: list[str]) -> bool:
     opened = (pc.count_substring(lines, bracket) for bracket in "{[")
     if pc.max(pc.add(*opened)).as_py() > MAX_DEPTH:
         return False
-    doubtful = _lines_with_doubtful_keys(lines)
-    few = len(doubtful) <= len(texts) // 8
-    return few and not any(isinstance(parse_json(texts[row]), Fault) for row in doubtful.tolist())
+    for part in (lines[:_LOOK], lines):
+        doubtful = _lines_with_doubtful_keys(part)
+        if len(doubtful) > len(part) // 8:
+            return False
+    return not any(isinstance(parse_json(texts[row]), Fault) for row in doubtful.tolist())
 
 
 def _lines_with_doubtful_keys(lines: pa.Array) -> Rows:
